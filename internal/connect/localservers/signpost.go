@@ -1,9 +1,9 @@
-// Package localservers notes which servers of this user run on this machine, so that
-// other commands find them.
+// Package localservers registers the user's servers on this machine, so that other
+// commands find them.
 //
-// Each has a file of its own, which only its owner can read: it may hold a token.
-// It is removed when the server ends. What a server leaves that was killed names a
-// process that is gone, and counts for nothing.
+// Each server has its own file, which only its owner can read, because it may contain a
+// token. The server deletes the file when it ends. The file of a killed server names a
+// process that no longer exists, and is ignored.
 package localservers
 
 import (
@@ -22,19 +22,19 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Server is a server that runs on this machine.
+// Server is a server that is running on this machine.
 type Server struct {
 	Process host.Process `json:"process"`
-	URL     string       `json:"url"`               // where it is, without a path
-	Project string       `json:"project,omitempty"` // the root of the project that it was started in
-	Run     string       `json:"run,omitempty"`     // the run that it lives as long as
-	Token   string       `json:"token,omitempty"`   // one that it knows, unless it knows that of the state folder
+	URL     string       `json:"url"`               // its address, without a path
+	Project string       `json:"project,omitempty"` // root of the project that it was started in
+	Run     string       `json:"run,omitempty"`     // the run whose end also ends the server
+	Token   string       `json:"token,omitempty"`   // a token that the server accepts; empty if it accepts the one in the state folder
 }
 
-// folder is where the notes are, below the folder of gaffer's state.
+// folder returns the folder of the registrations, which is below gaffer's state folder.
 func folder(state string) string { return filepath.Join(state, "servers") }
 
-// Put notes that this process has a server, until remove is called.
+// Put registers a server of this process until remove is called.
 func Put(state string, s Server) (remove func() error, err error) {
 	s.Process = host.OS().Self()
 	data, err := json.Marshal(s)
@@ -46,7 +46,7 @@ func Put(state string, s Server) (remove func() error, err error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, fmt.Sprintf("%d-%d.json", s.Process.PID, s.Process.Start))
-	temp, err := os.CreateTemp(dir, ".server-") // made with 0600
+	temp, err := os.CreateTemp(dir, ".server-") // created with mode 0600
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func gone(err error) error {
 	return err
 }
 
-// List returns the servers that run, the latest first. It takes away what those
-// have left that were killed, and passes over what it cannot make sense of.
+// List returns the running servers, latest first. It deletes the files of killed
+// servers, and skips files that it cannot read.
 func List(state string) ([]Server, error) {
 	entries, err := os.ReadDir(folder(state))
 	if err := gone(err); err != nil {
@@ -86,7 +86,7 @@ func List(state string) ([]Server, error) {
 		case host.OS().Alive(s.Process) == host.Alive:
 			list = append(list, s)
 		case host.OS().Alive(s.Process) == host.Dead:
-			_ = os.Remove(file) // or the next time
+			_ = os.Remove(file) // if this fails, the next call tries again
 		}
 	}
 	slices.SortFunc(list, func(a, b Server) int {
@@ -106,8 +106,8 @@ func read(file string) (s Server, ok bool) {
 	return s, OnLoopback(s.URL)
 }
 
-// OnLoopback reports whether an address can only be of this machine. A token that
-// is meant for this machine is sent to no other.
+// OnLoopback reports whether an address can only be on this machine. A token for this
+// machine must not be sent to another one.
 func OnLoopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {

@@ -9,8 +9,8 @@ import (
 	"gaffer/fleet"
 )
 
-// Latest are the runs of all projects without their tasks, the latest first:
-// those that have not ended, and as many of all as n says.
+// Latest returns runs of all projects without their tasks, latest first: all unfinished
+// runs, and the latest n runs.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	running, err := f.client.Runs(ctx, coordinator.RunQuery{})
 	if err != nil {
@@ -20,16 +20,16 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	return fleet.Merge(all, running), f.problem(err)
 }
 
-// Questions are what agents wait for people to decide, the oldest first.
+// Questions returns the open questions of agents, oldest first.
 func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	list, err := f.client.Questions(ctx, "")
 	for i, q := range list {
-		list[i].Name = cmp.Or(q.Name, fleet.QuestionName(q.Run, q.Task)) // older servers send none
+		list[i].Name = cmp.Or(q.Name, fleet.QuestionName(q.Run, q.Task)) // older servers send no name
 	}
 	return list, f.problem(err)
 }
 
-// Lanes are the agent accounts that are paused.
+// Lanes returns the paused agent accounts.
 func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	list, err := f.client.Lanes(ctx)
 	return list, f.problem(err)
@@ -44,16 +44,16 @@ func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) 
 	return t, f.problem(err)
 }
 
-// Attempts are all tries at a task, the first one first.
+// Attempts returns all attempts at a task, oldest first.
 func (f *Fleet) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	list, err := f.client.Attempts(ctx, run, task)
 	return list, f.problem(err)
 }
 
-// Changes calls each at once and then whenever anything has changed, but not more
-// often than every interval, until each returns an error or ctx ends. What agents
-// do is no change, so each is called from time to time as well, also while the
-// server is away.
+// Changes calls each at once and then after each change on the server, but at most once
+// per interval. It returns when each returns an error or when ctx ends. The activity of
+// agents is not in the stream of changes, so each is also called regularly, even while
+// the server is away.
 func (f *Fleet) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	bell := f.listen(ctx, "")
 	defer bell.stop()

@@ -7,7 +7,7 @@ import (
 	"gaffer/fleet"
 )
 
-// Ask asks a person a question that belongs to no task, and returns its id.
+// Ask asks the user a question that belongs to no task, and returns its id.
 func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 	id, err := f.client.AskAside(ctx, coordinator.NewQuestion{
 		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Seconds: q.Within.Seconds(), Attempt: q.Attempt,
@@ -15,14 +15,14 @@ func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 	return id, f.problem(err)
 }
 
-// Question returns what has become of a question.
+// Question returns the answer to a question, or that it is still open.
 func (f *Fleet) Question(ctx context.Context, id string) (fleet.Answered, error) {
 	q, err := f.client.Question(ctx, id)
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}, f.problem(err)
 }
 
-// Withdraw closes a question that belongs to no task: nobody waits for the answer
-// any more.
+// Withdraw closes a question that belongs to no task, because the agent does not wait
+// for the answer any more.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.problem(f.client.Withdraw(ctx, question, why))
 }

@@ -1,5 +1,5 @@
-// Package serverfleet is the fleet of a server as a command sees it: its runs, their
-// tasks and logs, and its workers, asked for over the coordinator's client.
+// Package serverfleet accesses the fleet of a server for commands: its runs, their
+// tasks and logs, and its workers. It uses the coordinator's client.
 package serverfleet
 
 import (
@@ -15,14 +15,14 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Options say how a fleet is asked.
+// Options configures a Fleet.
 type Options struct {
-	Address string            // of the server, for people
-	Project string            // the name of the project that names are looked for in
-	Notice  func(text string) // things a person should know, as they happen; never nil
-	// Agent names the agent that asks, see package caller. It is empty for a user. The
-	// server knows tokens and not agents, so an agent may answer, cancel and retry
-	// nothing.
+	Address string            // of the server, for messages
+	Project string            // the project in which names are searched
+	Notice  func(text string) // prints a message to the user; never nil
+	// Agent is the name of the agent that runs this command, see package caller. It is
+	// empty for a user. The server distinguishes tokens, not agents. So the client
+	// refuses agents that try to answer, cancel or retry.
 	Agent string
 }
 
@@ -33,7 +33,7 @@ type Fleet struct {
 	names  names
 }
 
-// refuse refuses an agent what only a user may do.
+// refuse returns an error if an agent tries to do what only a user may do.
 func (f *Fleet) refuse(what string) error {
 	if f.opts.Agent == "" {
 		return nil
@@ -41,25 +41,25 @@ func (f *Fleet) refuse(what string) error {
 	return &caller.RefusedError{What: what, Agent: f.opts.Agent}
 }
 
-// New asks nothing yet.
+// New returns a fleet. It sends no request yet.
 func New(c *coordinator.Client, o Options) *Fleet { return &Fleet{client: c, opts: o} }
 
-// Where is the server's address.
+// Where returns the server's address.
 func (f *Fleet) Where() string { return f.opts.Address }
 
-// Project is the name of the project that names are looked for in.
+// Project returns the project in which names are searched.
 func (f *Fleet) Project() string { return f.opts.Project }
 
-// Close gives nothing back: whatever runs goes on.
+// Close does nothing. Runs on the server continue.
 func (f *Fleet) Close() error { return nil }
 
-// Run returns a run with its tasks. Workers are called by their names.
+// Run returns a run with its tasks. It replaces worker ids by names.
 func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
 	r, err := f.run(ctx, id)
 	return r, f.problem(err)
 }
 
-// run is like [Fleet.Run] with the client's own error.
+// run does the same as [Fleet.Run], but returns the client's own error.
 func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
 	r, err := f.client.Run(ctx, id)
 	if err == nil {
@@ -68,8 +68,8 @@ func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
 	return r, err
 }
 
-// Runs lists the runs of the project, or of all projects, the latest first: those
-// that are not final, or all. Those that are not final have their tasks.
+// Runs returns the runs of the project, or of all projects, latest first. Unless ended
+// is set, it returns only unfinished runs. Unfinished runs have their tasks.
 func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
 	q := coordinator.RunQuery{Project: f.opts.Project, Ended: ended}
 	if everywhere {
@@ -90,8 +90,8 @@ func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, 
 	return list, nil
 }
 
-// List are the runs of the project, or of all projects, without their tasks, the
-// latest first: at most so many, also those that have ended.
+// List returns the latest runs of the project, or of all projects, without their tasks,
+// latest first. It includes ended runs, and returns at most limit.
 func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
 	q := coordinator.RunQuery{Project: f.opts.Project, Ended: true, Limit: limit}
 	if everywhere {
@@ -101,13 +101,14 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return list, f.problem(err)
 }
 
-// FindRun returns the id of the run that a person means, as on one machine.
+// FindRun returns the id of the run that a user means, by the same rules as for a local
+// store.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	id, err := f.client.FindRun(ctx, f.opts.Project, text, unfinished)
 	return id, f.problem(err)
 }
 
-// FindTask returns the task that a person means, as on one machine.
+// FindTask returns the task that a user means, by the same rules as for a local store.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	t, err := f.client.FindTask(ctx, f.opts.Project, text)
 	if err != nil {
@@ -117,19 +118,19 @@ func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	return t, nil
 }
 
-// Submit stores a plan as a run of the project that any of its workers may take
-// tasks of.
+// Submit stores a plan as a run of the project. Any worker of the project may take its
+// tasks.
 func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return f.SubmitOn(ctx, p, "")
 }
 
-// SubmitOn is like [Fleet.Submit] for tasks that only the worker of a name may
-// take. The request may be repeated, and makes one run.
+// SubmitOn does the same as [Fleet.Submit], but only the named worker may take the
+// tasks. The client may repeat the request without creating a second run.
 func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
-	p.Warnings = nil // they are for whoever wrote it
+	p.Warnings = nil // they are for the author of the plan
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
-		p.Tasks[i].Box = "" // workers are elsewhere
+		p.Tasks[i].Box = "" // workers run on other machines
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -139,8 +140,7 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. deny refuses what was asked for, with text as the
-// reason.
+// Answer answers a question. deny refuses the request, with text as the reason.
 func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) er
 	return f.problem(f.client.Answer(ctx, question, text, deny))
 }
 
-// Cancel ends a run, or one task of it with what waits for it.
+// Cancel cancels a run, or one of its tasks with those that depend on it.
 func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 	if err := f.refuse("gaffer cancel"); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 	return f.problem(f.client.Cancel(ctx, run, task, why))
 }
 
-// Retry queues a task again that failed or was cancelled.
+// Retry queues a failed or cancelled task again.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err
@@ -164,10 +164,10 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Retry(ctx, run, task))
 }
 
-// Attend does nothing: a server attends to its runs after each change.
+// Attend does nothing, because a server continues its runs by itself after each change.
 func (f *Fleet) Attend(context.Context, string) error { return nil }
 
-// Report returns what the server's records of the project's runs say together.
+// Report returns the server's report on the records of the project's runs.
 func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.RawMessage, error) {
 	q.Project = f.opts.Project
 	text, err := f.client.Report(ctx, q)

@@ -12,18 +12,18 @@ import (
 	"gaffer/internal/pause"
 )
 
-// The pace of following a run: what agents do is no change of the stream, so the
-// run is looked at again from time to time, more seldom the larger it is.
+// Intervals of following a run. The activity of agents is not in the stream of changes,
+// so the run is also polled, less often the longer the interval is.
 const (
-	shortest = 200 * time.Millisecond // between two looks, whatever changes
-	quiet    = 2 * time.Second        // until the next look if nothing is told
-	longest  = 5 * time.Second        // between two tries to reach a server that is away
+	shortest = 200 * time.Millisecond // minimum between two polls
+	quiet    = 2 * time.Second        // maximum until the next poll without changes
+	longest  = 5 * time.Second        // maximum between two attempts to reach a server that is away
 )
 
-// Follow calls each with the run as it stands, at once and then whenever it has
-// changed, but not more often than every interval, until the run has ended or
-// each returns an error or ctx ends. A server that is away is waited for, and
-// both its absence and its return are told.
+// Follow calls each with the current state of the run, at once and then after each
+// change, but at most once per interval. It returns when the run has ended, when each
+// returns an error, or when ctx ends. It waits for a server that is away, and prints a
+// notice at the start and the end of the outage.
 func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
 	bell := f.listen(ctx, run)
 	defer bell.stop()
@@ -49,14 +49,14 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 	}
 }
 
-// changeSignal rings when the stream tells that something of a run has changed.
+// changeSignal is signalled when the stream reports a change of a run.
 type changeSignal struct {
 	changes chan struct{}
 	stop    func()
 }
 
-// listen begins to hear of a run. A stream that the server refuses rings never,
-// and then the run is looked at from time to time alone.
+// listen subscribes to the changes of a run. If the server refuses the stream, there
+// are no signals and the run is only polled.
 func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	ctx, cancel := context.WithCancel(ctx)
 	b := changeSignal{changes: make(chan struct{}, 1)}
@@ -65,7 +65,7 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 		_ = f.client.Stream(ctx, coordinator.From{Run: run}, func(coordinator.Change) error {
 			select {
 			case b.changes <- struct{}{}:
-			default: // it rings already
+			default: // already signalled
 			}
 			return nil
 		})
@@ -74,8 +74,8 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait returns when the bell has rung or it has been quiet for long, but not
-// before the interval is over.
+// wait returns after a signal, or after a longer time without one, but not before the
+// interval has passed.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, shortest)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, quiet))
@@ -94,13 +94,13 @@ func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	return ctx.Err()
 }
 
-// absence is a server that does not answer: told when it begins and when it ends.
+// absence is an outage of the server. It prints a notice at its start and at its end.
 type absence struct {
 	fleet *Fleet
 	tries int
 }
 
-// wait is longer with each failure, up to longest.
+// wait waits longer after each failure, up to longest.
 func (a *absence) wait(ctx context.Context, err error) {
 	if a.tries++; a.tries == 1 {
 		a.fleet.opts.Notice(fmt.Sprintf("the server is away (%v); what runs goes on, and so does this when it is back", root(err)))
@@ -115,7 +115,7 @@ func (a *absence) over() {
 	a.tries = 0
 }
 
-// root is the error without the request that it was met in.
+// root returns the error without the request that caused it.
 func root(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner

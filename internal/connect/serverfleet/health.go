@@ -9,7 +9,7 @@ import (
 	"gaffer/fleet"
 )
 
-// Health is how a server is, as far as a token lets one see.
+// Health describes the state of a server, as far as the token may see it.
 type Health struct {
 	Server    string           `json:"server"`
 	Version   string           `json:"version,omitempty"`
@@ -17,13 +17,13 @@ type Health struct {
 	Role      string           `json:"role,omitempty"` // of the token
 	Project   string           `json:"project"`
 	Workers   []Worker         `json:"workers"`
-	Runs      []fleet.Run      `json:"runs"` // that have not ended, without their tasks
+	Runs      []fleet.Run      `json:"runs"` // unfinished runs, without their tasks
 	Questions []fleet.Question `json:"questions"`
-	Lanes     []fleet.Lane     `json:"lanes"` // those that are paused
+	Lanes     []fleet.Lane     `json:"lanes"` // paused lanes
 	Advice    []string         `json:"advice"`
 }
 
-// Doctor looks at a server. What cannot be reached is an error.
+// Doctor checks a server. It returns an error if the server cannot be reached.
 func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	h := Health{
 		Server: f.opts.Address, Project: f.opts.Project,
@@ -51,7 +51,7 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
-// older reports whether a server does not know a route yet.
+// older reports whether the server is too old to know a route.
 func older(err error) bool {
 	told, ok := errors.AsType[*coordinator.Error](err)
 	return ok && told.NotFound()
@@ -68,7 +68,7 @@ func lanesOf(runs []fleet.Run) (lanes []fleet.Lane) {
 	return lanes
 }
 
-// Projects are those that workers which are online work for, with the tasks that
+// Projects returns the projects of the online workers, with the number of tasks that
 // these may run at once.
 func (h Health) Projects() map[string]int {
 	slots := map[string]int{}
@@ -82,7 +82,7 @@ func (h Health) Projects() map[string]int {
 	return slots
 }
 
-// advice is what a person should do, from what was found.
+// advice returns what the user should do.
 func (h Health) advice() (list []string) {
 	online := h.Projects()
 	if h.Role == "viewer" || h.Role == "worker" {

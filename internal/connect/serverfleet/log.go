@@ -15,12 +15,11 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Log writes what the agents of a task have written, as far as the server keeps it,
-// one attempt after the other. If to has a method Begin(attempt int) error, it is
-// called before what an attempt wrote, and CaughtUp() error when what comes is new.
-// With Follow it goes on until the task has
-// ended, or the attempt that is asked for, over connections that tear and a server
-// that is away.
+// Log writes the output of a task's agents, one attempt after the other, as far as the
+// server keeps it. If to has a method Begin(attempt int) error, it is called before the
+// output of each attempt. If to has a method CaughtUp() error, it is called before new
+// output follows. With Follow, Log continues until the task or the requested attempt
+// has ended. It survives broken connections and server outages.
 func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
 	if t.Attempt == nil {
 		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: missing{}}
@@ -54,7 +53,7 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Log
 	return l.follow(ctx)
 }
 
-// find looks where the attempt that is asked for begins and ends.
+// find determines where the requested attempt begins and ends.
 func (l *log) find(ctx context.Context) error {
 	from, span, err := l.fleet.client.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: 1})
 	if err != nil {
@@ -70,7 +69,7 @@ func (l *log) find(ctx context.Context) error {
 	return nil
 }
 
-// bound notes where the attempts begin, and where the one that is asked for ends.
+// bound records where the attempts begin, and where the requested one ends.
 func (l *log) bound(span coordinator.LogSpan) {
 	l.starts = span.Starts
 	for _, s := range span.Starts {
@@ -85,21 +84,21 @@ type missing struct{}
 func (missing) Error() string  { return "not found" }
 func (missing) NotFound() bool { return true }
 
-// log is a log that is being written somewhere.
+// log is a log that is being written to a writer.
 type log struct {
 	fleet  *Fleet
 	task   fleet.Task
 	to     io.Writer
 	query  fleet.LogQuery
-	next   int64                  // the offset of what is wanted next
-	end    int64                  // and of what is not wanted any more
-	starts []coordinator.LogStart // where the attempts begin, as far as is known
+	next   int64                  // offset of the next byte to write
+	end    int64                  // offset after the last byte to write
+	starts []coordinator.LogStart // known starts of attempts
 	begun  int                    // the attempt that is being written
-	broken bool                   // nobody takes what is written
+	broken bool                   // writing to the writer failed
 }
 
-// settling reports whether the last words of an attempt may still be under way
-// from its worker: then the server says when that was all.
+// settling reports whether the attempt has ended, so that its worker may still be
+// sending its last output. Following the log then waits until it is complete.
 func (l *log) settling() bool { return l.task.Attempt.Status.Final() }
 
 // copy writes a part of the log.
@@ -116,8 +115,8 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	return err
 }
 
-// Write passes on what is next, in pieces of one attempt each. It tells a reader that
-// is gone from a server that is away.
+// Write passes data to the writer, in pieces of one attempt each. It records errors of
+// the writer, to distinguish them from errors of the server.
 func (l *log) Write(p []byte) (done int, err error) {
 	for len(p) > 0 && err == nil {
 		piece := p
@@ -142,26 +141,27 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether another attempt has begun where this one did, or since: it
-// wrote nothing that is wanted.
+// passedBy reports whether a later attempt begins at or before the current offset, so
+// that this one has no output to write.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {
 		return other.Attempt > s.Attempt && other.At <= l.next
 	})
 }
 
-// tellLost says that the server has no longer got what was asked for.
+// tellLost prints a notice if the server no longer has the requested beginning of the
+// log.
 func (l *log) tellLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 	if lost := span.From - q.Offset; q.Tail == 0 && lost > 0 {
 		l.fleet.opts.Notice(fmt.Sprintf("the server does not keep the first %d bytes any more; worker %s has the whole log", span.From, l.task.Attempt.Worker))
 	}
 }
 
-// last writes the last n lines. The server counts bytes, so it is asked for more
-// and more of them until there are enough lines.
+// last writes the last n lines. The server counts bytes, so last requests more and more
+// bytes until there are enough lines.
 func (l *log) last(ctx context.Context, n int) error {
 	const most = 64 << 20
-	first := l.next // of the attempt that is asked for
+	first := l.next // start of the requested attempt
 	for size := int64(64 << 10); ; size *= 8 {
 		text, span, err := l.read(ctx, min(size, most))
 		if err != nil {
@@ -193,8 +193,8 @@ func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan
 	return text, span, err
 }
 
-// lastLines is where the last n lines of text begin, and whether there were as
-// many. A newline at the end begins no line.
+// lastLines returns where the last n lines of text begin, and whether there are that
+// many. A final newline does not start a line.
 func lastLines(text []byte, n int) (begin int, ok bool) {
 	if n == 0 {
 		return len(text), true
@@ -211,11 +211,11 @@ func lastLines(text []byte, n int) (begin int, ok bool) {
 	return end + 1, true
 }
 
-// betweenAttempts is how long to wait before looking whether another attempt has
-// begun.
+// betweenAttempts is the interval of checks for a new attempt.
 const betweenAttempts = time.Second
 
-// follow copies what is added until nothing more will be and all of it is there.
+// follow copies new output until the task or the requested attempt has ended and
+// everything is copied.
 func (l *log) follow(ctx context.Context) error {
 	absent := absence{fleet: l.fleet}
 	for {
@@ -231,15 +231,15 @@ func (l *log) follow(ctx context.Context) error {
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			pause.For(ctx, shortest) // it ended, or was cut off by a server that stops
+			pause.For(ctx, shortest) // the attempt ended, or a stopping server closed the connection
 		default:
 			pause.For(ctx, betweenAttempts)
 		}
 	}
 }
 
-// connection copies until the server says no more, and reports whether that was the
-// end before: whatever it wrote was then copied.
+// connection copies until the server closes the connection. It reports whether the log
+// was already complete before that, so that everything is copied.
 func (l *log) connection(ctx context.Context, absent *absence) (over bool, err error) {
 	if over, err = l.over(ctx); err != nil {
 		return false, err
@@ -248,8 +248,7 @@ func (l *log) connection(ctx context.Context, absent *absence) (over bool, err e
 	return over, l.copy(ctx, coordinator.LogQuery{Offset: l.next, Follow: true})
 }
 
-// over reports whether nothing more will be written: the task has ended, or the
-// attempt that is asked for.
+// over reports whether the task or the requested attempt has ended.
 func (l *log) over(ctx context.Context) (bool, error) {
 	now, err := l.fleet.client.RunTask(ctx, l.task.Run, l.task.ID)
 	if err != nil {

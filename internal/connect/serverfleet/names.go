@@ -8,14 +8,14 @@ import (
 	"gaffer/fleet"
 )
 
-// names are what workers are called. A worker that is not known yet is asked
-// about once: those of a name that nobody knows keep their id.
+// names caches the names of workers. It asks the server once about an unknown worker. A
+// worker without a name keeps its id.
 type names struct {
 	mu sync.Mutex
 	of map[string]string // by id
 }
 
-// put gives the attempts of tasks the names of their workers.
+// put replaces the worker ids in the attempts of tasks by names.
 func (n *names) put(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -27,7 +27,7 @@ func (n *names) put(ctx context.Context, c *coordinator.Client, tasks []fleet.Ta
 	}
 }
 
-// learn asks for the names of workers that were not met before.
+// learn requests the names of workers that are not in the cache.
 func (n *names) learn(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	var met []string
 	for _, t := range tasks {
@@ -43,7 +43,7 @@ func (n *names) learn(ctx context.Context, c *coordinator.Client, tasks []fleet.
 	}
 	agents, err := c.Agents(ctx)
 	if err != nil {
-		return // the next look asks again
+		return // the next call asks again
 	}
 	if n.of == nil {
 		n.of = map[string]string{}

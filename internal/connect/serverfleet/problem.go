@@ -11,7 +11,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Error is what went wrong between a command and a server.
+// Error is a failed request to a server.
 type Error struct {
 	text, hint string
 	err        error
@@ -20,11 +20,11 @@ type Error struct {
 func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return e.err }
 
-// Hint says what to do next, or nothing.
+// Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.hint }
 
-// problem tells a server's refusal as gaffer itself would tell it, and all else
-// with the server's address.
+// problem converts an error for the user. A server's refusal reads as if gaffer itself
+// had returned it; other errors contain the server's address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -49,7 +49,7 @@ func (f *Fleet) problem(err error) error {
 	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.odd(told), err}
 }
 
-// odd says what to do about an answer that is not one of a coordinator.
+// odd returns a hint for a response that does not come from a coordinator.
 func (f *Fleet) odd(told *coordinator.Error) string {
 	if told.Code == "http" && told.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
 		return "if it has TLS, its address begins with https://"
@@ -57,7 +57,7 @@ func (f *Fleet) odd(told *coordinator.Error) string {
 	return ""
 }
 
-// unreached says what to do where there was no answer at all.
+// unreached returns a hint for a server that could not be reached.
 func unreached(err error) string {
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, otherName := errors.AsType[x509.HostnameError](err)

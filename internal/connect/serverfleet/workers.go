@@ -11,10 +11,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Worker is who may run tasks.
+// Worker describes a worker.
 type Worker = fleet.Worker
 
-// Workers lists all workers, the protocol's own agents among them.
+// Workers returns all workers, including the agents of other programs that use the
+// protocol.
 func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	agents, err := f.client.Agents(ctx)
 	if err != nil {
@@ -27,36 +28,36 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf reads what a worker says of itself. What is not in the form of gaffer's
-// own workers is passed over.
+// WorkerOf converts an agent of the protocol to a worker. It ignores metadata that does
+// not have the form of gaffer's own workers.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
 		Task: a.CurrentTaskID, LastSeen: a.LastSeen,
 	}
 	var said map[string]json.RawMessage
-	_ = json.Unmarshal(a.Meta, &said) // what is no object says nothing
+	_ = json.Unmarshal(a.Meta, &said) // ignored if it is not an object
 	for name, to := range map[string]any{
 		"labels": &w.Labels, "agents": &w.Allowed, "pools": &w.Pools, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
 		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For, "pid": &w.PID, "pane": &w.Pane,
 	} {
-		_ = json.Unmarshal(said[name], to) // nor does what has another form
+		_ = json.Unmarshal(said[name], to) // ignored if it has another type
 	}
 	var program string
 	if _ = json.Unmarshal(said["program"], &program); program == "gaffer" {
-		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's id of what people call RUN/TASK
+		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's id of what users call RUN/TASK
 	}
 	return w
 }
 
-// The labels by which a worker says which project it works for and who it is.
+// The prefixes of labels that name a worker's project and the worker itself.
 const (
 	projectLabel = "project:"
 	placeLabel   = "@"
 )
 
-// Idle tells why the tasks of a plan would wait for ever as things are, or nothing:
-// which labels no worker has that is online.
+// Idle returns the label sets of a plan's tasks that no online worker can serve. These
+// tasks would wait until such a worker starts.
 func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -74,8 +75,8 @@ func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) 
 	return lacking
 }
 
-// Disallowed lists the agents of a plan whose tasks would wait for ever as things are,
-// although workers are online that have the labels: none of them runs the agent.
+// Disallowed returns the agents of a plan that no matching worker may run. Workers with
+// the right labels are online, but the tasks of these agents would wait all the same.
 func Disallowed(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {

@@ -19,13 +19,13 @@ type Event struct {
 	Attempt string    `json:"attempt,omitempty"`
 	Number  int       `json:"number,omitempty"`
 
-	Status   string `json:"status,omitempty"` // of the task then
-	Class    string `json:"class,omitempty"`  // of a failure
+	Status   string `json:"status,omitempty"` // status of the task afterwards
+	Class    string `json:"class,omitempty"`  // failure class
 	Question string `json:"question,omitempty"`
 	Text     string `json:"text,omitempty"`
 }
 
-// tell tells what happens to an attempt.
+// tell reports an event of an attempt.
 func (e *Engine) tell(attempt string, what Event) {
 	e.mu.Lock()
 	h := e.held[attempt]
@@ -34,14 +34,14 @@ func (e *Engine) tell(attempt string, what Event) {
 	e.opts.Tell(what)
 }
 
-// DeniedError is a coordinator that does not let a worker work.
+// DeniedError reports that the coordinator refuses the worker.
 type DeniedError struct{ Err *coordinator.Error }
 
 func (e *DeniedError) Error() string { return "the coordinator refuses this worker: " + e.Err.Error() }
 
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *DeniedError) Hint() string {
 	switch {
 	case e.Err.Code == "name_taken":
@@ -58,19 +58,19 @@ func (e *DeniedError) Hint() string {
 	return "'gaffer worker --help' says what a coordinator wants"
 }
 
-// ends tells the refusals after which a worker need not go on.
+// ends reports whether the worker must stop after this refusal.
 func ends(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// AwayError is a request that was not answered. It does not unwrap: whatever kept
-// the coordinator from it is no word on what was asked.
+// AwayError reports that a request was not answered. It does not unwrap, because the
+// cause says nothing about the request itself.
 type AwayError struct{ Err error }
 
 func (e *AwayError) Error() string { return e.Err.Error() }
 
-// Told says that whoever runs the worker knows of it: the [Engine] tells once that
-// the coordinator is away.
+// Told reports that the user already knows: the [Engine] reports once that the
+// coordinator is away.
 func (e *AwayError) Told() bool { return true }
 
 func codeOf(err error) string {
@@ -80,19 +80,19 @@ func codeOf(err error) string {
 	return ""
 }
 
-// link knows whether the coordinator answers.
+// link tracks whether the coordinator can be reached.
 type link struct {
 	opts   Options
-	failed chan error // has the first error after which nothing can succeed
+	failed chan error // holds the first error after which no request can succeed
 
 	mu    sync.Mutex
-	met   bool      // it has answered once
-	since time.Time // when it was first away; zero if it is not
+	met   bool      // the coordinator has answered at least once
+	since time.Time // start of the current outage; zero if there is none
 }
 
 func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan error, 1)} }
 
-// well notes that the coordinator has answered.
+// well records that the coordinator has answered.
 func (l *link) well() {
 	l.mu.Lock()
 	since, met := l.since, l.met
@@ -106,7 +106,7 @@ func (l *link) well() {
 	}
 }
 
-// ill notes that it has not, or not as it should.
+// ill records that the coordinator has not answered, or not correctly.
 func (l *link) ill(err error) {
 	var refused *coordinator.Error
 	if errors.As(err, &refused) && ends(refused) {
@@ -128,32 +128,32 @@ func (l *link) ill(err error) {
 	}
 }
 
-// unverified tells a certificate that nobody has said to trust.
+// unverified reports whether the error is about an untrusted certificate.
 func unverified(err error) bool {
 	var wrong *tls.CertificateVerificationError
 	var other interface{ Untrusted() bool }
 	return errors.As(err, &wrong) || errors.As(err, &other) && other.Untrusted()
 }
 
-// StrangerError is a coordinator whose certificate is not trusted, when a worker
-// first speaks to it. One that was trusted before is away: it may be another that
-// has its address for a while.
+// StrangerError reports that the coordinator's certificate is not trusted at the first
+// contact. After a successful contact, such a coordinator only counts as away, because
+// another machine may have its address for a while.
 type StrangerError struct{ Err error }
 
 func (e *StrangerError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
 
 func (e *StrangerError) Unwrap() error { return e.Err }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *StrangerError) Hint() string {
 	return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
 }
 
-// fail notes that there is no use in going on.
+// fail records an error after which the worker must stop.
 func (l *link) fail(err error) {
 	select {
 	case l.failed <- err:
-	default: // there was another reason before
+	default: // keep the first reason
 	}
 }
 
@@ -162,8 +162,8 @@ const (
 	latest  = 5 * time.Second
 )
 
-// backoff is how long to wait after the n-th failure: longer each time, and
-// spread, so that workers that failed together do not come back together.
+// backoff returns how long to wait after the n-th failure. It grows with n and has a
+// jitter, so that workers which failed together do not return together.
 func (l *link) backoff(n int, err error) time.Duration {
 	most := min(soonest<<min(n-1, 10), latest)
 	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))

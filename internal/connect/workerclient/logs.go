@@ -22,9 +22,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// logs sends what attempts say. What is to be sent is noted in a file for each
-// attempt, so that it goes on after a crash; how far it has come is for the
-// coordinator to say.
+// logs sends the output of attempts. It records each log that must be sent in a file,
+// so that sending continues after a crash. The coordinator knows how much it has
+// received.
 type logs struct {
 	opts   Options
 	client *coordinator.Client
@@ -32,19 +32,19 @@ type logs struct {
 
 	mu    sync.Mutex
 	all   map[string]*sending
-	empty chan struct{} // closed, and replaced, when something was sent as a whole
+	empty chan struct{} // closed and replaced when a log was sent completely
 }
 
-// sending is a log that is sent.
+// sending is a log that is being sent.
 type sending struct {
 	coordinator.WorkKey
 	Log string `json:"log"`
 
 	ended bool
-	at    int64 // what the coordinator has; negative if that must be asked
+	at    int64 // number of bytes that the coordinator has; negative if unknown
 }
 
-// sendEvery is how often logs are looked at.
+// sendEvery is how often logs are checked for new output.
 const sendEvery = 500 * time.Millisecond
 
 const noteSuffix = ".json"
@@ -58,8 +58,8 @@ func newLogs(opts Options, client *coordinator.Client, l *link) (*logs, error) {
 
 func (l *logs) note(attempt string) string { return filepath.Join(l.opts.Logs, attempt+noteSuffix) }
 
-// begin sends the log of an attempt from now on. Of one that another process has
-// begun the coordinator may have a part.
+// begin starts sending the log of an attempt. If an earlier process has started the
+// attempt, the coordinator may already have a part of its log.
 func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	s := &sending{WorkKey: key, Log: log}
 	if adopted {
@@ -78,7 +78,7 @@ func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	return nil
 }
 
-// end says that the log of an attempt will not grow any more.
+// end records that the log of an attempt is complete.
 func (l *logs) end(attempt string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,8 +87,8 @@ func (l *logs) end(attempt string) {
 	}
 }
 
-// recover goes on with what an earlier process has not sent, of attempts that are
-// over.
+// recover continues to send the logs of ended attempts that an earlier process has not
+// sent completely.
 func (l *logs) recover(held []engine.Assignment) error {
 	entries, err := os.ReadDir(l.opts.Logs)
 	if err != nil {
@@ -108,8 +108,8 @@ func (l *logs) recover(held []engine.Assignment) error {
 	return nil
 }
 
-// read returns what is noted of a log. A note that was not written as a whole is
-// of no use.
+// read returns the recorded state of a log. It deletes a record that is damaged or
+// incomplete.
 func (l *logs) read(attempt string) *sending {
 	s := &sending{ended: true, at: -1}
 	data, err := statefile.ReadBytes(host.OS(), l.note(attempt))
@@ -117,7 +117,7 @@ func (l *logs) read(attempt string) *sending {
 		err = json.Unmarshal(data, s)
 	}
 	if err != nil || s.Attempt != attempt {
-		_ = os.Remove(l.note(attempt)) // or it stays, and is looked at again
+		_ = os.Remove(l.note(attempt)) // if this fails, it is read again later
 		return nil
 	}
 	return s
@@ -138,7 +138,7 @@ func (l *logs) run(ctx context.Context) {
 	}
 }
 
-// round sends what is new: of those that run first, a piece of each at a time.
+// round sends new output, one piece of each log at a time, running attempts first.
 func (l *logs) round(ctx context.Context) error {
 	for again := true; again; {
 		again = false
@@ -153,7 +153,7 @@ func (l *logs) round(ctx context.Context) error {
 	return nil
 }
 
-// list returns what is to be sent; what has ended is last.
+// list returns the logs to send. Complete logs come last.
 func (l *logs) list() (list []sending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,12 +214,12 @@ func (l *logs) reached(attempt string, next int64) {
 	}
 }
 
-// forget is for a log that was sent, or cannot be.
+// forget removes a log that was sent completely or cannot be sent.
 func (l *logs) forget(attempt string, why error) {
 	if why != nil {
 		l.opts.Tell(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, why)})
 	}
-	_ = os.Remove(l.note(attempt)) // at worst the coordinator is asked again
+	_ = os.Remove(l.note(attempt)) // if this fails, the coordinator is asked again later
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.all, attempt)
@@ -227,9 +227,9 @@ func (l *logs) forget(attempt string, why error) {
 	l.empty = make(chan struct{})
 }
 
-// piece reads what a file has from an offset on. One that is not there is empty.
+// piece reads a file from an offset on. A missing file counts as empty.
 func piece(path string, at int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // an agent may have put anything there
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // an agent may have put anything there, even a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -248,7 +248,8 @@ func piece(path string, at int64) ([]byte, error) {
 	return buf[:n], err
 }
 
-// flush waits until what has ended is sent, or ctx ends. Somebody must run.
+// flush waits until the complete logs are sent, or ctx ends. It needs a concurrent call
+// of run.
 func (l *logs) flush(ctx context.Context) {
 	for {
 		l.mu.Lock()

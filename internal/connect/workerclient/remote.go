@@ -1,7 +1,7 @@
-// Package workerclient is an engine behind a network, as a worker asks it: it speaks to
-// a coordinator for a worker and sends what the worker's agents say. What must
-// arrive is said again until it has, for as long as it takes; whoever runs the
-// worker is told once that the coordinator is away, and once that it is back.
+// Package workerclient is the engine behind a network, for a worker. It sends the
+// worker's requests and its agents' output to a coordinator. Output and the first
+// request of a worker are repeated until they succeed. The client reports once that the
+// coordinator is away, and once that it is back.
 package workerclient
 
 import (
@@ -17,51 +17,51 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Options are what an Engine needs.
+// Options configures an Engine.
 type Options struct {
-	// Connect returns a client with connections of its own. One try of a request
-	// may take so long.
+	// Connect returns a client with its own connections. timeout limits one attempt of
+	// a request.
 	Connect func(timeout time.Duration) (*coordinator.Client, error)
-	Worker  coordinator.WorkerInfo // with all the labels that it claims with
+	Worker  coordinator.WorkerInfo // includes all labels that it claims with
 	Now     func() time.Time
-	Rand    func() float64 // in [0, 1), spreads what is said again
-	Tell    func(Event)    // what happens; never nil
-	// Logs is the folder of what is known of logs that are to be sent.
+	Rand    func() float64 // in [0, 1), for jitter
+	Tell    func(Event)    // reports events; never nil
+	// Logs is the folder with the records of logs that must be sent.
 	Logs string
-	// LogOf is the file with all that the attempt at a task says.
+	// LogOf returns the file with the output of a task's attempt.
 	LogOf func(store.Task) string
 }
 
-// Engine asks a coordinator. It is safe for concurrent use. Each request is made
-// once; a worker makes it again if it is not answered.
+// Engine sends requests to a coordinator. It is safe for concurrent use. It sends each
+// request once; the worker repeats it if there is no answer.
 type Engine struct {
 	opts  Options
 	link  *link
-	work  *coordinator.Client // for claims, ends and questions
-	beats *coordinator.Client // for beats, which nothing may hold up
-	news  *coordinator.Client // for what is waited for
+	work  *coordinator.Client // for claims, finishes and questions
+	beats *coordinator.Client // for heartbeats, which must not wait for other requests
+	news  *coordinator.Client // for long polls
 	logs  *logs
-	idle  chan struct{} // has one when there is nothing to do
+	idle  chan struct{} // receives a value when there is nothing to do
 
 	mu   sync.Mutex
 	held map[string]holding // by attempt
 }
 
-// holding is what is known of an attempt beside what the worker knows.
+// holding is what the client knows about an attempt in addition to the worker.
 type holding struct {
 	task store.Task
 	run  coordinator.WorkRun
 }
 
-// How long one try of each kind may take.
+// Timeouts for one attempt of each kind of request.
 const (
 	workTime = 15 * time.Second
 	beatTime = 8 * time.Second
-	newsTime = 40 * time.Second // it is held for 25
+	newsTime = 40 * time.Second // the server holds a long poll for 25 s
 	logTime  = 30 * time.Second
 )
 
-// New returns an engine that has asked for nothing yet.
+// New returns an engine. It sends no request yet.
 func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, link: newLink(opts), held: map[string]holding{}, idle: make(chan struct{}, 1)}
 	var uploads *coordinator.Client
@@ -76,21 +76,22 @@ func New(opts Options) (*Engine, error) {
 	return e, err
 }
 
-// Failed has the error by which no request will ever succeed, such as a token that
-// is not accepted.
+// Failed returns a channel with the error after which no request can succeed, such as a
+// rejected token.
 func (e *Engine) Failed() <-chan error { return e.link.failed }
 
-// Idle has one each time that nothing could be claimed while nothing was held.
+// Idle returns a channel that receives a value each time nothing could be claimed while
+// the worker held nothing.
 func (e *Engine) Idle() <-chan struct{} { return e.idle }
 
-// Run returns the run that an attempt is of, as far as a worker needs to know it.
+// Run returns the data about an attempt's run that a worker needs.
 func (e *Engine) Run(attempt string) coordinator.WorkRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.held[attempt].run
 }
 
-// Holding lists the tasks that the worker holds.
+// Holding returns the tasks that the worker holds.
 func (e *Engine) Holding() (tasks []store.TaskKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,8 +101,9 @@ func (e *Engine) Holding() (tasks []store.TaskKey) {
 	return tasks
 }
 
-// Held introduces the worker and returns what the coordinator thinks that it runs.
-// It asks until it is answered. Leases are counted from when it returns.
+// Held registers the worker and returns the attempts that it holds according to the
+// coordinator. It repeats the request until it is answered. The returned leases count
+// from the return of Held.
 func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	list, sent, err := e.ask(ctx)
 	if err != nil {
@@ -119,7 +121,8 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	return held, e.logs.recover(held)
 }
 
-// ask asks what the worker holds until it is answered, and says when it did so.
+// ask requests the held attempts until it is answered. It returns when the answered
+// request was sent.
 func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
@@ -139,7 +142,7 @@ func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Ti
 	}
 }
 
-// take holds an attempt that the worker was given, or had before.
+// take records an attempt that the worker was given, or that it held before.
 func (e *Engine) take(w coordinator.Work, before bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
@@ -160,7 +163,7 @@ func (e *Engine) take(w coordinator.Work, before bool) (engine.Assignment, error
 	return a, nil
 }
 
-// drop forgets an attempt that is over. The rest of its log is sent.
+// drop removes an attempt that has ended. The remaining part of its log is still sent.
 func (e *Engine) drop(attempt string) {
 	e.mu.Lock()
 	delete(e.held, attempt)
@@ -185,7 +188,7 @@ func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, 
 	return e.take(given.Work, false)
 }
 
-// rest notes that there is nothing to do.
+// rest signals that there is nothing to do, unless the worker holds attempts.
 func (e *Engine) rest() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -198,8 +201,8 @@ func (e *Engine) rest() {
 	}
 }
 
-// Beat implements [gaffer/internal/attempt/worker.Engine]. What the worker says of itself is
-// in the options.
+// Beat implements [gaffer/internal/attempt/worker.Engine]. The data about the worker
+// itself comes from the options.
 func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.Held) ([]engine.Order, error) {
 	b := coordinator.WorkBeat{Worker: e.opts.Worker}
 	for _, h := range held {
@@ -245,13 +248,13 @@ func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (eng
 	return outcome(done.Outcome, e.opts.Now()), e.next(done.Work), nil
 }
 
-// next is the task that was given with the answer to a turn, if there is one.
+// next returns the assignment in the answer to a turn, or nil.
 func (e *Engine) next(w *coordinator.Work) *engine.Assignment {
 	if w == nil {
 		return nil
 	}
 	a, err := e.take(*w, false)
-	if err != nil { // its lease will end
+	if err != nil { // drop it; its lease will end
 		e.opts.Tell(Event{Kind: "notice", Text: err.Error()})
 		return nil
 	}
@@ -274,8 +277,8 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.Held) erro
 	return nil
 }
 
-// heard takes in how a request went. A refusal is what the engine would have said
-// itself; everything else is a coordinator that is away.
+// heard interprets the result of a request. A permanent refusal becomes the conflict
+// that a local engine would return. All other errors mean that the coordinator is away.
 func (e *Engine) heard(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
@@ -292,12 +295,13 @@ func (e *Engine) heard(ctx context.Context, err error) error {
 	return &AwayError{err}
 }
 
-// Listen sends logs, and tells the worker what there is to do, until ctx ends.
+// Listen sends logs, and calls wake and attend when the coordinator has news for the
+// worker, until ctx ends.
 func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	const now = -1 // what has happened meanwhile is not known
+	const now = -1 // asks for the current position, because earlier events are unknown
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
 		news, err := e.news.AwaitWork(ctx, e.opts.Worker.ID, after)
@@ -321,11 +325,11 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	}
 }
 
-// Flush sends what the logs of attempts that have ended still have, until ctx ends.
+// Flush waits until the logs of ended attempts are sent, or ctx ends.
 func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 
-// Farewell says that the worker holds nothing any more and ends. Without an answer
-// it is offline a little later.
+// Farewell reports that the worker holds nothing and stops. If the request fails, the
+// worker becomes offline a little later.
 func (e *Engine) Farewell(ctx context.Context) {
 	_, _ = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
 }

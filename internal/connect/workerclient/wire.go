@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile"
 )
 
-// checkWork looks at the names that will be those of files here.
+// checkWork validates the ids that will be used as file names here.
 func checkWork(w coordinator.Work) error {
 	for what, name := range map[string]string{"attempt": w.Attempt.ID, "run": w.Run.ID, "task": w.Task.Task} {
 		if err := statefile.CheckName(what, name); err != nil {
@@ -22,17 +22,18 @@ func checkWork(w coordinator.Work) error {
 	return nil
 }
 
-// lease is how long an attempt lives. It is never zero, which would be for ever.
+// lease returns the duration of a lease. It is never zero, which would mean forever.
 func lease(ms int64) time.Duration { return max(millis(ms), time.Millisecond) }
 
-// longest bounds what a coordinator may say of times.
+// longest limits the durations that a coordinator sends.
 const longest = 10 * 365 * 24 * time.Hour
 
 func millis(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), longest.Milliseconds())) * time.Millisecond
 }
 
-// after is a time that is told as so long from now, if it is told.
+// after converts a duration from now to a time. It returns the zero time if ms is not
+// positive.
 func after(now time.Time, ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}
@@ -76,7 +77,7 @@ func outcome(o coordinator.WorkOutcome, now time.Time) engine.Outcome {
 	return engine.Outcome{Status: store.Status(o.Status), Retry: after(now, o.RetryInMS), Fresh: o.Fresh}
 }
 
-// The most that a coordinator takes of what agents say of themselves, in bytes.
+// Limits of the coordinator for texts of agents, in bytes.
 const (
 	maxWord  = 200
 	maxDoing = 1000
@@ -134,8 +135,8 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	return w
 }
 
-// text is at most so many bytes of what an agent has said, without what no store
-// can hold.
+// text shortens a text to at most most bytes, and replaces bytes that no store can
+// hold.
 func text(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	if len(s) <= most {
@@ -149,7 +150,7 @@ func text(s string, most int) string {
 	return s[:cut] + sign
 }
 
-// line is a text in one line.
+// line does the same as text, and puts the text on one line.
 func line(s string, most int) string {
 	return text(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// glanceBack is how long ago a run that has ended today may have begun. Nobody
-// waits for a prompt until all runs of a year are read.
+// glanceBack is the maximum age of a run that has ended today and still counts. A shell
+// prompt shows these numbers, and it must not wait until all runs of a year are read.
 const glanceBack = 30 * 24 * time.Hour
 
 // Glance returns a few numbers about the runs of a project, or of all projects if it is

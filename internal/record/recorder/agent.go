@@ -12,10 +12,10 @@ import (
 
 // moved returns the agent of a task after the task's status has changed.
 //
-// The protocol's agent never goes back: one whose attempt failed and will be
-// tried again stays running, with no pid, and its error says what went wrong
-// until the next attempt begins. It started when its first attempt did. Only a
-// person's retry of a task that had ended begins it anew.
+// The protocol's agent never goes back to queued. If an attempt failed and will be
+// retried, the agent stays running without a pid, and its error describes the failure
+// until the next attempt starts. Its start time is that of its first attempt. Only a
+// user's retry of an ended task resets the agent.
 func moved(a session.Agent, n news) session.Agent {
 	switch to := n.task.Status; {
 	case to == store.Queued && n.tried != nil:
@@ -39,7 +39,7 @@ func moved(a session.Agent, n news) session.Agent {
 	return a
 }
 
-// queued is an agent that nothing has happened to.
+// queued returns the agent without the results of earlier attempts.
 func queued(a session.Agent) session.Agent {
 	return session.Agent{
 		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Model: a.Model, Status: session.Queued,
@@ -55,8 +55,8 @@ func started(a session.Agent, n news) session.Agent {
 	return a
 }
 
-// ended leaves an agent without exit code and error, which a cancelled one has
-// not.
+// ended clears the exit code and the error, because a cancelled agent has neither. For
+// other states the caller sets them.
 func ended(a session.Agent, as session.State, n news) session.Agent {
 	a.Status, a.CompletedAt = as, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
@@ -64,9 +64,9 @@ func ended(a session.Agent, as session.State, n news) session.Agent {
 	return a
 }
 
-// seconds is the time between two times as a document has them, 1 if it took
-// less, since monitors take 0 for unknown, 0 if the clock was set back, nil if it
-// has not begun.
+// seconds returns the duration between two times for a document, in whole seconds. It
+// returns at least 1, because monitors read 0 as unknown; 0 if the clock was set back;
+// and nil if from is not set.
 func seconds(from, to time.Time) *float64 {
 	if from.IsZero() {
 		return nil
@@ -78,8 +78,8 @@ func seconds(from, to time.Time) *float64 {
 	return &n
 }
 
-// pidOf returns the number alone: the picture of a large run must not hold on to
-// attempts.
+// pidOf returns a pointer to a copy, so that the picture of a large run does not keep
+// attempts in memory.
 func pidOf(a store.Attempt) *int {
 	if a.PID == 0 {
 		return nil
@@ -88,19 +88,19 @@ func pidOf(a store.Attempt) *int {
 	return &pid
 }
 
-// exitOf is the exit code of an attempt, nil if it has none: the end of a lost one
-// was not seen. Of a complete one it is 0 or nil. Its last word decided, and a
-// program that fails afterwards, or that was told to stop because it did not exit,
-// says nothing about the work.
+// exitOf returns the exit code of an attempt, or nil. A lost attempt has none, because
+// its end was not seen. For a complete attempt, a code other than 0 is left out. Its
+// agent's final message decided the result, so a later failure, or a stop signal
+// because the program did not exit, says nothing about the work.
 func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || failure.Class(a.Class) == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil
 	}
-	exit := a.Exit // alone, as in pidOf
+	exit := a.Exit // a copy, as in pidOf
 	return &exit
 }
 
-// wrong says in a sentence how an attempt failed.
+// wrong describes in one sentence how an attempt failed.
 func wrong(a store.Attempt) string {
 	what := a.Class
 	if exit := exitOf(a); failure.Class(a.Class) == failure.Crashed && exit != nil {

@@ -18,22 +18,21 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// entry is the beginning or the end of an attempt, to be written to the ledger.
-// It has all that its event says, and of an end also what is needed to write a
-// beginning that is gone.
+// entry is the start or the end of an attempt, to be written to the ledger. It contains
+// all data of its event. An end also contains what is needed to write a missing start.
 type entry struct {
 	seq     int64
 	task    string
 	number  int
 	retries int
 	started time.Time
-	result  *ledger.Result // of an end
-	whole   *ledger.Result // of a beginning whose end is to be written with it
-	written bool           // together with others, and its end with it
+	result  *ledger.Result // set for an end
+	whole   *ledger.Result // set for a start that is written together with its end
+	written bool           // already written with others, including its end
 }
 
-// entryOf returns the entry that an event makes, if it makes one. In a run that
-// stops nothing is tried again.
+// entryOf returns the entry for an event, if there is one. In a stopping run nothing is
+// retried.
 func entryOf(n news, stopping bool) (entry, bool) {
 	if n.task == nil || n.tried == nil {
 		return entry{}, false
@@ -46,9 +45,9 @@ func entryOf(n news, stopping bool) (entry, bool) {
 	return e, true
 }
 
-// resultOf says how an attempt ended. Why it failed is one of the failure
-// classes, so that reports can count them; what the agent said last is the
-// summary, and of one that is done also the reason.
+// resultOf describes how an attempt ended. The reason of a failure is its failure
+// class, so that reports can count them. The summary is the agent's last message. For a
+// successful attempt it is also the reason.
 func resultOf(a store.Attempt) *ledger.Result {
 	r := &ledger.Result{
 		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
@@ -69,8 +68,8 @@ func resultOf(a store.Attempt) *ledger.Result {
 	return r
 }
 
-// verificationOf says what the verify commands said together. Which of them is a
-// linter and which a test is not known.
+// verificationOf summarizes the results of all verify commands. It is not known which
+// of them are linters or tests.
 func verificationOf(checks json.RawMessage) *ledger.Verification {
 	var list []fleet.Check
 	if json.Unmarshal(checks, &list) != nil || len(list) == 0 {
@@ -84,8 +83,8 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf is the record of an attempt that begins. The schema has no limit of no
-// retries, so that is written as 1.
+// runOf returns the record of an attempt that starts. The schema does not allow 0
+// retries, so that becomes 1.
 func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Attempt) ledger.Run {
 	d := ledger.Dispatch{
 		Bead: as.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
@@ -98,13 +97,13 @@ func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Atte
 	return ledger.NewRun(d, e.started)
 }
 
-// bead is what the ledger calls a task.
+// bead is the ledger's identity of a task.
 type bead struct {
 	name    string
-	earlier int // attempts that it has from before the task
+	earlier int // number of the bead's attempts before this task
 }
 
-// beadOf is the bead of a task: the one that was dispatched, or one of its own.
+// beadOf returns the bead of a task: the dispatched one, or else a generated one.
 func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}
@@ -112,17 +111,17 @@ func beadOf(run, task string, d *plan.Dispatch) bead {
 	return bead{name: ownBead(task, run)}
 }
 
-// Bead is the name of a task in the ledger, and how many attempts that has from
-// before the task.
+// Bead returns the name of a task in the ledger, and the number of the bead's attempts
+// before this task.
 func Bead(t store.Task, spec plan.Task) (name string, earlier int) {
 	b := beadOf(t.Run, t.Task, spec.Dispatch)
 	return b.name, b.earlier
 }
 
-// ownBead is the ledger's name of a task that is no bead by itself: its id between the protocol's bd- and the
-// end of the run's id, since a ledger outlives runs and their tasks are often
-// called the same. An id that cannot be part of a bead is cut and told apart by
-// its hash.
+// ownBead returns the bead name of a task that was not dispatched from a bead: "bd-",
+// the task's id, and the end of the run's id. A ledger outlives runs, whose tasks often
+// have the same ids. An id that cannot be part of a bead name is shortened and made
+// unique by its hash.
 func ownBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {
@@ -137,5 +136,5 @@ func ownBead(task, run string) string {
 	return start + end
 }
 
-// longestBead is as many bytes as a bead may have.
+// longestBead is the maximum length of a bead name in bytes.
 const longestBead = 200

@@ -8,9 +8,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open makes the picture of the run as it was at its beginning, from which its
-// events are followed. Records are written for events that no recorder has
-// written them for.
+// open creates the picture of the run as it was at its start, so that its events can be
+// applied. Records are written only for events after the stored cursor.
 func (r *Recorder) open(ctx context.Context) error {
 	if r.picture != nil {
 		return nil
@@ -26,7 +25,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	return r.openFrom(ctx, cursor.Seq)
 }
 
-// openFrom is open with records for the events after a number.
+// openFrom does the same as open, with records for all events after the given number.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.rows(ctx)
 	if err != nil {
@@ -60,17 +59,17 @@ func (r *Recorder) rows(ctx context.Context) (run store.Run, tasks []store.Task,
 	return run, tasks, last, err
 }
 
-// first is the number of the last event before those of a run: a task has the
-// number of its own first event, and that of the first follows the run's.
+// first returns the number of the last event before those of the run. A task has the
+// number of its own first event, and the first task's event directly follows the run's.
 func first(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
 
-// eventsAtOnce is how many events are read at a time. Each carries its row.
+// eventsAtOnce is the number of events that are read at once. Each contains its row.
 const eventsAtOnce = 1000
 
-// catchUp takes in the events that there are.
+// catchUp applies all new events.
 func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.takeIn) }
 
-// takeIn takes one event of the run in.
+// takeIn applies one event of the run.
 func (r *Recorder) takeIn(e store.Event) error {
 	if r.picture.began(e) {
 		return nil
@@ -92,7 +91,7 @@ func (r *Recorder) takeIn(e store.Event) error {
 	return nil
 }
 
-// follow calls each with the run's events after a number, which it moves on.
+// follow calls each with the run's events after seq, and advances seq.
 func (r *Recorder) follow(ctx context.Context, seq *int64, each func(store.Event) error) error {
 	for {
 		var events []store.Event

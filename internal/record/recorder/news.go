@@ -7,16 +7,16 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// news is what an event says that a document has a place for.
+// news is the content of an event that appears in a document.
 type news struct {
 	store.Event
-	run   *store.Run     // a run has changed
-	task  *store.Task    // a task has another status
-	tried *store.Attempt // the attempt that began or ended with that, or whose agent has started
+	run   *store.Run     // set if the run has changed
+	task  *store.Task    // set if a task has a new status
+	tried *store.Attempt // the attempt that started or ended with it, or whose agent has started
 }
 
-// read returns the news in an event. Most events have none: what is ready,
-// unblocked or asked has no place in a document.
+// read decodes an event. ok is false for most events, because readiness and questions
+// do not appear in a document.
 func read(e store.Event) (n news, ok bool, err error) {
 	n.Event = e
 	switch {

@@ -15,29 +15,29 @@ import (
 	"gaffer/session"
 )
 
-// picture is a run as the session protocol sees it. It is made of the run's rows
-// at its beginning and changed by its events.
+// picture is a run as the session protocol sees it. It starts from the run's rows and
+// is updated by the run's events.
 type picture struct {
 	status   session.Status
-	stopping bool // no task starts any more
+	stopping bool // no more tasks start
 	at       map[string]int
 	tries    []tries
-	beads    map[string]bead // of the tasks that were dispatched as one
-	changed  map[int]bool    // the agents that are not written yet
+	beads    map[string]bead // beads of dispatched tasks
+	changed  map[int]bool    // indexes of agents that are not written yet
 	moved    bool            // something is not written yet
 }
 
 // tries counts the attempts at a task.
 type tries struct{ begun, ended int }
 
-// newPicture returns the picture of a run none of whose events were taken in.
+// newPicture returns the picture of a run before its events are applied.
 func newPicture(run store.Run, tasks []store.Task, project string) (*picture, error) {
 	p := &picture{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
 	p.status = session.Status{
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
 	}
-	if len(tasks) == 0 { // it has ended with its first event
+	if len(tasks) == 0 { // a run without tasks ends with its first event
 		p.takeRun(run)
 	}
 	waves := wavesOf(tasks)
@@ -50,7 +50,7 @@ func newPicture(run store.Run, tasks []store.Task, project string) (*picture, er
 	return p, nil
 }
 
-// add adds a task that is queued.
+// add adds a queued task.
 func (p *picture) add(t store.Task, wave int, project string) error {
 	var spec plan.Task
 	if err := json.Unmarshal(t.Spec, &spec); err != nil {
@@ -68,8 +68,8 @@ func (p *picture) add(t store.Task, wave int, project string) error {
 	return nil
 }
 
-// grow adds a task that its conductor has added to the run since. It waits for
-// no wave.
+// grow adds a task that the run's conductor has added later. It belongs to the first
+// wave.
 func (p *picture) grow(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *picture) grow(t store.Task, project string) error {
 	return nil
 }
 
-// bead is the ledger's name of a task.
+// bead returns the bead of a task.
 func (p *picture) bead(run, task string) bead {
 	if b, ok := p.beads[task]; ok {
 		return b
@@ -87,8 +87,8 @@ func (p *picture) bead(run, task string) bead {
 	return beadOf(run, task, nil)
 }
 
-// sourceOf is the protocol's word for what made a run. One that it does not have
-// was a plan.
+// sourceOf returns the session protocol's name for the source of a run. Unknown sources
+// become a plan's.
 func sourceOf(run store.Run) string {
 	if slices.Contains(session.Sources(), run.Source) {
 		return run.Source
@@ -96,7 +96,8 @@ func sourceOf(run store.Run) string {
 	return plan.SourceOrchestrate
 }
 
-// below names a file from a folder that it is in.
+// below returns a file's path relative to a folder, or unchanged if the file is not in
+// it.
 func below(folder, file string) string {
 	relative, err := filepath.Rel(folder, file)
 	if !filepath.IsAbs(file) || err != nil || relative == ".." || strings.HasPrefix(relative, "../") {
@@ -105,8 +106,8 @@ func below(folder, file string) string {
 	return filepath.ToSlash(relative)
 }
 
-// wavesOf are the waves of tasks: the plan's own if each has one, otherwise
-// layers, each of what waits for the layers before it.
+// wavesOf returns the waves of tasks. If every task has a wave in the plan, it returns
+// those. Otherwise it computes layers, so that each task waits only for earlier layers.
 func wavesOf(tasks []store.Task) []int {
 	waves := make([]int, len(tasks))
 	given, p := true, plan.Plan{}
@@ -130,7 +131,7 @@ func wavesOf(tasks []store.Task) []int {
 	return waves
 }
 
-// groups are the waves that agents name.
+// groups returns the waves with their agents.
 func groups(agents []session.Agent) []session.Wave {
 	members := map[int][]string{}
 	for _, a := range agents {
@@ -145,8 +146,9 @@ func groups(agents []session.Agent) []session.Wave {
 
 func (p *picture) ended() bool { return p.status.Status.Final() }
 
-// began tells whether an event says no more than that a task was added, which is how
-// the picture begins. A large run has thousands of them.
+// began reports whether an event only says that a known task was added. The picture
+// already contains that. A large run has thousands of such events, so they are not
+// decoded.
 func (p *picture) began(e store.Event) bool {
 	i, known := p.at[e.Task]
 	if !known || e.Kind != "task.queued" || e.From != "" {
@@ -156,7 +158,7 @@ func (p *picture) began(e store.Event) bool {
 	return true
 }
 
-// take changes the picture by an event's news.
+// take updates the picture from an event.
 func (p *picture) take(n news) {
 	switch i, known := p.at[n.Task]; {
 	case n.run != nil:
@@ -190,12 +192,12 @@ func (t *tries) take(n news) {
 	}
 }
 
-// truth is what the document is to say.
+// truth returns the content for the document.
 func (p *picture) truth() session.Truth {
 	return session.Truth{Status: &p.status, Changed: slices.Collect(maps.Keys(p.changed))}
 }
 
-// written says that the document says it.
+// written records that the document matches the picture.
 func (p *picture) written() {
 	clear(p.changed)
 	p.moved = false

@@ -1,12 +1,12 @@
-// Package recorder writes what the engine does as the open documents of a
-// project: the session's status.json, and a run and a result record for each
-// attempt in the ledger.
+// Package recorder writes a run's state to the open documents of a project: the
+// session's status.json, and a run record and a result record in the ledger for each
+// attempt.
 //
-// The store is the truth. A recorder reads the events of one run in their order
-// and keeps a picture of the run as the session protocol sees it; what it writes
-// follows from the events alone, never from a clock, so that writing it again
-// writes the same. How far the records have come is kept in the store. The
-// session's document is made right as a whole by every recorder that begins.
+// The store is authoritative. A recorder reads the events of one run in order and keeps
+// a picture of the run as the session protocol sees it. Its output depends only on the
+// events, never on a clock, so that writing it again produces the same. The store keeps
+// a cursor of the events whose records are written. The session's document has no
+// cursor: every recorder that starts rewrites it as a whole.
 package recorder
 
 import (
@@ -22,64 +22,65 @@ import (
 	"gaffer/session"
 )
 
-// Options are what a recorder needs of the world.
+// Options configures a recorder.
 type Options struct {
 	Store   store.Store
 	Run     string // also the session's id
 	Session *session.Store
 	Ledger  *ledger.Store     // nil writes no records
-	Project string            // the folder that records name as the repository
-	Notice  func(text string) // what a person should know; never nil
-	Quiet   bool              // give no notice of what Flush returns as its error
+	Project string            // the folder that records contain as the repository
+	Notice  func(text string) // prints a message to the user; never nil
+	Quiet   bool              // print no notice of problems that Flush returns as its error
 
 	// Cancel cancels a task of the run, or the whole run if task is empty, because
-	// another program asks for it in the session's document. What has ended already
-	// is no error. If it is nil such requests are overwritten.
+	// another program has set it to cancelled in the session's document. It must not
+	// fail for something that has ended already. If Cancel is nil, such requests are
+	// overwritten.
 	Cancel func(ctx context.Context, task, why string) error
 
-	// Pace is how long events are gathered after a write before the next;
-	// DefaultPace if zero.
+	// Pace is how long events are collected between two writes; DefaultPace if zero.
 	Pace time.Duration
-	// Look is how often the document is looked at while nothing happens, and
-	// what could not be written is tried again; DefaultLook if zero.
+	// Look is how often the document is checked without events, and failed writes are
+	// retried; DefaultLook if zero.
 	Look time.Duration
 }
 
-// The default times. A document follows its event after a pace and a write at
-// the most, which is to be within 100 ms.
+// The default times. A document is written at most one pace and the duration of one
+// write after its event. This must be within 100 ms.
 const (
 	DefaultPace = 50 * time.Millisecond
 	DefaultLook = 2 * time.Second
 )
 
-// Recorder writes the documents of one run. It is for one goroutine at a time;
-// several programs may record the same run.
+// Recorder writes the documents of one run. It is not safe for concurrent use. Several
+// programs may record the same run.
 type Recorder struct {
 	opts      Options
-	name      string // of the cursor
+	name      string // name of the cursor
 	recording *session.Recording
-	picture   *picture           // nil until it is opened
+	picture   *picture           // nil until open
 	seq       int64              // the last event in the picture
-	recorded  int64              // the last event whose records are written, as far as the store knows
-	pending   []entry            // records to be written, in the order of their events
-	whole     map[attemptOf]bool // those whose end was written with their beginning
-	told      map[string]error   // what cannot be written now
-	refused   []error            // why records will never be written, of the first few
+	recorded  int64              // the stored cursor: the last event whose records are written
+	pending   []entry            // records to write, in the order of their events
+	whole     map[attemptOf]bool // attempts whose end was written together with their start
+	told      map[string]error   // current problems, by kind
+	refused   []error            // the first few records that can never be written, as errors
 	refusals  int
-	took      time.Duration // to write the session's document
-	wrote     time.Time     // when that was
+	took      time.Duration // duration of the last write of the session's document
+	wrote     time.Time     // time of that write
 }
 
-// To write a document of many agents takes long, and about as much memory as all
-// else that is done. It is left alone for so many times as long as that took, but not
-// for longer than mostPace: ten thousand agents for about a second.
+// Writing a document with many agents takes long, and about as much memory as
+// everything else. So the document is not written again for largeShare times the
+// duration of the last write, but at most for mostPace. For ten thousand agents this is
+// about a second.
 const (
 	manyAgents = 2000
 	largeShare = 10
 	mostPace   = 2 * time.Second
 )
 
-// pace is how long the session's document is left alone after it was written.
+// pace returns the minimum time between two writes of the session's document.
 func (r *Recorder) pace() time.Duration {
 	if len(r.picture.status.Agents) < manyAgents {
 		return r.opts.Pace
@@ -87,14 +88,14 @@ func (r *Recorder) pace() time.Duration {
 	return max(r.opts.Pace, min(largeShare*r.took, mostPace))
 }
 
-// due reports whether the session's document may be written again. Records do
-// not wait for that.
+// due reports whether the session's document may be written again. Records do not wait
+// for this.
 func (r *Recorder) due() bool { return time.Since(r.wrote) >= r.pace() }
 
-// CursorOf names the cursor of a run's records.
+// CursorOf returns the name of the cursor of a run's records.
 func CursorOf(run string) string { return "recorder " + run }
 
-// New returns a recorder. It touches nothing.
+// New returns a recorder. It does not access the store or any file.
 func New(opts Options) *Recorder {
 	if opts.Pace == 0 {
 		opts.Pace = DefaultPace
@@ -105,10 +106,10 @@ func New(opts Options) *Recorder {
 	return &Recorder{opts: opts, name: CursorOf(opts.Run), told: map[string]error{}, whole: map[attemptOf]bool{}}
 }
 
-// Run writes what happens until the run has ended and all is written, or until
-// ctx ends. What cannot be read or written stops nothing: a person is told once, it
-// is tried again with what comes next, and [Recorder.Flush] returns the error. The
-// only error of Run is ctx's.
+// Run writes documents until the run has ended and everything is written, or until ctx
+// ends. It continues after errors: it prints each problem once and tries again with the
+// next events. [Recorder.Flush] returns the problems that are left. The only error of
+// Run is that of ctx.
 func (r *Recorder) Run(ctx context.Context) error {
 	for {
 		err := r.follows(ctx)
@@ -125,7 +126,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// follows is Run until the store fails.
+// follows does the work of Run until the store fails.
 func (r *Recorder) follows(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (r *Recorder) follows(ctx context.Context) error {
 		}
 		r.tell(ctx, theEvents, nil)
 		if !r.picture.ended() {
-			r.write(ctx, false) // and takes in what comes meanwhile, maybe the end
+			r.write(ctx, false) // this also reads new events, perhaps the end
 		}
 		if r.picture.ended() {
 			return r.flush(ctx)
@@ -149,9 +150,9 @@ func (r *Recorder) follows(ctx context.Context) error {
 	}
 }
 
-// Flush writes everything up to the last event: what was missed, and what
-// others have damaged or deleted since. Its error is what could not be written.
-// It must not be called while Run runs.
+// Flush writes everything up to the last event, including documents that other programs
+// have damaged or deleted. It returns an error for what could not be written. It must
+// not be called while Run is running.
 func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
@@ -167,8 +168,8 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return r.problems()
 }
 
-// Rebuild writes all documents of the run anew from the store. Records that are
-// there are left as they are; they are immutable.
+// Rebuild writes all documents of the run again from the store. Existing records stay
+// unchanged, because records are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
 	r.picture, r.pending, r.refused, r.refusals, r.whole = nil, nil, nil, 0, map[attemptOf]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -177,7 +178,7 @@ func (r *Recorder) Rebuild(ctx context.Context) error {
 	return r.Flush(ctx)
 }
 
-// flush writes all there is, and then the records that somebody has removed.
+// flush writes everything, and then the records that were deleted by others.
 func (r *Recorder) flush(ctx context.Context) error {
 	r.write(ctx, true)
 	if err := r.restore(ctx); err != nil {
@@ -188,8 +189,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
-// RefusedError is that every document is written but records in whose place another
-// program has written its own. Those stay.
+// RefusedError reports that everything was written, except records whose file name is
+// taken by another program's record. Those stay unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -212,9 +213,9 @@ func (r *Recorder) problems() error {
 	return errors.Join(all...)
 }
 
-// wait returns when there is something to do: at once if records are left to be
-// written; after the pace, when there are events, or when the document was
-// disturbed or something is left to be tried again.
+// wait returns when there is something to do. If records are left to write, it returns
+// at once. Otherwise it waits for the pace, and then until there are events, the
+// document was changed by another program, or a failed write must be retried.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.told[theRecords] == nil {
 		return ctx.Err()
@@ -226,7 +227,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.picture.moved { // it was not due
+	if r.picture.moved { // it was too early to write the document
 		return nil
 	}
 	for {

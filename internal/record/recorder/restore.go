@@ -11,8 +11,8 @@ import (
 	"gaffer/ledger"
 )
 
-// restore writes the records again that somebody has removed. It looks at the
-// names alone; a record that is there is what it was, for it is immutable.
+// restore writes records again that were deleted. It checks only the file names,
+// because an existing record is immutable.
 func (r *Recorder) restore(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
@@ -35,7 +35,7 @@ func (r *Recorder) restore(ctx context.Context) error {
 	return r.recordAgain(ctx, gone)
 }
 
-// recordAgain writes all records of some tasks.
+// recordAgain writes all records of the given tasks.
 func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error {
 	_, rows, _, err := r.rows(ctx)
 	if err != nil {
@@ -62,12 +62,12 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 	return nil
 }
 
-// fileNames are the names of the files in a folder.
+// fileNames holds the names of the regular files in a folder.
 type fileNames map[string]bool
 
-// has reports whether the records of so many attempts are there: the last under
-// the bead's name, or another that came later, those before it under their
-// numbers.
+// has reports whether the records of all attempts exist. The last attempt's record, or
+// a later one, has the bead's name. Earlier records have their attempt number in the
+// name.
 func (n fileNames) has(as bead, attempts int) bool {
 	if attempts > 0 && !n[as.name+".json"] {
 		return false

@@ -9,10 +9,10 @@ import (
 	"gaffer/ledger"
 )
 
-// RecordsOf is what the ledger has of the attempts at a task, from the rows alone.
-// It is quicker than [Records], and knows two things less: whether an attempt
-// that nothing followed would have been followed by another, and how many were
-// allowed when it began.
+// RecordsOf returns the ledger's records of the attempts at a task, from the rows
+// alone. It is faster than [Records], but less exact in two points: whether a retry was
+// planned after the last attempt, and how many retries were allowed when an attempt
+// started.
 func RecordsOf(t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.Pair, error) {
 	var spec plan.Task
 	if err := json.Unmarshal(t.Spec, &spec); err != nil {

@@ -10,18 +10,18 @@ import (
 	"gaffer/session"
 )
 
-// Sheet is what a recorder would write of a run, written nowhere. It remembers
-// how far it has read, so that it costs little to ask again. It is for one
-// goroutine at a time.
+// Sheet returns the document that a recorder would write for a run, without writing it.
+// It keeps its position in the events, so repeated calls are cheap. It is not safe for
+// concurrent use.
 type Sheet struct{ recorder *Recorder }
 
-// NewSheet returns the sheet of a run. Nothing below sessions is touched: it says
-// how the document names the logs.
+// NewSheet returns the sheet of a run. It accesses no files of sessions, which only
+// provides the names of the logs in the document.
 func NewSheet(s store.Store, run, project string, sessions *session.Store) *Sheet {
 	return &Sheet{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
 }
 
-// Document is the session's document as it is now.
+// Document returns the current content of the session's document.
 func (s *Sheet) Document(ctx context.Context) ([]byte, error) {
 	r := s.recorder
 	if r.picture == nil {
@@ -35,11 +35,11 @@ func (s *Sheet) Document(ctx context.Context) ([]byte, error) {
 	return r.opts.Session.Render(r.opts.Run, &r.picture.status)
 }
 
-// errUpToDate ends the reading of events.
+// errUpToDate stops the reading of events.
 var errUpToDate = errors.New("up to date")
 
-// catchUp is like that of a recorder, but of a run that has ended it reads the
-// events up to its end alone.
+// catchUp applies new events, like that of a recorder. For a run that has ended, it
+// stops at the run's last event.
 func (s *Sheet) catchUp(ctx context.Context) error {
 	r := s.recorder
 	run, err := runOf(ctx, r.opts.Store, r.opts.Run)
@@ -75,9 +75,9 @@ func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err er
 	return run, err
 }
 
-// Records calls each with what the ledger has of a run's attempts, in the order
-// in which they ended, and then of those that run. The ledger says how records
-// name their files; it is not touched.
+// Records calls each with the ledger's records of a run's attempts: first the ended
+// attempts in the order of their end, then the running ones. l provides the file names
+// of records; its files are not accessed.
 func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, each func(ledger.Pair) error) error {
 	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -106,7 +106,7 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	return under.rest(ctx)
 }
 
-// underWay are the attempts that have begun and whose end was not met yet.
+// underWay holds the attempts whose start was read, but not yet their end.
 type underWay struct {
 	recorder *Recorder
 	each     func(ledger.Pair) error
@@ -114,7 +114,7 @@ type underWay struct {
 	order    []attemptOf
 }
 
-// take tells of the attempts that have ended.
+// take passes the attempts that have ended to each.
 func (u *underWay) take(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptOf{e.task, e.number}
@@ -132,7 +132,7 @@ func (u *underWay) take(ctx context.Context) error {
 	return nil
 }
 
-// rest tells of those that run.
+// rest passes the running attempts to each.
 func (u *underWay) rest(ctx context.Context) error {
 	for _, name := range u.order {
 		if e, runs := u.begun[name]; runs {

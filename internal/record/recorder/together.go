@@ -9,9 +9,9 @@ import (
 	"gaffer/ledger"
 )
 
-// writeTogether writes the records of the next attempts that are over, and were
-// the first of their tasks, all at once. What could not be written so is left to
-// be written one by one, which says why.
+// writeTogether writes the records of the next ended attempts at once, if they were the
+// first of their tasks. Records that fail are left to be written one by one, which
+// reports the error.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), nearby)]
 	ends := map[attemptOf]*ledger.Result{}
@@ -48,8 +48,8 @@ func (r *Recorder) writeTogether(ctx context.Context) {
 	}
 }
 
-// runs are the records of attempts that have begun. The plan's words on their
-// tasks are not kept: there may be a great many of them.
+// runs returns the run records of started attempts. It reads the tasks' specs each
+// time, because there may be too many to keep in memory.
 func (r *Recorder) runs(ctx context.Context, begun []entry) ([]ledger.Run, error) {
 	runs := make([]ledger.Run, len(begun))
 	err := r.opts.Store.Read(ctx, func(from store.Reader) error {
@@ -74,8 +74,7 @@ func (r *Recorder) runs(ctx context.Context, begun []entry) ([]ledger.Run, error
 	return runs, err
 }
 
-// attemptBefore returns the attempt before one of that number, nil before the
-// first.
+// attemptBefore returns the attempt before the given number, or nil for the first.
 func attemptBefore(from store.Reader, key store.TaskKey, number int) (*store.Attempt, error) {
 	if number <= 1 {
 		return nil, nil

@@ -16,13 +16,13 @@ import (
 	"gaffer/statefile"
 )
 
-// write writes what is not written yet: the session's document, and records for
-// as long as events may be kept waiting. With all it writes every record, and
-// looks whether the document is still as it was written.
+// write writes what is not written yet: the session's document, and records for at most
+// one pace, so that new events do not wait too long. With all, it writes every record,
+// and checks whether the document is still as it was written.
 func (r *Recorder) write(ctx context.Context, all bool) {
 	moved := r.picture.moved || len(r.pending) > 0
 	if all || r.picture.moved && r.due() || r.told[theSession] != nil || r.recording.Disturbed() {
-		r.tell(ctx, theSession, r.writeSession(ctx)) // first, for it takes in what came meanwhile
+		r.tell(ctx, theSession, r.writeSession(ctx)) // first, because this also reads new events
 	}
 	limit := time.Now().Add(r.opts.Pace)
 	r.tell(ctx, theRecords, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
@@ -31,7 +31,7 @@ func (r *Recorder) write(ctx context.Context, all bool) {
 	}
 }
 
-// What a person is told of, each by itself.
+// The kinds of problems. Each is reported separately.
 const (
 	theSession = "session"
 	theRecords = "records"
@@ -39,12 +39,12 @@ const (
 	theEvents  = "events"
 )
 
-// tell reports a problem once, until it is over.
+// tell reports a problem once, until it is solved.
 func (r *Recorder) tell(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
 		delete(r.told, what)
-	case ctx.Err() != nil: // it is ours that there was no time
+	case ctx.Err() != nil: // we ran out of time, so do not report it
 		r.told[what] = err
 	default:
 		if r.told[what] == nil && !r.opts.Quiet {
@@ -54,9 +54,9 @@ func (r *Recorder) tell(ctx context.Context, what string, err error) {
 	}
 }
 
-// writeSession makes the session's document say what the picture shows. The
-// events are read again while the document is locked: another program may be
-// recording the same run.
+// writeSession makes the session's document match the picture. It reads new events
+// while it holds the document's lock, because another program may be recording the same
+// run.
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
 	defer func() { r.wrote, r.took = time.Now(), time.Since(began) }()
@@ -69,7 +69,7 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 	r.recording.Heed = r.opts.Cancel != nil
 	err := r.recording.Write(ctx, truth)
 	if asked := (*session.CancelledError)(nil); errors.As(err, &asked) {
-		// The request is passed on before the document is written over: a crash in
+		// Pass the request on before the document is overwritten, so that a crash in
 		// between does not lose it.
 		if err := r.cancel(ctx, asked); err != nil {
 			return err
@@ -98,7 +98,7 @@ func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) er
 	return nil
 }
 
-// keepCursor remembers how far the records have come.
+// keepCursor stores the number of the last event whose records are written.
 func (r *Recorder) keepCursor(ctx context.Context) error {
 	to := r.seq
 	if len(r.pending) > 0 {
@@ -117,10 +117,10 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 	return err
 }
 
-// writeRecords writes the records that are due, in their order, while there is
-// time and up to the first that cannot be written now. One that never can be is
-// passed over, and so is one in whose place there is no file: restore writes it
-// when that is gone.
+// writeRecords writes the pending records in order, while goOn returns true and up to
+// the first that cannot be written now. It skips records that can never be written. It
+// also skips a record if something other than a regular file has its name; restore
+// writes it once that is removed.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
@@ -143,13 +143,12 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	return passed
 }
 
-// nearby is how far the end of an attempt is looked for: about as many are
-// under way at once.
+// nearby is how many pending records are searched for the end of an attempt. About as
+// many attempts run at once.
 const nearby = 64
 
-// joined is the beginning of an attempt with its end, if that is to be written
-// as well: both are written at once, and the end is passed over when its turn
-// comes.
+// joined adds the end of an attempt to its start, if the end is also pending. Both are
+// then written at once, and the end is skipped later.
 func (r *Recorder) joined(e entry) entry {
 	if e.result != nil || e.written {
 		return e
@@ -163,8 +162,8 @@ func (r *Recorder) joined(e entry) entry {
 	return e
 }
 
-// final reports whether trying again would not help: something else is in the
-// record's place.
+// final reports whether a retry cannot help, because something else has the record's
+// name.
 func final(err error) bool {
 	var (
 		other  *ledger.ImmutableError
@@ -172,20 +171,20 @@ func final(err error) bool {
 		record *ledger.RecordError
 	)
 	if errors.As(err, &other) {
-		return other.Attempt > 0 // otherwise another process was quicker
+		return other.Attempt > 0 // otherwise another process was faster
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
 }
 
-// noFile reports whether a folder, or anything else that is no file, is in the
-// record's place.
+// noFile reports whether something other than a regular file, such as a folder, has the
+// record's name.
 func noFile(err error) bool {
 	form := (*statefile.FormError)(nil)
-	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // otherwise it is the folder of the records
+	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // otherwise the error is about the folder of the records
 }
 
-// refuse passes over a record. Only the first few are told of: where one cannot
-// be written, thousands may not.
+// refuse skips a record that can never be written. It prints only the first few,
+// because there may be thousands.
 func (r *Recorder) refuse(err error) {
 	const most = 5
 	if r.refusals++; len(r.refused) < most {
@@ -194,7 +193,7 @@ func (r *Recorder) refuse(err error) {
 	}
 }
 
-// record writes one entry. A damaged record in its place is kept aside first.
+// record writes one entry. If a damaged record has its name, it renames that first.
 func (r *Recorder) record(ctx context.Context, e entry) error {
 	err := r.put(ctx, e)
 	var corrupt *statefile.CorruptError
@@ -222,7 +221,7 @@ func (r *Recorder) keepAside(corrupt *statefile.CorruptError, e entry) error {
 	return os.Remove(corrupt.Path)
 }
 
-// put writes one entry: its beginning, or its end, which needs a beginning.
+// put writes one entry: the start of an attempt, or its end. An end needs a start.
 func (r *Recorder) put(ctx context.Context, e entry) error {
 	if e.written {
 		return nil
@@ -247,7 +246,7 @@ func (r *Recorder) put(ctx context.Context, e entry) error {
 	return err
 }
 
-// named is a result under the names that the ledger has.
+// named sets the ledger's bead name and attempt number of a result.
 func (r *Recorder) named(e entry, result ledger.Result) ledger.Result {
 	as := r.picture.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number
@@ -270,7 +269,7 @@ func (r *Recorder) begin(ctx context.Context, e entry) error {
 	return nil
 }
 
-// attemptOf names an attempt.
+// attemptOf identifies an attempt.
 type attemptOf struct {
 	task   string
 	number int
