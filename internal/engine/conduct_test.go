@@ -36,7 +36,7 @@ func TestAConductedRunGoesOnUntilItIsConcluded(t *testing.T) {
 		}
 	}
 	f.must(f.Conclude(context.Background(), run, store.Complete, ""))
-	f.must(f.Conclude(context.Background(), run, store.Failed, "too late")) // it stays as it is
+	f.must(f.Conclude(context.Background(), run, store.Failed, "too late")) // the first status stays
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s", got)
 	}

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// fixture is an engine on a store in memory, with a clock to turn.
+// fixture is an engine on a store in memory, with a clock that tests can set.
 type fixture struct {
 	*engine.Engine
 	t     *testing.T
@@ -362,7 +362,7 @@ func TestATurnEndsOneAttemptAndClaimsTheNext(t *testing.T) {
 	}
 }
 
-// What comes of a failure cannot be told from the attempt later.
+// The outcome of a failure cannot be derived from the attempt later.
 func TestATurnThatEndedInAFailureIsAnsweredTheSameAgain(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()

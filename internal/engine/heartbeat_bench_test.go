@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BenchmarkHeartbeats is heartbeats of a thousand agents at once, each of which
-// holds a task, beside writes of the same rows that nobody decides about.
+// BenchmarkHeartbeats measures concurrent heartbeats of a thousand agents that hold a
+// task each. For comparison it also measures plain writes of the same rows.
 func BenchmarkHeartbeats(b *testing.B) {
 	const agents = 1000
 	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "gaffer.db"))

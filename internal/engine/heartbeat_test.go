@@ -29,7 +29,7 @@ func (f *fixture) heartbeat(said store.Worker) (w store.Worker) {
 	return w
 }
 
-// give claims a task for a worker that says by heartbeats alone that it lives.
+// give claims a task for a worker that renews its leases by heartbeats alone.
 func (f *fixture) give(worker string, labels ...string) (a *engine.Assignment) {
 	f.t.Helper()
 	f.do(func(s *engine.Step) (err error) {
@@ -200,7 +200,7 @@ func TestAWorkerOfOneRunIsGoneWithItAndComesBackWithIt(t *testing.T) {
 		}))
 		return w
 	}
-	for _, run := range []string{"r1", "r2"} { // the second is bound to a worker that stays
+	for _, run := range []string{"r1", "r2"} { // the second run is bound to a worker that stays
 		_, err := f.Submit(ctx, engine.Submission{ID: run, Place: "r1", Plan: plan.Plan{Tasks: []plan.Task{{ID: "one"}}}})
 		f.must(err)
 	}
@@ -216,7 +216,7 @@ func TestAWorkerOfOneRunIsGoneWithItAndComesBackWithIt(t *testing.T) {
 	if n := f.kinds("worker.changed"); n != events+1 {
 		t.Errorf("%d events tell that it is gone", n-events)
 	}
-	if w := beat(); !w.Left.Equal(f.now) { // a last word
+	if w := beat(); !w.Left.Equal(f.now) { // a last report
 		t.Errorf("after the end: %+v", w)
 	}
 	f.must(f.Retry(ctx, store.TaskKey{Run: "r1", Task: "one"}, "", ""))

@@ -21,7 +21,7 @@ func bead(id, ledger string, after ...string) plan.Task {
 	return plan.Task{ID: id, After: after, Dispatch: &plan.Dispatch{Bead: id, Ledger: ledger}}
 }
 
-// held expects that a bead cannot be had.
+// held expects an error because the run by holds the bead.
 func (f *fixture) held(err error, by string) {
 	f.t.Helper()
 	held := (*engine.HeldError)(nil)
@@ -53,13 +53,13 @@ func TestABeadHasOneTaskAtATime(t *testing.T) {
 func TestAttemptsAtABeadAreCountedOn(t *testing.T) {
 	f := newFixture(t)
 	task := bead("bd-1", "/s")
-	task.Retries, task.Dispatch.Earlier = 1, 3 // those in records of other tools
+	task.Retries, task.Dispatch.Earlier = 1, 3 // attempts in records of other tools
 	run, err := f.dispatch(task)
 	f.must(err)
 	for range 2 {
 		f.finish(f.claim(), failure.VerifyFailed)
 	}
-	task.Dispatch.Earlier = 4 // the records are behind
+	task.Dispatch.Earlier = 4 // the records are not up to date
 	again, err := f.dispatch(task)
 	f.must(err)
 	for run, want := range map[string]int{run: 3, again: 5} {

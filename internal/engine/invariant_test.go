@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/store/storetest"
 )
 
-// check holds what is stored to what must always be true.
+// check verifies the invariants of the stored rows.
 func (w *world) check() error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		runs, err := r.Runs()
@@ -96,8 +96,8 @@ func checkTask(r store.Reader, t store.Task) error {
 	return nil
 }
 
-// usesAttempt reports whether an attempt counts against the retries of its task.
-// One that runs does, and one that was cancelled, however it ended.
+// usesAttempt reports whether an attempt counts against the retries of its task. A
+// running attempt does, and so does a cancelled one, however it ended.
 func usesAttempt(a store.Attempt) bool {
 	switch failure.Class(a.Class) {
 	case failure.RateLimited, failure.Released, failure.Lost:
@@ -112,8 +112,8 @@ type losses map[store.TaskKey]int
 // mostLost is how many attempts of a task without retries may be lost.
 const mostLost = 6
 
-// add takes in an event. It returns an error if a task is tried again although
-// too many of its attempts were lost, or given up although they were not.
+// add applies an event. It returns an error if a task is retried although too many of
+// its attempts were lost, or given up although they were not.
 func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	key := store.TaskKey{Run: e.Run, Task: e.Task}
 	switch {
@@ -129,8 +129,7 @@ func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	return nil
 }
 
-// replay compares the rows with what the events say, and holds the events to the
-// limit of lost attempts.
+// replay compares the rows with the events, and checks the limit of lost attempts.
 func (w *world) replay() error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		lost := losses{}

@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// childOf names the database on which this process, started by a test, submits
-// and finishes until it is killed.
+// childOf is the environment variable with the database of a child process. The child
+// submits and finishes tasks until it is killed.
 const childOf = "GAFFER_TEST_CHILD_OF"
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beChild prints every run and every task when the engine has acknowledged that
-// it is submitted or complete.
+// beChild prints each run and each task after the engine has acknowledged that it is
+// submitted or complete.
 func beChild(path string) error {
 	s, err := sqlite.Open(context.Background(), path)
 	if err != nil {
@@ -55,8 +55,8 @@ func beChild(path string) error {
 	return <-failed
 }
 
-// submitAndFinish submits two tasks, one after the other, and finishes two,
-// which may be somebody else's.
+// submitAndFinish submits two tasks, one after the other, and finishes two, which may
+// belong to other processes.
 func submitAndFinish(e *engine.Engine) error {
 	ctx := context.Background()
 	run, err := e.Submit(ctx, engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a"}, {ID: "b", After: []string{"a"}}}}})
@@ -97,8 +97,8 @@ func TestNothingAcknowledgedIsLostWhenTheEngineIsKilled(t *testing.T) {
 	}
 }
 
-// killOne starts a process, kills it after it has said so many lines, and
-// returns all that it has said.
+// killOne starts a process, kills it after it has printed the given number of lines,
+// and returns all its output.
 func killOne(t *testing.T, path string, after int) (said []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -126,8 +126,8 @@ func killOne(t *testing.T, path string, after int) (said []string) {
 	return said
 }
 
-// checkAcknowledged opens the database, which must be there at once, and looks
-// for every run and every task that was acknowledged.
+// checkAcknowledged opens the database, which must work at once, and checks that every
+// acknowledged run and task exists.
 func checkAcknowledged(t *testing.T, path string, said []string) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)

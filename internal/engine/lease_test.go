@@ -132,7 +132,7 @@ func TestWhoCouldNotBeHeardIsNotGivenUpBeforeAWholeLease(t *testing.T) {
 	}
 }
 
-// slow is a store that is asked in time and does it much later.
+// slow is a store that executes a write much later than it was requested.
 type slow struct {
 	store.Store
 	meanwhile func()
@@ -149,7 +149,7 @@ func TestASweepThatHadToWaitTooLongGivesNobodyUp(t *testing.T) {
 	f.claim()
 	ctx, cancel := context.WithCancel(context.Background())
 	late := engine.New(slow{f.store, func() {
-		f.now = f.now.Add(time.Hour) // nobody could be heard meanwhile
+		f.now = f.now.Add(time.Hour) // heartbeats could not arrive meanwhile
 		cancel()
 	}}, engine.Options{
 		Now: func() time.Time { return f.now }, Rand: func() float64 { return 0.5 }, NewID: func() string { return "id" }, Lease: time.Minute,
@@ -232,11 +232,11 @@ func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 	}
 }
 
-// A run of this machine and a coordinator may use one database.
+// A run of this machine and a coordinator may share one database.
 func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
-	ahead := f.now.Add(10 * time.Minute) // of a clock that goes wrong
+	ahead := f.now.Add(10 * time.Minute) // this clock is wrong
 	ids := 0
 	local := engine.New(f.store, engine.Options{
 		Now: func() time.Time { return ahead }, Rand: func() float64 { return 0 }, Lease: 100 * 365 * 24 * time.Hour, Endless: true,
@@ -276,7 +276,7 @@ func TestTasksThatAreKeptBySomethingElseAreInNobodysWay(t *testing.T) {
 	for range tasks {
 		f.finish(f.claim(), failure.APIError)
 	}
-	f.sweep(time.Hour) // one is ready, and all others are kept by the limit
+	f.sweep(time.Hour) // one task is ready; the parallel limit holds back all others
 	busy := f.claim()
 	other := task("other")
 	other.Retries = 3

@@ -15,7 +15,7 @@ import (
 // lose claims a task and ends the lease of the attempt.
 func (f *fixture) lose() engine.Assignment {
 	f.t.Helper()
-	f.sweep(10 * time.Minute) // a retry waits for its time
+	f.sweep(10 * time.Minute) // wait for the backoff of a retry
 	a := f.claim()
 	f.sweep(time.Minute + time.Second)
 	return a
@@ -92,7 +92,7 @@ func TestATaskThatWasToStopIsNotTriedAgainWhenItsWorkerIsLost(t *testing.T) {
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), {ID: "b", Agent: "claude", Timeout: 30 * time.Second}}})
 	f.claim()
 	f.claim()
-	f.sweep(40 * time.Second) // past the deadline of b, which is told to stop
+	f.sweep(40 * time.Second) // past the deadline of b, which is asked to stop
 	f.must(f.Cancel(context.Background(), engine.Target{Run: run, Task: "a"}, "sam", "enough"))
 	f.sweep(time.Minute)
 	f.expect(run, map[string]store.Status{"a": store.Cancelled, "b": store.Failed})

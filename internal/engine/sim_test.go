@@ -27,7 +27,7 @@ func TestSimulatedFleetsKeepEveryPromise(t *testing.T) {
 	simulateRuns(t, runCount(testenv.Count(500, 3000, 100_000)), inMemory)
 }
 
-// runCount is the count of the level, unless -runs names another.
+// runCount returns the value of -runs, or else the level's default.
 func runCount(level int) int {
 	if *runs > 0 {
 		return *runs
@@ -35,8 +35,8 @@ func runCount(level int) int {
 	return level
 }
 
-// simulateRuns simulates one seed after the other until so many runs have been
-// submitted, or the one seed that was asked for.
+// simulateRuns simulates one seed after the other until the given number of runs was
+// submitted. With -seed it starts at that seed.
 func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
 	t.Helper()
 	runs, givenUp := 0, 0
@@ -56,15 +56,16 @@ func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
 	}
 }
 
-// inMemory is a store whose commits fail now and then, before or after the fact.
+// inMemory returns a store whose commits fail now and then, with or without storing the
+// changes.
 func inMemory(w *world) store.Store {
 	s := memory.New()
 	s.FailCommit = w.failCommit
 	return s
 }
 
-// world is a fleet on one store: two coordinators, some workers, a clock that
-// jumps, commits that fail.
+// world is a simulated fleet on one store: two coordinators, some workers, a clock that
+// jumps, and commits that fail.
 type world struct {
 	rng     *rand.Rand
 	now     time.Time
@@ -75,19 +76,19 @@ type world struct {
 	runs    []string
 	keys    []string // of submissions
 	since   time.Time
-	steady  bool // nothing goes wrong any more
+	steady  bool // no more faults
 	givenUp int  // tasks that reached the limit of lost attempts
 	log     []string
 }
 
-// worker is a program that holds attempts and may lose its memory.
+// worker is a simulated worker that holds attempts and may lose its memory.
 type worker struct {
 	id     string
 	labels []string
 	held   []engine.Assignment
 	done   []engine.Finish // sent before; may be sent again
 	claims []string        // keys
-	silent int             // steps for which it does nothing
+	silent int             // number of steps in which it does nothing
 }
 
 func newWorld(seed uint64, open func(*world) store.Store) *world {
@@ -105,20 +106,20 @@ func newWorld(seed uint64, open func(*world) store.Store) *world {
 		}
 		w.workers = append(w.workers, worker)
 	}
-	w.workers[0].labels = []string{"gpu"} // somebody can do everything
+	w.workers[0].labels = []string{"gpu"} // one worker can run every task
 	return w
 }
 
 func (w *world) newID() string { w.ids++; return fmt.Sprintf("id%d", w.ids) }
 
-// chance is true once in n.
+// chance returns true once in n calls on average.
 func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
 func (w *world) engine() *engine.Engine { return w.engines[w.rng.IntN(len(w.engines))] }
 
 var errCommit = errors.New("the commit failed")
 
-// failCommit is asked at every commit.
+// failCommit decides for every commit whether it fails.
 func (w *world) failCommit() (lost bool, err error) {
 	if w.steady || !w.chance(25) {
 		return false, nil
@@ -126,7 +127,7 @@ func (w *world) failCommit() (lost bool, err error) {
 	return w.chance(2), errCommit
 }
 
-// simulate lives through one seed and returns the world as it is then.
+// simulate runs the simulation of one seed and returns the final world.
 func simulate(seed uint64, open func(*world) store.Store) (*world, error) {
 	w := newWorld(seed, open)
 	if err := w.live(); err != nil {
@@ -162,7 +163,7 @@ func (w *world) live() error {
 	return w.replay()
 }
 
-// step lets one thing happen.
+// step does one random action.
 func (w *world) step() error {
 	switch w.rng.IntN(13) {
 	case 0:
@@ -190,7 +191,7 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
 }
 
-// expected passes over the errors that a fleet must live with.
+// expected ignores the errors that a fleet must tolerate.
 func expected(err error) error {
 	var conflict *engine.ConflictError
 	if errors.Is(err, errCommit) || errors.Is(err, engine.ErrNothing) || errors.As(err, &conflict) {
@@ -202,7 +203,7 @@ func expected(err error) error {
 func (w *world) submit() error {
 	key := w.newID()
 	if len(w.keys) > 0 && w.chance(5) {
-		key = w.keys[w.rng.IntN(len(w.keys))] // somebody did not hear the answer
+		key = w.keys[w.rng.IntN(len(w.keys))] // a client did not receive the answer
 	}
 	w.keys = append(w.keys, key)
 	id, err := w.engine().Submit(context.Background(), engine.Submission{Plan: w.plan(), Key: key, Conducted: w.chance(4)})
@@ -213,10 +214,10 @@ func (w *world) submit() error {
 	return expected(err)
 }
 
-// deadly is the name of tasks that kill each worker that begins them.
+// deadly is the name of tasks that kill each worker that starts them.
 const deadly = "deadly"
 
-// plan draws a plan.
+// plan returns a random plan.
 func (w *world) plan() plan.Plan {
 	p := plan.Plan{Name: "p", Parallel: w.rng.IntN(4), OnFailure: plan.Continue}
 	if w.chance(3) {
@@ -284,8 +285,8 @@ func (w *world) claim(by *worker) error {
 	return w.die(by, a)
 }
 
-// die is a worker that a task kills. It comes back without a memory, after the
-// coordinator has given up what it held and the task's backoff is over.
+// die simulates a task that kills its worker. The worker returns without its memory,
+// after the coordinator has given up its attempts and the task's backoff is over.
 func (w *world) die(by *worker, of engine.Assignment) error {
 	w.note("%s is killed by %s", by.id, of.Task.Task)
 	by.held = nil
@@ -306,8 +307,8 @@ func (w *world) die(by *worker, of engine.Assignment) error {
 	})
 }
 
-// mayStart checks what must hold when an attempt begins. An answer that was
-// given before says nothing about now.
+// mayStart checks the conditions for the start of an attempt. It ignores a repeated
+// answer, which says nothing about the current state.
 func (w *world) mayStart(a engine.Assignment) error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		stored, err := r.Attempt(a.Attempt.ID)
@@ -368,19 +369,19 @@ func (w *world) end(by *worker, i int, class failure.Class) error {
 	o, err := w.engine().Finish(context.Background(), f)
 	w.note("%s ends %s of %s as %q: %v, %v", by.id, h.Attempt.ID, h.Task.Task, class, o.Status, err)
 	if errors.Is(err, errCommit) {
-		return nil // it will try again
+		return nil // the worker tries again
 	}
 	by.held = append(by.held[:i:i], by.held[i+1:]...)
 	by.done = append(by.done, f)
 	return expected(err)
 }
 
-// turn ends an attempt and claims the next in one request.
+// turn ends an attempt and claims the next task in one request.
 func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	o, next, err := w.engine().Turn(context.Background(), f, engine.Claim{Worker: by.id, Labels: by.labels})
 	w.note("%s turns from %s as %q: %v, %v", by.id, f.Attempt, f.Class, o.Status, err)
 	if errors.Is(err, errCommit) {
-		return nil // it will try again
+		return nil // the worker tries again
 	}
 	by.held = append(by.held[:i:i], by.held[i+1:]...)
 	if next != nil {
@@ -395,7 +396,7 @@ func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	return w.given(f.Attempt, next)
 }
 
-// given checks that a worker knows of what runs because of its turn.
+// given checks that a worker knows the attempt that was assigned to it in its turn.
 func (w *world) given(ended string, next *engine.Assignment) error {
 	running, err := w.running()
 	for _, a := range running {
@@ -424,7 +425,7 @@ func (w *world) beat(by *worker) error {
 			if h.Attempt.ID != o.Attempt || !o.Gone && o.Stop == "" {
 				continue
 			}
-			if o.Gone { // it ends the agent and says nothing
+			if o.Gone { // the worker ends the agent without a report
 				by.held = append(by.held[:i:i], by.held[i+1:]...)
 				break
 			}
@@ -434,8 +435,8 @@ func (w *world) beat(by *worker) error {
 	return nil
 }
 
-// release is a worker that stops for a while: it hands back what it holds, and
-// some of it twice.
+// release simulates a worker that stops for a while: it hands back its attempts, some
+// of them twice.
 func (w *world) release(by *worker) error {
 	var held []engine.Held
 	for _, h := range by.held {
@@ -461,11 +462,11 @@ func (w *world) release(by *worker) error {
 	return nil
 }
 
-// released checks that a task whose attempt was handed back waits again, with as
-// many attempts left as before it.
+// released checks that the task of a released attempt is queued again, with as many
+// retries left as before.
 func (w *world) released(before map[string]store.Attempt, a store.Attempt) error {
 	if was, ok := before[a.ID]; !ok || was.Token != a.Token || was.Stop != "" {
-		return nil // it was not the worker's, or was to end for another reason
+		return nil // it was not the worker's, or was stopped for another reason
 	}
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		ended, err := r.Attempt(a.ID)
@@ -490,8 +491,8 @@ func (w *world) released(before map[string]store.Attempt, a store.Attempt) error
 	})
 }
 
-// sweep is one coordinator's, that can hear workers since now and then, or has
-// always.
+// sweep runs a sweep of one coordinator, which has received heartbeats since a random
+// time or always.
 func (w *world) sweep() error {
 	switch {
 	case w.steady, w.chance(3):
@@ -518,7 +519,7 @@ func (w *world) sweep() error {
 	return nil
 }
 
-// running returns the attempts that run.
+// running returns the running attempts.
 func (w *world) running() (map[string]store.Attempt, error) {
 	attempts := map[string]store.Attempt{}
 	err := w.store.Read(context.Background(), func(r store.Reader) error {
@@ -544,7 +545,7 @@ func (w *world) passTime() {
 	}
 }
 
-// mishap happens to a worker: it forgets what it holds, or is not heard of.
+// mishap makes a worker forget its attempts or stop sending heartbeats.
 func (w *world) mishap(by *worker) error {
 	switch w.rng.IntN(3) {
 	case 0:
@@ -576,7 +577,7 @@ func (w *world) askAndAnswer(by *worker) error {
 	return expected(err)
 }
 
-// meddle is a person who cancels and retries.
+// meddle simulates a user who cancels and retries.
 func (w *world) meddle() error {
 	if len(w.runs) == 0 {
 		return nil
@@ -598,8 +599,8 @@ func (w *world) meddle() error {
 	return w.orMissing(err)
 }
 
-// conduct adds to a run, ends it or opens it again, which is refused if it is not
-// conducted, or not in a state for that.
+// conduct extends a run, ends it or reopens it. The engine refuses this if the run is
+// not conducted, or is in the wrong state.
 func (w *world) conduct(run string) error {
 	var err error
 	switch w.rng.IntN(4) {
@@ -610,7 +611,7 @@ func (w *world) conduct(run string) error {
 	default:
 		added := plan.Task{ID: w.newID(), Agent: "claude", Retries: w.rng.IntN(3)}
 		x := engine.Extension{Run: run, Key: added.ID, Tasks: []plan.Task{added}}
-		for range 1 + w.rng.IntN(2) { // somebody did not hear the answer
+		for range 1 + w.rng.IntN(2) { // a client did not receive the answer
 			err = w.engine().Extend(context.Background(), x)
 		}
 	}
@@ -653,7 +654,7 @@ func (w *world) orMissing(err error) error {
 	return expected(err)
 }
 
-// finishAll lets everything go well until all runs have ended.
+// finishAll runs without faults until all runs have ended.
 func (w *world) finishAll() error {
 	w.steady = true
 	for range 2000 {

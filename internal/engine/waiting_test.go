@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// beat is a worker's word that an attempt lives, and which answers it waits for.
+// beat sends a heartbeat for an attempt, and asks for the answers to questions.
 func (f *fixture) beat(a engine.Assignment, asking ...string) engine.Order {
 	f.t.Helper()
 	held := []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Asking: asking}}
@@ -20,7 +20,7 @@ func (f *fixture) beat(a engine.Assignment, asking ...string) engine.Order {
 	return orders[0]
 }
 
-// goOn lets time pass with beats, and returns what the last of them was answered.
+// goOn lets time pass with regular heartbeats, and returns the answer to the last one.
 func (f *fixture) goOn(a engine.Assignment, d time.Duration, asking ...string) (last engine.Order) {
 	f.t.Helper()
 	for end := f.now.Add(d); f.now.Before(end); {
@@ -93,11 +93,11 @@ func TestQuestionsThatOverlapAreOneWait(t *testing.T) {
 	}
 }
 
-// The agent knows no answer that was given while its worker was away.
+// The agent does not know an answer that was given while its worker was away.
 func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	f, _, a := limited(t)
 	e := engine.New(f.store, engine.Options{Now: func() time.Time { return f.now }, Rand: func() float64 { return 0 }, Lease: 24 * time.Hour})
-	_, err := e.Beat(t.Context(), store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}) // a lease of a run on this machine
+	_, err := e.Beat(t.Context(), store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}) // a lease as in a run on this machine
 	f.must(err)
 	q := f.ask(a, "q")
 	f.now = f.now.Add(time.Minute)
@@ -111,7 +111,7 @@ func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	}
 }
 
-// An agent may ask by a tool of gaffer's, which its worker does not see.
+// An agent may ask by a tool of gaffer, which its worker does not see.
 func TestAnAttemptWaitsForAnAnswerThatItsAgentAskedForByATool(t *testing.T) {
 	f, _, a := limited(t)
 	q, err := f.AskAside(t.Context(), engine.Aside{From: "run/a", Text: "may I?", Within: 2 * time.Hour, Attempt: a.Attempt.ID})

@@ -19,7 +19,7 @@ func put(t *testing.T, state string, s Server) func() error {
 	return remove
 }
 
-// leave writes the note of another process.
+// leave writes the registration of another process.
 func leave(t *testing.T, state, name string, s Server) string {
 	t.Helper()
 	data, err := json.Marshal(s)

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a coordinator that answers what a test tells it to.
+// server is a coordinator whose answers a test defines.
 type server struct {
 	t     *testing.T
 	addr  string
@@ -68,7 +68,7 @@ func (s *server) start(addr string) {
 	s.http.Start()
 }
 
-// stop ends the server as one that is killed.
+// stop ends the server as if it were killed.
 func (s *server) stop() {
 	s.http.CloseClientConnections()
 	s.http.Close()
@@ -133,7 +133,7 @@ func TestFollowingGoesOnWhenTheServerComesBack(t *testing.T) {
 		seen = append(seen, r.Status)
 		if len(seen) == 1 {
 			s.stop()
-			go func() { // somebody else starts it again
+			go func() { // another process restarts it
 				defer close(started)
 				for len(s.told()) == 0 && ctx.Err() == nil {
 					time.Sleep(5 * time.Millisecond)
@@ -169,7 +169,7 @@ func TestAChangeIsSeenWhenItIsTold(t *testing.T) {
 		<-r.Context().Done()
 	})
 	looks := 0
-	// By itself it would look again after a minute.
+	// Without the stream it would poll only after a minute.
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
 	defer cancel()
 	err := s.fleet.Follow(ctx, "r1", 6*time.Second, func(r fleet.Run) error {
@@ -291,7 +291,7 @@ func TestWorkersAreCalledByTheirNames(t *testing.T) {
 	}
 }
 
-// logServer has a log that grows, and tears the connection now and then.
+// logServer serves a growing log, and breaks the connection now and then.
 func logServer(t *testing.T, text string, kept int) *server {
 	s := newServer(t)
 	torn := 0
@@ -375,7 +375,7 @@ func TestTheLastWordsOfAnAttemptThatHasEndedAreWaitedFor(t *testing.T) {
 		s.on("GET /v1/runs/r1/tasks/a/log", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, "first\n")
 			if r.URL.Query().Get("follow") == "1" {
-				fmt.Fprint(w, "last\n") // which has come meanwhile
+				fmt.Fprint(w, "last\n") // it arrived meanwhile
 			}
 		})
 		var b bytes.Buffer

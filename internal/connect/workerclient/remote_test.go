@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// world is a coordinator, with a network before it that can be cut.
+// world is a coordinator behind a network that tests can cut.
 type world struct {
 	t      *testing.T
 	engine *engine.Engine
@@ -105,7 +105,7 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
-// network is a way to the coordinator that answers nothing while it is cut.
+// network starts a proxy to the coordinator that answers nothing while it is cut.
 func (w *world) network(to string) {
 	l := w.listen()
 	w.front = "http://" + l.Addr().String()
@@ -144,7 +144,8 @@ const name = "mill"
 
 func labels() []string { return []string{"project:app", "@" + name} }
 
-// worker returns the engine of a worker, as each start of its process makes one.
+// worker returns a new engine for the worker, as each start of its process would
+// create.
 func (w *world) worker() *workerclient.Engine {
 	w.t.Helper()
 	e, err := workerclient.New(workerclient.Options{
@@ -188,8 +189,8 @@ func (w *world) submit(tasks ...plan.Task) string {
 	return run
 }
 
-// until waits for what another goroutine does. seen is what a failure shows
-// beside the events.
+// until waits until is returns true. seen is shown with the events if that does not
+// happen.
 func (w *world) until(what string, is func() (seen any, ok bool)) {
 	w.t.Helper()
 	testenv.Wait(w.t, what, func() error {
@@ -449,7 +450,7 @@ func (w *world) another(role credential.Role) string {
 	return secret
 }
 
-// listen runs what a worker does beside its attempts.
+// runs does what a worker does beside its attempts: it listens to the coordinator.
 func (w *world) runs(e *workerclient.Engine) (wakes, attends *atomic.Int64, stop func()) {
 	wakes, attends = new(atomic.Int64), new(atomic.Int64)
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -477,7 +478,7 @@ func TestAWorkerIsWokenByATaskAndAfterTheCoordinatorWasAway(t *testing.T) {
 	}
 	w.until("told of an order", func() (any, bool) { n := attends.Load(); return n, n == 2 })
 	w.cut.Store(true)
-	w.submit(plan.Task{ID: "two"}) // what was asked before the cut is answered
+	w.submit(plan.Task{ID: "two"}) // ends a long poll from before the cut
 	w.until("away", func() (any, bool) { return nil, slices.Contains(w.kinds(), "away") })
 	before := wakes.Load()
 	w.cut.Store(false)
@@ -526,7 +527,7 @@ func TestALogGoesOnWhereTheCoordinatorHasItAfterACrash(t *testing.T) {
 	crash()
 	w.say("one", "after")
 	w.say("two", "after")
-	if _, err := w.engine.Finish(t.Context(), finish(one)); err != nil { // as if the answer to it had been lost
+	if _, err := w.engine.Finish(t.Context(), finish(one)); err != nil { // as if the answer had been lost
 		t.Fatal(err)
 	}
 	second := w.worker()

@@ -69,7 +69,7 @@ func (l *logs) append(offset int64, data []byte) int64 {
 	return next
 }
 
-// kept returns all that is kept, read in pieces of a size.
+// kept returns the part of the log that is kept, read in pieces of the given size.
 func (l *logs) kept(size int) (from int64, text []byte, done bool) {
 	l.t.Helper()
 	err := l.store.Read(context.Background(), func(r store.Reader) error {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a row holds, its JSON is that of package json: a field that is
-// forgotten here, or written in another way, would be lost or read as another.
+// Whatever a row contains, its JSON must be that of package json. A field that
+// AppendJSON forgets or writes differently would be lost or changed.
 func TestRowsAreWrittenAsPackageJSONWritesThem(t *testing.T) {
 	for _, row := range []interface {
 		AppendJSON([]byte) ([]byte, error)
@@ -44,7 +44,7 @@ func TestATimeThatIsNoneIsAnError(t *testing.T) {
 
 var texts = rapid.OneOf(rapid.Just(""), rapid.StringN(1, 9, -1), rapid.SampledFrom([]string{"a\"b", `\`, "<&>", "\x00\x7f\u2028", "\xff", "é"}))
 
-// fill gives every field of a struct some value.
+// fill sets every field of a struct to some value.
 func fill(t *rapid.T, v reflect.Value) {
 	for i := range v.NumField() {
 		field, name := v.Field(i), v.Type().Field(i).Name

@@ -18,8 +18,8 @@ func rowsToParse() []parsed { return []parsed{&Task{}, &Attempt{}, &Event{}} }
 
 func newOf(row parsed) parsed { return reflect.New(reflect.TypeOf(row).Elem()).Interface().(parsed) }
 
-// agrees fails if a row reads a text in another way than package json does, and tells
-// whether it reads it at all.
+// agrees fails if a row parses a text differently from package json. It reports whether
+// the row parses it at all.
 func agrees(t interface{ Fatalf(string, ...any) }, row parsed, text []byte) bool {
 	got, want := newOf(row), newOf(row)
 	if !got.ParseJSON(text) {
@@ -63,7 +63,7 @@ func TestRowsThatHaveNothingUnusualAreReadByHand(t *testing.T) {
 	}
 }
 
-// ordinary gives every field but raw JSON a value.
+// ordinary sets every field except raw JSON.
 func ordinary(v reflect.Value) {
 	for i := range v.NumField() {
 		switch field := v.Field(i); field.Interface().(type) {

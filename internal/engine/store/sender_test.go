@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// sending is a database that answers a commit when it is told to.
+// sending is a database that answers a commit when the test says so.
 type sending struct {
 	*fake
-	sent chan chan error // each has the answer to one session
+	sent chan chan error // each channel takes the answer to one session
 }
 
 func newSending() *sending {
@@ -30,7 +30,7 @@ func (s *sending) Send(c Changes) (answer func() error) {
 	return func() error { return <-reply }
 }
 
-// start makes a change and returns where its error will be.
+// start makes a change and returns a channel for its error.
 func (s *sending) start(kind string) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- s.writer.Write(context.Background(), Need{}, event(kind)) }()
@@ -111,7 +111,7 @@ func TestSessionsUnderWayShareTheRequestsEvenly(t *testing.T) {
 		done = append(done, s.start("a"))
 	}
 	first, second := <-s.sent, <-s.sent
-	for range 3 { // too few to be worth a session each
+	for range 3 { // too few for a session of their own
 		done = append(done, s.start("b"))
 	}
 	third := <-s.sent
@@ -132,7 +132,7 @@ func TestSessionsUnderWayShareTheRequestsEvenly(t *testing.T) {
 	}
 }
 
-// A database that somebody else holds is so for everybody.
+// A busy database is busy for all requests, so retrying each alone does not help.
 type busy struct{}
 
 func (busy) Error() string { return "busy" }

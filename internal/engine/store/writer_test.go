@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// fake is a database that only counts what is asked of it.
+// fake is a database that only records its calls.
 type fake struct {
 	Reader
 	writer *Writer
-	full   int // how many requests are to be in a session before it begins
+	full   int // number of requests to wait for before the first session begins
 
 	last      int64
 	sessions  int
@@ -30,7 +30,7 @@ func newFake() *fake {
 	return f
 }
 
-// begin waits until enough requests wait, so that they share the session.
+// begin waits until enough requests are waiting, so that they share the session.
 func (f *fake) begin(context.Context) (Session, error) {
 	for f.sessions == 0 && f.writer.group.Waiting() < f.full {
 		runtime.Gosched()
@@ -61,13 +61,13 @@ func (f *fake) Commit(c Changes) error {
 	return nil
 }
 
-// together makes changes at the same time and returns their errors.
+// together makes changes concurrently and returns their errors.
 func (f *fake) together(changes ...func(*Tx) error) []error {
 	f.full = len(changes)
 	errs := make([]error, len(changes))
 	var wg sync.WaitGroup
 	for i, change := range changes {
-		for f.writer.group.Waiting() < i { // in their order
+		for f.writer.group.Waiting() < i { // keep their order
 			runtime.Gosched()
 		}
 		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), Need{Claims: 1}, change) })

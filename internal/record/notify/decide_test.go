@@ -15,7 +15,7 @@ func TestWhatEventsAreToldAs(t *testing.T) {
 	run := store.Run{ID: "r1", Name: "web", Project: "/p", Created: noon.Add(-90 * time.Second), Spent: store.Amount{MicroUSD: 1_250_000}}
 	for name, c := range map[string]struct {
 		fact fact
-		want Note // but for its id, kind and time
+		want Note // without id, kind and time
 		kind Kind
 	}{
 		"a question": {
@@ -86,9 +86,9 @@ func TestWhatIsNotTold(t *testing.T) {
 func TestTheSameIsCalledTheSameAndAnotherIsNot(t *testing.T) {
 	failing := fact{Event: store.Event{Kind: "task.failed", Run: "r", Task: "t", Seq: 4}}
 	a, _ := noteOf(failing)
-	failing.At = noon // whoever looks, whenever
+	failing.At = noon // the time of the look does not matter
 	b, _ := noteOf(failing)
-	failing.Seq = 9 // it was tried again by a person
+	failing.Seq = 9 // a user has retried the task
 	c, _ := noteOf(failing)
 	if a.ID != b.ID || a.ID == c.ID {
 		t.Errorf("%s, %s, %s", a.ID, b.ID, c.ID)

@@ -18,7 +18,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// inbox is a channel that remembers. reply, if set, says how a message goes.
+// inbox is a channel that records its messages. reply, if set, returns the result of a
+// message.
 type inbox struct {
 	key   string
 	reply func(ctx context.Context, n Note) error
@@ -51,7 +52,7 @@ func (i *inbox) titles() string {
 	return strings.Join(list, "; ")
 }
 
-// world is a store with an engine, in a bubble whose clock is midnight.
+// world is a store with an engine, in a synctest bubble whose clock starts at midnight.
 type world struct {
 	t       *testing.T
 	store   store.Store
@@ -82,7 +83,7 @@ func (w *world) notice(text string) {
 	w.notices = append(w.notices, text)
 }
 
-// tell starts a program that tells of a run, or of all.
+// tell starts a notifier for a run, or for the whole store.
 func (w *world) tell(c Channel, run string, also ...func(*Options)) *Notifier {
 	w.ids++
 	o := Options{
@@ -193,7 +194,7 @@ func TestWhatHappensWhileNobodyTellsIsToldByTheNext(t *testing.T) {
 		w.finish(w.claim("r"), failure.None)
 		pass(25 * time.Hour)
 		w.tell(in, "").Finish(t.Context(), time.Second)
-		w.want(in, "t0 failed") // that the run has ended is no news any more
+		w.want(in, "t0 failed") // the end of the run is too old
 	})
 }
 
@@ -201,7 +202,7 @@ func TestAMessageWhoseEndWasNotNotedIsSentAgainWithTheSameID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		dead := make(chan struct{})
-		in.reply = func(context.Context, Note) error { // the program dies after it has told
+		in.reply = func(context.Context, Note) error { // the program dies after sending
 			w.store.(*memory.Store).FailCommit = func() (bool, error) { return true, errors.New("died") }
 			close(dead)
 			return nil
@@ -215,7 +216,7 @@ func TestAMessageWhoseEndWasNotNotedIsSentAgainWithTheSameID(t *testing.T) {
 		w.store.(*memory.Store).FailCommit, in.reply = nil, nil
 		second := w.tell(in, "r")
 		pass(time.Second)
-		w.want(in, "run r is complete") // the first may still be about it
+		w.want(in, "run r is complete") // the first program may still be sending it
 		pass(time.Minute)
 		second.Stop()
 		w.want(in, "run r is complete; run r is complete")
@@ -237,8 +238,7 @@ func TestWhatARunHasDoneBeforeTheTellerLooksIsTold(t *testing.T) {
 	})
 }
 
-// slowReads is a store on a busy machine: what a reader has seen is a second old
-// when it gets it.
+// slowReads simulates a busy machine: a reader's data is a second old when it arrives.
 type slowReads struct{ store.Store }
 
 func (s slowReads) Read(ctx context.Context, look func(store.Reader) error) error {
@@ -251,9 +251,9 @@ func TestWhatHappensDuringTheLastLookIsToldBeforeTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		teller := w.tell(in, "r", func(o *Options) { o.Store = slowReads{w.store} })
-		pass(7 * time.Second) // it has begun and waits for events
+		pass(7 * time.Second) // it has started and waits for events
 		w.submit("r", 1)
-		pass(pace + time.Second/2) // it has read these events, and not the next ones
+		pass(pace + time.Second/2) // it has read these events, but not the next ones
 		w.finish(w.claim("r"), failure.None)
 		teller.Finish(t.Context(), time.Minute)
 		w.want(in, "run r is complete")
@@ -330,7 +330,7 @@ func TestAReceiverThatIsAwayIsToldWhenItIsBack(t *testing.T) {
 		w.finish(w.claim("r"), failure.Denied)
 		pass(time.Hour)
 		teller.Stop()
-		w.want(in, "t0 failed; t1 failed; t2 failed") // what is refused is not tried again
+		w.want(in, "t0 failed; t1 failed; t2 failed") // a refused message is not sent again
 		list, err := Lately(t.Context(), w.store, []Channel{in}, time.Time{})
 		if err != nil || len(list) != 3 || list[0].State != GivenUp || list[0].Why != "no" || list[1].State != Told {
 			t.Errorf("%+v, %v", list, err)
@@ -339,7 +339,7 @@ func TestAReceiverThatIsAwayIsToldWhenItIsBack(t *testing.T) {
 }
 
 func TestWhatHappensInTheNightIsToldInTheMorning(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // it begins at midnight
+	synctest.Test(t, func(t *testing.T) { // the clock starts at midnight
 		w, in := newWorld(t), &inbox{}
 		night := func(questions bool) func(*Options) {
 			return func(o *Options) {
@@ -357,7 +357,7 @@ func TestWhatHappensInTheNightIsToldInTheMorning(t *testing.T) {
 		pass(5 * time.Hour)
 		teller.Stop()
 		w.want(in, "")
-		pass(2 * time.Hour) // another program does it
+		pass(2 * time.Hour) // another program sends it
 		teller = w.tell(in, "other", night(true))
 		pass(time.Minute)
 		teller.Stop()
@@ -384,7 +384,7 @@ func TestAStormBecomesOne(t *testing.T) {
 		}
 		pass(2 * time.Minute)
 		w.want(in, "t0 failed; t1 failed; t2 failed; 22 notifications: 22 failed")
-		for range 15 { // at once
+		for range 15 { // all at once
 			w.finish(w.claim("r"), failure.Denied)
 		}
 		pass(time.Second)
@@ -405,7 +405,7 @@ func TestAWorkerThatIsNotHeardOfIsToldOnceAndAgainWhenItWasBack(t *testing.T) {
 		pass(time.Hour)
 		one, two := w.tell(in, ""), w.tell(in, "")
 		pass(time.Minute)
-		w.want(in, "") // that one is not our concern
+		w.want(in, "") // it was offline before the notifier started
 		beat("w")
 		pass(29 * time.Second)
 		w.want(in, "")
@@ -419,7 +419,7 @@ func TestAWorkerThatIsNotHeardOfIsToldOnceAndAgainWhenItWasBack(t *testing.T) {
 		beat("w")
 		one.Stop()
 		two.Stop()
-		pass(time.Hour) // nobody could hear it
+		pass(time.Hour) // no program received its heartbeats
 		three := w.tell(in, "")
 		pass(20 * time.Second)
 		beat("w")
@@ -516,7 +516,7 @@ func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
 }
 
 func TestAWorkerThatWasBackBeforeMorningIsNotToldOf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // it begins at midnight
+	synctest.Test(t, func(t *testing.T) { // the clock starts at midnight
 		w, in := newWorld(t), &inbox{}
 		beat := func(id string) {
 			t.Helper()
@@ -544,7 +544,7 @@ func TestNobodyIsMissedWhoWasSilentWhileTheMachineSlept(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration
 		due  bool
-		from time.Duration // workers could be heard from then on
+		from time.Duration // start of the period in which heartbeats could arrive
 	}{
 		{0, true, 0},
 		{time.Second, false, 0},

@@ -85,7 +85,7 @@ func TestWhatACommandLeavesBehindIsNotWaitedFor(t *testing.T) {
 	if state := stateOf(child); err != nil || !alive(state) {
 		t.Errorf("%v; the process that was left behind is %q", err, state)
 	}
-	_ = syscall.Kill(child, syscall.SIGKILL) // ours, and alive
+	_ = syscall.Kill(child, syscall.SIGKILL) // our child, and alive
 }
 
 func pidIn(t *testing.T, file string) int {
@@ -99,13 +99,13 @@ func pidIn(t *testing.T, file string) int {
 	return pid
 }
 
-// stateOf is the state that ps shows for a process, or nothing without one.
+// stateOf returns the state that ps shows for a process, or "" if there is none.
 func stateOf(pid int) string {
 	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return strings.TrimSpace(string(out))
 }
 
-// alive takes a zombie for dead: its parent has not waited for it.
+// alive treats a zombie as dead: only its parent has not waited for it yet.
 func alive(state string) bool { return state != "" && !strings.HasPrefix(state, "Z") }
 
 func TestAScreenIsToldByNotifySend(t *testing.T) {

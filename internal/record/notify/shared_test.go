@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// Programs that share a database have a store of their own each.
+// Programs that share a database have separate stores.
 func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	open := func() store.Store {
@@ -87,7 +87,7 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 	}
 }
 
-// eachBegun waits until so many scopes are followed.
+// eachBegun waits until the given number of scopes is followed.
 func eachBegun(t *testing.T, s store.Store, want int) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("%d scopes", want), func() error {

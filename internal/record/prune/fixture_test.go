@@ -30,7 +30,7 @@ var (
 	start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// fixture is a store with a past.
+// fixture is a store with old rows.
 type fixture struct {
 	t      *testing.T
 	ctx    context.Context
@@ -51,8 +51,8 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	return f
 }
 
-// onEach runs a test on the stores of one process. What they promise each by
-// itself is in their contract.
+// onEach runs a test on the stores of a single process. The contract suite covers the
+// differences between stores.
 func onEach(t *testing.T, test func(f *fixture)) {
 	t.Run("memory", func(t *testing.T) { test(newFixture(t, memory.New())) })
 	t.Run("sqlite", func(t *testing.T) {
@@ -105,7 +105,7 @@ func tasks(ids ...string) (list []plan.Task) {
 	return list
 }
 
-// serve has a channel with a task that ends and one that waits, an input, a note.
+// serve creates a channel with an ended and a waiting task, inputs and a note.
 func (f *fixture) serve(channel, agent string) (done, waits string) {
 	f.t.Helper()
 	_, err := f.desk.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: agent, Name: agent, ClaudeStatus: "idle"})
@@ -119,7 +119,7 @@ func (f *fixture) serve(channel, agent string) (done, waits string) {
 	}
 	_, err = f.desk.Claim(f.ctx, admin, coordinator.Claim{AgentID: agent, Channel: channel, IdempotencyKey: fmt.Sprint("c", f.ids)})
 	f.must(err)
-	for range 2 { // of which one is claimed
+	for range 2 { // one of them is claimed
 		_, err = f.desk.AddInput(f.ctx, admin, coordinator.NewInput{TaskID: done, Text: "yes"})
 		f.must(err)
 	}
@@ -132,7 +132,7 @@ func (f *fixture) serve(channel, agent string) (done, waits string) {
 	return done, waits
 }
 
-// look finds what ended longer ago than that.
+// look finds what ended longer ago than older.
 func (f *fixture) look(older time.Duration, also ...func(*prune.Retention)) prune.Found {
 	f.t.Helper()
 	r := prune.Retention{Before: f.now.Add(-older), Now: f.now, Protocol: protocol.Rows{}}
@@ -158,7 +158,7 @@ func (f *fixture) take(found prune.Found) prune.Counts {
 	return done
 }
 
-// dump is all rows as text, but for what a prune writes down of itself.
+// dump returns all rows as text, except those that a prune writes itself.
 func (f *fixture) dump() (lines []string) {
 	f.t.Helper()
 	add := func(kind string, row any) {
@@ -200,7 +200,7 @@ func (f *fixture) dump() (lines []string) {
 		for _, p := range promises {
 			add("promise", p)
 		}
-		for n := range f.ids + 1 { // attempts that are gone may have left their logs
+		for n := range f.ids + 1 { // deleted attempts may have left their logs
 			logs, _ := r.Items("log", fmt.Sprint("id", n), -1, 99)
 			for _, i := range logs {
 				add("item", i)
@@ -224,14 +224,14 @@ func (f *fixture) dump() (lines []string) {
 	return lines
 }
 
-// updates are told from the first on, as a reader of the stream has them who was
-// away for long.
+// updates reads all updates from the first on, like a stream reader that was away for
+// long.
 func (f *fixture) updates() error {
 	_, _, err := f.desk.Updates(f.ctx, 0, math.MaxInt32)
 	return err
 }
 
-// aside asks something that belongs to no task.
+// aside asks a question that belongs to no task.
 func (f *fixture) aside() {
 	f.t.Helper()
 	_, err := f.engine.AskAside(f.t.Context(), engine.Aside{From: "by hand", Text: "may I?", Within: time.Minute})

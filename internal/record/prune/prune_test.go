@@ -57,8 +57,8 @@ func TestWhatEndedLongAgoGoesAndAllElseStays(t *testing.T) {
 	})
 }
 
-// stays is what is old and of a channel that is still there, or of the task in it
-// that waits.
+// stays reports whether an old row belongs to a channel that still exists, or to its
+// waiting task.
 func stays(line string) bool {
 	return strings.Contains(line, `"run":"ch-`) || strings.HasPrefix(line, `run {"id":"ch-`) || strings.HasPrefix(line, `item {"kind":"channel"`)
 }
@@ -73,7 +73,7 @@ func TestARunThatHasNotEndedStays(t *testing.T) {
 		if len(found.Ended) != 1 || found.Ended[0].ID != "failed" {
 			t.Fatalf("found %v", found.Ended)
 		}
-		// Somebody has it run again before it is taken.
+		// A user retries it before it is deleted.
 		f.must(f.engine.Retry(f.ctx, store.TaskKey{Run: "failed", Task: "a"}, "", ""))
 		f.take(found)
 		f.must(f.store.Read(f.ctx, func(r store.Reader) error {
@@ -140,9 +140,9 @@ func TestARunThatIsSparedOrWorkedOnStays(t *testing.T) {
 	}
 }
 
-// A prune is interrupted at each of its commits in turn, before and after the
-// fact. The next one brings it to the same end, and in between nobody sees half a
-// run, nor does the stream break.
+// A prune is interrupted at each of its commits in turn, before or after the changes
+// are stored. The next prune must reach the same result. In between, no reader may see
+// half a run, and the stream must not break.
 func TestAPruneThatIsInterruptedIsFinishedByTheNext(t *testing.T) {
 	for name, atOnce := range map[string]int{"small runs": 0, "big runs": 1} {
 		t.Run(name, func(t *testing.T) { interrupted(t, atOnce) })
@@ -208,7 +208,7 @@ func interrupted(t *testing.T, atOnce int) {
 	}
 }
 
-// whole looks whether each run that is there has all its tasks and events.
+// whole checks that each existing run has all its tasks and events.
 func whole(f *fixture) error {
 	return f.store.Read(f.ctx, func(r store.Reader) error {
 		for id, n := range map[string]int{"one": 3, "two": 1, "new": 1} {
@@ -245,7 +245,8 @@ func TestABeadIsKnownForAsLongAsItsRunIs(t *testing.T) {
 			}
 		}
 		found := f.look(30*day, spare)
-		// The bead of the run that goes is dispatched before it is taken.
+		// The bead of a run that will be deleted is dispatched again before the
+		// deletion.
 		_, err = f.engine.Submit(f.ctx, engine.Submission{ID: "late", Plan: plan.Plan{Tasks: bead("b2")}})
 		f.must(err)
 		f.take(found)
@@ -297,7 +298,7 @@ func TestAWorkerThatIsHeardOfOrHoldsSomethingStays(t *testing.T) {
 	}
 }
 
-// What an agent was given last may be gone before it is heard of again.
+// The last task of an agent may be deleted before the agent's next heartbeat.
 func TestAnAgentWhoseTaskWasTakenAwayGoesOn(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		done, waits := f.serve("dev", "a1")
@@ -358,7 +359,7 @@ func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
 	}))
 }
 
-// Several coordinators may look after one database.
+// Several coordinators may prune one database.
 func TestTwoPrunesAtOnceTakeTheSameAway(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		for i := range 5 {

@@ -21,7 +21,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// halfWay is a run of which one task is done and one runs.
+// halfWay creates a run with one complete and one running task.
 func halfWay(t *testing.T) (w *world, finish func()) {
 	w = newWorld(t)
 	w.submit(plan.Plan{Source: "orchestrate", Tasks: []plan.Task{task("a", 1), task("b", 1)}})
@@ -241,7 +241,7 @@ func TestRunEndsWithItsContextAndAnotherRecorderGoesOn(t *testing.T) {
 	p.valid(true)
 }
 
-// sick is a store that cannot be read for a while.
+// sick is a store whose reads fail for a while.
 type sick struct {
 	store.Store
 	reads  atomic.Int64

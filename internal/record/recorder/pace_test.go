@@ -13,7 +13,7 @@ func TestADocumentOfManyAgentsIsLeftAloneForAsLongAsItIsWorth(t *testing.T) {
 		took, want time.Duration
 	}{
 		{10, time.Millisecond, DefaultPace},
-		{10, time.Second, DefaultPace}, // the disk is slow, the document is not large
+		{10, time.Second, DefaultPace}, // a slow disk, but no large document
 		{manyAgents, time.Millisecond, DefaultPace},
 		{manyAgents, 20 * time.Millisecond, 200 * time.Millisecond},
 		{5 * manyAgents, 70 * time.Millisecond, 700 * time.Millisecond},

@@ -25,14 +25,14 @@ func each(t *testing.T, test func(t *testing.T, name string, tell story)) {
 
 func never(string) {}
 
-// told returns a world in which a story has happened.
+// told returns a world after a story.
 func told(t *testing.T, tell story) *world {
 	w := newWorld(t)
 	tell(w, never)
 	return w
 }
 
-// documents are those of a story that one recorder has written at its end.
+// documents returns the documents that one recorder writes at the end of a story.
 func documents(t *testing.T, tell story) map[string]string {
 	p := newProject(t)
 	p.flush(told(t, tell).store)

@@ -23,7 +23,7 @@ func (p *project) sheet(s store.Store) *recorder.Sheet {
 	return recorder.NewSheet(s, runID, "/home/sam/shop", session.New("", session.Options{LogPrefix: ".founder-mode/status"}))
 }
 
-// says fails unless a sheet says what the recorder wrote.
+// says checks that a sheet matches the document of the recorder.
 func (p *project) says(s *recorder.Sheet, when string) {
 	p.t.Helper()
 	text, err := s.Document(context.Background())
@@ -48,7 +48,7 @@ func TestARenderedDocumentIsTheOneThatIsWritten(t *testing.T) {
 	})
 }
 
-// counted is a store that counts the events that are read.
+// counted counts the events that are read.
 type counted struct {
 	store.Store
 	events *int
@@ -86,8 +86,7 @@ func TestADocumentOfLongAgoDoesNotReadWhatCameAfter(t *testing.T) {
 	}
 }
 
-// recorded are the records of the world's run as they are rendered, by the name of
-// the file that has them.
+// recorded returns the records that Records produces for the world's run, by file name.
 func recorded(t *testing.T, w *world, l *ledger.Store) map[string]any {
 	all := map[string]any{}
 	must(t, recorder.Records(context.Background(), w.store, runID, "/home/sam/shop", l, func(p ledger.Pair) error {
@@ -126,7 +125,7 @@ func TestRenderedRecordsAreThoseThatAreWritten(t *testing.T) {
 				text, err := os.ReadFile(filepath.Join(p.dir, "state", kind, e.Name()))
 				must(t, err)
 				if !json.Valid(text) {
-					continue // a lock
+					continue // a lock file
 				}
 				var r struct {
 					Bead    string

@@ -19,8 +19,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The records are not synced here: how long a disk takes is not what is looked at.
-// How long ten thousand take beside a thousand is measured by script/bench.
+// The records are not synced here, because this test does not measure the disk.
+// script/bench compares the durations for ten thousand and for one thousand tasks.
 func TestThousandsOfTasksAreRecordedWhileTheyRun(t *testing.T) {
 	testenv.Integration(t)
 	const n = 3_000
@@ -44,8 +44,8 @@ func TestThousandsOfTasksAreRecordedWhileTheyRun(t *testing.T) {
 	}
 }
 
-// many writes the rows and events of a large run as the engine does, which has
-// a store in memory look through all tasks at each.
+// many writes the rows and events of a large run directly. The real engine would make a
+// store in memory scan all tasks for each of them.
 type many struct {
 	t     *testing.T
 	store *memory.Store
@@ -88,7 +88,7 @@ func (m *many) submit(n int) {
 
 func id(i int) string { return fmt.Sprintf("task-%05d", i) }
 
-// finish begins and ends a task, and with the last one the run.
+// finish starts and ends a task, and ends the run with the last one.
 func (m *many) finish(i, n int) {
 	m.now = m.now.Add(time.Second)
 	task := store.Task{TaskKey: store.TaskKey{Run: runID, Task: id(i)}, Status: store.Running}
@@ -105,7 +105,7 @@ func (m *many) finish(i, n int) {
 	})
 }
 
-// unsynced is a machine that leaves it to the system when to write to the disk.
+// unsynced is a host that does not sync files to the disk.
 type unsynced struct{ host.Host }
 
 func (unsynced) SyncDir(host.Op, string) error { return nil }

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// stories are what can happen to a run.
+// stories are scenarios of a run.
 var stories = map[string]story{
 	"three waves":         threeWaves,
 	"stop on failure":     stopOnFailure,
@@ -26,8 +26,8 @@ var stories = map[string]story{
 	"at once":             atOnce,
 }
 
-// lateExitCode has an agent that says that it is done and then fails, and one that
-// is told to stop because it does not exit. What they said decides.
+// lateExitCode has one agent that reports success and then fails, and one that is
+// stopped because it does not exit. Their reports decide the result.
 func lateExitCode(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0), task("b", 0)}})
 	w.end(w.start(1), engine.Finish{Summary: "a is done", Exit: 3})
@@ -46,8 +46,8 @@ func atOnce(w *world, at func(string)) {
 	at("ended")
 }
 
-// threeWaves has a retry after a failed check, a question, a task that a person
-// cancels while it runs, and what follows from that.
+// threeWaves has a retry after a failed check, a question, and a running task that a
+// user cancels, with its consequences.
 func threeWaves(w *world, at func(string)) {
 	a, b, d := task("a", 1), task("b", 1), task("d", 2)
 	a.Retries, b.Agent, b.Model, d.Agent, d.Argv, d.Prompt = 1, "codex", "gpt", "", []string{"make", "docs"}, ""
@@ -77,8 +77,8 @@ func threeWaves(w *world, at func(string)) {
 	at("ended")
 }
 
-// stopOnFailure lets what runs go on and starts nothing more; one that would be
-// tried again is not.
+// stopOnFailure lets running tasks continue and starts no more tasks. A failed task is
+// not retried.
 func stopOnFailure(w *world, at func(string)) {
 	retried := task("b", 0)
 	retried.Retries = 3
@@ -97,8 +97,8 @@ func endOnFailure(w *world, _ func(string)) {
 	w.end(b, engine.Finish{Class: failure.Cancelled, Exit: 130})
 }
 
-// retryAfterTheEnd has a person retry a task that failed, and what was cancelled
-// because of it begins anew too.
+// retryAfterTheEnd has a user who retries a failed task. The tasks that were cancelled
+// because of it start again too.
 func retryAfterTheEnd(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 1), task("b", 1), task("c", 2)}})
 	first := w.start(1)
@@ -121,7 +121,7 @@ func cancelledRun(w *world, at func(string)) {
 	at("ended")
 }
 
-// trouble is every other way in which an attempt ends.
+// trouble has all other ways in which an attempt can end.
 func trouble(w *world, at func(string)) {
 	limited, lost, slow, dear := task("limited", 0), task("lost", 0), task("slow", 0), task("dear", 0)
 	slow.Timeout, dear.Budget.USD = 5*time.Minute, 5
@@ -137,11 +137,11 @@ func trouble(w *world, at func(string)) {
 	w.sweep(10 * time.Minute)
 	w.end(s, engine.Finish{Class: failure.Crashed, Exit: 143, Summary: "ended by a signal"})
 	w.end(w.start(0), engine.Finish{Class: failure.Crashed, Exit: -1})
-	_, _ = w.Claim(context.Background(), engine.Claim{Worker: "w"}) // finds the last one too dear
+	_, _ = w.Claim(context.Background(), engine.Claim{Worker: "w"}) // the last task does not fit into the budget
 	at("ended")
 }
 
-// handedBack has a worker that stops and gives its task to another.
+// handedBack has a worker that stops and hands its task back.
 func handedBack(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 1)}})
 	a := w.start(1)
@@ -152,7 +152,7 @@ func handedBack(w *world, at func(string)) {
 	at("complete")
 }
 
-// layers has no waves of its own.
+// layers has tasks without waves.
 func layers(w *world, at func(string)) {
 	c, b := task("c", 0), task("b", 0)
 	c.After, b.After = []string{"b"}, []string{"a"}

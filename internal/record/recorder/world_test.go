@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the golden files; read the diff
 
 const runID = "20260201-120000-abc12345"
 
-// world is an engine on a store in memory, with a clock to turn.
+// world is an engine on a store in memory, with a clock that tests can set.
 type world struct {
 	*engine.Engine
 	t     *testing.T
@@ -62,7 +62,7 @@ func (w *world) submit(p plan.Plan) {
 	w.must(err)
 }
 
-// start lets a task begin that can, and its agent have a process.
+// start claims a task. If pid is positive, it also reports that the agent has started.
 func (w *world) start(pid int) engine.Assignment {
 	w.t.Helper()
 	a, err := w.Claim(context.Background(), engine.Claim{Worker: "w"})
@@ -164,7 +164,7 @@ func (p *project) status() session.Status {
 	return s
 }
 
-// files are all documents by their path, without what is kept for locking.
+// files returns all documents by path, without lock files.
 func (p *project) files() map[string]string {
 	p.t.Helper()
 	all := map[string]string{}
@@ -187,8 +187,9 @@ func (p *project) same(want map[string]string, when string) {
 	}
 }
 
-// valid holds the documents to their protocols. A run may have no tasks. An event in the midst of a
-// transaction may show that the last agent has ended and not yet the run.
+// valid checks that the documents conform to their protocols. A run may have no tasks.
+// In the middle of a transaction's events, the last agent may have ended but not yet
+// the run.
 func (p *project) valid(whole bool) {
 	p.t.Helper()
 	for f := range p.session.Validate() {
@@ -227,7 +228,7 @@ func (e earlier) Events(after int64, limit int) ([]store.Event, error) {
 	return e.Reader.Events(after, min(limit, int(max(0, e.last-after))))
 }
 
-// forgetful is a store that keeps no cursor: a crash comes before.
+// forgetful is a store that stores no cursor, as if the process crashed before.
 type forgetful struct{ store.Store }
 
 func (f forgetful) Write(context.Context, store.Need, func(*store.Tx) error) error { return nil }
@@ -249,8 +250,7 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// story is something that happens to a run. At calls say at which moments a
-// golden document shows it.
+// story is a scenario of a run. It calls at for each moment that has a golden document.
 type story func(w *world, at func(moment string))
 
 func crashed(summary string) engine.Finish {

@@ -41,7 +41,7 @@ func TestARowIsLookedUpOnce(t *testing.T) {
 	}
 }
 
-// lists is a database of lists that counts how many tasks it has handed out.
+// lists is a database of lists that counts the tasks that it has returned.
 type lists struct {
 	byName  map[string][]store.Task
 	fetched int
@@ -83,7 +83,7 @@ func TestManyRequestsFetchAListOnce(t *testing.T) {
 		db.byName["a"] = append(db.byName["a"], store.Task{Seq: int64(i)})
 	}
 	heads := memo.Heads[string]{Fetch: db.fetch, AtLeast: 64}
-	for taken := range int64(64) { // each passes over what the ones before it took
+	for taken := range int64(64) { // each call skips the tasks that earlier calls took
 		got, err := heads.First([]string{"a"}, 1, func(t *store.Task) bool { return t.Seq >= taken })
 		if err != nil || got[0].Seq != taken {
 			t.Fatalf("got %v, %v", got, err)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sky has two clocks to turn: that of this machine and the database's.
+// sky has two clocks that tests can set: the local one and the database's.
 type sky struct {
 	ours, theirs time.Time
-	there, back  time.Duration // the way to the database, and back
+	there, back  time.Duration // network delay to the database, and back
 	err          error
 }
 
@@ -33,7 +33,7 @@ func (s *sky) clock() *clock {
 	}}
 }
 
-// isRight checks that the clock is right but for so much.
+// isRight checks that the error of the clock is at most within.
 func (s *sky) isRight(t *testing.T, c *clock, within time.Duration) {
 	t.Helper()
 	if wrong := c.now().Sub(s.theirs); wrong.Abs() > within {

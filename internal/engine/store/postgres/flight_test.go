@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// say appends an event with a kind of its own.
+// say appends an event of the given kind.
 func say(s store.Store, kind string) error {
 	return s.Write(context.Background(), store.Need{}, func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: kind})
@@ -27,7 +27,7 @@ func say(s store.Store, kind string) error {
 	})
 }
 
-// said returns the kinds of all events, whose numbers must have no gaps.
+// said returns the kinds of all events. Their numbers must have no gaps.
 func said(t *testing.T, s store.Store) []string {
 	t.Helper()
 	kinds, err := recall(s)
@@ -51,8 +51,8 @@ func recall(s store.Store) (kinds []string, err error) {
 	return kinds, err
 }
 
-// Sessions are sent before those before them are answered. What the server
-// refuses must spoil neither what is sent with it nor what is sent behind it.
+// Sessions are sent before the previous ones are answered. A session that the server
+// refuses must affect neither the requests sent with it nor those sent after it.
 func TestWhatTheServerRefusesSpoilsNothingElse(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
@@ -81,7 +81,7 @@ func TestWhatTheServerRefusesSpoilsNothingElse(t *testing.T) {
 	}
 }
 
-// A process that always has the next session ready must let others in.
+// A process that always has the next session ready must let others write.
 func TestABusyProcessLetsOthersWrite(t *testing.T) {
 	address := pgtest.Database(t)
 	busy, other := open(t, address), open(t, address)
@@ -112,8 +112,8 @@ func TestABusyProcessLetsOthersWrite(t *testing.T) {
 	}
 }
 
-// The server loses all that it has not made durable when one of its processes is
-// killed: it ends the others and begins again with what is on the disk.
+// When one of its processes is killed, the server ends all others and restarts from the
+// disk. It loses everything that is not durable.
 func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 	testenv.Integration(t)
 	server, err := pgtest.Start()
@@ -131,7 +131,7 @@ func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 		wg.Go(func() { acknowledged[w] = sayOnAndOn(ctx, s, w) })
 	}
 	for range kills {
-		for range 1 + rand.IntN(20) { // another moment each time
+		for range 1 + rand.IntN(20) { // at a different moment each time
 			waitForWriting(t, s)
 		}
 		killWriter(t, server.URL)
@@ -157,7 +157,7 @@ func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// sayOnAndOn returns what was acknowledged. What has failed is not said again.
+// sayOnAndOn returns the acknowledged events. It does not repeat failed ones.
 func sayOnAndOn(ctx context.Context, s store.Store, writer int) (acknowledged []string) {
 	for i := 0; ctx.Err() == nil; i++ {
 		kind := fmt.Sprintf("%d %d", writer, i)
@@ -168,21 +168,21 @@ func sayOnAndOn(ctx context.Context, s store.Store, writer int) (acknowledged []
 	return acknowledged
 }
 
-// waitForWriting waits until the server takes writes again.
+// waitForWriting waits until the server accepts writes again.
 func waitForWriting(t *testing.T, s store.Store) {
 	t.Helper()
 	persist(t, func() error { return say(s, fmt.Sprint("probe ", rand.Int64())) })
 }
 
-// persist tries until the server does what it is asked. It goes on for a moment
-// after one of its processes was killed, so that it has done the last thing says
-// nothing of the next.
+// persist retries until the server does what try asks. A server continues for a moment
+// after one of its processes was killed, so one success does not mean that the next
+// request succeeds.
 func persist(t *testing.T, try func() error) {
 	t.Helper()
 	testenv.Wait(t, "the server to come back", try)
 }
 
-// killWriter kills the server's process that writes for us.
+// killWriter kills the server process that writes for us.
 func killWriter(t *testing.T, address string) {
 	t.Helper()
 	persist(t, func() error {
@@ -194,7 +194,7 @@ func killWriter(t *testing.T, address string) {
 	})
 }
 
-// writer is the server's process that writes for us.
+// writer returns the pid of the server process that writes for us.
 func writer(ctx context.Context, address string) (pid int, err error) {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
@@ -206,7 +206,7 @@ func writer(ctx context.Context, address string) (pid int, err error) {
 	return pid, err
 }
 
-// What gaffer wrote before JSON was kept as text is read as it was.
+// Rows from before JSON was stored as text stay readable.
 func TestADatabaseOfTheFirstSchemaIsBroughtUpToDate(t *testing.T) {
 	address := pgtest.Database(t)
 	first, err := os.ReadFile("schema/1.sql")

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// Writers wait while rows are taken away, so that it must not take longer the
-// more rows stay.
+// Writers wait while rows are deleted. So the duration must not depend on the number of
+// rows that stay.
 func TestRowsAreTakenAwayByTheirIndexes(t *testing.T) {
 	s, err := Open(t.Context(), pgtest.Database(t))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// with returns a URL with a setting of the connection.
+// with returns a URL with a connection setting.
 func with(t *testing.T, address, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -29,7 +29,7 @@ func with(t *testing.T, address, name, value string) string {
 	return u.String()
 }
 
-// connect returns a connection of a person who looks at the tables.
+// connect returns a connection of a user who looks at the tables.
 func connect(t *testing.T, address string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), with(t, address, "search_path", "gaffer"))
@@ -114,7 +114,7 @@ func TestAStoreComesBackWhenItsConnectionsAreCut(t *testing.T) {
 	}
 }
 
-// A session whose connection breaks fails, and the one after it does not.
+// If a connection breaks, only the current session fails, not the next one.
 func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
@@ -146,13 +146,13 @@ func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
 func TestASessionThatStandsStillIsEndedByTheServer(t *testing.T) {
 	testenv.Integration(t)
 	address := pgtest.Database(t)
-	other := open(t, address) // it makes the tables, and has longer for that
+	other := open(t, address) // it creates the tables, which takes longer than the timeout below
 	defer func() { _ = other.Close() }()
 	stalled := open(t, with(t, address, "idle_in_transaction_session_timeout", "2000"))
 	defer func() { _ = stalled.Close() }()
 	err := stalled.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "stalled"})
-		return appendOne(other) // it has to wait until the server ends this session
+		return appendOne(other) // must wait until the server ends the stalled session
 	})
 	if err == nil {
 		t.Error("a session that stood still was committed")
@@ -182,7 +182,7 @@ func TestALockThatIsHeldForTooLongIsReported(t *testing.T) {
 	}
 }
 
-// The views are for people, also where an agent wrote a zero byte.
+// The views are for people. They must work even if an agent wrote a zero byte.
 func TestTheViewsCanBeReadByAPerson(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
@@ -212,7 +212,7 @@ func TestTheStoresClockIsTheDatabasesAndGoesOn(t *testing.T) {
 	s := open(t, address)
 	defer func() { _ = s.Close() }()
 	look := connect(t, address)
-	for last := (time.Time{}); time.Since(opened(t, look)) < 7*time.Second; { // that is beyond the second look
+	for last := (time.Time{}); time.Since(opened(t, look)) < 7*time.Second; { // until after the second measurement
 		var theirs time.Time
 		before := s.Now()
 		if err := look.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&theirs); err != nil {
@@ -227,7 +227,7 @@ func TestTheStoresClockIsTheDatabasesAndGoesOn(t *testing.T) {
 	}
 }
 
-// opened is when a connection was.
+// opened returns when a connection was opened.
 func opened(t *testing.T, conn *pgx.Conn) (at time.Time) {
 	t.Helper()
 	if err := conn.QueryRow(t.Context(), "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&at); err != nil {

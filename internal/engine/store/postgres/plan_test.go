@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// How long these take must not depend on how many tasks there are, so none may
-// scan a table or sort, also while the table is empty: a plan is kept.
+// The duration of these queries must not depend on the number of tasks. So none may
+// scan a table or sort, even while the table is empty, because a plan is cached.
 func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 	s, err := Open(t.Context(), pgtest.Database(t))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 
 func TestWhatIsCommittedIsDurableWhateverTheDefaultIs(t *testing.T) {
 	address := pgtest.Database(t)
-	for range 2 { // the second time with another default
+	for range 2 { // the second time with a different default
 		s, err := Open(t.Context(), address)
 		if err != nil {
 			t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/engine/store/memo"
 )
 
-// The beginnings that are remembered are those of the real lists, whatever is
-// written and however little was fetched.
+// The cached first tasks must match the real lists, whatever is written and however
+// little was fetched.
 func TestReadyListsAreRememberedAsTheyAre(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -34,7 +34,7 @@ func TestReadyListsAreRememberedAsTheyAre(t *testing.T) {
 	}
 }
 
-// randomTasks returns a few tasks as they might be written together.
+// randomTasks returns a few tasks that might be written together.
 func randomTasks(rng *rand.Rand, step int64) (changed []store.Task) {
 	for i := range rng.IntN(4) {
 		changed = append(changed, store.Task{
@@ -59,7 +59,7 @@ func lists(tasks map[store.TaskKey]store.Task) map[memo.ReadyList][]spot {
 	return all
 }
 
-// fetch is what the database would say.
+// fetch returns what the database would return.
 func fetch(tasks map[store.TaskKey]store.Task, limit int) (spots []spot) {
 	for _, list := range lists(tasks) {
 		spots = append(spots, list[:min(limit, len(list))]...)

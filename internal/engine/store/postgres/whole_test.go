@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// Whatever is written, also by another process, a session shows what is stored.
+// Whatever is written, even by another process, a session sees what is stored.
 func TestWhatIsRememberedIsWhatIsStored(t *testing.T) {
 	address := pgtest.Database(t)
 	s, other := open(t, address), open(t, address)
@@ -34,7 +34,7 @@ func TestWhatIsRememberedIsWhatIsStored(t *testing.T) {
 	}
 }
 
-// addTasks puts a few tasks into a run, which is made if it is not there.
+// addTasks adds a few tasks to a run, and creates the run if it does not exist.
 func addTasks(s store.Store, rng *rand.Rand, run string, step int) error {
 	n := rng.IntN(4)
 	return s.Write(context.Background(), store.Need{}, func(tx *store.Tx) error {
@@ -56,7 +56,7 @@ func addTasks(s store.Store, rng *rand.Rand, run string, step int) error {
 	})
 }
 
-// seen is the tasks of a run and what needs each of them.
+// seen holds the tasks of a run and their dependents.
 type seen struct {
 	tasks []store.Task
 	below map[string][]store.Task

@@ -19,7 +19,7 @@ import (
 
 var when = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// withWorker makes a database with a worker of that name.
+// withWorker creates a database that contains a worker of the given name.
 func withWorker(t *testing.T, path, worker string) string {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)
@@ -38,7 +38,7 @@ func withWorker(t *testing.T, path, worker string) string {
 	return path
 }
 
-// workers are the names of those in a database.
+// workers returns the names of the workers in a database.
 func workers(t *testing.T, path string) (names []string) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)
@@ -115,7 +115,7 @@ func TestABackupIsOneMomentOfADatabaseThatIsWrittenTo(t *testing.T) {
 	wg.Wait()
 }
 
-// countTwo counts in two rows and an event, all or none.
+// countTwo increments counters in two rows and appends an event, all or none.
 func countTwo(s store.Store) error {
 	return s.Write(context.Background(), store.Need{}, func(tx *store.Tx) error {
 		for _, id := range []string{"a", "b"} {
@@ -234,7 +234,7 @@ func TestARestoreKeepsTheDatabaseBeforeBesideIt(t *testing.T) {
 	path := withWorker(t, filepath.Join(dir, "gaffer.db"), "old")
 	backup := withWorker(t, filepath.Join(t.TempDir(), "backup"), "new")
 	var kept []string
-	for range 2 { // at the same second
+	for range 2 { // within the same second
 		r, err := sqlite.Restore(t.Context(), backup, path, when, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestARestoreKeepsTheDatabaseBeforeBesideIt(t *testing.T) {
 	if filepath.Base(kept[0]) != "gaffer.db.before-20260301-120000" {
 		t.Errorf("it is called %s", kept[0])
 	}
-	r, err := sqlite.Restore(t.Context(), kept[0], path, when, nil) // which is how it is undone
+	r, err := sqlite.Restore(t.Context(), kept[0], path, when, nil) // this undoes a restore
 	if err != nil || fmt.Sprint(workers(t, path)) != "[old]" || r.Last != 1 {
 		t.Errorf("undone: %v, %+v", err, r)
 	}
@@ -279,8 +279,8 @@ func TestARestoreWorksWhereNothingOrADamagedFileIs(t *testing.T) {
 	}
 }
 
-// A process that was killed leaves a log with what it has committed. It belongs to
-// the database that is kept, and not to the one that is restored.
+// A killed process leaves a log with its committed changes. That log belongs to the
+// previous database, not to the restored one.
 func TestNobodyLosesADatabaseThatIsInUse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gaffer.db")

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// childOf names the database that this process, started by a test, writes to
-// until it is killed.
+// childOf is the environment variable with the database of a child process, which
+// writes until it is killed.
 const childOf = "GAFFER_TEST_CHILD_OF"
 
 func TestMain(m *testing.M) {
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beChild writes tasks, ready and then complete, and prints the number of each
-// when it is stored.
+// beChild writes tasks, first ready and then complete, and prints the number of each
+// after it is stored.
 func beChild(path string) error {
 	s, err := sqlite.Open(context.Background(), path)
 	if err != nil {
@@ -93,8 +93,8 @@ func TestNothingAcknowledgedIsLostWhenAProcessIsKilled(t *testing.T) {
 	}
 }
 
-// killOne starts a process that writes, kills it after it has acknowledged some
-// tasks, and returns all that it has.
+// killOne starts a writing process, kills it after it has acknowledged some tasks, and
+// returns all acknowledged ones.
 func killOne(t *testing.T, path string, after int) (acknowledged []int64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// runsSeen are the ids of the runs that a look finds since a time.
+// runsSeen returns the ids of the runs that Look finds since a time.
 func runsSeen(t *testing.T, path string, since time.Time) (ids []string) {
 	t.Helper()
 	err := sqlite.Look(t.Context(), path, func(r store.Reader) error {
@@ -65,8 +65,7 @@ func TestALookFindsWhatIsStoredWhileAnotherWrites(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves its log behind; whoever writes next takes it
-// in, and a look leaves that to them.
+// A killed process leaves its log behind. The next writer merges it; Look does not.
 func TestALookReadsWhatAKilledProcessLeftAndChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	s := open(t, path)

@@ -84,7 +84,7 @@ func TestADatabaseOfANewerGafferIsRefused(t *testing.T) {
 	if !errors.As(err, &newer) || newer.Hint() == "" {
 		t.Errorf("error is %T, want a NewerError with a hint", err)
 	}
-	run(t, path, "PRAGMA user_version = 4") // it was left as it was
+	run(t, path, "PRAGMA user_version = 4") // the file must be unchanged
 	if err := open(t, path).Close(); err != nil {
 		t.Error(err)
 	}
@@ -180,7 +180,7 @@ func TestAClosedStoreSaysSo(t *testing.T) {
 	}
 }
 
-// A writer that is not gaffer, such as the sqlite3 program, is waited for.
+// Writers other than gaffer, such as the sqlite3 program, are waited for.
 func TestAForeignWriterIsWaitedFor(t *testing.T) {
 	path := made(t)
 	db, err := sql.Open("sqlite", path)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// How long these take must not depend on how many tasks there are, so none may
+// The duration of these queries must not depend on the number of tasks. So none may
 // scan a table or sort.
 func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "gaffer.db"))

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// taken reports whether somebody who comes now has to wait. It does not wait itself:
-// who gives up may still stand in line for a while.
+// taken reports whether a new writer would have to wait. It does not wait itself,
+// because a writer that gives up may stay in the queue for a while.
 func taken(t *testing.T, q queue) bool {
 	t.Helper()
 	p := &queuePlace{queue: q}
-	defer p.close() // which unlocks it
+	defer p.close() // this unlocks it
 	if err := p.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestAFileThatWasReplacedIsNobodysTurn(t *testing.T) {
 		if err := p.open(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(name); err != nil { // somebody tidies up
+		if err := os.Remove(name); err != nil { // as a cleanup program might do
 			t.Fatal(err)
 		}
 		if p.try() {
@@ -84,7 +84,7 @@ func TestWhoStandsInLineComesFirst(t *testing.T) {
 		}
 		free <- err
 	}()
-	for !taken(t, queue{q.next, q.next + "-nobody"}) { // until it stands there
+	for !taken(t, queue{q.next, q.next + "-nobody"}) { // until the other writer is next
 	}
 	if err := turn.Unlock(); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Whoever opens a database while it is replaced gets the new one: the old one has
-// lost its name, and what is written to it would be lost.
+// A process that opens a database while it is replaced must get the new one. The old
+// file no longer has a name, so writes to it would be lost.
 func TestWhoOpensADatabaseWhileItIsReplacedGetsTheNewOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	old := named(t, path, "old")
@@ -111,7 +111,7 @@ func TestABackupOfAnOlderGafferIsRestoredAndOneOfANewerIsNot(t *testing.T) {
 	}
 }
 
-// versioned makes a database with those steps of a schema.
+// versioned creates a database with the given schema migrations.
 func versioned(t *testing.T, path string, steps []string) error {
 	t.Helper()
 	db, err := sql.Open("sqlite", dsn(path))

@@ -21,9 +21,9 @@ const (
 	tasksToClaim   = 10_000
 )
 
-// claimers take the first task again and again until there is none, on two
-// handles. The history of all claims must be one of a queue: whatever the
-// overlaps, there is an order in which each claim took the task that was first.
+// claimers claim the first task repeatedly until there is none, on two handles. The
+// history of all claims must be that of a queue: there must be an order in which each
+// claim took the first task, whatever overlaps.
 func claimers(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) {
@@ -85,8 +85,8 @@ func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	return taken, err
 }
 
-// queue is the numbers from 0 to tasksToClaim, taken in their order. Its state is
-// the next one.
+// queue models a queue of the numbers from 0 up to tasksToClaim. Its state is the next
+// number.
 var queue = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, _, output any) (bool, any) {

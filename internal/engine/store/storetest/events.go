@@ -44,7 +44,7 @@ func eventsAfter(t *testing.T, db Database) {
 
 func eventsOfRun(t *testing.T, db Database) {
 	s := open(t, db)
-	runs := []string{"r", "", "r\"x", "r-2"} // the events of the empty one are of no run
+	runs := []string{"r", "", "r\"x", "r-2"} // events with an empty run belong to no run
 	for i := range 12 {
 		write(t, s, func(tx *store.Tx) {
 			run := runs[i%len(runs)]
@@ -74,8 +74,8 @@ func eventsOfRun(t *testing.T, db Database) {
 	})
 }
 
-// follower reads events as they come, on a handle of its own. Their numbers have
-// no gap at any time, or a reader would miss the one that comes late.
+// follower reads events while they are written, on a separate handle. Their numbers
+// must never have a gap; otherwise a reader would miss the event that comes late.
 func follower(t *testing.T, db Database) {
 	const writers, times = 16, 25
 	s, other := open(t, db), open(t, db)

@@ -24,7 +24,7 @@ var gone = map[string]func(*testing.T, Database){
 	"a task that is taken away can no longer be claimed or found": taskTakenAway,
 }
 
-// takeAway takes rows away, which must succeed.
+// takeAway deletes rows, which must succeed.
 func takeAway(t *testing.T, s store.Store, g store.Gone) {
 	t.Helper()
 	err := s.Write(t.Context(), store.Need{Alone: true}, func(tx *store.Tx) error {
@@ -36,8 +36,8 @@ func takeAway(t *testing.T, s store.Store, g store.Gone) {
 	}
 }
 
-// putWhole puts a run with two tasks, of which the second needs the first, and
-// something of every kind.
+// putWhole puts a run with two tasks, the second of which needs the first, and related
+// rows of every kind.
 func putWhole(tx *store.Tx, id string) {
 	tx.PutRun(store.Run{ID: id, Status: store.Complete, Created: at(1), Plan: json.RawMessage(`{"name":"x"}`)})
 	for i, task := range []string{"a", "b"} {
@@ -55,7 +55,7 @@ func putWhole(tx *store.Tx, id string) {
 	tx.PutWorker(store.Worker{ID: "w" + id, Seen: at(1)})
 }
 
-// wholeOf is what putWhole has put, but for its events.
+// wholeOf lists the rows of putWhole, except its events.
 func wholeOf(id string) store.Gone {
 	return store.Gone{
 		Runs: []string{id}, Tasks: []store.TaskKey{{Run: id, Task: "a"}, {Run: id, Task: "b"}}, Questions: []string{id + "q"},
@@ -64,7 +64,7 @@ func wholeOf(id string) store.Gone {
 	}
 }
 
-// count says how many rows there are of what putWhole has put.
+// count returns how many rows of putWhole exist.
 func count(r store.Reader, id string) (n int, err error) {
 	found := func(err2 error) {
 		switch {
@@ -102,7 +102,7 @@ func count(r store.Reader, id string) (n int, err error) {
 	return n, err
 }
 
-// whole is how many rows putWhole puts.
+// whole is the number of rows that putWhole puts.
 const whole = 15
 
 func runTakenAway(t *testing.T, db Database) {
@@ -113,7 +113,7 @@ func runTakenAway(t *testing.T, db Database) {
 		same(t, "rows before", n, err, whole)
 	})
 	takeAway(t, s, wholeOf("r"))
-	takeAway(t, s, wholeOf("r")) // again: there is nothing
+	takeAway(t, s, wholeOf("r")) // again, when nothing is left
 	read(t, s, func(r store.Reader) {
 		n, err := count(r, "r")
 		same(t, "rows that were taken away", n, err, 0)
@@ -127,7 +127,7 @@ func runTakenAway(t *testing.T, db Database) {
 func goneForAnother(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
-	for _, from := range []store.Store{s, other} { // which they remember
+	for _, from := range []store.Store{s, other} { // both stores cache the rows
 		inTx(t, from, store.Need{}, func(tx *store.Tx) {
 			_, err := tx.Run("r")
 			same(t, "before", err, nil, nil)
@@ -246,9 +246,9 @@ func mustBeAlone(t *testing.T, db Database) {
 	})
 }
 
-// takenAlone has others change the rows at the same time. Whoever comes before
-// has changed something that is gone then; whoever comes after finds nothing, and
-// nothing is left behind either way.
+// takenAlone changes the rows on other handles at the same time. A change before the
+// deletion is deleted as well. A change after it finds nothing. In both cases nothing
+// is left.
 func takenAlone(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	for range 10 {

@@ -19,12 +19,12 @@ var lists = map[string]func(*testing.T, Database){
 	"lists in a transaction show what it has changed": listsShowChanges,
 }
 
-// shuffled returns the numbers below n in an order that is always the same.
+// shuffled returns the numbers below n in a fixed random order.
 func shuffled(n int) []int { return rand.New(rand.NewPCG(1, 2)).Perm(n) }
 
 func listsInOrder(t *testing.T, db Database) {
 	s := open(t, db)
-	ids := []string{"e", "d", "c", "b", "a"} // by time, apart from c and d, which are of one time
+	ids := []string{"e", "d", "c", "b", "a"} // by time; c and d have the same time
 	times := []int{0, 1, 1, 3, 4}
 	for _, i := range shuffled(5) {
 		write(t, s, func(tx *store.Tx) {

@@ -223,8 +223,8 @@ func labelSets(t *testing.T, db Database) {
 	})
 }
 
-// hints: a request gets the same answers with a hint, without one, and with one
-// that has nothing to do with it.
+// hints checks that a request gets the same answers with a hint, without one, and with
+// an unrelated one.
 func hints(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
@@ -275,8 +275,7 @@ func hints(t *testing.T, db Database) {
 	}
 }
 
-// What a session remembers of the lists must be what is there, whatever was written
-// since.
+// The cached lists of a session must match the stored rows, whatever was written since.
 func listsStay(t *testing.T, db Database) {
 	s := open(t, db)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -289,7 +288,7 @@ func listsStay(t *testing.T, db Database) {
 		tasks[i] = store.Task{TaskKey: store.TaskKey{Run: "r", Task: fmt.Sprint(i)}, Seq: int64(i), Status: store.Running}
 	}
 	write(t, s, func(tx *store.Tx) {
-		for i := range 250 { // of the others nobody has heard
+		for i := range 250 { // the other tasks are not yet written
 			change(tx, i)
 		}
 	})
@@ -331,7 +330,7 @@ func listsStay(t *testing.T, db Database) {
 	}
 }
 
-// move puts a task into some list, or into none.
+// move moves a task to a random list, or to none.
 func move(task *store.Task, random *rand.Rand) {
 	task.Ready, task.Status, task.Blockers = false, store.Queued, 0
 	switch random.IntN(5) {

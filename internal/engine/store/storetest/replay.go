@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Rows are the rows that events carry.
+// Rows holds the kinds of rows that events contain.
 type Rows struct {
 	Runs     map[string]store.Run
 	Tasks    map[store.TaskKey]store.Task
@@ -23,9 +23,9 @@ func newRows() Rows {
 	return Rows{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
 }
 
-// Replay makes the rows anew from the events of a store from which nothing was
-// taken away, and compares them with what is stored. each is called after every
-// event, with the rows as they are then; it may be nil.
+// Replay rebuilds the rows from the events of a store and compares them with the stored
+// rows. Nothing may have been deleted from the store. each is called after every event
+// with the current rows; it may be nil.
 func Replay(r store.Reader, each func(store.Event, Rows) error) error {
 	events, err := r.Events(0, 1<<30)
 	if err != nil {
@@ -56,7 +56,7 @@ func Replay(r store.Reader, each func(store.Event, Rows) error) error {
 	return nil
 }
 
-// ReadRows reads all rows of a store that events carry.
+// ReadRows reads all rows of the kinds that events contain.
 func ReadRows(r store.Reader) (Rows, error) {
 	rows := newRows()
 	runs, err := r.Runs()
@@ -83,8 +83,8 @@ func ReadRows(r store.Reader) (Rows, error) {
 	return rows, nil
 }
 
-// text is the rows without what no event carries: leases, and a run's counters
-// and sums, which follow from its tasks.
+// text returns the rows without the data that no event contains: leases, and a run's
+// counters and sums, which follow from its tasks.
 func (rows Rows) text() string {
 	var lines []string
 	for _, run := range rows.Runs {
@@ -112,8 +112,8 @@ func line(row any) string {
 	return string(text)
 }
 
-// apply takes in an event. Events after the first leave out a run's plan and a
-// task's spec, which never change.
+// apply applies an event. Events after the first leave out a run's plan and a task's
+// spec, which never change.
 func (rows Rows) apply(e store.Event) error {
 	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
 	case "run":

@@ -17,7 +17,7 @@ var rows = map[string]func(*testing.T, Database){
 	"lists of rows that are not there are empty": emptyLists,
 }
 
-// Every field has a value, so that none can be lost unseen.
+// Every field has a value, so that a lost field is noticed.
 var (
 	aRun = store.Run{
 		ID: "r1", Name: "Build it", Status: store.Running, Source: "plan", SourceFile: "plan.yaml",

@@ -1,5 +1,5 @@
-// Package storetest is the contract of a store as tests. Every store must pass
-// all of them.
+// Package storetest is the contract suite of the stores. Every store must pass all of
+// its tests.
 package storetest
 
 import (
@@ -16,12 +16,11 @@ import (
 
 // Database is an empty database that can be opened.
 type Database struct {
-	// Open returns a handle such as another process would have. The test
-	// closes it.
+	// Open returns a handle such as another process would have. The test closes it.
 	Open func(t *testing.T) store.Store
 }
 
-// Run runs the suite. create makes a new database for each test.
+// Run runs the suite. create creates a new database for each test.
 func Run(t *testing.T, create func(t *testing.T) Database) {
 	for _, suite := range []map[string]func(*testing.T, Database){rows, lists, queues, texts, transactions, events, items, gone, crowds} {
 		for name, test := range suite {
@@ -53,7 +52,7 @@ func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	}
 }
 
-// inTx looks from within a transaction that changes nothing.
+// inTx reads within a transaction that changes nothing.
 func inTx(t *testing.T, s store.Store, need store.Need, look func(tx *store.Tx)) {
 	t.Helper()
 	stop := errors.New("only looking")
@@ -92,7 +91,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// at is a time of the tests.
+// at returns a fixed time plus the given seconds.
 func at(seconds int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC).Add(time.Duration(seconds) * time.Second)
 }

@@ -45,7 +45,7 @@ func ownPuts(t *testing.T, db Database) {
 
 func failedChange(t *testing.T, db Database) {
 	s := open(t, db)
-	inTx(t, s, store.Need{}, putAll) // an error follows
+	inTx(t, s, store.Need{}, putAll) // inTx ends with an error, so nothing is written
 	emptyLists(t, db)
 	write(t, s, func(tx *store.Tx) {
 		_, err := tx.Run("r1")
@@ -82,7 +82,7 @@ func failingNeighbours(t *testing.T, db Database) {
 	})
 }
 
-// oneState: two rows that are always changed together are always equal.
+// oneState checks that two rows which are always changed together are always equal.
 func oneState(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func oneState(t *testing.T, db Database) {
 	wg.Wait()
 }
 
-// twoHandles adds one to a number many times, from two sides.
+// twoHandles increments a number many times, on two handles.
 func twoHandles(t *testing.T, db Database) {
 	const writers, times = 8, 25
 	var wg sync.WaitGroup
