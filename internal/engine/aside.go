@@ -19,7 +19,7 @@ type Aside struct {
 	Text    string
 	Options []string
 	Within  time.Duration // how long the user has to answer
-	Asker   string        // who the event is attributed to, if known
+	Asker   string        // id of the credential that asks, which may withdraw the question; empty if unknown
 	Attempt string        // the attempt of the asking agent, if it is one of gaffer's; the attempt waits for the answer
 }
 

@@ -36,7 +36,7 @@ func runCount(level int) int {
 }
 
 // simulateRuns simulates one seed after the other until the given number of runs was
-// submitted. With -seed it starts at that seed.
+// submitted. With -seed it simulates only that seed.
 func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
 	t.Helper()
 	runs, givenUp := 0, 0

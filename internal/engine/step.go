@@ -95,8 +95,8 @@ func (s *Step) Claim(r Claim) (*Assignment, error) {
 }
 
 // Assign gives one queued task to a worker, as [Step.Claim] does with the next task. It
-// returns a [*ConflictError] if the task has started or ended, or if other tasks of an
-// ordered run must start before it.
+// returns a [*ConflictError] if the task has started or ended, if it must wait for other
+// tasks, if its run is stopping or not running, or if the budget does not allow it.
 func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	c := s.c
 	t, err := c.Task(key)

@@ -168,8 +168,9 @@ const sweepAtOnce = 100
 
 // Sweep applies everything that depends only on time. It gives up attempts whose worker
 // has stopped sending heartbeats, asks workers to end attempts past their deadline,
-// closes expired questions with their default answer, opens paused lanes, and makes
-// delayed tasks ready. It reports whether there may be more to do.
+// closes expired questions, opens paused lanes, and makes delayed tasks ready. An expired
+// question gets its default answer, or is denied if it has none. Sweep reports whether
+// there may be more to do.
 //
 // since is the start of the period in which workers could reach the coordinator without
 // interruption. Before it, a worker may have tried to send a heartbeat in vain. No

@@ -17,7 +17,7 @@ import (
 const (
 	shortest = 200 * time.Millisecond // minimum between two polls
 	quiet    = 2 * time.Second        // maximum until the next poll without changes
-	longest  = 5 * time.Second        // maximum between two attempts to reach a server that is away
+	longest  = 5 * time.Second        // maximum between two tries to reach a server that is away
 )
 
 // Follow calls each with the current state of the run, at once and then after each

@@ -19,8 +19,8 @@ import (
 
 // Options configures an Engine.
 type Options struct {
-	// Connect returns a client with its own connections. timeout limits one attempt of
-	// a request.
+	// Connect returns a client with its own connections. timeout limits one try of a
+	// request.
 	Connect func(timeout time.Duration) (*coordinator.Client, error)
 	Worker  coordinator.WorkerInfo // includes all labels that it claims with
 	Now     func() time.Time
@@ -53,7 +53,7 @@ type holding struct {
 	run  coordinator.WorkRun
 }
 
-// Timeouts for one attempt of each kind of request.
+// Timeouts for one try of each kind of request.
 const (
 	workTime = 15 * time.Second
 	beatTime = 8 * time.Second
@@ -121,8 +121,8 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	return held, e.logs.recover(held)
 }
 
-// ask requests the held attempts until it is answered. It returns when the answered
-// request was sent.
+// ask requests the held attempts until it is answered. It also returns the time at
+// which the answered request was sent.
 func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()

@@ -189,8 +189,8 @@ func (w *world) submit(tasks ...plan.Task) string {
 	return run
 }
 
-// until waits until is returns true. seen is shown with the events if that does not
-// happen.
+// until waits until the function is reports ok. If that does not happen, the failure
+// shows seen and the events.
 func (w *world) until(what string, is func() (seen any, ok bool)) {
 	w.t.Helper()
 	testenv.Wait(w.t, what, func() error {

@@ -135,8 +135,8 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	return w
 }
 
-// text shortens a text to at most most bytes, and replaces bytes that no store can
-// hold.
+// text shortens a text to the given number of bytes, and replaces bytes that no store
+// can hold.
 func text(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	if len(s) <= most {

@@ -78,7 +78,7 @@ func TestAFollowerReadsOnlyWhatHasChanged(t *testing.T) {
 		_, err = e.Finish(ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token})
 		return err
 	})
-	if !errors.Is(err, enough) || s.all != 2 { // once at the start, and once for the second follower
+	if !errors.Is(err, enough) || s.all != 2 { // once at the start of Follow, and once by Run
 		t.Errorf("%v; all tasks were read %d times", err, s.all)
 	}
 }

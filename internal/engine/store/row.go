@@ -209,7 +209,7 @@ type Question struct {
 	Task     string          `json:"task"`
 	Text     string          `json:"text"`
 	Options  json.RawMessage `json:"options,omitempty"`
-	Asker    string          `json:"asker,omitempty"` // whose question it is, if it belongs to no task
+	Asker    string          `json:"asker,omitempty"` // id of the credential that asked, if the question belongs to no task
 	Asked    time.Time       `json:"asked"`
 	Expires  time.Time       `json:"expires,omitzero"`
 	Default  string          `json:"default,omitempty"`

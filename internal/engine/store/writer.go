@@ -85,7 +85,7 @@ var ErrStale = errors.New("others have written meanwhile")
 
 // Sender is a [Session] whose commit can be awaited while the next session is in
 // progress. The next session sees the sent changes. If they are not stored in the end,
-// the next session becomes stale by itself.
+// the next session becomes stale automatically.
 type Sender interface {
 	// Send starts the commit and returns a function that waits for its result, which
 	// must be called. After Send, only that function may use the session.

@@ -53,7 +53,7 @@ func noteOf(f fact) (Note, bool) {
 	case f.Kind == taskFailed:
 		return failed(f), true
 	case f.Kind == workerChanged:
-		return agentWaits(f), f.worker.Slots == 0 // gaffer's own workers send notifications for their questions
+		return agentWaits(f), f.worker.Slots == 0 // questions of gaffer's own workers have notifications of their own
 	case runEnded(f.Event):
 		return finished(f), true
 	}

@@ -17,7 +17,7 @@ const (
 	textMost  = 500
 )
 
-// line makes a text printable, puts it on one line, and limits it to most characters.
+// line makes a text printable, puts it on one line, and limits its length in characters.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {

@@ -4,8 +4,8 @@
 //
 // It searches first and then deletes, in transactions that are small enough for
 // other writers to get in between. If the process dies half way, the next one
-// finishes its work: a run's row is deleted first, and a mark stays until the rest
-// is deleted. Whatever is still in the store has all of its events.
+// finishes its work: a run's row is deleted first, and a mark stays until all other
+// rows are deleted. Whatever is still in the store has all of its events.
 package prune
 
 import (

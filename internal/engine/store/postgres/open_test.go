@@ -146,7 +146,7 @@ func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
 func TestASessionThatStandsStillIsEndedByTheServer(t *testing.T) {
 	testenv.Integration(t)
 	address := pgtest.Database(t)
-	other := open(t, address) // it creates the tables, which takes longer than the timeout below
+	other := open(t, address) // it creates the tables, which may take longer than the timeout below
 	defer func() { _ = other.Close() }()
 	stalled := open(t, with(t, address, "idle_in_transaction_session_timeout", "2000"))
 	defer func() { _ = stalled.Close() }()

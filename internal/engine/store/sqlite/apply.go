@@ -133,7 +133,7 @@ func (s *session) putTask(t store.Task, known, same bool) error {
 }
 
 // stays reports whether all columns that an index uses are the same, except ready.
-// SQLite checks every index of which a statement names a column.
+// SQLite checks every index that contains a column named in the statement.
 func stays(before, t *store.Task) bool {
 	return before.Idle() == t.Idle() && before.NotBefore.Equal(t.NotBefore) &&
 		before.Seq == t.Seq && before.Wave == t.Wave && before.Priority == t.Priority && before.Labels == t.Labels && before.Lane == t.Lane
