@@ -1,29 +1,29 @@
-// Package agentproc knows the agent programs that people start by hand, Claude
-// Code, Codex and Gemini CLI, and finds their processes on this machine.
+// Package agentproc finds the processes of agent programs on this machine: Claude
+// Code, Codex and Gemini CLI.
 //
-// Hooks use it, which must be quick: it imports nothing that takes long to
-// begin (see package early).
+// Hooks use this package and must be fast, so it imports nothing that slows down the
+// start of a process.
 package agentproc
 
-// The programs.
+// The names of the agent programs.
 const (
 	Claude = "claude"
 	Codex  = "codex"
 	Gemini = "gemini"
 )
 
-// Programs lists them.
+// Programs returns the names of the agent programs.
 func Programs() []string { return []string{Claude, Codex, Gemini} }
 
-// IsProgram tells whether a name is that of one of them.
+// IsProgram reports whether a name is that of an agent program.
 func IsProgram(name string) bool { return name == Claude || name == Codex || name == Gemini }
 
 // Process is a process of this machine.
 type Process struct {
 	PID, Parent int
-	Name        string // of its program, 15 bytes at the most
+	Name        string // name of its program, at most 15 bytes
 	Start       uint64 // clock ticks since boot
-	Terminal    uint64 // the device, 0 for none
+	Terminal    uint64 // device number, 0 for none
 	State       byte
-	Program     string // which agent it is, empty for none
+	Program     string // the agent program that it is, empty for none
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Agents lists the processes of this user that are agents with a terminal.
+// Agents returns the agent processes of this user that have a terminal.
 func Agents() []Process {
 	var list []Process
 	for _, pid := range pids() {
@@ -32,8 +32,8 @@ func pids() []int {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = dir.Close() }() // nothing was written to it
-	names, _ := dir.Readdirnames(-1)   // what was read before an error counts
+	defer func() { _ = dir.Close() }() // opened for reading only
+	names, _ := dir.Readdirnames(-1)   // names read before an error still count
 	list := make([]int, 0, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -43,8 +43,8 @@ func pids() []int {
 	return list
 }
 
-// nameOfProcess is the name of its program. It is asked of every process of the
-// machine at every look, and is what costs the system least.
+// nameOfProcess returns the name of a process's program. It is called for every
+// process of the machine in each scan, so it reads the cheapest file.
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
@@ -54,14 +54,14 @@ func nameOfProcess(pid int) string {
 	}
 	var buf [64]byte
 	n, err := syscall.Read(fd, buf[:])
-	_ = syscall.Close(fd) // nothing was written to it
+	_ = syscall.Close(fd) // opened for reading only
 	if err != nil || n <= 0 {
 		return ""
 	}
 	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
-// Look reads /proc/PID/stat.
+// Look reads /proc/PID/stat. It returns false if the process does not exist.
 func Look(pid int) (Process, bool) {
 	var buf [1024]byte
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -69,16 +69,16 @@ func Look(pid int) (Process, bool) {
 		return Process{}, false
 	}
 	n, err := syscall.Read(fd, buf[:])
-	_ = syscall.Close(fd) // nothing was written to it
+	_ = syscall.Close(fd) // opened for reading only
 	if err != nil {
 		return Process{}, false
 	}
 	return parseStat(pid, buf[:n])
 }
 
-// parseStat reads a stat file. The program's name stands in brackets and may
-// itself hold spaces and brackets. After it come the state, the parent, the
-// group, the session, the terminal, and as the 20th field the start.
+// parseStat parses a stat file. The program's name stands in parentheses and may
+// itself contain spaces and parentheses. After it come the state, the parent, the
+// process group, the session, the terminal and, as the 20th field, the start time.
 func parseStat(pid int, stat []byte) (Process, bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -98,13 +98,12 @@ func parseStat(pid int, stat []byte) (Process, bool) {
 	return p, err1 == nil && err2 == nil && err3 == nil
 }
 
-// hosts are the programs that run agents written in JavaScript, by the names that
-// their processes have.
+// hosts lists the process names of the JavaScript runtimes that run agents.
 var hosts = []string{"node", "MainThread", "bun", "node-MainThread"}
 
 func mayBeAgent(name string) bool { return IsProgram(name) || slices.Contains(hosts, name) }
 
-// mine tells whether this user owns the process.
+// mine reports whether this user owns the process.
 func mine(pid int) bool {
 	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	if err != nil {
@@ -114,7 +113,8 @@ func mine(pid int) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// agent tells which agent a process is that may be one, if a person uses it.
+// agent returns the agent program that a process is, or "" if it is none or does not
+// run interactively.
 func (p Process) agent() string { return p.agentOf(arguments(p.PID)) }
 
 func (p Process) agentOf(words []string) string {
@@ -135,7 +135,8 @@ func (p Process) agentOf(words []string) string {
 	return program
 }
 
-// script is the agent that an interpreter runs, and what that was told.
+// script returns the agent program that an interpreter runs, and the program's
+// arguments.
 func script(words []string) (program string, rest []string) {
 	for i, w := range words {
 		if i == 0 || strings.HasPrefix(w, "-") {
@@ -152,8 +153,8 @@ func script(words []string) (program string, rest []string) {
 	return "", nil
 }
 
-// serves tells whether the words after a program's name make it something else
-// than an agent that a person talks to.
+// serves reports whether the arguments make a program something else than an
+// interactive agent.
 func serves(program string, words []string) bool {
 	subcommands := map[string][]string{
 		Claude: {"mcp", "agents", "doctor", "update", "install", "config", "plugin", "setup-token", "daemon"},
@@ -168,7 +169,7 @@ func serves(program string, words []string) bool {
 		slices.Contains(words, "app-server")
 }
 
-// arguments are the words of a process's command line, as far as they matter.
+// arguments returns the arguments of a process, up to a limit.
 func arguments(pid int) []string {
 	data := readProc(pid, "cmdline", 16<<10)
 	const most = 200
@@ -179,13 +180,13 @@ func arguments(pid int) []string {
 	return words[:min(len(words), most)]
 }
 
-// readProc reads a file of a process, at most so much of it.
+// readProc reads at most most bytes of a file of a process.
 func readProc(pid int, name string, most int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = syscall.Close(fd) }() // nothing was written to it
+	defer func() { _ = syscall.Close(fd) }() // opened for reading only
 	data := make([]byte, 0, min(most, 4<<10))
 	for len(data) < most {
 		data = slices.Grow(data, min(most-len(data), 4<<10))
@@ -198,9 +199,9 @@ func readProc(pid int, name string, most int) []byte {
 	return data
 }
 
-// outermost leaves out an agent below another of the same program on the same
-// terminal, which is a part of it. Of Gemini the inner one is the agent: it
-// starts itself again.
+// outermost removes agents whose parent is the same program on the same terminal:
+// such a child is a part of its parent. For Gemini it removes the parent instead,
+// because Gemini starts itself again and the child is the agent.
 func outermost(list []Process) []Process {
 	by := map[int]Process{}
 	for _, p := range list {
@@ -221,9 +222,9 @@ func outermost(list []Process) []Process {
 	return kept
 }
 
-// Ancestor is the agent of a program that has started this process, directly or
-// through others. It is 0 if there is none that is one agent's alone: a server
-// of Codex runs the hooks of everybody.
+// Ancestor returns the pid of the agent of a program that has started this process,
+// directly or indirectly. It returns 0 if there is none, or if the ancestor is an
+// app-server of Codex, which runs the hooks of many agents.
 func Ancestor(program string) int {
 	const most = 12
 	pid := os.Getppid()
@@ -249,9 +250,9 @@ func Ancestor(program string) int {
 	return 0
 }
 
-// ProgramOf is the agent program that a process is, in whatever mode it runs, or "".
-// Unlike [Agents] it also knows agents without a terminal, and the servers that
-// agents are made of.
+// ProgramOf returns the agent program that a process is, in any mode, or "". Unlike
+// [Agents] it also recognizes agents without a terminal, and servers that are part of
+// an agent.
 func ProgramOf(pid int) string {
 	name := nameOfProcess(pid)
 	if IsProgram(name) || name == opencode {
@@ -264,10 +265,11 @@ func ProgramOf(pid int) string {
 	return program
 }
 
-// opencode has no hooks and no notes that we read: it is not among the [Programs].
+// opencode has no hooks and no session files that gaffer reads, so it is not in
+// [Programs].
 const opencode = "opencode"
 
-// Children lists the processes that a process has started or adopted.
+// Children returns the pids of the processes whose parent is pid.
 func Children(pid int) (list []int) {
 	for _, other := range pids() {
 		if p, ok := Look(other); ok && p.Parent == pid {
@@ -277,10 +279,11 @@ func Children(pid int) (list []int) {
 	return list
 }
 
-// Arguments are the words of a process's command line, the first 200 at most.
+// Arguments returns the arguments of a process, at most the first 200.
 func Arguments(pid int) []string { return arguments(pid) }
 
-// Environ is what a process was started with. The last value of a name counts.
+// Environ returns the environment with which a process was started. If a name occurs
+// twice, the last value counts.
 func Environ(pid int) map[string]string {
 	found := map[string]string{}
 	for v := range bytes.SplitSeq(readProc(pid, "environ", 1<<20), []byte{0}) {
@@ -291,8 +294,8 @@ func Environ(pid int) map[string]string {
 	return found
 }
 
-// Variables are those of the environment that a process was started with, of the
-// given names.
+// Variables returns the variables with the given names from the environment with
+// which a process was started.
 func Variables(pid int, names ...string) map[string]string {
 	found := map[string]string{}
 	for v := range bytes.SplitSeq(readProc(pid, "environ", 256<<10), []byte{0}) {
@@ -304,7 +307,7 @@ func Variables(pid int, names ...string) map[string]string {
 	return found
 }
 
-// FolderOf is where a process works.
+// FolderOf returns the working directory of a process.
 func FolderOf(pid int) string {
 	dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 	if err != nil {
@@ -313,14 +316,15 @@ func FolderOf(pid int) string {
 	return strings.TrimSuffix(dir, " (deleted)")
 }
 
-// RolloutOf is the rollout that a process has open, if it has one.
+// RolloutOf returns the path of the Codex rollout (session log) that a process has
+// open, or "".
 func RolloutOf(pid int) string {
 	folder := "/proc/" + strconv.Itoa(pid) + "/fd"
 	dir, err := os.Open(folder)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = dir.Close() }() // nothing was written to it
+	defer func() { _ = dir.Close() }() // opened for reading only
 	const most = 512
 	names, _ := dir.Readdirnames(most)
 	newest := ""
@@ -329,12 +333,12 @@ func RolloutOf(pid int) string {
 		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
-		newest = max(newest, path) // their names begin with the time
+		newest = max(newest, path) // the names begin with the time
 	}
 	return newest
 }
 
-// DeviceOf is the device of a terminal, as processes name it.
+// DeviceOf returns the device number of a terminal in the form of [Process.Terminal].
 func DeviceOf(path string) uint64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -344,7 +348,7 @@ func DeviceOf(path string) uint64 {
 	if !ok {
 		return 0
 	}
-	return stat.Rdev & 0xffffffff // what a process says has room for no more
+	return stat.Rdev & 0xffffffff // /proc/PID/stat has only 32 bits
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -2,36 +2,35 @@
 
 package agentproc
 
-// Agents lists the processes of this user that are agents with a terminal. Where
-// there is no /proc none is found.
+// Agents returns no processes, because this system has no /proc.
 func Agents() []Process { return nil }
 
-// Ancestor is the agent that has started this process, 0 if it cannot be told.
+// Ancestor returns 0: the ancestor is unknown on this system.
 func Ancestor(string) int { return 0 }
 
-// Look reads what the system says of a process.
+// Look returns false: processes cannot be read on this system.
 func Look(int) (Process, bool) { return Process{}, false }
 
-// Variables are those of a process's environment.
+// Variables returns nil: environments cannot be read on this system.
 func Variables(int, ...string) map[string]string { return nil }
 
-// ProgramOf is the agent program that a process is, "" if it cannot be told.
+// ProgramOf returns "": programs cannot be recognized on this system.
 func ProgramOf(int) string { return "" }
 
-// Children lists the processes that a process has started or adopted.
+// Children returns nil: processes cannot be read on this system.
 func Children(int) []int { return nil }
 
-// Arguments are the words of a process's command line.
+// Arguments returns nil: arguments cannot be read on this system.
 func Arguments(int) []string { return nil }
 
-// Environ is what a process was started with.
+// Environ returns nil: environments cannot be read on this system.
 func Environ(int) map[string]string { return nil }
 
-// FolderOf is where a process works.
+// FolderOf returns "": working directories cannot be read on this system.
 func FolderOf(int) string { return "" }
 
-// RolloutOf is the rollout that a process has open, if it has one.
+// RolloutOf returns "": open files cannot be read on this system.
 func RolloutOf(int) string { return "" }
 
-// DeviceOf is the device of a terminal, as processes name it.
+// DeviceOf returns 0: processes have no known terminal on this system.
 func DeviceOf(string) uint64 { return 0 }

@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// DiffLine is one line of a difference: Mark is a space for what stays, - for
-// what goes, + for what comes, @ for a heading.
+// DiffLine is one line of a diff. Mark is a space for an unchanged line, - for a
+// removed one, + for an added one, @ for the heading of a hunk.
 type DiffLine struct {
 	Mark byte
-	Text string // without its end
+	Text string // without the line ending
 }
 
-// around is how many lines are shown around a change.
+// around is the number of context lines around a change.
 const around = 3
 
-// Diff returns what differs between two texts, as a unified diff has it, without
-// the names of the files.
+// Diff returns a unified diff of two texts, without the names of the files.
 func Diff(old, made []byte) []DiffLine {
 	a, b := splitLines(old), splitLines(made)
 	var out []DiffLine
@@ -27,7 +26,8 @@ func Diff(old, made []byte) []DiffLine {
 	return out
 }
 
-// splitLines keeps a mark of a missing end in the last line, so that it differs.
+// splitLines splits a text into lines. A last line without a newline gets a mark, so
+// that it differs from one with a newline.
 func splitLines(text []byte) []string {
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -42,11 +42,11 @@ func splitLines(text []byte) []string {
 
 const noNewline = "\n\\ No newline at end of file"
 
-// maxTable is how many pairs of lines are compared. Beyond that the lines between
-// the first and the last difference are shown as all others.
+// maxTable is the maximum number of pairs of lines that are compared. For larger
+// texts, all lines between the first and the last difference are shown as changed.
 const maxTable = 4 << 20
 
-// align says of each line whether it stays, goes or comes.
+// align returns all lines, each marked as unchanged, removed or added.
 func align(a, b []string) (lines []DiffLine) {
 	var tail []DiffLine
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -64,7 +64,7 @@ func align(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// middle aligns by the longest common subsequence.
+// middle aligns lines by their longest common subsequence.
 func middle(a, b []string) (lines []DiffLine) {
 	if len(a)*len(b) > maxTable {
 		for _, line := range a {
@@ -90,7 +90,7 @@ func middle(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// table has the length of the longest common subsequence of a[i:] and b[j:].
+// table returns the lengths of the longest common subsequences of a[i:] and b[j:].
 func table(a, b []string) [][]int32 {
 	common := make([][]int32, len(a)+1)
 	for i := range common {
@@ -108,7 +108,7 @@ func table(a, b []string) [][]int32 {
 	return common
 }
 
-// hunk is a run of changes with what is around them.
+// hunk is a group of changes with its context lines.
 type hunk struct {
 	old, made int // the first line of each side, from 0
 	lines     []DiffLine
@@ -138,7 +138,7 @@ func span(from, count int) string {
 }
 
 func hunks(lines []DiffLine) (all []hunk) {
-	old, made, until := 0, 0, -1 // until is the last line that the hunk at hand takes
+	old, made, until := 0, 0, -1 // until is the last line of the current hunk
 	for i, line := range lines {
 		if line.Mark != ' ' {
 			if until < i {

@@ -20,37 +20,37 @@ const (
 	opMake  host.Op = "make the folder of settings"
 )
 
-// Editor edits files and keeps a journal of it.
+// Editor edits settings files and keeps a journal of the changes.
 type Editor struct {
 	Host host.Host
-	Dir  string // of the journal
+	Dir  string // folder of the journal
 }
 
-// Edit is what is to become of one file, or has.
+// Edit is the planned or performed change of one file.
 type Edit struct {
 	File    File
 	Existed bool
 	Old     []byte
 	New     []byte
-	Remove  bool     // the file goes
-	Kept    []string // entries that are somebody else's and stay
-	Loose   string   // where the file has what its program may not take
+	Remove  bool     // the file is deleted
+	Kept    []string // entries of other programs that stay
+	Loose   string   // where the file has syntax that its program may reject
 
 	rec  record
 	undo bool
 }
 
-// Changes reports whether the file will be another.
+// Changes reports whether the edit changes the file.
 func (e Edit) Changes() bool {
 	return e.Remove || e.Existed && !bytes.Equal(e.Old, e.New) || !e.Existed && len(e.New) > 0
 }
 
-// Plan looks at the files and says what is to become of them. It writes nothing.
-// An error names the file: none of them should be written then.
+// Plan reads the files and returns the edits that they need. It writes nothing. An
+// error names the file; the caller must then write none of the files.
 func (e *Editor) Plan(files []File) ([]Edit, error) { return e.each(files, e.plan) }
 
-// PlanUndo is like Plan for taking out what is ours. What nobody has touched
-// since will be what it was.
+// PlanUndo is like Plan for removing our entries. A file that has not changed since
+// becomes exactly what it was before.
 func (e *Editor) PlanUndo(files []File) ([]Edit, error) { return e.each(files, e.planUndo) }
 
 func (e *Editor) each(files []File, plan func(File) (Edit, error)) ([]Edit, error) {
@@ -108,7 +108,7 @@ func (e *Editor) planUndo(f File) (Edit, error) {
 	return edit, err
 }
 
-// look reads a file and what the journal knows of it.
+// look reads a file and its records in the journal.
 func (e *Editor) look(f File) (Edit, []record, error) {
 	data, err := statefile.ReadBytes(e.Host, f.Path)
 	edit := Edit{File: f, Existed: err == nil, Old: data}
@@ -122,7 +122,7 @@ func (e *Editor) look(f File) (Edit, []record, error) {
 	return edit, records, err
 }
 
-// plainly leaves out the path, which the error gets anyway.
+// plainly removes the path from an error, because the caller adds it.
 func plainly(err error) error {
 	if form := (*statefile.FormError)(nil); errors.As(err, &form) {
 		return &formError{form.Problem}
@@ -140,7 +140,8 @@ func (e *formError) Error() string { return e.problem }
 // Invalid marks the error as one about a document's content.
 func (e *formError) Invalid() bool { return true }
 
-// checkAbsent tells a file that is not there from a link that leads nowhere.
+// checkAbsent returns an error if path is a dangling symbolic link instead of a
+// missing file.
 func (e *Editor) checkAbsent(path string) error {
 	info, err := e.Host.Lstat(opLook, path)
 	switch {
@@ -155,8 +156,9 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// made lists the folders that have to be made for a file, and those that were
-// made for others, innermost first: the last file to go takes them with it.
+// made returns the missing folders above a file, and the folders above it that were
+// created for other files, innermost first. Deleting the last of these files deletes
+// the folders too.
 func (e *Editor) made(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -177,34 +179,34 @@ func (e *Editor) made(path string) (folders []string, err error) {
 	return folders, err
 }
 
-// ChangedError is a file that somebody else has changed since the change was
-// shown, so that another would have to be made.
+// ChangedError is returned if another program has changed a file since the edit was
+// shown to the user, so that a different edit would be needed.
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
 	return e.Path + ": was changed by another program meanwhile, in what this is about"
 }
 
-// Conflict marks the error as one about another program's doing.
+// Conflict marks the error as a conflict with another program.
 func (e *ChangedError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *ChangedError) Hint() string { return "run the command again" }
 
-// Apply makes the edits. Each file is old or new whatever happens, and what the
-// journal says of it holds for both.
+// Apply performs the edits. A crash leaves each file either old or new, and the
+// journal is valid for both.
 func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	if err := e.makeDir(e.Dir); err != nil {
 		return err
 	}
-	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil { // durably
+	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil { // with sync
 		return err
 	}
 	lock, err := e.Host.Lock(ctx, opLock, filepath.Join(e.Dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("wait for another 'gaffer init': %w", err)
 	}
-	defer func() { _ = lock.Unlock() }() // it ends with the process
+	defer func() { _ = lock.Unlock() }() // the lock ends with the process anyway
 	for _, edit := range edits {
 		if err := e.apply(ctx, edit); err != nil {
 			return err
@@ -213,8 +215,8 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	return nil
 }
 
-// maxTries bounds how often an edit is made anew because its program writes the
-// file at the same time.
+// maxTries is the maximum number of times that an edit is planned again because its
+// program writes the file at the same time.
 const maxTries = 20
 
 func (e *Editor) apply(ctx context.Context, shown Edit) error {
@@ -241,8 +243,9 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 	return &ChangedError{shown.File.Path}
 }
 
-// again plans an edit for the file as it is now. What is put in must be what was
-// shown; what others have changed around it does not matter.
+// again plans an edit for the file's current content. Changes of other programs
+// around our entries do not matter. It returns a ChangedError if the entries of
+// others that stay are no longer those that were shown.
 func (e *Editor) again(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {
@@ -258,7 +261,7 @@ func (e *Editor) again(shown Edit) (Edit, error) {
 	return now, nil
 }
 
-// write notes the change, and makes it.
+// write records the change in the journal, then performs it.
 func (e *Editor) write(ctx context.Context, edit Edit) error {
 	if !edit.Changes() {
 		return nil
@@ -284,7 +287,7 @@ func (e *Editor) write(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, []record{edit.rec})
 }
 
-// erase takes the change back, and then the note of it.
+// erase undoes the change, then deletes its record from the journal.
 func (e *Editor) erase(ctx context.Context, edit Edit) error {
 	var err error
 	switch {
@@ -301,14 +304,14 @@ func (e *Editor) erase(ctx context.Context, edit Edit) error {
 	if err != nil || len(records) == 0 {
 		return err
 	}
-	if !edit.Existed { // removed by an undo that did not get further, or by others
+	if !edit.Existed { // deleted by an interrupted undo, or by another program
 		e.removeFolders(records[len(records)-1])
 	}
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove removes a file that is as we have made it, and the folders that were
-// made for it and hold nothing else.
+// remove deletes a file that we created and that has not changed, and the folders
+// that were created for it and are empty.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {
@@ -327,8 +330,8 @@ func (e *Editor) remove(edit Edit) error {
 	return nil
 }
 
-// makeDir makes a folder, with what is missing above it, for its owner alone: what is
-// kept in it may come from files that nobody else can read.
+// makeDir creates a folder and its missing parents with access for the owner only,
+// because the journal may contain text from files that other users cannot read.
 func (e *Editor) makeDir(dir string) error {
 	err := e.Host.Mkdir(opMake, dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -343,8 +346,8 @@ func (e *Editor) makeDir(dir string) error {
 	return err
 }
 
-// removeFolders passes over folders that others use, and over what has become a link
-// to one.
+// removeFolders deletes folders that were created for a file. It stops at one that is
+// not empty, or that has become a symbolic link.
 func (e *Editor) removeFolders(r record) {
 	for _, folder := range r.Folders {
 		if info, err := e.Host.Lstat(opErase, folder); err != nil || !info.IsDir() {
@@ -353,6 +356,6 @@ func (e *Editor) removeFolders(r record) {
 		if e.Host.Remove(opErase, folder) != nil {
 			return
 		}
-		_ = e.Host.SyncDir(opErase, filepath.Dir(folder)) // an empty folder harms nobody
+		_ = e.Host.SyncDir(opErase, filepath.Dir(folder)) // an empty folder that survives a crash is harmless
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// TextError is a file whose text is not of its format: it is torn, or something
-// else.
+// TextError reports a file with invalid syntax.
 type TextError struct {
 	Format       Format
 	Line, Column int
@@ -20,11 +19,10 @@ func (e *TextError) Error() string {
 // Invalid marks the error as one about a document's content.
 func (e *TextError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *TextError) Hint() string { return "nothing was written; mend the file and try again" }
 
-// ShapeError is a value of another kind than the program whose file it is
-// expects there.
+// ShapeError reports a value of another type than the file's program expects.
 type ShapeError struct {
 	At          string // such as hooks.Stop; empty for the whole file
 	Line        int
@@ -42,20 +40,20 @@ func (e *ShapeError) Error() string {
 // Invalid marks the error as one about a document's content.
 func (e *ShapeError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *ShapeError) Hint() string { return "nothing was written; mend the file and try again" }
 
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
 func columnOf(text []byte, at int) int { return at - bytes.LastIndexByte(text[:at], '\n') }
 
-// awryError is a change that would have left a file which its program cannot
-// read. That is our mistake, and found before anything is written.
+// awryError reports a planned change that would make a file unreadable for its
+// program. That is a bug of gaffer; it is found before anything is written.
 type awryError struct{ problem string }
 
 func (e *awryError) Error() string { return "the change would spoil the file: " + e.problem }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *awryError) Hint() string {
 	return "nothing was written; make the change by hand, and report this with the file"
 }

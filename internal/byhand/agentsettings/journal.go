@@ -16,19 +16,19 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// record is one change of a file, as the journal keeps it: enough to take it
-// back to the byte if nobody has touched the file since, and no more of the file
-// than that, which may hold secrets.
+// record is the journal's entry for one change of a file. It holds enough to undo the
+// change exactly if the file has not changed since. It holds no other text of the
+// file, which may contain secrets.
 type record struct {
-	After    string            `json:"after"` // the SHA-256 of the file with the change
+	After    string            `json:"after"` // SHA-256 of the file with the change
 	Created  bool              `json:"created,omitempty"`
-	Folders  []string          `json:"folders,omitempty"` // made for the file, innermost first
+	Folders  []string          `json:"folders,omitempty"` // folders created for the file, innermost first
 	Splices  []Splice          `json:"splices,omitempty"`
-	Replaced map[string][]byte `json:"replaced,omitempty"` // what somebody else had there, by path
+	Replaced map[string][]byte `json:"replaced,omitempty"` // values of others that our entries replaced, by path
 }
 
-// journal is where records are kept. A file has one, and two while a change of
-// it is under way: that of the change before and that of this one.
+// journal stores the records. A file has one record, and two during a change: the
+// previous one and the new one.
 type journal struct {
 	doc  *statefile.File
 	host host.Host
@@ -59,7 +59,8 @@ func (j journal) read(file string) ([]record, error) {
 	return records, nil
 }
 
-// folders lists the folders above a file that were made for it or for others.
+// folders returns the folders above a file that were created for it or for other
+// files, innermost first.
 func (j journal) folders(file string) (folders []string, err error) {
 	doc, err := j.doc.Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +86,7 @@ func (j journal) folders(file string) (folders []string, err error) {
 	return folders, nil
 }
 
-// write gives a file other records, or none.
+// write replaces the records of a file. An empty list deletes them.
 func (j journal) write(ctx context.Context, file string, records []record) error {
 	if err := statefile.MkdirAll(j.host, j.dir); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (j journal) write(ctx context.Context, file string, records []record) error
 	})
 }
 
-// of returns the record of the change that has led to these bytes.
+// of returns the record of the change that produced these bytes.
 func of(records []record, data []byte) (record, bool) {
 	sum := sumOf(data)
 	for _, r := range records {
@@ -112,7 +113,7 @@ func of(records []record, data []byte) (record, bool) {
 	return record{}, false
 }
 
-// replacedBy returns what the latest change has taken the place of.
+// replacedBy returns the values that the latest change replaced.
 func replacedBy(records []record) map[string][]byte {
 	if len(records) == 0 {
 		return nil

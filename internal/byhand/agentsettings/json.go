@@ -45,13 +45,13 @@ func (jsonWriter) look(old []byte, entries []Entry) (found, error) {
 	return f, nil
 }
 
-// state is how an entry stands in a file.
+// state says whether a file has an entry.
 type state int
 
 const (
-	absent  state = iota // or not as it should be
+	absent  state = iota // missing, or different from what it should be
 	present              // as it should be
-	theirs               // somebody else's is there, which stays
+	theirs               // an entry of another program, which stays
 )
 
 func (t *jsonText) state(e Entry) (state, error) {
@@ -80,8 +80,8 @@ func (t *jsonText) state(e Entry) (state, error) {
 	return theirs, nil
 }
 
-// descend follows an entry's path as far as there is something. What it meets
-// must be of the kind that the path needs.
+// descend follows an entry's path as far as it exists, and returns the remaining
+// names. It fails if a value on the path has the wrong type.
 func (t *jsonText) descend(e Entry) (at jsontree.Value, rest []string, err error) {
 	at = t.root
 	if at.Kind() == jsontree.Missing {
@@ -128,7 +128,8 @@ func (jsonWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splice
 	return grown, rest, ordered(splices), nil
 }
 
-// grown returns the command of an entry that somebody has added to.
+// grown returns the command of one of our entries to which a user has added
+// something.
 func (t *jsonText) grown(e Entry) (line jsontree.Value, ok bool, err error) {
 	if e.Mend == nil || e.Value == nil {
 		return line, false, nil
@@ -144,13 +145,13 @@ func (t *jsonText) grown(e Entry) (line jsontree.Value, ok bool, err error) {
 	return at.Get(starter), e.grown(jsontree.Interface(at), want), nil
 }
 
-// ours counts what is ours anywhere.
+// ours counts our entries anywhere in the document.
 func (t *jsonText) ours(entries []Entry) (n int) {
 	t.sweep(t.root, entries, func(jsonPart) { n++ })
 	return n
 }
 
-// sweep tells each part below v that is ours, once.
+// sweep calls tell for each part below v that is ours, once.
 func (t *jsonText) sweep(v jsontree.Value, entries []Entry, tell func(jsonPart)) {
 	for _, p := range parts(v) {
 		inner, mine := advance(v, entries, p)
@@ -162,8 +163,8 @@ func (t *jsonText) sweep(v jsontree.Value, entries []Entry, tell func(jsonPart))
 	}
 }
 
-// advance returns the entries that are to be looked for within a part of v, with
-// the rest of their paths, and whether the part itself is ours.
+// advance returns the entries to look for within a part of v, with their remaining
+// paths, and reports whether the part itself is ours.
 func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine bool) {
 	var value any
 	is := func(e Entry) bool {
@@ -190,7 +191,7 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine
 	return inner, mine
 }
 
-// decoded returns a value as a reader of its JSON gets it.
+// decoded returns a value as a JSON decoder returns it.
 func decoded(v any) (any, error) {
 	text, err := encoded(v)
 	if err != nil {

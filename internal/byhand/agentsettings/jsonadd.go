@@ -44,7 +44,7 @@ func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return ordered(splices), nil
 }
 
-// growth is what is to be added at the end of one container.
+// growth collects the parts to add at the end of one container.
 type growth struct {
 	at   jsontree.Value
 	tree branch
@@ -79,7 +79,8 @@ func (g *growth) put(rest []string, e Entry) error {
 	return nil
 }
 
-// branch is a value that is yet to be written: a leaf, members, or items.
+// branch is a value to be written: a leaf, an object with members, or an array with
+// items.
 type branch struct {
 	name    string
 	leaf    []byte
@@ -98,7 +99,7 @@ func (b *branch) member(name string) *branch {
 	return m
 }
 
-// exchange puts an entry in the place of a value.
+// exchange replaces a value by an entry.
 func (t *jsonText) exchange(at jsontree.Value, e Entry) (Splice, error) {
 	text, err := encoded(e.Value)
 	if err != nil {
@@ -120,21 +121,21 @@ func (t *jsonText) grow(at jsontree.Value, b branch) []Splice {
 	if len(list) == 0 {
 		return []Splice{t.fill(at, l, text)}
 	}
-	after := func(at int) int { // where ours may begin: not behind a comment on one line with it
+	after := func(at int) int { // where our text may begin: not between a value and the comment on its line
 		if l.lines {
 			return t.lineEnd(at)
 		}
 		return at
 	}
 	last := list[len(list)-1].To
-	if comma := t.comma(last); comma >= 0 { // a trailing one: ours gets one too
+	if comma := t.comma(last); comma >= 0 { // the file uses trailing commas, so ours gets one too
 		return []Splice{putIn(after(comma+1), l.between()+text+",")}
 	}
 	return []Splice{putIn(last, ","), putIn(after(last), l.between()+text)}
 }
 
-// lineEnd returns where the line ends if only comments follow on it, else at:
-// a comment stays with what it is about.
+// lineEnd returns the end of the line if only comments follow on it, else at. So a
+// comment stays with the value that it describes.
 func (t *jsonText) lineEnd(at int) int {
 	end := at
 	for i := at; i < len(t.src); {
@@ -146,7 +147,7 @@ func (t *jsonText) lineEnd(at int) int {
 			end = i
 		case isSpace(t.src[i]):
 			i++
-		default: // on one line with what follows: do not go past it
+		default: // another value follows on the line: stop before it
 			return at
 		}
 	}
@@ -172,7 +173,7 @@ func (t *jsonText) fill(at jsontree.Value, l layout, text string) Splice {
 	return putIn(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
 }
 
-// document is the whole of a file that had no value.
+// document returns the content of a file that had no value.
 func (t *jsonText) document(b branch) string {
 	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
 	lead := ""
@@ -182,13 +183,13 @@ func (t *jsonText) document(b branch) string {
 	return lead + l.value(&b) + l.eol
 }
 
-// layout is how the parts of one container are laid out.
+// layout describes how the parts of one container are formatted.
 type layout struct {
 	unit   string // one level of indentation
 	eol    string
-	indent string // of a part
-	lines  bool   // parts stand on lines of their own
-	space  bool   // after a comma on one line
+	indent string // indentation of a part
+	lines  bool   // each part has its own line
+	space  bool   // a space follows commas and colons on one line
 }
 
 func (t *jsonText) layout(at jsontree.Value) layout {
@@ -225,14 +226,14 @@ func (t *jsonText) eol() string {
 	return "\n"
 }
 
-// lineIndent is the white space that the line of text[at] begins with.
+// lineIndent returns the leading white space of the line that contains text[at].
 func lineIndent(text []byte, at int) string {
 	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
 	line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// between is what stands before a part, after a comma or bracket.
+// between returns the white space before a part, after a comma or bracket.
 func (l layout) between() string {
 	switch {
 	case l.lines:
@@ -243,13 +244,14 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts lays out what a branch has, each on one line but for what has members.
+// parts formats the items and members of a branch. Each is on one line, except
+// objects in a container with lines.
 func (l layout) parts(b branch) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
 	}
 	for _, m := range b.members {
-		name, _ := encoded(m.name) // a string always encodes
+		name, _ := encoded(m.name) // encoding a string never fails
 		list = append(list, l.flat(append(name, ':'))+l.value(m))
 	}
 	return list
@@ -270,7 +272,7 @@ func (l layout) value(b *branch) string {
 	return "{" + l.between() + strings.Join(l.parts(*b), ","+l.between()) + end + "}"
 }
 
-// flat is JSON on one line, with spaces if that is how the file has it.
+// flat returns JSON on one line, with spaces if the file has them.
 func (l layout) flat(text []byte) string {
 	if !l.space {
 		return string(text)
@@ -290,7 +292,8 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns what somebody else has in base where made has ours, by path.
+// replacedIn returns the values of others in base that made replaces by ours, by
+// path.
 func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil

@@ -22,8 +22,9 @@ type cutter struct {
 	replaced map[string][]byte
 }
 
-// cut takes what is ours out of v. A container that has nothing left goes too,
-// which all tells, unless it is the whole document.
+// cut returns the splices that remove our entries from v. If a container would become
+// empty, it returns all as true so that the caller removes the container too, except
+// for the whole document.
 func (c cutter) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, all bool) {
 	list := parts(v)
 	var dead []int
@@ -49,7 +50,7 @@ func (c cutter) cut(v jsontree.Value, entries []Entry, path []string) (splices [
 	return append(splices, c.remove(list, dead)...), false
 }
 
-// remove takes parts out of their container, with their commas.
+// remove removes parts from their container, with their commas.
 func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
 	last := -1 // the last part that stays
 	for i := range list {
@@ -73,9 +74,10 @@ func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
 	return splices
 }
 
-// begins returns where a part that ends at end begins with what leads to it: the
-// end of the line before, if the part has its line to itself, or the white space
-// on the same line. What follows on the line must not come behind a comment.
+// begins returns where to start cutting a part that ends at end. If the part ends its
+// line, that is the end of the previous line or the white space before the part. If
+// more follows on the line, it is the white space only, so that the following text
+// does not end up behind a comment.
 func (c cutter) begins(at, end int) int {
 	for at > 0 && (c.src[at-1] == ' ' || c.src[at-1] == '\t') {
 		at--
@@ -87,8 +89,7 @@ func (c cutter) begins(at, end int) int {
 	return lineBefore(c.src, at)
 }
 
-// lineBefore returns where the line before the one that begins at at ends, if
-// one begins there.
+// lineBefore returns the end of the previous line if a line begins at at, else at.
 func lineBefore(text []byte, at int) int {
 	if at > 0 && text[at-1] == '\n' {
 		at--

@@ -8,12 +8,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// jsonText is a JSON file. plain is as long as src and has blanks where src has
-// comments and trailing commas, so that what is found in the one stands at the
-// same place in the other.
+// jsonText is a parsed JSON file. plain is as long as src, with blanks instead of
+// comments and trailing commas. So an offset in plain is the same offset in src.
 type jsonText struct {
 	src, plain []byte
-	root       jsontree.Value // missing in a file without any value
+	root       jsontree.Value // missing in a file without a value
 	loose      string
 }
 
@@ -39,8 +38,8 @@ func parseJSON(src []byte) (*jsonText, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// blank puts spaces in the place of comments and trailing commas, and says where
-// the first one is.
+// blank replaces comments and trailing commas by spaces, and describes where the
+// first one is.
 func blank(src []byte) (plain []byte, loose string) {
 	plain = bytes.Clone(src)
 	first, what := -1, ""
@@ -58,7 +57,7 @@ func blank(src []byte) (plain []byte, loose string) {
 			note(i, "comment")
 			blankOut(plain[i:end])
 			i = end
-		case opensComment(plain, i): // and nothing closes it, nor any that comes behind it
+		case opensComment(plain, i): // an unclosed comment; no later one can be closed either
 			i = len(plain)
 		default:
 			i++
@@ -89,7 +88,7 @@ func blankOut(text []byte) {
 	}
 }
 
-// afterString returns the index after the string that opens at b[i], or the end.
+// afterString returns the index after the string that starts at b[i], or len(b).
 func afterString(b []byte, i int) int {
 	for i++; i < len(b) && b[i] != '"' && b[i] != '\n'; i++ {
 		if b[i] == '\\' {
@@ -115,7 +114,8 @@ func afterComment(b []byte, i int) int {
 	return len(b)
 }
 
-// trails tells a comma after a value and before a closing bracket.
+// trails reports whether the comma at b[i] follows a value and precedes a closing
+// bracket.
 func trails(b []byte, i int) bool {
 	after := bytes.TrimLeft(b[i+1:], " \t\r\n")
 	before := bytes.TrimRight(b[:i], " \t\r\n")
@@ -128,7 +128,7 @@ func (t *jsonText) misshapen(v jsontree.Value, path []string, want jsontree.Kind
 	return &ShapeError{At: dotted(path), Line: lineOf(t.src, place.From), Found: v.Kind().String(), Want: want.String()}
 }
 
-// parts lists what a container has, in order.
+// parts returns the members or items of a container, in order.
 func parts(v jsontree.Value) (list []jsonPart) {
 	for name, part := range v.Members() {
 		place, _ := part.Place()
@@ -147,8 +147,8 @@ type jsonPart struct {
 	value jsontree.Value
 }
 
-// comma returns where the comma after a part is, also if it is a trailing one,
-// or -1. Comments may stand before it.
+// comma returns the index of the comma after a part, also of a trailing comma, or -1.
+// Comments may stand before the comma.
 func (t *jsonText) comma(after int) int {
 	for i := after; i < len(t.src); i++ {
 		switch {

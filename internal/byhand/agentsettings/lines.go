@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lineWriter knows files of lines such as .gitignore, in which a # begins a
-// comment. What is ours stands in one block below a heading.
+// lineWriter edits files of lines such as .gitignore, in which # starts a comment.
+// Our lines stand in one block below a heading.
 type lineWriter struct{}
 
 const heading = "# What gaffer keeps on this machine ('gaffer init')"
@@ -18,7 +18,7 @@ func (lineWriter) look(old []byte, entries []Entry) (found, error) {
 	return found{complete: len(missing(old, entries)) == 0}, nil
 }
 
-// missing lists the lines that a file does not have.
+// missing returns the lines that a file lacks.
 func missing(old []byte, entries []Entry) (lines []string) {
 	has := map[string]bool{}
 	for line := range strings.Lines(strings.TrimPrefix(string(old), byteOrderMark)) {
@@ -41,8 +41,8 @@ func (lineWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return []Splice{putIn(len(old), paragraph(old, block))}, nil
 }
 
-// paragraph is lines to put at the end of a text, with a blank line before them.
-// They end as the text does: with a newline or without.
+// paragraph formats lines to append to a text, with a blank line before them. They
+// end with a newline only if the text does.
 func paragraph(old []byte, lines []string) string {
 	eol := (&jsonText{src: old}).eol()
 	body := strings.Join(lines, eol)
@@ -58,7 +58,7 @@ func paragraph(old []byte, lines []string) string {
 	return eol + body + eol
 }
 
-// mend finds nothing: nobody can add to a line.
+// mend returns no grown entries: users cannot add anything to a line of ours.
 func (lineWriter) mend(_ []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
 	return nil, entries, nil, nil
 }
@@ -87,8 +87,8 @@ func (lineWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splic
 	return splices, nil
 }
 
-// blankBefore returns where the blank line before the line at from begins, if
-// there is one, else from.
+// blankBefore returns the start of the blank line before the line at from, or from if
+// there is none.
 func blankBefore(text []byte, from int) int {
 	before := lineBefore(text, from)
 	if before == from || before > 0 && text[before-1] != '\n' {

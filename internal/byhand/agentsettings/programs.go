@@ -8,72 +8,72 @@ import (
 	"time"
 )
 
-// Program is an agent program whose settings are edited.
+// Program is an agent program whose settings gaffer edits.
 type Program string
 
-// The programs.
+// The programs that gaffer edits settings of.
 const (
 	Claude Program = "claude"
 	Codex  Program = "codex"
 )
 
-// Programs lists them.
+// Programs returns all of them.
 func Programs() []Program { return []Program{Claude, Codex} }
 
-// Title is the program's name as its makers write it.
+// Title returns the program's official name.
 func (p Program) Title() string {
 	return map[Program]string{Claude: "Claude Code", Codex: "Codex"}[p]
 }
 
-// File is a settings file and what it is to have.
+// File is a settings file and the entries that it should have.
 type File struct {
 	Path    string
-	Program Program // none for the project's own files
+	Program Program // empty for the project's own files
 	Format  Format
 	Entries []Entry
 	Perm    fs.FileMode // of a new file
-	Strict  bool        // its program takes neither comments nor trailing commas
+	Strict  bool        // its program accepts neither comments nor trailing commas
 }
 
-// Wish is what is to be set up.
+// Wish describes the integration to set up.
 type Wish struct {
-	Argv       []string      // how gaffer is started
-	Answer     time.Duration // how long a permission may wait for an answer from elsewhere
-	Status     StatusLine    // of Claude Code
-	Shell      string        // Argv as a shell reads it
-	LocalState []string      // what a repository is to ignore, as lines of a .gitignore
+	Argv       []string      // the command that starts gaffer
+	Answer     time.Duration // how long a permission request may wait for an answer through gaffer
+	Status     StatusLine    // Claude Code's status line
+	Shell      string        // Argv, quoted for a shell
+	LocalState []string      // lines for the repository's .gitignore
 }
 
-// StatusLine says what becomes of Claude Code's status line.
+// StatusLine says what to do with Claude Code's status line.
 type StatusLine int
 
-// The choices.
+// The choices for the status line.
 const (
-	StatusLineIfFree  StatusLine = iota // ours unless there is another
-	StatusLineReplace                   // ours
-	StatusLineLeave                     // none is added; one of ours is taken out with the rest
+	StatusLineIfFree  StatusLine = iota // set ours unless there is another
+	StatusLineReplace                   // set ours
+	StatusLineLeave                     // add none; an undo still removes ours
 )
 
-// Server is the name of gaffer's server in every program's settings.
+// Server is the name of gaffer's MCP server in every program's settings.
 const Server = "gaffer"
 
-// hookTimeout is how long a program waits for a hook that decides nothing, in
-// seconds. Codex clamps two of its events to less, and says so each time. Where a
-// person is asked, the question is to be put and withdrawn besides. Each is longer
-// than gaffer takes at the most.
+// Timeouts of hooks, in seconds. Each is longer than gaffer's own limit. hookTimeout
+// is for hooks that decide nothing. askTimeout is added to the waiting time of a
+// permission request, for asking and withdrawing the question. codexLastTimeout is
+// for two events of Codex: Codex lowers longer timeouts and warns each time.
 const (
 	hookTimeout      = 5
 	askTimeout       = 10
 	codexLastTimeout = 3
 )
 
-// codexToolTimeout is how long Codex waits for a tool, in seconds. Without it a
-// person would have a minute to answer a question; with it they have what they have
-// elsewhere, half an hour.
+// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. The default
+// would leave the user one minute to answer a question; this is half an hour, as
+// elsewhere.
 const codexToolTimeout = number("1800")
 
-// ClaudeEvents are the events that gaffer is told of, in the order in which they
-// are written.
+// ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the
+// order in which they are written.
 func ClaudeEvents() []string {
 	return []string{
 		"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest",
@@ -81,7 +81,7 @@ func ClaudeEvents() []string {
 	}
 }
 
-// CodexEvents are those of Codex.
+// CodexEvents returns the events of Codex that call gaffer's hook.
 func CodexEvents() []string {
 	return []string{
 		"SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PreCompact",
@@ -89,7 +89,7 @@ func CodexEvents() []string {
 	}
 }
 
-// hookGroup is one entry of an event, in the form that both programs have.
+// hookGroup is one entry of an event. Both programs use this form.
 type hookGroup struct {
 	Matcher string    `json:"matcher,omitempty"`
 	Hooks   []command `json:"hooks"`
@@ -108,11 +108,11 @@ type server struct {
 	Args    []string `json:"args"`
 }
 
-// matched are the events that are about a tool and can be narrowed to some.
+// matched lists the events that concern a tool and accept a matcher for tools.
 var matched = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks are the entries for a program's events, and those that find ours
-// wherever they are.
+// hooks returns the entries for a program's events, and entries without a value that
+// find our hooks anywhere for removal.
 func (w Wish) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -147,7 +147,7 @@ func isOurHook(p Program) func(any) bool {
 	}
 }
 
-// isOurGroup tells a group in which nothing is anybody else's.
+// isOurGroup returns a function that reports whether all hooks of a group are ours.
 func isOurGroup(p Program) func(any) bool {
 	ours := isOurHook(p)
 	return func(v any) bool {
@@ -157,9 +157,9 @@ func isOurGroup(p Program) func(any) bool {
 	}
 }
 
-// isGaffer tells a command line that starts gaffer, wherever it is, with these
-// words and some of these flags. One with anything else in it is somebody else's:
-// a pipe, another command, a variable that is set for it.
+// isGaffer reports whether a command line starts gaffer, from any folder, with these
+// words and only these flags. A line with anything else, such as a pipe, a second
+// command or a variable, belongs to the user.
 func isGaffer(line string, words []string, flags ...string) bool {
 	program, rest, ok := cutProgram(line, words...)
 	for _, flag := range strings.Fields(rest) {
@@ -168,7 +168,7 @@ func isGaffer(line string, words []string, flags ...string) bool {
 	return ok && isProgram(program)
 }
 
-// cutProgram parts a command line at these words, which it may end with.
+// cutProgram splits a command line at these words, which may also end it.
 func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	first, rest, ok := strings.Cut(line, " "+strings.Join(words, " "))
 	if !ok || rest != "" && rest[0] != ' ' {
@@ -178,7 +178,7 @@ func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	return program, rest, ok
 }
 
-// unquoted is one word of a shell without the quotes around it.
+// unquoted returns a shell word without its quotes.
 func unquoted(word string) (string, bool) {
 	for _, quote := range []string{"'", `"`} {
 		if inner, ok := strings.CutPrefix(word, quote); ok {
@@ -221,7 +221,8 @@ func (w Wish) statusLine() Entry {
 
 func (w Wish) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
-// mendServer leaves the arguments behind "mcp", by which a server of ours is known.
+// mendServer corrects only the command. It keeps the arguments after "mcp"; the
+// argument "mcp" identifies a server as ours.
 func (w Wish) mendServer(string) string { return w.Argv[0] }
 
 func (w Wish) jsonServer() Entry {
@@ -239,12 +240,12 @@ func (w Wish) tomlServer() Entry {
 }
 
 const (
-	forAll  fs.FileMode = 0o666 // less what the umask takes
+	forAll  fs.FileMode = 0o666 // reduced by the umask
 	forSelf fs.FileMode = 0o600
 )
 
-// ClaudeFiles are Claude Code's settings in its folder, which is .claude in a
-// project or home, and the file of its MCP servers.
+// ClaudeFiles returns Claude Code's settings file in folder, which is .claude in a
+// project or in the home folder, and its file of MCP servers.
 func (w Wish) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 	return []File{
 		{
@@ -255,8 +256,8 @@ func (w Wish) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 	}
 }
 
-// CodexFiles are Codex's settings in its folder, which is .codex in a project or
-// home.
+// CodexFiles returns Codex's settings files in folder, which is .codex in a project
+// or in the home folder.
 func (w Wish) CodexFiles(folder string, perm fs.FileMode) []File {
 	return []File{
 		{
@@ -267,7 +268,7 @@ func (w Wish) CodexFiles(folder string, perm fs.FileMode) []File {
 	}
 }
 
-// ProjectFiles are the files of both programs in a project.
+// ProjectFiles returns the files of the programs in a project.
 func (w Wish) ProjectFiles(root string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		files = append(files, w.ClaudeFiles(filepath.Join(root, ".claude"), filepath.Join(root, ".mcp.json"), forAll)...)
@@ -278,8 +279,8 @@ func (w Wish) ProjectFiles(root string, programs []Program) (files []File) {
 	return files
 }
 
-// UserFiles are the files of both programs in a person's home. claude and codex
-// are the folders that the programs have been told to use, if they have.
+// UserFiles returns the files of the programs in the user's home folder. claude and
+// codex are the folders that the programs are configured to use, or empty.
 func (w Wish) UserFiles(home, claude, codex string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		folder, servers := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")
@@ -298,7 +299,7 @@ func (w Wish) UserFiles(home, claude, codex string, programs []Program) (files [
 	return files
 }
 
-// IgnoreFile is the project's .gitignore.
+// IgnoreFile returns the project's .gitignore.
 func (w Wish) IgnoreFile(root string) File {
 	f := File{Path: filepath.Join(root, ".gitignore"), Format: Lines, Perm: forAll}
 	for _, line := range w.LocalState {

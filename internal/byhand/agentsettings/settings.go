@@ -1,9 +1,9 @@
-// Package agentsettings edits settings files that other programs own. What is added
-// is text put between theirs, so that nothing is lost, reordered or laid out
-// anew, and it is taken out again to the byte.
+// Package agentsettings edits settings files that other programs own. It inserts text
+// between theirs, so that nothing is lost, reordered or reformatted. It can remove
+// its text again and restore the file byte for byte.
 //
-// The core is pure: [Plan] and [Strip] map the bytes of a file to others. An
-// [Editor] does it to files, and keeps a journal of what it has put where.
+// The core is pure: [Plan] and [Strip] map the bytes of a file to new bytes. An
+// [Editor] applies them to files, and keeps a journal of the changes.
 package agentsettings
 
 import (
@@ -12,40 +12,41 @@ import (
 	"reflect"
 )
 
-// Format is how a settings file is written.
+// Format is the syntax of a settings file.
 type Format string
 
-// The formats. JSON may have comments and trailing commas.
+// The formats. JSON files may have comments and trailing commas.
 const (
 	JSON  Format = "json"
 	TOML  Format = "toml"
 	Lines Format = "lines"
 )
 
-// Entry is one thing that a settings file is to have.
+// Entry is one entry that a settings file should have.
 type Entry struct {
-	// What names the entry for a person: "hook Stop".
+	// What names the entry for the user: "hook Stop".
 	What string
-	// Path is the members that lead to it from the top. An entry without a
-	// Value is there only to be taken out, and "*" in its path stands for
+	// Path lists the member names that lead to the entry from the top. An entry
+	// without a Value is only searched for removal; "*" in its path then matches
 	// every member or item.
 	Path []string
-	// Item makes Path lead to an array that Value is one more item of.
+	// Item means that Path leads to an array and Value is one of its items.
 	Item bool
-	// Value is what to put there: whatever encoding/json can write. For TOML it
-	// is a [Table], for lines a string.
+	// Value is the value to insert: anything that encoding/json can write. For TOML
+	// it is a [Table], for lines a string.
 	Value any
-	// Mine tells an entry of ours, also of another version, by its decoded value.
+	// Mine reports whether a decoded value is an entry of ours, also of another
+	// version of gaffer.
 	Mine func(v any) bool
-	// Mend, if there is one, returns the command of an entry of ours as it should
-	// be. An entry to which somebody has added stays as it is but for that.
+	// Mend, if set, returns the corrected command of an entry of ours. If the user
+	// has added something to the entry, only its command is corrected.
 	Mend func(command string) string
-	// Force puts it there even in the place of somebody else's.
+	// Force replaces an entry of another program.
 	Force bool
 }
 
-// grown tells an entry of ours in which somebody has put more than what is
-// wanted, or something else: arguments, an environment, a flag.
+// grown reports whether the user has added to or changed one of our entries:
+// arguments, an environment, a flag.
 func (e Entry) grown(got, want any) bool {
 	has, _ := got.(map[string]any)
 	wants, _ := want.(map[string]any)
@@ -63,35 +64,35 @@ func (e Entry) grown(got, want any) bool {
 	return false
 }
 
-// starts reports whether a grown entry starts what it should.
+// starts reports whether a grown entry has the right command.
 func (e Entry) starts(got any) bool {
-	line := got.(map[string]any)[starter].(string) // or it would not be ours
+	line := got.(map[string]any)[starter].(string) // Mine has checked that it is a string
 	return line == e.Mend(line)
 }
 
-const starter = "command" // the member of an entry that says what is started
+const starter = "command" // the member of an entry that holds the command
 
-// Change is what came of planning one file.
+// Change is the planned change of one file.
 type Change struct {
-	Base    []byte   // without anything of ours
-	New     []byte   // with all that was asked for
+	Base    []byte   // without our entries
+	New     []byte   // with all entries
 	Splices []Splice // from Base to New
-	Kept    []string // what stays somebody else's, by Entry.What
-	// Replaced is what somebody else had where ours is now, by path.
+	Kept    []string // entries of others that stay, by Entry.What
+	// Replaced holds the values of others that ours replace, by path.
 	Replaced map[string][]byte
-	Loose    string // where the file has what strict readers refuse, or ""
+	Loose    string // where the file has syntax that strict readers reject, or ""
 }
 
-// Plan returns what becomes of old, a file of this format, for it to have the
-// entries. base is old as it was without ours, if that is known, else nil. The
-// file is not known to its program if the error is not nil, and nothing should
-// be written then.
+// Plan returns the change that gives old, a file of this format, the entries. base is
+// old without our entries if that is known, else nil. An error means that the file
+// cannot be edited safely; the caller must not write anything.
 func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
 
-// plan is Plan for a file in which ours has replaced somebody else's: where ours
-// goes, that comes back, to be kept, or to be replaced and noted once more.
+// plan is Plan for a file in which our entries have replaced those of others. If ours
+// are removed, the replaced ones come back, to be kept, or to be replaced and
+// recorded again.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -122,7 +123,7 @@ func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byt
 	return c, nil
 }
 
-// planAnew takes out what is ours and puts it there anew.
+// planAnew removes our entries and inserts them again.
 func planAnew(f Format, w writer, old, base []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	if base == nil {
 		if base, err = Strip(f, old, entries, replaced); err != nil {
@@ -133,8 +134,8 @@ func planAnew(f Format, w writer, old, base []byte, entries []Entry, replaced ma
 	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
 }
 
-// planGrown does so with all but what somebody has added to, which stays where it
-// is. Nothing comes of it where there is no such entry, or one twice.
+// planGrown is like planAnew, but leaves entries that the user has added to in place.
+// It returns a Change without New if there is no such entry, or if one occurs twice.
 func planGrown(f Format, w writer, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	grown, rest, mends, err := w.mend(old, entries)
 	if err != nil || len(grown) == 0 {
@@ -159,8 +160,8 @@ func planGrown(f Format, w writer, old []byte, entries []Entry, replaced map[str
 	return Change{Base: apply(text, cuts), New: made, Splices: across(cuts, adds)}, nil
 }
 
-// Strip returns old without what is ours. Where ours had replaced somebody
-// else's, replaced has that, by the path joined with dots.
+// Strip returns old without our entries. replaced holds the values of others that
+// ours had replaced, by path joined with dots; Strip restores them.
 func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([]byte, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -177,24 +178,24 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 	return made, nil
 }
 
-// writer knows one format.
+// writer edits one format.
 type writer interface {
-	// check says whether a file can be read.
+	// check returns an error if a file cannot be parsed.
 	check(text []byte) error
-	// look says what of the entries a file has.
+	// look returns which of the entries a file has.
 	look(old []byte, entries []Entry) (found, error)
-	// add makes a file that has nothing of ours have the entries.
+	// add returns the splices that insert the entries into a file without ours.
 	add(old []byte, entries []Entry) ([]Splice, error)
-	// mend parts the entries that somebody has added to from the rest, and makes
-	// them start what they should.
+	// mend separates the entries that the user has added to from the others, and
+	// returns the splices that correct their commands.
 	mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error)
-	// cut takes out what is ours.
+	// cut returns the splices that remove our entries.
 	cut(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
 }
 
-// found is what a file has of ours.
+// found describes which of our entries a file has.
 type found struct {
-	complete bool // all of it, as it should be, and nothing else of ours
+	complete bool // all entries are as they should be, and there are no others of ours
 	kept     []string
 	loose    string
 }

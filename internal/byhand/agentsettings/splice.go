@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Splice is one place at which a text differs from the one it was made of.
+// Splice is a replacement of text at one offset.
 type Splice struct {
-	At  int    `json:"at"` // in the old text
+	At  int    `json:"at"` // offset in the old text
 	Old []byte `json:"old,omitempty"`
 	New []byte `json:"new,omitempty"`
 }
 
-// ordered sorts the splices by place and joins those at the same one, in the
-// order in which they were made.
+// ordered sorts the splices by offset and joins adjacent ones, in the order in which
+// they were created.
 func ordered(splices []Splice) []Splice {
 	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Compare(a.At, b.At) })
 	var joined []Splice
@@ -28,10 +28,10 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
-// across returns the splices from what cuts make of a text to what adds make of
-// it. The two are in order and do not overlap.
+// across returns the splices that lead from the result of cuts to the result of adds,
+// where both apply to the same text. The two are ordered and do not overlap.
 func across(cuts, adds []Splice) (splices []Splice) {
-	shift := 0 // of what the cuts make, against the text
+	shift := 0 // offset of the result of the cuts, relative to the text
 	for len(cuts) > 0 || len(adds) > 0 {
 		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
 			s := adds[0]
@@ -45,7 +45,7 @@ func across(cuts, adds []Splice) (splices []Splice) {
 	return ordered(splices)
 }
 
-// apply returns old with the splices made. They are in order and do not overlap.
+// apply returns old with the splices applied. They are ordered and do not overlap.
 func apply(old []byte, splices []Splice) []byte {
 	var b []byte
 	from := 0
@@ -56,7 +56,7 @@ func apply(old []byte, splices []Splice) []byte {
 	return append(b, old[from:]...)
 }
 
-// reverse returns what apply has made new of, or nil if it cannot have been.
+// reverse undoes apply. It returns nil if made cannot be a result of these splices.
 func reverse(made []byte, splices []Splice) []byte {
 	b := []byte{}
 	from, shift := 0, 0

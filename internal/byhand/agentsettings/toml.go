@@ -9,8 +9,8 @@ import (
 // tomlWriter adds tables of one level: [mcp_servers.gaffer] with its keys.
 type tomlWriter struct{}
 
-// Table is the value of an [Entry] in TOML: keys in their order, each with a
-// string or a list of strings.
+// Table is the value of an [Entry] in TOML: an ordered list of keys, each with a
+// string, a list of strings or a number.
 type Table []Field
 
 // Field is one key of a [Table].
@@ -34,7 +34,7 @@ func (t Table) decoded() map[string]any {
 	return m
 }
 
-// lines are the keys with their values.
+// lines returns one line per key, with its value.
 func (t Table) lines() (lines []string) {
 	for _, f := range t {
 		lines = append(lines, tomlKey(f.Key)+" = "+f.text())
@@ -42,7 +42,7 @@ func (t Table) lines() (lines []string) {
 	return lines
 }
 
-// text is the value as it stands in a file.
+// text returns the value in TOML syntax.
 func (f Field) text() string {
 	switch v := f.Value.(type) {
 	case string:
@@ -115,14 +115,15 @@ func (t *tomlText) state(e Entry) (state, error) {
 	return theirs, nil
 }
 
-// get returns what is at a path, or nil. What is on the way must be tables.
+// get returns the value at a path, or nil. It fails if a value on the path is not a
+// table.
 func (t *tomlText) get(path []string) (any, error) {
 	here := t.root
 	for i, name := range path {
 		v := here.members[name]
 		if i == len(path)-1 {
 			if list, ok := v.([]*tomlTable); ok {
-				return len(list), nil // whatever it is, it is not ours
+				return len(list), nil // an array of tables is never ours
 			}
 			return plainValue(v), nil
 		}
@@ -175,7 +176,7 @@ func (tomlWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return ordered(splices), nil
 }
 
-// inlineAt finds the inline table that is all there is at a path.
+// inlineAt returns the statement that sets a path to an inline table.
 func (t *tomlText) inlineAt(path []string) (statement, bool) {
 	for _, st := range t.statements {
 		if !st.heading && st.value.braces && slices.Equal(st.path, path) {
@@ -217,7 +218,7 @@ func (tomlWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splice
 	return grown, rest, ordered(splices), nil
 }
 
-// find returns where the value at a path stands.
+// find returns the position of the value at a path.
 func (t *tomlText) find(path []string) (tomlSpan, bool) {
 	for _, st := range t.statements {
 		whole := st.value
@@ -263,7 +264,7 @@ func (tomlWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splic
 	return ordered(splices), nil
 }
 
-// remove takes out all that is at a path or below it.
+// remove returns the splices that remove everything at a path or below it.
 func (t *tomlText) remove(path []string) (splices []Splice) {
 	if in, ok := t.inlineAt(path[:len(path)-1]); ok {
 		return t.leave(in, path[len(path)-1])
@@ -285,8 +286,8 @@ func (t *tomlText) remove(path []string) (splices []Splice) {
 	return splices
 }
 
-// lineStart returns where the line of a place begins. A byte order mark is not
-// part of it.
+// lineStart returns the start of a statement's line. A byte order mark is not part of
+// the line.
 func (t *tomlText) lineStart(at int) int {
 	for at > 0 && (t.src[at-1] == ' ' || t.src[at-1] == '\t') {
 		at--
@@ -294,7 +295,7 @@ func (t *tomlText) lineStart(at int) int {
 	return at
 }
 
-// nextLine returns where the line after that of a place begins.
+// nextLine returns the start of the next line.
 func (t *tomlText) nextLine(at int) int {
 	for at < len(t.src) && t.src[at] != '\n' {
 		at++
@@ -302,14 +303,14 @@ func (t *tomlText) nextLine(at int) int {
 	return min(at+1, len(t.src))
 }
 
-// leave takes the members called name out of an inline table.
+// leave removes the members called name from an inline table.
 func (t *tomlText) leave(in statement, name string) (splices []Splice) {
-	kept := false // a member before this one
+	kept := false // an earlier member stays
 	for i, span := range in.inline {
 		switch {
 		case span.name != name:
 			kept = true
-		case kept: // with the comma before it
+		case kept: // remove the comma before it too
 			splices = append(splices, cutOut(t.src, in.inline[i-1].to, span.to))
 		case i+1 < len(in.inline):
 			splices = append(splices, cutOut(t.src, span.key, in.inline[i+1].key))

@@ -8,44 +8,46 @@ import (
 	"unicode/utf8"
 )
 
-// tomlText is a TOML file: its statements in order, and what they add up to.
+// tomlText is a parsed TOML file: its statements in order, and the resulting tables.
 type tomlText struct {
 	src        []byte
 	statements []statement
 	root       *tomlTable
 }
 
-// statement is a table's heading or a key with its value.
+// statement is the heading of a table, or a key with its value.
 type statement struct {
-	path     []string // from the top
+	path     []string // from the root
 	heading  bool
-	from, to int      // without the white space around it
-	value    tomlSpan // of a key
+	from, to int      // without surrounding white space
+	value    tomlSpan // only for a key
 	inline   []tomlSpan
-	table    int // the index of the heading that it stands below, or -1
+	table    int // index of the heading that it belongs to, or -1
 }
 
-// tomlSpan is where a value stands, and in an inline table where its key begins.
+// tomlSpan is the position of a value, and of its key if it stands in an inline
+// table.
 type tomlSpan struct {
-	name     string   // the first of a dotted key
-	path     []string // all of it
+	name     string   // the first part of a dotted key
+	path     []string // all parts of the key
 	key      int
 	from, to int
 	braces   bool       // it is an inline table
-	inline   []tomlSpan // its members, if it is one
+	inline   []tomlSpan // the members of an inline table
 }
 
-// tomlTable is a table, with how it came to be: who may add to it follows from that.
+// tomlTable is a table. It remembers how it was defined, because that determines
+// which statements may add to it.
 type tomlTable struct {
 	members map[string]any // scalars, []any, *tomlTable, []*tomlTable
-	headed  bool           // by a heading of its own
-	dotted  bool           // by a dotted key
+	headed  bool           // defined by its own heading
+	dotted  bool           // defined by a dotted key
 	inline  bool
 }
 
 func newTable() *tomlTable { return &tomlTable{members: map[string]any{}} }
 
-// plain is the table as a decoder gives it.
+// plain returns the table as a decoder returns it.
 func (t *tomlTable) plain() map[string]any {
 	m := map[string]any{}
 	for name, v := range t.members {
@@ -79,7 +81,7 @@ func plainValue(v any) any {
 	return v
 }
 
-// tomlScan reads a file from its beginning. The first problem ends it.
+// tomlScan parses a file from its beginning. The first error ends the scan.
 type tomlScan struct {
 	*tomlText
 	at    int
@@ -97,7 +99,7 @@ func parseTOML(src []byte) (t *tomlText, err error) {
 	return s.tomlText, nil
 }
 
-// fail ends the scan. It never returns.
+// fail ends the scan with a panic that parseTOML recovers. It never returns.
 func (s *tomlScan) fail(format string, args ...any) {
 	at := min(s.at, len(s.src))
 	panic(&TextError{Format: TOML, Line: lineOf(s.src, at), Column: columnOf(s.src, at), Problem: fmt.Sprintf(format, args...)})
@@ -130,7 +132,7 @@ func (s *tomlScan) document() {
 	}
 }
 
-// head reads the heading of a table or of one more table of an array.
+// head parses the heading of a table, or of the next table of an array.
 func (s *tomlScan) head() (*tomlTable, []string) {
 	from, double := s.at, bytes.HasPrefix(s.src[s.at:], []byte("[["))
 	s.at++
@@ -183,7 +185,7 @@ func (s *tomlScan) another(above *tomlTable, name string) *tomlTable {
 	return t
 }
 
-// descend follows a path of tables, and makes those that are not there.
+// descend follows a path of tables, and creates missing ones.
 func (s *tomlScan) descend(t *tomlTable, path []string, byKey bool) *tomlTable {
 	for _, name := range path {
 		switch next := t.members[name].(type) {
@@ -232,7 +234,7 @@ func (s *tomlScan) set(here *tomlTable, path []string, v any) {
 	t.members[name] = v
 }
 
-// blanks passes over white space, comments and ends of lines.
+// blanks skips white space, comments and line ends.
 func (s *tomlScan) blanks() {
 	for {
 		s.spaces()
@@ -263,8 +265,8 @@ func (s *tomlScan) spaces() {
 	}
 }
 
-// peek returns the next byte, or 0 at the end. A file may have zeros, which are
-// nowhere allowed.
+// peek returns the next byte, or 0 at the end. A zero byte in the file is invalid
+// everywhere, so the two cases need not be distinguished.
 func (s *tomlScan) peek() byte {
 	if s.at >= len(s.src) {
 		return 0
@@ -280,7 +282,7 @@ func (s *tomlScan) want(b byte) {
 	s.at++
 }
 
-// next names what comes next, for a person.
+// next describes the next character, for error messages.
 func (s *tomlScan) next() string {
 	if s.at >= len(s.src) {
 		return "the end of the file"
@@ -336,7 +338,7 @@ func isBare(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_' || b == '-'
 }
 
-// quoteTOML is a string as TOML writes it.
+// quoteTOML returns a string in TOML syntax.
 func quoteTOML(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

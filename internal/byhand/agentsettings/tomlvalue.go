@@ -9,11 +9,11 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// maxTOMLDepth is how deep values may nest.
+// maxTOMLDepth is the maximum nesting of values.
 const maxTOMLDepth = 200
 
-// value reads a value. Of an inline table it notes where the members stand, if
-// spans is not nil.
+// value parses a value. For an inline table it stores the positions of the members in
+// spans, if that is not nil.
 func (s *tomlScan) value(spans *[]tomlSpan) any {
 	if s.depth++; s.depth > maxTOMLDepth {
 		s.fail("values nest deeper than %d", maxTOMLDepth)
@@ -82,7 +82,8 @@ func (s *tomlScan) braces(spans *[]tomlSpan) any {
 	}
 }
 
-// closeAll marks the tables that dotted keys have made within an inline one.
+// closeAll marks as inline the tables that dotted keys have created within an inline
+// table.
 func closeAll(t *tomlTable) {
 	for _, v := range t.members {
 		if below, ok := v.(*tomlTable); ok {
@@ -126,10 +127,10 @@ func (s *tomlScan) scalar() any {
 	return number(text)
 }
 
-// number is the text of a number or a time. It differs from any string.
+// number is the text of a number or a time. Its type distinguishes it from a string.
 type number string
 
-// text reads a string of any of the four kinds.
+// text parses a string of any of the four kinds.
 func (s *tomlScan) text() string {
 	quote := s.src[s.at]
 	long := bytes.HasPrefix(s.src[s.at:], bytes.Repeat([]byte{quote}, 3))
@@ -193,8 +194,7 @@ func (s *tomlScan) long(quote byte) string {
 	}
 }
 
-// continued passes over a backslash at the end of a line and the white space
-// that follows.
+// continued skips a backslash at the end of a line and the following white space.
 func (s *tomlScan) continued() bool {
 	rest := bytes.TrimLeft(s.src[s.at+1:], " \t")
 	if !bytes.HasPrefix(rest, []byte("\n")) && !bytes.HasPrefix(rest, []byte("\r\n")) {

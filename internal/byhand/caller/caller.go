@@ -1,10 +1,10 @@
 // Package caller finds out which agent has started this process: an attempt of
-// gaffer, or an agent program that a user has started by hand.
+// gaffer, or an agent program that the user has started.
 //
-// An agent can change its environment, its session and its parent, so the
-// processes above are looked at, as far as the system shows them. Package
-// supervisor adopts what an attempt detaches, so a supervisor above means an
-// attempt too. See docs/security.md for what this cannot find.
+// An agent can change its environment, its session and its parent. So the package
+// inspects the ancestor processes, as far as the system shows them. A supervisor
+// adopts processes that an attempt detaches, so a supervisor among the ancestors
+// means an attempt too. docs/security.md says what this cannot find.
 package caller
 
 import (
@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// The variables by which an agent that gaffer runs knows what it is.
+// The variables that tell an agent which attempt, run, task and role it has.
 const (
 	AttemptVar = "GAFFER_ATTEMPT"
 	RunVar     = "GAFFER_RUN"
@@ -24,29 +24,29 @@ const (
 	RoleVar    = "GAFFER_ROLE"
 )
 
-// AgentVar names the agent, such as claude-4711, for which gaffer works on in the
-// background: that process has no agent above it.
+// AgentVar names the agent, such as claude-4711, for which a gaffer in the background
+// works. Such a process has no agent among its ancestors.
 const AgentVar = "GAFFER_AGENT"
 
-// Agent is an agent that has started this process, directly or through others.
+// Agent is an agent that has started this process, directly or indirectly.
 type Agent struct {
-	// Attempt is set for an agent that gaffer runs. It is [Detached] if the
-	// process was detached and the agent has ended since.
+	// Attempt is set for an agent that gaffer runs. It is [Detached] if the process
+	// was detached and the agent has ended since.
 	Attempt   string
 	Run, Task string
 
-	// Program is set for an agent that a user has started by hand, and PID if the
-	// agent is above this process. Otherwise Program is the value of AgentVar.
+	// Program is set for an agent that the user has started. PID is set if the agent
+	// is an ancestor of this process. Otherwise Program is the value of AgentVar.
 	Program string
 	PID     int
 
-	Getenv func(string) string // what the agent was started with
+	Getenv func(string) string // looks up the environment with which the agent was started
 }
 
 // Detached is the attempt of a process that outlived its agent.
 const Detached = "detached"
 
-// Name is how records and messages call the agent.
+// Name returns the name of the agent in records and messages.
 func (a Agent) Name() string {
 	switch {
 	case a.Program != "" && a.PID > 0:
@@ -70,7 +70,7 @@ func Of(getenv func(string) string) *Agent {
 	return nil
 }
 
-// RefusedError is something that only a user may do and that an agent has tried.
+// RefusedError reports that an agent has tried something that only the user may do.
 type RefusedError struct{ What, Agent string }
 
 func (e *RefusedError) Error() string {
@@ -80,17 +80,17 @@ func (e *RefusedError) Error() string {
 // Conflict marks the error as a refusal.
 func (*RefusedError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (*RefusedError) Hint() string {
 	return "type it in a terminal of your own; an agent that needs a decision asks with the tool person_ask of 'gaffer mcp'"
 }
 
-// deepest is how many processes above are looked at.
+// deepest is the maximum number of ancestors that are inspected.
 const deepest = 64
 
-// Above lists the agents among the ancestors of a process, the nearest first. A
-// process that has none, but is in the control group of an attempt, is of that
-// attempt: it has outlived its supervisor.
+// Above returns the agents among the ancestors of a process, the nearest first. If
+// there are none but the process is in the control group of an attempt, it belongs to
+// that attempt: it has outlived its supervisor.
 func Above(pid int) (list []Agent) {
 	above := pid
 	for range deepest {
@@ -109,12 +109,13 @@ func Above(pid int) (list []Agent) {
 	return list
 }
 
-// attemptOfGroup returns the attempt in whose control group a process is, or "". Package
-// supervisor names groups after the state folder, the attempt and its supervisor.
+// attemptOfGroup returns the attempt whose control group contains a process, or "".
+// Package supervisor names the groups after the state folder, the attempt and the
+// supervisor.
 func attemptOfGroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
-		return "" // there are none here, or it is in none
+		return "" // no control groups here, or none of gaffer's
 	}
 	groupName := regexp.MustCompile(`^gaffer-[0-9a-f]{12}-(.+)-[0-9]+\.[0-9]+$`)
 	for name := range strings.SplitSeq(strings.ReplaceAll(string(groups), "\n", "/"), "/") {
@@ -141,8 +142,8 @@ func at(pid int) *Agent {
 	return nil
 }
 
-// supervised returns the attempt of a supervisor. A supervisor does not carry the
-// variables of its attempt, but the agent below it does.
+// supervised returns the attempt of a supervisor. A supervisor's environment does not
+// name its attempt, but the environment of the agent below it does.
 func supervised(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Of(environ(child)); a != nil && a.Attempt != "" {
@@ -157,8 +158,8 @@ func supervised(pid int, getenv func(string) string) *Agent {
 	})
 }
 
-// environ reads what a process was started with. A process of another user seems to
-// have been given nothing.
+// environ returns a lookup in the environment with which a process was started. The
+// environment of another user's process cannot be read and seems empty.
 func environ(pid int) func(string) string {
 	all := agentproc.Environ(pid)
 	return func(name string) string { return all[name] }

@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// document is what hooks have said of a session, and where that is kept. One
-// without a path is never removed.
+// document is the stored session of an agent and its path. A document without a path
+// is never deleted.
 type document struct {
 	session hookevents.Session
 	path    string
-	claimed bool // by a process
+	claimed bool // a process was matched to it
 }
 
 func (l *Finder) documents() []*document {
@@ -25,9 +25,10 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// orphan is the only session of a program in a folder whose process nobody knows:
-// a server has run its hooks. Of several none can be told to be a process's, and
-// none is one more agent.
+// orphan returns the only unfinished session of a program in a folder that has no
+// known process, because a server has run its hooks. If there are several, they
+// cannot be assigned to processes; it returns nil and marks them as claimed, so that
+// they do not count as additional agents.
 func orphan(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -44,8 +45,8 @@ func orphan(docs []*document, program, dir string) *hookevents.Session {
 	return &all[0].session
 }
 
-// unclaimed are the sessions of agents without a terminal, and of those whose
-// process cannot be seen. What is long gone is removed.
+// unclaimed returns the sessions of agents without a terminal, and of agents whose
+// process is not visible. It deletes documents of sessions that ended long ago.
 func (l *Finder) unclaimed(docs []*document, seen []*found) []*found {
 	var list []*found
 	newest := map[host.Process]*found{}
@@ -77,7 +78,7 @@ func (l *Finder) unclaimed(docs []*document, seen []*found) []*found {
 	return list
 }
 
-// isOld tells whether a document is of no use any more.
+// isOld reports whether a document is no longer needed.
 func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*found) bool {
 	age := l.now().Sub(s.At)
 	switch alive {
@@ -89,7 +90,8 @@ func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*found)
 	return age > time.Minute && superseded(s, seen)
 }
 
-// superseded tells whether the process of a session has gone on with another.
+// superseded reports whether the process of a session has started another session
+// since.
 func superseded(s hookevents.Session, seen []*found) bool {
 	for _, f := range seen {
 		if h := f.evidence.Hook; h != nil && h.Process == s.Process && h.Session != s.Session && h.At.After(s.At) {

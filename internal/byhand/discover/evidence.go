@@ -9,51 +9,51 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Evidence is all that was found about one agent at one moment.
+// Evidence is everything that was found about one agent at one moment.
 type Evidence struct {
 	Program string
 	Process host.Process
 	Alive   host.Liveness
 	Stopped bool          // by a signal, such as Ctrl-Z
-	Age     time.Duration // of the process, 0 if it is not known
-	Dir     string        // where it works
-	Pane    string        // of tmux, such as %3
+	Age     time.Duration // of the process, 0 if unknown
+	Dir     string        // working directory
+	Pane    string        // tmux pane, such as %3
 
-	File    *Note               // Claude's note of its process
-	Hook    *hookevents.Session // what its hooks have said
-	Title   *Title              // of its pane
-	Rollout *Rollout            // Codex's record of its thread
-	Screen  string              // what is in its pane, if nothing better speaks
+	File    *Note               // Claude's session file of its process
+	Hook    *hookevents.Session // state according to its hooks
+	Title   *Title              // title of its pane
+	Rollout *Rollout            // Codex's log of its thread
+	Screen  string              // text of its pane, read only if no better source exists
 }
 
-// Note is what Claude Code writes about each of its processes while it is used by
-// a person.
+// Note is the session file that Claude Code writes for each of its interactive
+// processes.
 type Note struct {
 	Session string
 	Dir     string
-	Status  string    // idle, busy or waiting; empty if it is not used by a person
-	Since   time.Time // of the status
+	Status  string    // idle, busy or waiting; empty if it is not interactive
+	Since   time.Time // when the status began
 	For     string    // what it waits for
-	Start   uint64    // of its process, 0 if it does not say
+	Start   uint64    // start time of its process, 0 if missing
 }
 
-// Title is what a terminal is called.
+// Title is the title of a terminal.
 type Title struct {
 	Text string
-	Host string // what it is called if nobody has said otherwise
+	Host string // the default title: the host's name
 }
 
-// Rollout is what the record of a Codex thread says at its end.
+// Rollout is the state at the end of a Codex thread's log.
 type Rollout struct {
 	Thread  string
-	Status  hookevents.Status // idle or running, empty if it is not told
+	Status  hookevents.Status // idle or running, empty if unknown
 	Since   time.Time
 	Error   string
-	Tokens  int64 // in the context
-	Context int64 // how many it can hold
+	Tokens  int64 // tokens in the context
+	Context int64 // size of the context, in tokens
 }
 
-// Sighting is an agent that a person has started, and what it does.
+// Sighting is an agent that the user has started, and its state.
 type Sighting struct {
 	ID      string            `json:"id"`
 	Name    string            `json:"name"`
@@ -61,20 +61,20 @@ type Sighting struct {
 	Session string            `json:"session,omitempty"`
 	Dir     string            `json:"dir,omitempty"`
 	PID     int               `json:"pid,omitempty"`
-	Pane    string            `json:"pane,omitempty"` // of tmux
+	Pane    string            `json:"pane,omitempty"` // tmux pane
 	Model   string            `json:"model,omitempty"`
 	Status  hookevents.Status `json:"status"`
 	Source  Source            `json:"source"`
 	Since   time.Time         `json:"since,omitzero"`
 	For     string            `json:"for,omitempty"` // what it waits for
 	Error   string            `json:"error,omitempty"`
-	Loop    string            `json:"loop,omitempty"`    // what it does again and again
-	Context float64           `json:"context,omitempty"` // how full its context is, in percent
+	Loop    string            `json:"loop,omitempty"`    // the repeated action, if it is in a loop
+	Context float64           `json:"context,omitempty"` // usage of its context, in percent
 	CostUSD float64           `json:"cost_usd,omitempty"`
 }
 
-// spinner tells whether a title begins with one of the signs that programs turn
-// while they work.
+// spinner reports whether a title begins with one of the spinner characters that
+// programs show while they work.
 func spinner(title string) bool {
 	for _, r := range title {
 		return r >= 0x2801 && r <= 0x28ff
@@ -82,7 +82,7 @@ func spinner(title string) bool {
 	return false
 }
 
-// read gives the status that a title tells, if it tells one.
+// read returns the status that a title shows, if it shows one.
 func (t *Title) read(program, dir string) (hookevents.Status, bool) {
 	if t == nil {
 		return "", false
@@ -97,8 +97,8 @@ func (t *Title) read(program, dir string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// codex is the sign of what goes on and the name of the folder. The sign of
-// waiting blinks.
+// codex parses Codex's title: a sign for the status and the name of the folder. The
+// sign for waiting blinks.
 func (t *Title) codex(text, dir string) (hookevents.Status, bool) {
 	if rest, ok := strings.CutPrefix(text, "["); ok {
 		if _, rest, ok = strings.Cut(rest, "]"); ok && strings.HasPrefix(strings.TrimSpace(rest), "Action Required") {
@@ -123,7 +123,7 @@ func (t *Title) gemini(text string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// claude tells running from not running, and no more than that.
+// claude reports whether Claude is running. Its title shows nothing else.
 func (t *Title) claude() (running, ok bool) {
 	if t == nil {
 		return false, false

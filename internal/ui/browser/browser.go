@@ -1,4 +1,4 @@
-// Package browser opens pages in the browser of the person at this machine.
+// Package browser opens pages in the user's web browser.
 package browser
 
 import (
@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// ErrNone is that nothing says how a page could be opened here.
+// ErrNone is returned if no program that could open a page is known.
 var ErrNone = errors.New("no browser is known here: BROWSER is not set, and there is no display")
 
-// grace is how long a program that opens pages may take to fail. One that is the
-// browser itself does not end.
+// grace is how long [start] waits for a program to fail. A program that is the
+// browser itself keeps running; one that still runs after this time counts as a
+// success.
 const grace = 2 * time.Second
 
-// Open opens a page, and returns when the program that does so has succeeded or
-// seems to.
+// Open opens a page. It tries each known program until one exits with success or is
+// still running after a grace period.
 func Open(ctx context.Context, getenv func(string) string, url string) error {
 	var problems []error
 	for _, argv := range programs(getenv, runtime.GOOS, url) {
@@ -36,10 +37,10 @@ func Open(ctx context.Context, getenv func(string) string, url string) error {
 	return errors.Join(problems...)
 }
 
-// programs are the command lines that could open a page, the best first: those of
-// BROWSER, which may be several with colons between them and have %s in the
-// address's place, then the system's. The system's are not tried where nobody
-// could see the page, since some of them then show it in the terminal.
+// programs returns the command lines that could open a page, the best first: those of
+// BROWSER, then the system's. BROWSER may list several commands separated by colons;
+// %s in a command is replaced by the address. The system's command is left out if no
+// display is known, because it might open a text browser in the terminal.
 func programs(getenv func(string) string, system, url string) (list [][]string) {
 	for _, line := range strings.Split(getenv("BROWSER"), ":") {
 		if argv := strings.Fields(line); len(argv) > 0 {
@@ -67,8 +68,8 @@ func fill(argv []string, url string) []string {
 	return filled
 }
 
-// start runs a program in a session of its own: what the person types here is not
-// for it, and Ctrl-C does not end it.
+// start runs a program in a session of its own, so that it does not read the user's
+// keystrokes and Ctrl-C does not end it.
 func start(ctx context.Context, argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -91,7 +92,7 @@ func start(ctx context.Context, argv []string) error {
 	}
 }
 
-// ended looks whether a child has ended, without waiting for it.
+// ended reports whether a child process has ended, without waiting for it.
 func ended(pid int) (status syscall.WaitStatus, over bool) {
 	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return status, err == nil && got == pid

@@ -1,7 +1,6 @@
-// Package dashboard is the page that people see in a browser: modules, styles and
-// the libraries that they need, embedded as they are. There is no build step; what
-// is in the folder is what browsers load. It holds no data: the page asks the
-// server for that.
+// Package dashboard serves the pages that users see in a browser: modules, styles and
+// libraries, embedded as they are. There is no build step; browsers load the files of
+// the folder. The pages contain no data; they request it from the server.
 package dashboard
 
 import (
@@ -22,18 +21,18 @@ import (
 //go:embed page
 var files embed.FS
 
-// Site serves the page at "/" and what it loads below "/assets/".
+// Site serves the page at "/" and its files below "/assets/".
 type Site struct {
 	index  asset
 	policy string
-	assets map[string]asset // by their path below /assets/
+	assets map[string]asset // by path below /assets/
 }
 
-// asset is a file as it is sent.
+// asset is a file, ready to be sent.
 type asset struct {
 	kind   string
 	plain  []byte
-	zipped []byte // nil if that is not smaller
+	zipped []byte // compressed with gzip; nil if that is not smaller
 	tag    string
 }
 
@@ -74,7 +73,8 @@ func newAsset(name string, body []byte) asset {
 	return a
 }
 
-// kindOf does not ask the machine's own tables, which may say anything.
+// kindOf returns a file's content type. It does not use the machine's MIME tables,
+// which may be wrong.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".js":
@@ -97,14 +97,15 @@ func zip(body []byte) []byte {
 	if err != nil {
 		return body
 	}
-	_, _ = w.Write(body) // a buffer takes everything
+	_, _ = w.Write(body) // writing to a buffer never fails
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// compose fills the page in with a link to each module that it will need, so that
-// a browser asks for all of them at once, and with the map of their names. Browsers
-// run that map only because the policy names its hash.
+// compose inserts a preload link for each module that the page needs, so that a
+// browser requests all of them at once. It returns the page and the hash of its
+// import map. Browsers use the import map only because the content security policy
+// names this hash.
 func (s *Site) compose() (body []byte, hash string, err error) {
 	page := s.assets["index.html"].plain
 	begin, end := []byte(`<script type="importmap">`), []byte(`</script>`)
@@ -120,7 +121,7 @@ func (s *Site) compose() (body []byte, hash string, err error) {
 	return bytes.Replace(page, []byte("<!--preload-->"), s.preload(), 1), base64.StdEncoding.EncodeToString(sum[:]), nil
 }
 
-// preload links the modules that the first picture needs.
+// preload returns links to the modules that the first view of the page needs.
 func (s *Site) preload() []byte {
 	var b bytes.Buffer
 	for _, name := range first(s.assets) {
@@ -129,14 +130,14 @@ func (s *Site) preload() []byte {
 	return b.Bytes()
 }
 
-// policy lets the page load nothing but what this server has, and run nothing but
-// its files and the import map.
+// policy returns the content security policy. It lets the page load files only from
+// this server, and run only these files and the import map.
 func policy(hash string) string {
 	return "default-src 'none'; script-src 'self' 'sha256-" + hash + "'; style-src 'self'; img-src 'self' data:; " +
 		"connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// ServeHTTP answers for "/" and for paths below "/assets/".
+// ServeHTTP serves "/" and the paths below "/assets/".
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" {
 		w.Header().Set("Content-Security-Policy", s.policy)
@@ -148,11 +149,11 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Security-Policy", s.policy) // that of a worker is its own
+	w.Header().Set("Content-Security-Policy", s.policy) // a worker script is subject to the policy of its own response
 	a.send(w, r)
 }
 
-// Has reports whether there is a file below "/assets/".
+// Has reports whether a file exists below "/assets/".
 func (s *Site) Has(name string) bool {
 	_, ok := s.assets[name]
 	return ok
@@ -161,7 +162,7 @@ func (s *Site) Has(name string) bool {
 func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
-	h.Set("Cache-Control", "no-cache") // it may be kept, and is asked for before it is used
+	h.Set("Cache-Control", "no-cache") // a browser may cache the file but must revalidate it
 	h.Set("ETag", a.tag)
 	h.Set("Vary", "Accept-Encoding")
 	if r.Header.Get("If-None-Match") == a.tag {
@@ -176,11 +177,11 @@ func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Length", fmt.Sprint(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // whoever has gone away cannot be told
+		_, _ = w.Write(body) // the client may have disconnected
 	}
 }
 
-// accepts reports whether a browser takes gzip.
+// accepts reports whether an Accept-Encoding header allows gzip.
 func accepts(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// entry is the module that the page begins with.
+// entry is the module that the page loads first.
 const entry = "app.js"
 
-// static finds what a module imports when it is loaded. What it imports later, by
-// a call, is not asked for at the start.
+// static matches a module's static imports. Dynamic imports, import(), are not
+// preloaded.
 var static = regexp.MustCompile(`(?m)^(?:import|export)\b[^'"();]*?from\s*['"](\.[^'"]+)['"]|^import\s*['"](\.[^'"]+)['"]`)
 
-// first lists the modules that the entry imports, with those that they import.
+// first returns the names of the modules that the entry module imports, directly or
+// indirectly.
 func first(assets map[string]asset) (names []string) {
 	seen := map[string]bool{entry: true}
 	for queue := []string{entry}; len(queue) > 0; queue = queue[1:] {

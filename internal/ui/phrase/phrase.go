@@ -1,6 +1,6 @@
-// Package phrase puts what runs into words: the same ones in the live view, in
-// plain lines, in tables and at the end of a run. It is pure, and all that an
-// agent wrote comes out printable and on one line.
+// Package phrase describes runs, tasks and attempts in words. The live view, plain
+// lines, tables and the summary of a run use the same words. The functions are pure.
+// All text of agents is made printable and put on one line.
 package phrase
 
 import (
@@ -14,19 +14,19 @@ import (
 	"gaffer/session"
 )
 
-// most is how much of an agent's text is shown on one line.
+// most is the maximum length of an agent's text on one line.
 const most = 200
 
-// Line is what another program wrote, on one line.
+// Line returns the text of another program on one line, made printable and shortened.
 func Line(text string) string { return display.Line(text, most) }
 
-// Label is a status as the table of agents shows it, such as "✓ Done".
+// Label returns a status as the table of agents shows it, such as "✓ Done".
 func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
 
-// WaitingLabel is the [Label] of what waits for a person.
+// WaitingLabel is the [Label] of a task that waits for the user.
 const WaitingLabel = "? waiting"
 
-// Style is how a [Label] is painted.
+// Style returns the style in which a [Label] is painted.
 func Style(s fleet.Status) display.Style {
 	switch s {
 	case fleet.Running:
@@ -39,10 +39,10 @@ func Style(s fleet.Status) display.Style {
 	return display.Faint
 }
 
-// Elapsed writes a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.
+// Elapsed formats a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.
 func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
 
-// Age is shorter than [Elapsed]: 42s, 4m, 1h 05m.
+// Age formats a duration more briefly than [Elapsed]: 42s, 4m, 1h 05m.
 func Age(d time.Duration) string {
 	if d < time.Minute || d >= time.Hour {
 		return Elapsed(d)
@@ -50,8 +50,9 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
-// Took is how long the agent of an attempt worked, until now if it runs, and false
-// if there was none. The time in which it waited for a person is not in it.
+// Took returns how long the agent of an attempt has worked, until now if it is still
+// running. It returns false if no agent was started. Time spent waiting for the user
+// is not included.
 func Took(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	if a == nil || a.Started.IsZero() {
 		return 0, false
@@ -60,8 +61,9 @@ func Took(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	return worked, true
 }
 
-// Waited is how long the agent of an attempt waited for a person, such as "waited
-// 12m 05s", or "" if that was less than a second. A wait that goes on is not in it.
+// Waited returns how long the agent of an attempt waited for the user, such as
+// "waited 12m 05s", or "" if that was less than a second. A wait that has not ended
+// is not included.
 func Waited(a *fleet.Attempt) string {
 	if a == nil || a.WaitedMS < 1000 {
 		return ""
@@ -69,7 +71,8 @@ func Waited(a *fleet.Attempt) string {
 	return "waited " + Elapsed(time.Duration(a.WaitedMS)*time.Millisecond)
 }
 
-// Clock is a time of day in the zone of now, with the date if it is another day.
+// Clock formats a time of day in the time zone of now. It includes the date if that
+// differs from today's.
 func Clock(at, now time.Time) string {
 	at = at.In(now.Location())
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
@@ -78,7 +81,7 @@ func Clock(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
-// Money is an amount, or "" for none.
+// Money formats an amount of US dollars, or returns "" for zero.
 func Money(usd float64) string {
 	switch {
 	case usd <= 0:
@@ -89,7 +92,7 @@ func Money(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// Tokens is a number of tokens in few characters, or "" for none.
+// Tokens formats a number of tokens in a few characters, or returns "" for zero.
 func Tokens(n int64) string {
 	switch {
 	case n <= 0:
@@ -104,7 +107,7 @@ func Tokens(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
 }
 
-// Spent is such as "1.2k tokens, $0.01", or "".
+// Spent formats a cost, such as "1.2k tokens, $0.01", or returns "" for zero.
 func Spent(c fleet.Cost) string {
 	tokens := Tokens(c.Tokens)
 	if tokens != "" {
@@ -113,7 +116,8 @@ func Spent(c fleet.Cost) string {
 	return join(", ", tokens, Money(c.USD))
 }
 
-// Counts is such as "2 complete, 1 running, 3 queued".
+// Counts formats the number of tasks by status, such as "2 complete, 1 running, 3
+// queued".
 func Counts(c fleet.Counts) string {
 	var parts []string
 	for _, n := range []struct {
@@ -136,8 +140,8 @@ func Counts(c fleet.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// RunCounts is like [Counts] for the tasks of a run, and tells those that wait for a
-// person from those that run.
+// RunCounts is like [Counts] for the tasks of a run. It counts tasks that wait for
+// the user separately from the running ones.
 func RunCounts(r fleet.Run) string {
 	waiting := 0
 	for _, t := range r.Tasks {
@@ -156,7 +160,7 @@ func RunCounts(r fleet.Run) string {
 	return fmt.Sprintf("%d waiting, %s", waiting, Counts(c))
 }
 
-// Count is such as "1 task" and "2 tasks".
+// Count formats a number with a noun, such as "1 task" or "2 tasks".
 func Count(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
@@ -164,7 +168,7 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Paused is such as "claude paused until 14:00, usage limit".
+// Paused describes a paused lane, such as "claude paused until 14:00, usage limit".
 func Paused(l fleet.Lane, now time.Time) string {
 	reason := l.Reason
 	if reason == string(failure.RateLimited) {
@@ -173,7 +177,7 @@ func Paused(l fleet.Lane, now time.Time) string {
 	return join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(reason))
 }
 
-// join leaves out what is empty.
+// join joins the parts that are not empty.
 func join(separator string, parts ...string) string {
 	kept := parts[:0:0]
 	for _, p := range parts {

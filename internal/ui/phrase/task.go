@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Try is such as "2/3": the attempt, and how many there may be. It is "" where
-// there is one only.
+// Try returns the number of the attempt and the maximum number of attempts, such as
+// "2/3". It returns "" if the task has only one attempt.
 func Try(t fleet.Task) string {
 	n := t.Tries
 	if t.Attempt != nil {
@@ -28,11 +28,11 @@ func Try(t fleet.Task) string {
 	return fmt.Sprintf("%d/%d", n, max(t.Retries+1, n))
 }
 
-// Waiting reports whether the task waits for a person.
+// Waiting reports whether the task waits for the user.
 func Waiting(t fleet.Task) bool { return t.Question != nil && !t.Status.Final() }
 
-// TaskLabel is a task's status as tables show it. A task that waits for a person
-// is running for the protocols and "waiting" for people.
+// TaskLabel returns a task's status as tables show it. The protocols call a task that
+// waits for the user "running"; users see "waiting".
 func TaskLabel(t fleet.Task) string {
 	if Waiting(t) {
 		return WaitingLabel
@@ -40,8 +40,8 @@ func TaskLabel(t fleet.Task) string {
 	return Label(t.Status)
 }
 
-// FailedFirst are tasks in their order, but for those that failed, which come
-// first.
+// FailedFirst returns the tasks with the failed ones first, and otherwise in the same
+// order.
 func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	tasks = slices.Clone(tasks)
 	rank := func(t fleet.Task) int {
@@ -54,8 +54,8 @@ func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	return tasks
 }
 
-// State is what a task's agent does, since when, and who says so, such as
-// "waiting, Bash: make install, 4m, source control".
+// State returns what a task's agent does, for how long, and the source of that
+// information, such as "waiting, Bash: make install, 4m, source control".
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
 	if first := word(t); first == string(t.Status) || Waiting(t) {
@@ -64,8 +64,8 @@ func State(t fleet.Task, now time.Time) string {
 	return detail
 }
 
-// Detail is like [State] without the word that [TaskLabel] has. It ends with how
-// long the agent waited for a person, if it did.
+// Detail is like [State] without the word that [TaskLabel] shows. It ends with the
+// time that the agent has waited for the user, if any.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -90,13 +90,14 @@ func Detail(t fleet.Task, now time.Time) string {
 	return join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
 }
 
-// asksOutside reports whether a task's agent waits for a person without a question of
-// the task: it has asked by a tool of gaffer's.
+// asksOutside reports whether a task's agent waits for the user although the task has
+// no open question: the agent has asked through one of gaffer's MCP tools.
 func asksOutside(t fleet.Task) bool {
 	return t.Status == fleet.Running && t.Attempt != nil && !t.Attempt.WaitingSince.IsZero()
 }
 
-// word is the status, or what the agent is said to do if that says more.
+// word returns the agent's reported state if it says more than the task's status,
+// else the status.
 func word(t fleet.Task) string {
 	switch {
 	case Waiting(t), asksOutside(t):
@@ -107,8 +108,8 @@ func word(t fleet.Task) string {
 	return string(t.Status)
 }
 
-// Doing is what a task is at in a few words, without its status: what the agent
-// does, what it asks, what the task waits for, what became of it.
+// Doing describes a task in a few words, without its status: what the agent does or
+// asks, what the task waits for, or how it ended.
 func Doing(t fleet.Task, now time.Time) string {
 	switch {
 	case Waiting(t):
@@ -125,7 +126,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	return Why(t)
 }
 
-// again is such as "again in 12s: api_error".
+// again describes the next attempt, such as "again in 12s: api_error".
 func again(t fleet.Task, now time.Time) string {
 	when := "again now"
 	if wait := t.RetryAt.Sub(now); wait > time.Hour {
@@ -136,15 +137,15 @@ func again(t fleet.Task, now time.Time) string {
 	return join(": ", when, Line(t.Outcome))
 }
 
-// Why is how a task failed or why it was cancelled on one line: the class, the
-// reason and the last of what the program wrote.
+// Why returns on one line how a task failed or why it was cancelled: the failure
+// class, the reason and the end of the program's output.
 func Why(t fleet.Task) string {
 	head, lines := Failure(t)
 	return join(": ", head, lastOf(lines))
 }
 
-// Cause is how a task failed in a word or two: the class, or how its program ended.
-// It repeats nothing of what the program wrote.
+// Cause returns in a word or two how a task failed: the failure class, or how its
+// program ended. It contains none of the program's output.
 func Cause(t fleet.Task) string {
 	class, reason := reasonOf(t)
 	switch {
@@ -156,15 +157,15 @@ func Cause(t fleet.Task) string {
 	return ending().FindString(reason)
 }
 
-// Failure is how a task failed, and the lines of output that say why: a few of the
-// last that a check or the program wrote. A reason of one line is in the head.
+// Failure returns how a task failed, and the last few lines of output of the failed
+// check or of the program. If there is only one such line, it is part of the head.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {
 		if class == "dependency" {
 			return "what it waits for did not complete", nil
 		}
-		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last words do not say why
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not say why
 	}
 	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
 		lines = lastLines(c.Output)
@@ -192,7 +193,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	return join(": ", class, head), lines
 }
 
-// reasonOf is the failure class of a task and what its last attempt says of it.
+// reasonOf returns the failure class of a task and the summary of its last attempt.
 func reasonOf(t fleet.Task) (class, reason string) {
 	class = t.Outcome
 	if a := t.Attempt; a != nil {
@@ -201,15 +202,15 @@ func reasonOf(t fleet.Task) (class, reason string) {
 	return Line(class), strings.TrimSpace(reason)
 }
 
-// ending is how a program ended, at the beginning of a reason.
+// ending matches the description of how a program ended, at the start of a reason.
 var ending = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(exit code -?\d+|died of SIG[A-Z0-9]+( without a last word)?|died without a last word, exit code -?\d+)`)
 })
 
-// lastWords stands between what went wrong and what the agent said before.
+// lastWords separates the reason of a failure from the agent's last output.
 const lastWords = "; its last words:\n"
 
-// cutReason parts what went wrong from what was written before.
+// cutReason separates the reason of a failure from the output that follows it.
 func cutReason(reason string) (head, rest string) {
 	if what, said, ok := strings.Cut(reason, lastWords); ok {
 		head, rest = cutReason(what)
@@ -233,10 +234,10 @@ func failedCheck(a *fleet.Attempt) (fleet.Check, bool) {
 	return a.Checks[at], true
 }
 
-// mostLines is how many lines of output are shown of a failure.
+// mostLines is the maximum number of output lines that are shown for a failure.
 const mostLines = 5
 
-// lastLines are the last lines of a text that are not blank, with their
+// lastLines returns the last lines of a text that are not blank, with their
 // indentation.
 func lastLines(text string) (lines []string) {
 	for line := range strings.Lines(display.PrintableLines(text)) {
@@ -248,7 +249,7 @@ func lastLines(text string) (lines []string) {
 	return lines[max(0, len(lines)-mostLines):]
 }
 
-// lastOf is as many of the last lines as can be read at a glance, on one line.
+// lastOf joins as many of the last lines as fit a short text of one line.
 func lastOf(lines []string) string {
 	const glance = 120
 	text := ""
@@ -262,7 +263,7 @@ func lastOf(lines []string) string {
 	return text
 }
 
-// Words are the last words of the agent of a task that is complete, or "".
+// Words returns the end of the agent's summary of a complete task, or "".
 func Words(t fleet.Task) string {
 	if t.Attempt == nil || t.Status != fleet.Complete {
 		return ""
@@ -270,7 +271,7 @@ func Words(t fleet.Task) string {
 	return lastOf(lastLines(t.Attempt.Summary))
 }
 
-// Checks is what was verified, such as "2 checks passed", or "".
+// Checks returns the result of an attempt's checks, such as "2 checks passed", or "".
 func Checks(a *fleet.Attempt) string {
 	if a == nil || len(a.Checks) == 0 {
 		return ""
@@ -287,7 +288,8 @@ func Checks(a *fleet.Attempt) string {
 	return fmt.Sprintf("%d of %s failed", len(a.Checks)-passed, Count(len(a.Checks), "check"))
 }
 
-// Denied is what was refused to an agent, such as "denied: Bash: make install", or "".
+// Denied returns what the agent was not permitted to do, such as "denied: Bash: make
+// install", or "".
 func Denied(a *fleet.Attempt) string {
 	if a == nil || len(a.Denied) == 0 {
 		return ""
@@ -295,7 +297,7 @@ func Denied(a *fleet.Attempt) string {
 	return Line("denied: " + strings.Join(a.Denied, "; "))
 }
 
-// Advice is what a person must do before another attempt can go better, or "".
+// Advice returns what the user must do before another attempt can succeed, or "".
 func Advice(t fleet.Task) string {
 	agent := Line(t.Agent)
 	if agent == "" {
@@ -325,8 +327,8 @@ func Advice(t fleet.Task) string {
 	return ""
 }
 
-// ByHand is what an agent does that a user has started: such as "waiting, Bash: make,
-// 4m, source hook".
+// ByHand describes what an agent does that the user has started, such as "waiting,
+// Bash: make, 4m, source hook".
 func ByHand(w fleet.Worker, now time.Time) string {
 	age, source := "", ""
 	if !w.ClaudeSince.IsZero() {
@@ -338,8 +340,8 @@ func ByHand(w fleet.Worker, now time.Time) string {
 	return join(", ", Line(w.ClaudeStatus), Line(w.For), age, source)
 }
 
-// Asks is a question in a line, with how it is answered: such as "4cebc8bf/port asks:
-// Which port?; 'gaffer answer 4cebc8bf/port'".
+// Asks returns a question on one line with the command that answers it, such as
+// "4cebc8bf/port asks: Which port?; 'gaffer answer 4cebc8bf/port'".
 func Asks(q fleet.Question) string {
 	name := Line(q.Name)
 	return name + " asks: " + Line(q.Text) + "; 'gaffer answer " + name + "'"

@@ -6,7 +6,7 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// columns is how a table of groups is laid out on a screen.
+// columns is the layout of a table of groups on a screen.
 type columns struct {
 	p         *printer
 	heading   string
@@ -14,14 +14,15 @@ type columns struct {
 	numbers   []numberColumn
 }
 
-// numberColumn is a column of numbers, set to the right.
+// numberColumn is a right-aligned column of numbers.
 type numberColumn struct {
 	title string
 	width int
 	of    func(group) string
 }
 
-// wideEnough is from which width on a table also has the numbers of its bars.
+// wideEnough is the minimum screen width at which a table also shows the numbers
+// behind its bars.
 const wideEnough = 100
 
 func (p *printer) columns(title string, list []group) *columns {
@@ -72,7 +73,8 @@ func (c *columns) print(g group) {
 	c.p.line("%s", c.row(g.name, bar, func(n numberColumn) string { return n.of(g) }))
 }
 
-// row joins the cells. A bar is as wide as its column; its heading is not.
+// row joins the cells of a row. The caller pads a bar to the width of its column; the
+// heading of that column is not padded.
 func (c *columns) row(name, bar string, cell func(numberColumn) string) string {
 	line := c.p.fill(name, c.name)
 	for _, n := range c.numbers {

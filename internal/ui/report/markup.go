@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// node is a piece of a page. What is not markup of ours is escaped when it is
-// written, wherever it stands. Go's templates would do the same and would make
-// every process of gaffer larger, since they look methods up by name.
+// node is a piece of an HTML page. All text is escaped when it is written.
+// html/template would do the same, but it looks up methods by name, which makes the
+// linker keep more code and so makes every gaffer process larger.
 type node interface{ write(*strings.Builder) }
 
-// text is shown as it is.
+// text is plain text; it is escaped when it is written.
 type text string
 
 func (t text) write(b *strings.Builder) { b.WriteString(html.EscapeString(string(t))) }
 
-// styles is the content of a style element, which nothing can escape. It must
-// never be made of what a record says.
+// styles is the content of a style element. It is written without escaping, so it
+// must never contain text of a record.
 type styles string
 
 func (s styles) write(b *strings.Builder) { b.WriteString(string(s)) }
 
-// nodes stand one after the other.
+// nodes is a sequence of nodes.
 type nodes []node
 
 func (n nodes) write(b *strings.Builder) {
@@ -31,7 +31,7 @@ func (n nodes) write(b *strings.Builder) {
 	}
 }
 
-// each makes a node of every item.
+// each returns one node for every item of a list.
 func each[T any](list []T, of func(T) node) nodes {
 	out := make(nodes, len(list))
 	for i, item := range list {
@@ -40,14 +40,14 @@ func each[T any](list []T, of func(T) node) nodes {
 	return out
 }
 
-// element is a tag with attributes and what is in it.
+// element is an HTML element with its attributes and children.
 type element struct {
 	name  string
-	attrs []string // names and values in turn
+	attrs []string // alternating names and values
 	kids  nodes
 }
 
-// tag makes an element. An empty class is none.
+// tag returns a new element. An empty class adds no class attribute.
 func tag(name, class string, kids ...node) *element {
 	e := &element{name: name, kids: kids}
 	if class != "" {
@@ -56,17 +56,17 @@ func tag(name, class string, kids ...node) *element {
 	return e
 }
 
-// with adds attributes, names and values in turn.
+// with adds attributes, given as alternating names and values.
 func (e *element) with(attrs ...string) *element {
 	e.attrs = append(e.attrs, attrs...)
 	return e
 }
 
-// void are the elements that have no end.
+// void lists the elements that have no end tag.
 var void = []string{"meta"}
 
-// onLines are the elements after whose end the text goes on in a new line, so
-// that a person can read it.
+// onLines lists the elements that are followed by a line break, to keep the source
+// readable.
 var onLines = []string{"head", "meta", "title", "style", "header", "section", "figure", "figcaption", "div", "tr", "table", "ul", "g", "footer", "h2"}
 
 func (e *element) write(b *strings.Builder) {

@@ -9,20 +9,20 @@ import (
 	"gaffer/ledger"
 )
 
-// Source says what a page is made of.
+// Source describes the origin of a page.
 type Source struct {
-	Ledger  string // where the records are
-	Version string // of gaffer
+	Ledger  string // folder of the records
+	Version string // gaffer's version
 }
 
-// HTML writes the report as one page that needs nothing beside it.
+// HTML writes the report as one self-contained page.
 func HTML(w io.Writer, r ledger.Report, from Source) error {
 	_, err := io.WriteString(w, "<!DOCTYPE html>\n"+render(newPage(r, from).html())+"\n")
 	return err
 }
 
-// page is what is shown. All texts are ready to be shown, and all numbers of a
-// picture are percentages of it.
+// page holds the contents of a page. All texts are printable. All coordinates and
+// sizes are percentages of a chart's size.
 type page struct {
 	Title, Generated, Source, Version string
 	Subtitle                          string
@@ -40,7 +40,7 @@ type page struct {
 	LeftOut                           []leftOut
 }
 
-// figure is one number with what it is of.
+// figure is one number with a name and a note.
 type figure struct{ Name, Value, Note string }
 
 type advice struct {
@@ -54,11 +54,11 @@ type leftOut struct {
 	More  string
 }
 
-// table is the numbers behind a picture.
+// table holds the numbers behind a chart.
 type table struct {
 	Head []string
 	Rows [][]string
-	More string // what the rows leave out
+	More string // describes the rows that are left out
 }
 
 func newPage(r ledger.Report, from Source) page {

@@ -1,5 +1,5 @@
-// Package report shows what the records of a ledger say: as text on a terminal
-// and as a page for a browser. It is pure, and all that a record says comes out
+// Package report shows the statistics of a ledger's records, as text on a terminal
+// and as a page for a browser. The functions are pure. All text of records is made
 // printable.
 package report
 
@@ -16,13 +16,13 @@ import (
 	"gaffer/ledger"
 )
 
-// longest is how much of a name is shown.
+// longest is the maximum length of a name.
 const longest = 120
 
-// plain is what a record says, on one line and of a length that can be shown.
+// plain returns text of a record on one line, made printable and shortened.
 func plain(text string) string { return display.Line(text, longest) }
 
-// number writes 100000 as 100,000.
+// number formats a number with separators, such as 100,000.
 func number(n int) string {
 	digits := strconv.Itoa(n)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -31,7 +31,7 @@ func number(n int) string {
 	return digits
 }
 
-// count is a number with what is counted.
+// count formats a number with its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -45,7 +45,7 @@ func tasks(n int) string { return count(n, "task", "tasks") }
 
 func percentage(p float64) string { return fmt.Sprintf("%.1f%%", p) }
 
-// took is a time in seconds, or a dash if nothing took any.
+// took formats a duration in seconds, or returns a dash for zero.
 func took(seconds float64) string {
 	if seconds <= 0 {
 		return "-"
@@ -56,7 +56,7 @@ func took(seconds float64) string {
 	return phrase.Elapsed(time.Duration(math.Round(seconds)) * time.Second)
 }
 
-// money is an amount, or a dash if it is not known.
+// money formats an amount of US dollars, or returns a dash if it is unknown.
 func money(usd *float64) string {
 	switch {
 	case usd == nil:
@@ -69,7 +69,7 @@ func money(usd *float64) string {
 	return "$" + number(int(math.Round(*usd)))
 }
 
-// span is from when to when the runs are, by day.
+// span returns the first and last day of the runs.
 func span(s ledger.Statistics) string {
 	if s.FirstRun == nil {
 		return ""
@@ -83,7 +83,7 @@ func span(s ledger.Statistics) string {
 
 func day(at string) string { return at[:min(len(at), len(time.DateOnly))] }
 
-// filters says what a report is restricted to.
+// filters describes the restrictions of a report.
 func filters(f ledger.Filter) []string {
 	var list []string
 	if f.Since != nil {
@@ -100,7 +100,7 @@ func filters(f ledger.Filter) []string {
 	return list
 }
 
-// bucket names a bucket of durations.
+// bucket returns the name of a bucket of durations.
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:
@@ -111,7 +111,7 @@ func bucket(b ledger.Bucket, dash string) string {
 	return short(b.From) + " " + dash + " " + short(*b.To)
 }
 
-// short writes the round numbers of bounds: 30s, 5m, 2h.
+// short formats a bound of a bucket: 30s, 5m, 2h.
 func short(seconds float64) string {
 	d := time.Duration(seconds) * time.Second
 	switch {
@@ -123,7 +123,8 @@ func short(seconds float64) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// quantiles says within which time most runs ended, and how well that is known.
+// quantiles describes the 50th, 90th and 99th percentile of the durations, and says
+// if they are estimates.
 func quantiles(d ledger.Durations) string {
 	text := fmt.Sprintf("half within %s, 90%% within %s, 99%% within %s", took(d.P50), took(d.P90), took(d.P99))
 	if d.Estimated {
@@ -146,7 +147,7 @@ func used(all []ledger.Bucket) []ledger.Bucket {
 	return all[first:last]
 }
 
-// attempts names a number of attempts.
+// attempts formats a number of attempts.
 func attempts(a ledger.Attempts) string {
 	switch {
 	case a.OrMore:
@@ -157,13 +158,13 @@ func attempts(a ledger.Attempts) string {
 	return fmt.Sprintf("%d attempts", a.Attempts)
 }
 
-// group is the runs that have a name in common.
+// group is a set of runs with a common name.
 type group struct {
 	name string
 	ledger.Group
 }
 
-// largest lists groups with the most runs first.
+// largest returns groups, the one with the most runs first.
 func largest[T any](list []T, of func(T) (string, ledger.Group)) []group {
 	groups := make([]group, len(list))
 	for i, item := range list {
@@ -182,11 +183,10 @@ func ofTemplate(t ledger.Template) (string, ledger.Group) { return t.Template, t
 
 func ofTaskType(t ledger.TaskType) (string, ledger.Group) { return t.TaskType, t.Group }
 
-// weekOrGap is a week of a chart, or nil where weeks without runs are passed
-// over.
+// weekOrGap is a week of a chart, or nil for a gap of one or more weeks without runs.
 type weekOrGap = *ledger.Week
 
-// withGaps puts one gap between weeks that do not follow each other.
+// withGaps puts one gap between weeks that are not consecutive.
 func withGaps(weeks []ledger.Week) []weekOrGap {
 	var list []weekOrGap
 	for i := range weeks {

@@ -8,7 +8,7 @@ import (
 	"gaffer/ledger"
 )
 
-// rowsChart is a picture with a horizontal bar for each row.
+// rowsChart is a chart with one horizontal bar per row.
 type rowsChart struct {
 	ID, Title, Note string
 	Legend          []key
@@ -16,7 +16,7 @@ type rowsChart struct {
 	Table           table
 }
 
-// key says what a colour stands for.
+// key is an entry of a legend: a colour and its meaning.
 type key struct{ Class, Text string }
 
 // chartRow is a bar of one or several parts, from left to right.
@@ -25,19 +25,19 @@ type chartRow struct {
 	Parts            []part
 }
 
-// part is a piece of a bar. Places and sizes are percentages of the picture.
+// part is a piece of a bar. Positions and sizes are percentages of the chart.
 type part struct {
 	Class, Tip   string
 	Start, Width string
 }
 
-// The most rows that a picture and the table behind it have.
+// The maximum number of rows of a chart, and of the table behind it.
 const (
 	maxRows      = 12
 	maxTableRows = 200
 )
 
-// stack lays parts one after the other. whole is what fills the picture.
+// stack places parts one after the other. whole is the value that fills the chart.
 func stack(values [len(outcomes)]int, whole int) []part {
 	var parts []part
 	at := 0
@@ -55,7 +55,7 @@ func stack(values [len(outcomes)]int, whole int) []part {
 
 func share(n, whole int) string { return fmt.Sprintf("%.3f", 100*float64(n)/float64(max(whole, 1))) }
 
-// legend has the outcomes that there are.
+// legend returns an entry for each outcome with a count above zero.
 func legend(values [len(outcomes)]int) []key {
 	var keys []key
 	for i, o := range outcomes {
@@ -81,7 +81,7 @@ func outcomeChart(s ledger.Statistics) rowsChart {
 
 func share1(n, whole int) string { return percentage(100 * float64(n) / float64(max(whole, 1))) }
 
-// rowCharts are the pictures below the trend, those without anything left out.
+// rowCharts returns the charts below the trend, without those that have no rows.
 func rowCharts(s ledger.Statistics) []rowsChart {
 	all := []rowsChart{
 		groupChart("agents", "By agent", "Agent", largest(s.ByAgent, ofAgent), s),
@@ -119,7 +119,7 @@ func groupChart(id, title, head string, list []group, s ledger.Statistics) rowsC
 	return c
 }
 
-// rate is the success of a group with how many runs it is of.
+// rate returns a group's success rate and the number of runs that it is based on.
 func rate(g group) string {
 	if g.Ended() == 0 {
 		return "none ended"
@@ -152,7 +152,7 @@ func groupRow(g group, priced bool) []string {
 	return row
 }
 
-// single makes a row of one part.
+// single returns a row with one part.
 func single(class, name, value string, n, most float64) chartRow {
 	r := chartRow{Name: name, Value: value, Tip: name + ": " + value}
 	if n > 0 {
@@ -213,7 +213,7 @@ func retryChart(s ledger.Statistics) rowsChart {
 	return c
 }
 
-// costChart has no row if no cost is known.
+// costChart returns a chart of costs. It has no rows if no cost is known.
 func costChart(id, title, head string, list []group) rowsChart {
 	c := rowsChart{ID: id, Title: title}
 	c.Table.Head = []string{head, "Cost", "Runs with a known cost"}

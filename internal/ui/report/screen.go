@@ -8,14 +8,14 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Screen is what text is drawn on.
+// Screen describes where a report is printed.
 type Screen struct {
 	Width int  // in columns; 80 if zero
-	Color bool // escape sequences are understood
-	ASCII bool // nothing else is
+	Color bool // the screen understands escape sequences
+	ASCII bool // the screen can show only ASCII
 }
 
-// The widths that are drawn for, whatever the screen has.
+// The default width and the limits of the width, in columns.
 const (
 	usualWidth = 80
 	leastWidth = 48
@@ -36,8 +36,8 @@ func (s Screen) paint(style display.Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// outcome is a sort of run in a stacked bar. Its sign tells it from the others
-// where there is no colour.
+// outcome is a kind of result in a stacked bar. Its sign distinguishes it where
+// colours are missing.
 type outcome struct {
 	name        string
 	sign, ascii string
@@ -59,7 +59,7 @@ func (s Screen) sign(o outcome) string {
 	return o.sign
 }
 
-// stacked draws how a whole is made up, exactly as wide as columns.
+// stacked draws a bar of all parts that is exactly columns wide.
 func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	var b strings.Builder
 	for i, n := range shares(parts[:], columns) {
@@ -68,8 +68,8 @@ func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	return b.String()
 }
 
-// shares divides columns among parts. Each part that is not zero has a column
-// while there are enough.
+// shares divides columns among the parts. Each part above zero gets at least one
+// column if there are enough.
 func shares(parts []int, columns int) []int {
 	total, out := 0, make([]int, len(parts))
 	for _, n := range parts {
@@ -99,7 +99,7 @@ func sign(n int) int {
 	return 1
 }
 
-// neediest is the part that is furthest below its share, or furthest above it.
+// neediest returns the part that is furthest below its share, or furthest above it.
 func neediest(parts, out []int, columns, total int, below bool) int {
 	at, most := 0, math.Inf(-1)
 	for i, n := range parts {
@@ -114,7 +114,7 @@ func neediest(parts, out []int, columns, total int, below bool) int {
 	return at
 }
 
-// bar draws a part of most, in eighths of a column where the screen can.
+// bar draws n relative to most, in eighths of a column if the screen can show them.
 func (s Screen) bar(n, most float64, columns int) string {
 	if n <= 0 || most <= 0 {
 		return ""
@@ -130,7 +130,7 @@ func (s Screen) bar(n, most float64, columns int) string {
 	return text
 }
 
-// level draws a value between 0 and 1 as the height of one column.
+// level draws a value between 0 and 1 as a character of that height.
 func (s Screen) level(value float64) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	if s.ASCII {
@@ -147,7 +147,7 @@ func (s Screen) dash() string {
 	return "–"
 }
 
-// cut shortens a text, in signs that the screen has.
+// cut shortens a text. The mark for the cut is ASCII if the screen requires that.
 func (s Screen) cut(text string, columns int) string {
 	short := cells.Cut(text, columns)
 	if s.ASCII && short != text {
@@ -161,7 +161,7 @@ func (s Screen) fill(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-cells.Width(text), 0))
 }
 
-// wrap breaks a text between words. A word that is too long stands alone.
+// wrap breaks a text between words. A word that is too long gets a line of its own.
 func wrap(text string, columns int) []string {
 	var lines []string
 	line := ""

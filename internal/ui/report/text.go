@@ -10,7 +10,7 @@ import (
 	"gaffer/ledger"
 )
 
-// Text is the report for people.
+// Text returns the report as text for a terminal.
 func Text(r ledger.Report, s Screen) string {
 	p := &printer{Screen: s, r: r, s: r.Statistics}
 	p.head()
@@ -37,12 +37,13 @@ type printer struct {
 	out strings.Builder
 }
 
-// line writes a line without spaces at its end.
+// line writes a line without trailing spaces.
 func (p *printer) line(format string, args ...any) {
 	p.out.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
 }
 
-// wrapped writes a text below a mark, on as many lines as it takes.
+// wrapped writes a text on as many lines as it needs. The first line begins with
+// mark; the others are indented by its width.
 func (p *printer) wrapped(mark, text string, style display.Style) {
 	columns := p.width() - cells.Width(mark)
 	for _, line := range wrap(text, columns) {
@@ -73,7 +74,7 @@ func (p *printer) head() {
 	p.legend(parts)
 }
 
-// legend says what the signs of a bar stand for, on as many lines as it takes.
+// legend explains the signs of a bar, on as many lines as needed.
 func (p *printer) legend(parts [len(outcomes)]int) {
 	line, wide := "", 0
 	for i, o := range outcomes {
@@ -99,7 +100,7 @@ func partsOfGroup(g ledger.Group) [len(outcomes)]int {
 	return [...]int{g.Success, g.Failed, g.Timeout, g.Running, g.Count - g.Ended() - g.Running}
 }
 
-// figures are the numbers that matter most, in words.
+// figures writes the most important numbers.
 func (p *printer) figures() {
 	p.line("")
 	ended := p.s.Success + p.s.Failed + p.s.Timeout
@@ -182,8 +183,8 @@ func (p *printer) rows(rows []row, least int) {
 
 const maxGroups = 8
 
-// groups is a table with a row for each group. One with fewer than least says
-// nothing that the whole does not say.
+// groups writes a table with a row for each group. It writes nothing if there are
+// fewer than least groups, because the totals already say the same.
 func (p *printer) groups(title string, list []group, least int) {
 	if len(list) < least {
 		return
@@ -279,7 +280,7 @@ func (p *printer) leftOut() {
 	}
 }
 
-// files says how many were left out and why.
+// files describes how many files were left out and why.
 func files(l ledger.LeftOut) string {
 	what := count(l.Count, "file", "files")
 	if why := meanings[l.Reason]; why != "" {
@@ -288,7 +289,7 @@ func files(l ledger.LeftOut) string {
 	return plain(l.Reason) + ": " + what
 }
 
-// meanings say what the findings mean for whoever meets them for the first time.
+// meanings explains the reasons for which files are left out.
 var meanings = map[string]string{
 	"not-json":       "torn or not JSON at all",
 	"not-an-object":  "JSON that is no record",

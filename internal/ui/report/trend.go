@@ -9,7 +9,7 @@ import (
 	"gaffer/ledger"
 )
 
-// trend draws how things went from week to week. One week is no trend.
+// trend draws values by week. It draws nothing for a single week.
 func (p *printer) trend() {
 	weeks := p.s.ByWeek
 	if len(weeks) < 2 {
@@ -33,7 +33,7 @@ func (p *printer) trend() {
 	p.beyond()
 }
 
-// beyond says what the trend does not show.
+// beyond describes the runs that the trend does not show.
 func (p *printer) beyond() {
 	if e := p.s.EarlierWeeks; e.Count > 0 {
 		p.wrapped("  ", fmt.Sprintf("before that %s, success %s", runs(e.Count), success(group{"", e})), display.Faint)
@@ -43,10 +43,10 @@ func (p *printer) beyond() {
 	}
 }
 
-// graph draws one value of each week as a column, and beside it what there is
-// room for of a note and the week that it is about. A week without the value is
-// a dot, and a gap stands for weeks without runs. Where there are too many for
-// the screen the last ones are drawn.
+// graph draws one value of each week as a column. Beside it, it writes the note with
+// the week that it refers to, or as much of that as fits. A week without the value is
+// a dot; a gap stands for weeks without runs. If there are too many weeks for the
+// screen, it draws the last ones.
 func (p *printer) graph(name string, of func(ledger.Week) (float64, bool), note string, at ledger.Week) {
 	const before, beside = 11, 42
 	weeks := withGaps(p.s.ByWeek)
@@ -86,8 +86,8 @@ func amount(usd *float64) float64 {
 	return *usd
 }
 
-// extremes are the weeks with the most runs, the least success, the longest
-// average and the highest cost.
+// extremes returns the weeks with the most runs, the lowest success rate, the longest
+// average duration and the highest cost.
 func extremes(weeks []ledger.Week) (most, least, longest, dearest ledger.Week) {
 	for _, w := range weeks {
 		if w.Count > most.Count {

@@ -8,30 +8,31 @@ import (
 	"gaffer/ledger"
 )
 
-// columnsChart is a picture with a column for each week.
+// columnsChart is a chart with one column per week.
 type columnsChart struct {
 	ID, Title, Note string
 	Legend          []key
 	Columns         []column
-	Line            []string // the points of each line, without those that have no value
-	Threshold       string   // how high a line is that one would be above; empty for none
-	Ticks           []string // below the columns, most of them empty
-	Top, Middle     string   // what the height of the picture stands for, and half of it
+	Line            []string // points of each line segment; a week without a value ends a segment
+	Threshold       string   // height of the dashed threshold line; empty for none
+	Ticks           []string // labels below the columns, most of them empty
+	Top, Middle     string   // labels for the full and the half height
 }
 
-// column is one week. Places and sizes are percentages of the picture.
+// column is one week. Positions and sizes are percentages of the chart.
 type column struct {
-	Slot, SlotWidth string // where the week is
-	Start, Width    string // where its column is
+	Slot, SlotWidth string // position of the week
+	Start, Width    string // position of its bar
 	Middle          string
 	Parts           []columnPart
-	Dot             string // how high a point is; empty for none
+	Dot             string // height of the point; empty for none
 	Tip             string
 }
 
 type columnPart struct{ Class, Top, Height string }
 
-// weekCharts are small pictures of the same weeks. One week is no trend.
+// weekCharts returns small charts of the same weeks. It returns none for a single
+// week.
 func weekCharts(s ledger.Statistics) []columnsChart {
 	if len(s.ByWeek) < 2 {
 		return nil
@@ -49,7 +50,7 @@ func weekCharts(s ledger.Statistics) []columnsChart {
 	return charts
 }
 
-// frame is a chart with a place for each week and nothing in it.
+// frame returns a chart with an empty column for each week.
 func frame(s ledger.Statistics, id, title string) (columnsChart, []weekOrGap) {
 	weeks := withGaps(s.ByWeek)
 	c := columnsChart{ID: id, Title: title, Columns: make([]column, len(weeks)), Ticks: make([]string, len(weeks))}
@@ -97,7 +98,8 @@ func countChart(s ledger.Statistics, most int) columnsChart {
 	return c
 }
 
-// label is half of a number of runs, if that is a number of runs.
+// label formats half of a number of runs, or returns "" if that is not a whole
+// number.
 func label(half float64) string {
 	if half != math.Trunc(half) {
 		return ""
@@ -105,7 +107,7 @@ func label(half float64) string {
 	return number(int(half))
 }
 
-// lowRate is where the success rate becomes a recommendation.
+// lowRate is the success rate, in percent, below which the report recommends action.
 const lowRate = 70
 
 func rateChart(s ledger.Statistics) columnsChart {
@@ -144,7 +146,7 @@ func valueChart(s ledger.Statistics, id, title, class string, top float64, show 
 	return c
 }
 
-// nice is the least round number that is not below n.
+// nice returns the smallest round number that is not below n.
 func nice(n float64) float64 {
 	if n <= 0 {
 		return 1
@@ -158,7 +160,7 @@ func nice(n float64) float64 {
 	return 10 * unit
 }
 
-// niceSeconds is nice in the unit that people use for such a time.
+// niceSeconds is like [nice] in whole hours or minutes for longer durations.
 func niceSeconds(n float64) float64 {
 	for _, unit := range []float64{3600, 60} {
 		if n > unit {

@@ -8,14 +8,14 @@ import (
 	"gaffer/workflow"
 )
 
-// Agent is what an agent program says of itself on stdin.
+// Agent is the status that an agent program writes to stdin.
 type Agent struct {
-	Dirs []string // where it works, the best first; absolute paths that need not exist
+	Dirs []string // working folders, the best first; absolute paths that need not exist
 	Used float64  // percent of its context window
-	Told bool     // whether it said how much is used
+	Told bool     // whether Used is known
 }
 
-// ReadAgent reads the agent's JSON. What cannot be read is left out.
+// ReadAgent reads the agent's JSON. It skips values that it cannot read.
 func ReadAgent(data []byte) Agent {
 	v := parse(data)
 	var a Agent
@@ -28,8 +28,8 @@ func ReadAgent(data []byte) Agent {
 	return a
 }
 
-// compactAt is how much of its window an agent fills before it compacts it, in
-// percent. That much is all for the person who looks.
+// compactAt is the usage of its context window, in percent, at which an agent
+// compacts it. The status line shows this usage as 100 percent.
 const compactAt = 84
 
 func contextOf(a Agent) *Context {

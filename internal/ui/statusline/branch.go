@@ -2,11 +2,12 @@ package statusline
 
 import "strings"
 
-// shortCommit is how much of a commit's name is shown.
+// shortCommit is the number of characters shown of a commit id.
 const shortCommit = 7
 
-// Branch is the branch that git's HEAD names, or the beginning of the commit if
-// it names none. Where git keeps branches in another way, HEAD names .invalid.
+// Branch returns the branch that git's HEAD names, or the start of the commit id if
+// HEAD is detached. It returns "" for the branch .invalid, which git writes if it
+// stores refs in another format.
 func Branch(head []byte) string {
 	line, _, _ := strings.Cut(string(head), "\n")
 	line = strings.TrimSpace(line)

@@ -5,9 +5,9 @@ import (
 	"gaffer/workflow"
 )
 
-// chunksOf is how far the build is: by the chunks of the run, or else by what a
-// program has counted for us. A build that is completed is no longer worth a
-// place.
+// chunksOf returns the progress of the build, from the chunks of the run or else from
+// the chunkProgress that another program has written. It returns nil for a completed
+// build.
 func chunksOf(state jsontree.Value, run *workflow.BuildRun) *Chunks {
 	if run != nil && run.Status == workflow.RunCompleted {
 		return nil

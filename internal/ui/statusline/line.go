@@ -1,7 +1,7 @@
-// Package statusline says in two or three rows how a project stands: for the
-// prompt of an agent program, which shows them under its input. It is pure: it
-// is given the documents as bytes and gives back text. Whatever is in them, it
-// makes the best of it and reports no error, since a prompt has no place for one.
+// Package statusline renders a project's status in two or three rows, for agent
+// programs that show them under their input. The functions are pure: documents come
+// in as bytes, and text goes out. They never return an error, because a status line
+// has no room for one. They skip whatever they cannot read.
 package statusline
 
 import (
@@ -9,12 +9,12 @@ import (
 	"gaffer/workflow"
 )
 
-// Line is everything that the rows are made of. What is not known is empty. Text
-// is as it stands in the documents; [Render] makes it printable.
+// Line holds the contents of the rows. Unknown values are empty. Text is as it stands
+// in the documents; [Render] makes it printable.
 type Line struct {
 	Project     string   `json:"project"`
 	Version     string   `json:"version,omitempty"`
-	Branch      string   `json:"branch,omitempty"` // or the beginning of a commit
+	Branch      string   `json:"branch,omitempty"` // or the start of a commit id
 	SpecVersion string   `json:"spec_version,omitempty"`
 	SpecStatus  string   `json:"spec_status,omitempty"`
 	Context     *Context `json:"context,omitempty"`
@@ -27,28 +27,28 @@ type Line struct {
 	Ready         *Ready          `json:"ready,omitempty"`
 	Untracked     int             `json:"untracked,omitempty"`
 	Next          string          `json:"next,omitempty"`
-	Derived       bool            `json:"next_derived,omitempty"` // Next follows from the rest: nobody wrote it
+	Derived       bool            `json:"next_derived,omitempty"` // Next was derived by gaffer; no document contains it
 
 	Fleet *fleet.Glance `json:"fleet,omitempty"`
 }
 
-// Context is how full the agent's context is, of what it can fill before it is
+// Context is the usage of the agent's context, relative to the size at which it is
 // compacted.
 type Context struct {
 	Percent int            `json:"percent"`
 	Level   workflow.Level `json:"level"`
 }
 
-// Chunks is how far a build is.
+// Chunks is the progress of a build.
 type Chunks struct {
-	Completed int `json:"completed"` // or, if nobody lists the chunks, the one that is worked on
+	Completed int `json:"completed"` // or, if no document lists the chunks, the number of the current one
 	Active    int `json:"active,omitempty"`
-	Attempt   int `json:"attempt,omitempty"` // the highest of the active ones, from 2
+	Attempt   int `json:"attempt,omitempty"` // the highest attempt of the active chunks, from 2
 	Failed    int `json:"failed,omitempty"`
 	Total     int `json:"total"`
 }
 
-// Ready is how many sections of the spec are as the spec says.
+// Ready counts the sections of the spec that need no more work.
 type Ready struct {
 	Ready int `json:"ready"`
 	Total int `json:"total"`

@@ -6,7 +6,7 @@ import (
 	"gaffer/workflow"
 )
 
-// Documents are what a line is read from. A document that is not there is nil.
+// Documents holds the documents that a line is read from. A missing document is nil.
 type Documents struct {
 	Project string // the name of the project's folder
 	Used    bool   // the project has a folder for the workflow's documents
@@ -14,10 +14,10 @@ type Documents struct {
 	Config  []byte // config.json
 	Spec    []byte // the beginning of spec.md; empty, not nil, if it has no text
 	Head    []byte // git's HEAD
-	Agent   []byte // what the agent program says of itself
+	Agent   []byte // the status of the agent program
 }
 
-// Read makes the line. It always succeeds.
+// Read returns the line. It always succeeds.
 func Read(d Documents) Line {
 	config, state := parse(d.Config).Get("versions"), parse(d.State)
 	line := Line{
@@ -33,13 +33,13 @@ func Read(d Documents) Line {
 	return line
 }
 
-// readState fills in what state.json says, and returns how many sections have each
-// readiness. A state that is null, broken or of another form says nothing, as the
-// protocol has it.
+// readState fills in the values of state.json, and returns the number of sections by
+// readiness. As the protocol requires, a state that is null, broken or of another
+// form counts as empty.
 func readState(line *Line, v jsontree.Value) (sections map[string]int) {
 	s, _ := workflow.Read(v)
 	if line.SpecVersion == "" {
-		line.SpecVersion = text(v.Get("specVersion")) // a copy; the registry has the truth
+		line.SpecVersion = text(v.Get("specVersion")) // a copy; config.json is authoritative
 	}
 	line.Command = text(v.Get("currentCommand"))
 	line.Chunks = chunksOf(v, s.BuildRun)
@@ -60,7 +60,7 @@ func scoreOf(v jsontree.Value) *workflow.Score {
 	return &workflow.Score{Satisfied: satisfied, Total: total}
 }
 
-// readyWords are the values of readiness that need no more work.
+// readyWords lists the readiness values of sections that need no more work.
 var readyWords = []string{"aligned", "ready-to-execute", "satisfied"}
 
 func readyOf(sections map[string]int) *Ready {
@@ -77,7 +77,7 @@ func readyOf(sections map[string]int) *Ready {
 	return &r
 }
 
-// present counts the items of an array that hold anything.
+// present counts the items of an array that are not empty.
 func present(v jsontree.Value) int {
 	n := 0
 	for _, item := range v.Items() {
@@ -88,7 +88,7 @@ func present(v jsontree.Value) int {
 	return n
 }
 
-// next is what a person may do, if nobody has said it.
+// next suggests a next step, for a state that names none.
 func next(line Line, sections map[string]int, hasSpec bool) string {
 	score := line.Score
 	switch {

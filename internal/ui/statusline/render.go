@@ -12,15 +12,15 @@ import (
 	"gaffer/workflow"
 )
 
-// Look is how the rows are shown.
+// Look describes how the rows are shown.
 type Look struct {
 	Color   bool
-	Columns int // 0 for any width
+	Columns int // 0 means unlimited
 	Now     time.Time
 }
 
-// Render makes the rows: the project, the work if there is any, and what gaffer
-// runs if that was asked for and is anything. Each is printable and on one line.
+// Render returns the rows: the project, the current work if any, and the runs of
+// gaffer if l.Fleet is set and not empty. Each row is printable and on one line.
 func Render(l Line, look Look) []string {
 	var rows []string
 	for _, row := range [][]part{project(l), work(l), running(l.Fleet, look.Now)} {
@@ -34,15 +34,16 @@ func Render(l Line, look Look) []string {
 // part is one piece of a row.
 type part struct {
 	text  string
-	style display.Style // none if empty
+	style display.Style // plain if empty
 }
 
-// longest is how much of one text of a document is shown.
+// longest is the maximum length of one text of a document.
 const longest = 300
 
-// add appends what a document says, behind its sign.
+// add appends a text of a document with its sign in front.
 func add(row []part, sign, text string) []part {
-	// Line breaks of every sort are space before what cannot be shown is marked.
+	// Replace line breaks by spaces first; display.Line would mark them as
+	// unprintable.
 	if text = display.Line(strings.Join(strings.Fields(text), " "), longest); text == "" {
 		return row
 	}
@@ -90,8 +91,8 @@ func work(l Line) []part {
 	return add(row, "→ ", l.Next)
 }
 
-// String is such as "2+1(r2)/5 1✗": completed, active with the attempt, of all,
-// and failed.
+// String formats the progress, such as "2+1(r2)/5 1✗": completed, active with the
+// attempt, total, failed.
 func (c Chunks) String() string {
 	var b strings.Builder
 	fmt.Fprint(&b, c.Completed)
@@ -115,7 +116,7 @@ func section(l Line) string {
 	return l.Section + " (" + l.SectionNumber + ")"
 }
 
-// running is the row of what gaffer runs.
+// running returns the row about gaffer's runs.
 func running(g *fleet.Glance, now time.Time) (row []part) {
 	if g == nil {
 		return nil
@@ -145,7 +146,7 @@ func running(g *fleet.Glance, now time.Time) (row []part) {
 	return row
 }
 
-// join puts the parts on one line that is no wider than the columns.
+// join puts the parts on one line that is at most k.Columns wide.
 func (k Look) join(row []part) string {
 	var b strings.Builder
 	room := k.Columns
@@ -158,7 +159,7 @@ func (k Look) join(row []part) string {
 			continue
 		}
 		if i < len(row)-1 && cells.Width(p.text)+roomBehind > room {
-			// What is left of the row has no place behind this part.
+			// The other parts do not fit after this one.
 			b.WriteString(k.paint(p.style, cells.Cut(p.text+" …", room)))
 			break
 		}
@@ -170,7 +171,7 @@ func (k Look) join(row []part) string {
 
 const (
 	separator  = 3             // columns of " │ "
-	roomBehind = separator + 2 // for a part to follow, if only its beginning
+	roomBehind = separator + 2 // the room that the next part needs at least
 )
 
 func (k Look) paint(style display.Style, text string) string {

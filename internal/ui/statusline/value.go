@@ -8,10 +8,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// most is more than anybody counts; a larger number is none.
+// most is the largest plausible count. Larger numbers are ignored.
 const most = 1_000_000_000
 
-// parse returns the document, or nothing if it is not JSON.
+// parse returns the document, or an empty value if it is not JSON.
 func parse(data []byte) jsontree.Value {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -20,7 +20,7 @@ func parse(data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// text is a string or a number as it is written, without the space around it.
+// text returns a string or a number as it is written, without surrounding space.
 func text(v jsontree.Value) string {
 	switch v.Kind() {
 	case jsontree.String, jsontree.Number:
@@ -29,13 +29,13 @@ func text(v jsontree.Value) string {
 	return ""
 }
 
-// number is a number, or a string that is one.
+// number returns a number. A string that contains a number is accepted too.
 func number(v jsontree.Value) (float64, bool) {
 	n, err := strconv.ParseFloat(text(v), 64)
 	return n, err == nil && !math.IsNaN(n)
 }
 
-// count is a whole number that something can be counted with.
+// count returns a whole number from 0 to most.
 func count(v jsontree.Value) (int, bool) {
 	n, ok := number(v)
 	if !ok || n < 0 || n > most || n != math.Trunc(n) {
@@ -44,8 +44,8 @@ func count(v jsontree.Value) (int, bool) {
 	return int(n), true
 }
 
-// pair reads so many of a total: an object with both, or a string such as "2/4".
-// A total of nothing is no pair.
+// pair reads a count and a total, from an object with both or from a string such as
+// "2/4". It fails if the total is zero.
 func pair(v jsontree.Value, of, total string) (n, all int, ok bool) {
 	if some, rest, found := strings.Cut(v.Text(), "/"); found {
 		n, err1 := strconv.Atoi(strings.TrimSpace(some))

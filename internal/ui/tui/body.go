@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/tui/waves"
 )
 
-// body is the tasks in at most room rows: all of them under the headings of
-// their waves if they fit, else those first that a person should see.
+// body returns the tasks in at most room rows. If all tasks fit, they stand under the
+// headings of their stages; else the most urgent tasks come first.
 func (v View) body(width, room int) []paint.Line {
 	n := len(v.Run.Tasks)
 	if headings := v.headings(); n+headings <= room {
@@ -28,8 +28,8 @@ func (v View) body(width, room int) []paint.Line {
 	return append(v.rows(width, chosen), paint.Styled(display.Faint, more(rest)))
 }
 
-// headings is how many rows the names of the waves take: none if all tasks are
-// in one.
+// headings returns the number of rows that the headings take: none if all tasks are
+// in one stage.
 func (v View) headings() int {
 	if n := waves.Count(v.layers); n > 1 {
 		return n
@@ -55,7 +55,8 @@ func (v View) all(width int) []paint.Line {
 	return headed
 }
 
-// urgency is how much a person should see a task: the lowest first.
+// urgency ranks tasks by how much they need the user's attention; the lowest comes
+// first.
 func urgency(t fleet.Task) int {
 	switch {
 	case phrase.Waiting(t):
@@ -74,7 +75,7 @@ func urgency(t fleet.Task) int {
 	return 6
 }
 
-// chosen picks the tasks for n rows and counts those that are left out.
+// chosen returns the n most urgent tasks and counts the others.
 func (v View) chosen(n int) (chosen []int, rest fleet.Counts) {
 	var by [7][]int
 	for i, t := range v.Run.Tasks {

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Questions are those that are open, in the order of the plan.
+// Questions returns the open questions, in the order of the plan.
 func Questions(r fleet.Run) []fleet.Question {
 	var open []fleet.Question
 	for _, t := range r.Tasks {
@@ -22,8 +22,8 @@ func Questions(r fleet.Run) []fleet.Question {
 	return open
 }
 
-// foot is what a person is asked or may do. It takes half of the screen at
-// most, and one row at least.
+// foot returns the open question or the available keys. It takes at most half of the
+// screen, and at least one row.
 func (v View) foot(width, height int) []paint.Line {
 	var rows []paint.Line
 	if v.Note != "" {
@@ -56,8 +56,8 @@ func (v View) foot(width, height int) []paint.Line {
 	return rows[max(len(rows)-max(height/2, 1), 0):]
 }
 
-// question shows one question in at most room rows. The last row, where the
-// answer is typed, is always there, and then as many of the others as fit.
+// question shows one question in at most room rows. The last row, where the answer is
+// typed, is always shown, and then as many of the others as fit.
 func (v View) question(k Keyboard, open []fleet.Question, width, room int) []paint.Line {
 	at := k.at(open)
 	q := open[at]
@@ -88,7 +88,7 @@ func (v View) asks(q fleet.Question, at, n int) paint.Line {
 	return paint.Line{{Text: head, Style: display.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: display.Faint}}
 }
 
-// gone is said to whoever was typing an answer when its question went away.
+// gone is shown if a question was closed while the user was typing the answer.
 const gone = "Enter goes on: the question you typed for is gone"
 
 func (v View) input(k Keyboard, q fleet.Question, width int) paint.Line {
@@ -100,7 +100,7 @@ func (v View) input(k Keyboard, q fleet.Question, width int) paint.Line {
 		help = "a number or text, and Enter; d denies"
 	}
 	typed := display.Printable(k.input)
-	// Of a long answer the end is shown, where it is typed.
+	// Show the end of a long answer, where the user is typing.
 	for cells.Width(typed) > max(width-4, 0) && typed != "" {
 		typed = string([]rune(typed)[1:])
 	}

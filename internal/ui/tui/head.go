@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// head is what holds for the whole run: its name, how far it is, what it cost,
-// which lanes are paused.
+// head returns the facts about the whole run: its name, progress, cost and paused
+// lanes.
 func (v View) head(width int) []paint.Line {
 	rows := []paint.Line{v.title(width), v.bar(width)}
 	for _, l := range v.Run.Lanes {
@@ -40,7 +40,7 @@ func (v View) title(width int) paint.Line {
 	}
 	right := paint.Plain(strings.Join(facts, "  "))
 	if left.Width()+right.Width()+2 > width {
-		left = left[:1] // the name says more than the id
+		left = left[:1] // the name is more useful than the id
 	}
 	if left.Width()+right.Width()+2 > width && len(facts) > 1 {
 		right = paint.Plain(facts[1])

@@ -8,63 +8,66 @@ import (
 	"gaffer/fleet"
 )
 
-// Do is what a key asks the world to do.
+// Do is the kind of an [Action].
 type Do int
 
-// What a person may ask for.
+// The actions that keys trigger.
 const (
 	Nothing   Do = iota
-	Stop         // take no more work; what runs goes on
+	Stop         // stop taking work; running tasks continue
 	GoOn         // take work again
-	Detach       // let another process look after the run, and leave
-	CancelRun    // end everything, and wait for it
+	Detach       // let another process supervise the run, and leave
+	CancelRun    // cancel everything, and wait until it has ended
 	Leave        // leave at once
 	Answer       // answer a question
-	Remark       // show the person a text; nothing else follows
+	Remark       // show Text to the user; nothing else happens
 )
 
-// Action is a [Do] with what it needs.
+// Action is a [Do] with its arguments.
 type Action struct {
 	Do       Do
-	Question string // the id
+	Question string // its id
 	Text     string
 	Deny     bool
 }
 
-// mode is how far a person is with leaving.
+// mode says how far the user is with leaving.
 type mode int
 
 const (
 	watching   mode = iota
-	offering        // no more work is taken: detach, cancel or go on
-	cancelling      // everything ends
+	offering        // no more work is taken; the user may detach, cancel or continue
+	cancelling      // the run is being cancelled
 )
 
-// Keyboard is what a person is at. It is a value: a key makes another of it.
+// Keyboard is the state of the user's input. It is a value: each key returns a new
+// one.
 type Keyboard struct {
-	Onlooker bool // the run is another's: there is nothing to stop
-	Far      bool // others work on the run: leaving it is what is expected
+	Onlooker bool // another process owns the run, so there is nothing to stop
+	Far      bool // the run belongs to a server whose workers do it, so leaving it is normal
 
 	mode     mode
-	question string // the id of the one that is shown
+	question string // id of the question that is shown
 	input    string
-	sent     []string // the ids of those whose answer is under way; they count as closed
-	stray    bool     // what is being typed was for a question that is gone
+	sent     []string // ids of questions whose answer is being sent; they count as closed
+	stray    bool     // the text being typed was for a question that has been closed
 }
 
-// maxInput is as much as anybody types as an answer, in bytes.
+// maxInput is the maximum length of an answer, in bytes.
 const maxInput = 2000
 
-// Press is what follows from a key while these questions are open.
+// Press returns the new state and the action that follow from a key while these
+// questions are open.
 //
 //	             Ctrl-C               d        c        Enter          other
 //	watching     Stop, then offering  ── the question's answer is typed ──
 //	offering     CancelRun            Detach   CancelRun  GoOn         –
 //	cancelling   Leave                –        –          –            –
 //
-// A run that others work on is not stopped, and while it is offered Ctrl-C and
-// Enter detach and any other key goes on watching. The rest of an answer whose
-// question has gone away is nobody's: it ends with Enter, Escape or Tab.
+// With Far set, Ctrl-C does not stop the run. While offering, Ctrl-C and Enter then
+// detach, and any other key continues watching. If a question is closed while its
+// answer is being typed, the following keystrokes are discarded up to Enter, Escape
+// or Tab.
 func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.See(open)
 	switch {
@@ -79,14 +82,15 @@ func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
 		return k, Action{}
 	case k.question != "":
 		k, act := k.typed(key, k.unanswered(open))
-		return k.See(open), act // after an answer the next question
+		return k.See(open), act // after an answer, show the next question
 	case k.Onlooker && key.Rune == 'q' && len(k.sent) == 0:
 		return k, Action{Do: Leave}
 	}
 	return k, Action{}
 }
 
-// End is what follows from a word from outside that the run is to end.
+// End returns what follows from a request from outside, such as a signal, to end the
+// run.
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Onlooker || k.mode == cancelling:
@@ -102,8 +106,8 @@ func (k Keyboard) cancel() (Keyboard, Action) {
 	return k, Action{Do: CancelRun}
 }
 
-// See keeps to the question that is answered as long as it is open. What was
-// typed for one is never sent to another.
+// See keeps the current question as long as it is open. Text that was typed for one
+// question is never sent to another.
 func (k Keyboard) See(open []fleet.Question) Keyboard {
 	k.sent = without(k.sent, func(id string) bool {
 		return !slices.ContainsFunc(open, func(q fleet.Question) bool { return q.ID == id })
@@ -120,18 +124,19 @@ func (k Keyboard) See(open []fleet.Question) Keyboard {
 	return k
 }
 
-// Reopen takes a question for open again, if it still is: its answer was not taken.
+// Reopen makes a question answerable again, if it is still open, because its answer
+// was not accepted.
 func (k Keyboard) Reopen(question string) Keyboard {
 	k.sent = without(k.sent, func(id string) bool { return id == question })
 	return k
 }
 
-// unanswered are those of the open questions that no answer is under way for.
+// unanswered returns the open questions for which no answer is being sent.
 func (k Keyboard) unanswered(open []fleet.Question) []fleet.Question {
 	return without(open, func(q fleet.Question) bool { return slices.Contains(k.sent, q.ID) })
 }
 
-// without is a list of its own, without some.
+// without returns a copy of the list without the items for which some is true.
 func without[T any](list []T, some func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), some)
 }
@@ -168,7 +173,7 @@ func (k Keyboard) offered(key Key) (Keyboard, Action) {
 	return k, Action{}
 }
 
-// typed edits the answer to a question, and sends it with Enter.
+// typed edits the answer to a question, and sends it on Enter.
 func (k Keyboard) typed(key Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
 	case Rune:
@@ -188,8 +193,8 @@ func (k Keyboard) typed(key Key, open []fleet.Question) (Keyboard, Action) {
 	return k, Action{}
 }
 
-// send reads the answer: a number is an option, a lone d denies, all else is
-// text. What cannot be an answer stays there to be edited.
+// send interprets the answer: a number is an option, a lone d denies, anything else
+// is text. An invalid answer stays in the input to be edited.
 func (k Keyboard) send(q fleet.Question) (Keyboard, Action) {
 	typed := strings.TrimSpace(k.input)
 	if typed == "" {

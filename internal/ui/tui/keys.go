@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// KeyKind is what a key is.
+// KeyKind is the kind of a key.
 type KeyKind int
 
-// The keys that mean something.
+// The kinds of keys; all other keys are ignored.
 const (
 	Rune KeyKind = iota + 1
 	Enter
@@ -18,14 +18,14 @@ const (
 	Interrupt // Ctrl-C
 )
 
-// Key is one key that was pressed.
+// Key is a key that was pressed.
 type Key struct {
 	Kind KeyKind
 	Rune rune
 }
 
-// decode reads keys from what a terminal sent. rest is the beginning of a
-// character whose end has not come yet.
+// decode reads keys from a terminal's input. rest is an incomplete UTF-8 character at
+// the end of data.
 func decode(data []byte) (keys []Key, rest []byte) {
 	for len(data) > 0 {
 		switch b := data[0]; {
@@ -63,8 +63,9 @@ var controls = map[byte]KeyKind{
 	0x15: Clear,
 }
 
-// sequence is the length of the escape sequence that data begins with. One that
-// is not whole ends with the data: a terminal sends it in one piece.
+// sequence returns the length of the escape sequence at the start of data. An
+// incomplete sequence ends with the data, because terminals send a sequence in one
+// piece.
 func sequence(data []byte) int {
 	if len(data) == 1 || data[1] < 0x20 {
 		return 1

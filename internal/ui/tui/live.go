@@ -14,37 +14,37 @@ import (
 	"gaffer/internal/ui/tui/waves"
 )
 
-// Options say what a live view is given.
+// Options configures a live view.
 type Options struct {
 	Now      func() time.Time
 	Color    bool
-	Onlooker bool // the run is another's
-	Far      bool // others work on the run
+	Onlooker bool // another process owns the run
+	Far      bool // the run belongs to a server, whose workers do it
 
-	// Runs has the run as it stands, whenever it has changed, and is closed
-	// when the run has ended.
+	// Runs delivers the run whenever it has changed. It is closed when the run has
+	// ended.
 	Runs <-chan fleet.Run
-	// Notes are things a person should know.
+	// Notes delivers messages for the user.
 	Notes <-chan string
-	// End says that the run is to be ended, from outside: a signal.
+	// End delivers requests from outside to end the run, such as signals.
 	End <-chan struct{}
-	// Act does what a person asks for, one thing after the other, and returns
-	// what to say about it. Its context ends when the person leaves at once.
-	// Detach and Leave end the view and are not acted on.
+	// Act performs the user's actions, one after the other, and returns a message for
+	// the user. Its context ends when the user leaves at once. Detach and Leave end
+	// the view and are not passed to Act.
 	Act func(context.Context, Action) string
 }
 
 const (
-	beat     = 200 * time.Millisecond // the spinner's, and that of changes
-	blink    = 50 * time.Millisecond  // between two frames, whatever is typed
-	noteTime = 15 * time.Second       // that a note stays
-	readTime = time.Second            // that a note stays whatever is typed
-	seenTime = 2 * time.Second        // that an answer has to close its question
+	beat     = 200 * time.Millisecond // interval of the spinner and of redrawing changes
+	blink    = 50 * time.Millisecond  // minimum time between two frames while the user types
+	noteTime = 15 * time.Second       // how long a note stays
+	readTime = time.Second            // how long a note stays even if keys are pressed
+	seenTime = 2 * time.Second        // how long an answer may take to close its question
 )
 
-// Live shows a run until it has ended or the person leaves, and returns what the
-// person asked for last: Nothing if the run has ended, Detach or Leave. The
-// terminal is given back whatever happens, also when something panics here.
+// Live shows a run until it has ended or the user leaves. It returns Nothing if the
+// run has ended, else Detach or Leave. It always restores the terminal, also after a
+// panic in the view.
 func Live(ctx context.Context, t *Terminal, o Options) (Do, error) {
 	if err := t.Take(); err != nil {
 		t.Give()
@@ -63,12 +63,12 @@ func Live(ctx context.Context, t *Terminal, o Options) (Do, error) {
 	defer l.stop()
 	do, err := l.loop(ctx)
 	if do != Detach {
-		leave() // the answer to a detach may still be under way
+		leave() // an answer may still be sent after a detach
 	}
 	return do, err
 }
 
-// live is the loop's own state.
+// live is the state of the loop.
 type live struct {
 	Options
 	term    *Terminal
@@ -78,13 +78,13 @@ type live struct {
 	dirty   bool
 	drawn   time.Time
 	keys    chan Key
-	says    chan string   // what Act has to say
-	broken  chan string   // a panic in one of our goroutines
-	actions chan Action   // to be done, in order
-	done    chan struct{} // the goroutines are to end
+	says    chan string   // messages from Act
+	broken  chan string   // panics in our goroutines
+	actions chan Action   // actions to perform, in order
+	done    chan struct{} // closed to end the goroutines
 	all     sync.WaitGroup
 
-	reopened chan string // questions that had their answer long enough
+	reopened chan string // questions that are still open seenTime after their answer
 }
 
 func (l *live) start(ctx context.Context) {
@@ -104,8 +104,8 @@ func (l *live) start(ctx context.Context) {
 	})
 }
 
-// reopen lets a question be answered again that is still open a while after its
-// answer was given: it was refused, or did not arrive.
+// reopen makes a question answerable again if it is still open some time after its
+// answer: the answer was refused or did not arrive.
 func (l *live) reopen(question string) {
 	select {
 	case <-time.After(seenTime):
@@ -118,8 +118,8 @@ func (l *live) reopen(question string) {
 	}
 }
 
-// guard runs f beside the loop. A panic in it must not end the process before
-// the terminal is given back.
+// guard runs f in a goroutine. A panic in f must not end the process before the
+// terminal is restored.
 func (l *live) guard(f func()) {
 	l.all.Go(func() {
 		defer func() {
@@ -199,7 +199,7 @@ func (l *live) loop(ctx context.Context) (Do, error) {
 		}
 		l.do(act)
 		if l.dirty = true; time.Since(l.drawn) < blink {
-			continue // with the next beat
+			continue // draw at the next tick
 		}
 		if err := l.draw(); err != nil {
 			return Nothing, err
@@ -207,8 +207,8 @@ func (l *live) loop(ctx context.Context) (Do, error) {
 	}
 }
 
-// do queues an action. A queue that is full means that nothing gets done, and
-// one more would not either.
+// do queues an action. If the queue is full, actions are not being performed; it
+// drops the action and notifies the user.
 func (l *live) do(act Action) {
 	switch act.Do {
 	case Nothing:
@@ -225,7 +225,7 @@ func (l *live) do(act Action) {
 	}
 }
 
-// update takes the run as it stands now. It is drawn with the next beat.
+// update stores the run's current state. It is drawn at the next tick.
 func (l *live) update(r fleet.Run) {
 	if len(l.view.layers) != len(r.Tasks) || l.view.Run.ID != r.ID {
 		l.view.layers = waves.Of(r.Tasks)
@@ -239,15 +239,15 @@ func (l *live) note(text string) {
 	l.view.Note, l.noted = text, time.Time{}
 }
 
-// forgetNote takes the note away if it has been there to be read for that long.
+// forgetNote removes the note if it has been visible for longer than after.
 func (l *live) forgetNote(after time.Duration) {
 	if l.view.Note != "" && !l.noted.IsZero() && time.Since(l.noted) > after {
 		l.view.Note, l.dirty = "", true
 	}
 }
 
-// again begins with an empty screen after the size has changed, or after the
-// process was stopped and the terminal was another's.
+// again clears the screen after its size has changed, or after the process was
+// stopped and continued: another program may have used the terminal meanwhile.
 func (l *live) again(sig os.Signal) error {
 	if sig == syscall.SIGCONT {
 		if err := l.term.Take(); err != nil {
@@ -257,8 +257,8 @@ func (l *live) again(sig os.Signal) error {
 	return l.screen.forget()
 }
 
-// moves reports whether there is anything new to see: a change, the spinner of
-// something that runs, or the time, which is told in seconds.
+// moves reports whether the screen must be redrawn: after a change, while a spinner
+// is shown, and once per second for the elapsed times.
 func (l *live) moves() bool {
 	l.forgetNote(noteTime)
 	if l.view.Run.Counts.Running > 0 {

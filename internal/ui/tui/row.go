@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// The columns in the order of the screen, after the mark. What the task does
-// takes the room that the others leave.
+// The columns in the order of the screen, after the mark. The column of what the task
+// does takes the space that the others leave.
 const (
 	colID = iota
 	colName
@@ -22,7 +22,7 @@ const (
 	numColumns
 )
 
-// columns are without the mark, which has its place before them.
+// columns returns the columns after the mark, which is drawn separately.
 func columns(width int) []paint.Column {
 	cols := []paint.Column{
 		colID:     {Most: 20},
@@ -46,7 +46,7 @@ func texts(t fleet.Task, now time.Time) []string {
 	}
 }
 
-// nameOf is empty if it says no more than the id.
+// nameOf returns the task's name, or "" if it equals the id.
 func nameOf(t fleet.Task) string {
 	if t.Name == t.ID {
 		return ""
@@ -68,7 +68,7 @@ func spent(t fleet.Task) fleet.Cost {
 	return t.Attempt.Spent
 }
 
-// rows draws tasks in columns that are as wide as what stands in them.
+// rows draws tasks in columns that are as wide as their contents.
 func (v View) rows(width int, tasks []int) []paint.Line {
 	cols := columns(width)
 	all := make([][]string, len(tasks))
@@ -109,10 +109,10 @@ func textStyle(t fleet.Task, c int) display.Style {
 	return ""
 }
 
-// spinner are the frames of the mark of a task that runs.
+// spinner holds the frames of the mark of a running task.
 var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// mark is the sign of a task's status. Each has a shape of its own.
+// mark returns the sign of a task's status. Each sign has a different shape.
 func (v View) mark(t fleet.Task) (string, display.Style) {
 	switch {
 	case phrase.Waiting(t):

@@ -6,8 +6,7 @@ import (
 	"io"
 )
 
-// screen remembers what is on the terminal, so that only rows that changed are
-// written.
+// screen remembers what the terminal shows, so that only changed rows are written.
 type screen struct {
 	out   io.Writer
 	shown []string
@@ -16,7 +15,7 @@ type screen struct {
 
 const (
 	eraseScreen = "\x1b[2J"
-	eraseLine   = "\x1b[2K" // before a row is written: after one that fills it, the cursor is still on its last cell
+	eraseLine   = "\x1b[2K" // before a row is written: after a row of full width the cursor stays on its last cell
 )
 
 // draw shows rows from the top, in one write.
@@ -40,8 +39,8 @@ func (s *screen) draw(rows []string) error {
 	return err
 }
 
-// forget makes the next draw write everything: the size has changed, or another
-// program has written.
+// forget clears the terminal and makes the next draw write everything, because the
+// size has changed or another program has written.
 func (s *screen) forget() error {
 	s.shown = nil
 	_, err := io.WriteString(s.out, eraseScreen)

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Terminal is a real one that is ours for a while.
+// Terminal is a real terminal that can be switched to raw mode and back.
 type Terminal struct {
 	in, out *os.File
 	saved   unix.Termios
@@ -20,11 +20,11 @@ type Terminal struct {
 	raw     bool
 }
 
-// ErrNoTerminal says that there is no terminal to draw on, or that it is
-// another program's now.
+// ErrNoTerminal is returned if there is no terminal to draw on, or if this process is
+// not in its foreground.
 var ErrNoTerminal = errors.New("not a terminal in the foreground")
 
-// Open finds the terminal behind the streams. It changes nothing yet.
+// Open finds the terminal behind the streams. It does not change the terminal.
 func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 	i, ok := in.(*os.File)
 	o, also := out.(*os.File)
@@ -42,8 +42,8 @@ func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 	return t, nil
 }
 
-// Columns is how wide the terminal is that a result is written to, 0 if it is
-// none.
+// Columns returns the width of the terminal that out writes to, or 0 if out is not a
+// terminal.
 func Columns(out io.Writer) int {
 	f, ok := out.(*os.File)
 	if !ok || !display.IsTerminal(f) {
@@ -53,15 +53,15 @@ func Columns(out io.Writer) int {
 	return columns
 }
 
-// foreground is false for a job that the shell runs in the background: it would
-// be stopped when it touched the terminal. A terminal that is not the one of
-// this session has no foreground.
+// foreground returns false for a background job of the shell, which the kernel would
+// stop when it uses the terminal. It returns true for a terminal that does not
+// control this session, because such a terminal has no foreground group.
 func (t *Terminal) foreground() bool {
 	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// Size is the number of columns and rows, or 0, 0 if that is not known.
+// Size returns the number of columns and rows, or 0, 0 if they are unknown.
 func (t *Terminal) Size() (width, height int) {
 	size, err := unix.IoctlGetWinsize(int(t.out.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
@@ -71,19 +71,19 @@ func (t *Terminal) Size() (width, height int) {
 }
 
 const (
-	// Another screen, without a cursor, on which long lines do not wrap.
+	// The alternate screen, without a cursor and without wrapping of long lines.
 	begin = "\x1b[?1049h\x1b[?25l\x1b[?7l" + eraseScreen
 	end   = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 )
 
-// Take makes the terminal ours: keys come one by one, and the screen is another.
+// Take switches the terminal to raw mode and to the alternate screen.
 func (t *Terminal) Take() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	mode := t.saved
 	mode.Lflag &^= unix.ICANON | unix.ECHO | unix.ISIG | unix.IEXTEN
 	mode.Iflag &^= unix.IXON | unix.ICRNL | unix.INLCR
-	// A read waits for 0.2 s, so that the reader can be told to end.
+	// A read waits for 0.2 s at most, so that the reader can end.
 	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 0, 2
 	if err := unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &mode); err != nil {
 		return os.NewSyscallError("set the terminal's mode", err)
@@ -93,7 +93,7 @@ func (t *Terminal) Take() error {
 	return err
 }
 
-// Give puts everything back. It is safe at any time, and twice.
+// Give restores the terminal. It may be called at any time, also twice.
 func (t *Terminal) Give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,20 +101,20 @@ func (t *Terminal) Give() {
 		return
 	}
 	t.raw = false
-	// A terminal that is gone needs nothing back.
+	// Errors are ignored: a terminal that is gone needs no restoring.
 	_, _ = io.WriteString(t.out, end)
 	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
 }
 
-// readable waits for a moment until there is something to read. Once the
-// terminal was given back, a read would wait for a whole line.
+// readable waits up to 0.2 s for input. It prevents a blocking read: once the
+// terminal has been restored, a read would wait for a whole line.
 func (t *Terminal) readable() bool {
 	fds := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 200)
-	return n > 0 || err != nil && !errors.Is(err, unix.EINTR) // what is wrong, the read tells
+	return n > 0 || err != nil && !errors.Is(err, unix.EINTR) // the read will return the error
 }
 
-// keys reads until done is closed or the terminal is gone.
+// keys reads keys until done is closed or the terminal is gone.
 func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
 	var buf [256]byte
 	kept := 0
@@ -131,7 +131,7 @@ func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
 		n, err := unix.Read(int(t.in.Fd()), buf[kept:])
 		switch {
 		case err == unix.EINTR, err == unix.EAGAIN, n == 0 && err == nil:
-			// A terminal that was hung up answers at once and for ever.
+			// After a hangup, every read returns at once; pause to avoid a busy loop.
 			if time.Since(asked) < 100*time.Millisecond {
 				pause(done)
 			}

@@ -1,8 +1,7 @@
 // Package tui is the live view of a run in a terminal.
 //
-// It has three parts that know little of each other. The view is pure: a run,
-// the time, the size of the screen and what the person has typed become lines.
-// The keyboard is a pure machine as well: a key and what is asked become an
-// action. The terminal puts lines on a real screen and gives it back as it was.
-// [Live] is the loop around them.
+// It has three parts that know little of each other. The view is a pure function from
+// a run, the time, the size of the screen and the user's input to lines. The keyboard
+// is a pure state machine from keys and open questions to actions. The terminal shows
+// lines on a real screen and restores it afterwards. [Live] is the loop around them.
 package tui

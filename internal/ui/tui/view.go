@@ -8,18 +8,18 @@ import (
 	"gaffer/internal/ui/tui/waves"
 )
 
-// View is all that is seen at one moment.
+// View holds everything that is shown at one moment.
 type View struct {
 	Run      fleet.Run
 	Now      time.Time
-	Frame    int      // of the spinner
-	Keyboard Keyboard // what the person is at
-	Note     string   // the last thing a person should know
+	Frame    int      // frame of the spinner
+	Keyboard Keyboard // state of the user's input
+	Note     string   // the last message for the user
 
-	layers []int // of the tasks, from [waves.Of]; computed if it is not given
+	layers []int // stages of the tasks, from [waves.Of]; computed if missing
 }
 
-// Lines are the rows of a screen of this size, from the top.
+// Lines returns the rows of a screen of this size, from the top.
 func (v View) Lines(width, height int, color bool) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -40,11 +40,12 @@ func (v View) Lines(width, height int, color bool) []string {
 	return rows[:min(len(rows), height)]
 }
 
-// maxFinal is how many rows are left on the screen for the tasks of a run.
+// maxFinal is the maximum number of rows for tasks that stay on the screen after the
+// view has ended.
 const maxFinal = 60
 
-// Final is the view of a run that has ended or is left: its tasks, and nothing
-// to be typed.
+// Final returns the view of a run that has ended or that the user leaves: its tasks,
+// without an input line.
 func (v View) Final(width int, color bool) []string {
 	v.layers = waves.Of(v.Run.Tasks)
 	var rows []string

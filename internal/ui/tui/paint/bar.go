@@ -7,21 +7,21 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// The parts of a bar are told apart by their shape, and by colour as well.
+// The parts of a bar differ in shape as well as in colour.
 const (
 	barDone = "█"
 	barLost = "▒"
 	barOpen = "░"
 )
 
-// Bar is how far a run is, in room columns.
+// Bar draws the progress of a run in room columns.
 func Bar(c fleet.Counts, room int) Line {
 	if room <= 0 || c.Total <= 0 {
 		return nil
 	}
 	done, lost := share(c.Complete, c.Total, room), share(c.Failed+c.Cancelled, c.Total, room)
 	if lost = min(lost, room-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
-		lost = room - done // nothing is open
+		lost = room - done // no task is open
 	}
 	return Line{
 		{strings.Repeat(barDone, done), display.Green},
@@ -30,8 +30,8 @@ func Bar(c fleet.Counts, room int) Line {
 	}
 }
 
-// share is how many of room stand for n of total: never none for some, and all
-// for all only.
+// share returns how many of room columns stand for n of total: at least one if n is
+// not zero, and all only if n equals total.
 func share(n, total, room int) int {
 	if n == 0 {
 		return 0

@@ -7,20 +7,20 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Column is one thing told of every row of a table.
+// Column describes one column of a table.
 type Column struct {
-	Most  int  // it is never wider
-	Least int  // nor narrower, if anything stands in it: what changes all the time moves nothing
-	Right bool // the text stands at the right
-	Drop  int  // where room is short, the columns with the lowest go first; one with 0 stays
-	Flex  bool // it takes what room the others leave, and Least of it before others give way
-	Width int  // set by [Fit]; 0 leaves the column out
+	Most  int  // maximum width
+	Least int  // minimum width of a column with text, so that changing values do not move the other columns
+	Right bool // right-aligned
+	Drop  int  // if space is short, the column with the lowest value is removed first; 0 means never
+	Flex  bool // it takes the space that the others leave; columns are removed until it has at least Least
+	Width int  // set by [Fit]; 0 hides the column
 }
 
 const gap = "  "
 
-// Fit makes columns as wide as what stands in them, and takes columns out until
-// the rest fits: the least needed first.
+// Fit makes columns as wide as their contents. It removes columns, the one with the
+// lowest Drop first, until the others fit.
 func Fit(cols []Column, texts [][]string, width int) {
 	for _, row := range texts {
 		for c := range cols {
@@ -59,7 +59,7 @@ func Fit(cols []Column, texts [][]string, width int) {
 	squeeze(cols, width)
 }
 
-// least is how narrow a column may be that does not take the rest.
+// least returns the minimum width of a column, 0 for the flexible one.
 func least(c Column) int {
 	if c.Flex {
 		return 0
@@ -67,7 +67,7 @@ func least(c Column) int {
 	return c.Least
 }
 
-// taken is the room of all columns with the gaps between them.
+// taken returns the width of all columns, including the gaps between them.
 func taken(cols []Column) int {
 	n := 0
 	for _, c := range cols {
@@ -78,7 +78,7 @@ func taken(cols []Column) int {
 	return max(n-len(gap), 0)
 }
 
-// dropped is the column to go next, or -1.
+// dropped returns the index of the column to remove next, or -1.
 func dropped(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {
@@ -90,8 +90,8 @@ func dropped(cols []Column, flex, wanted int) int {
 	return found
 }
 
-// squeeze makes the columns that stay narrower, from the last, on a screen that
-// is narrower than they are.
+// squeeze makes the remaining columns narrower, from the last one on, if they are
+// wider than the screen.
 func squeeze(cols []Column, width int) {
 	for i := len(cols) - 1; i >= 0; i-- {
 		if over := taken(cols) - width; over > 0 {
@@ -100,8 +100,8 @@ func squeeze(cols []Column, width int) {
 	}
 }
 
-// Row is one row of a table whose columns were fitted. Each text has the style
-// at its place.
+// Row returns one row of a table after [Fit] has set the widths. styles holds one
+// style for each text.
 func Row(cols []Column, texts []string, styles []display.Style) Line {
 	var l Line
 	for c, col := range cols {

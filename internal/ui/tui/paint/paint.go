@@ -1,6 +1,6 @@
-// Package paint is what every picture on a terminal is made of: rows of text in
-// styles, columns that fit the screen, bars. It is pure, and nothing that it
-// makes is wider than it was told.
+// Package paint provides the building blocks of terminal screens: rows of styled
+// text, columns that fit the screen, bars. The functions are pure and never exceed
+// the given width.
 package paint
 
 import (
@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Span is a piece of a row in one style; without one it is plain.
+// Span is a piece of a row in one style; an empty style is plain text.
 type Span struct {
 	Text  string
 	Style display.Style
@@ -19,13 +19,13 @@ type Span struct {
 // Line is one row of the screen.
 type Line []Span
 
-// Plain is a row without a style.
+// Plain returns a row without a style.
 func Plain(text string) Line { return Line{{Text: text}} }
 
-// Styled is a row in one style.
+// Styled returns a row in one style.
 func Styled(style display.Style, text string) Line { return Line{{text, style}} }
 
-// Width is how many columns the row takes.
+// Width returns the number of columns that the row takes.
 func (l Line) Width() int {
 	n := 0
 	for _, s := range l {
@@ -34,7 +34,7 @@ func (l Line) Width() int {
 	return n
 }
 
-// Render gives the row as it goes to a terminal, never wider than the screen.
+// Render returns the row as terminal output, at most width columns wide.
 func (l Line) Render(width int, color bool) string {
 	var b strings.Builder
 	for _, s := range l {
@@ -48,8 +48,8 @@ func (l Line) Render(width int, color bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Apart puts text at the two ends of a row. What does not fit goes first at
-// the right.
+// Apart puts left and right at the two ends of a row. It leaves out right if both do
+// not fit.
 func Apart(left, right Line, width int) Line {
 	gap := width - left.Width() - right.Width()
 	if gap < 2 {
@@ -58,8 +58,8 @@ func Apart(left, right Line, width int) Line {
 	return append(append(left, Span{Text: strings.Repeat(" ", gap)}), right...)
 }
 
-// Wrap breaks a text that another program wrote into at most most rows of a
-// width. A word that is longer than a row goes on in the next.
+// Wrap breaks the text of another program into at most most rows. A word that is
+// longer than a row continues in the next.
 func Wrap(text string, width, most int) []string {
 	var rows []string
 	for _, paragraph := range strings.Split(display.PrintableLines(text), "\n") {
@@ -84,9 +84,9 @@ func Wrap(text string, width, most int) []string {
 	return rows
 }
 
-// Hang breaks a line into rows of a width. The rows after the first stand so many
-// columns further to the right than the first does. In no columns, or in very few, it
-// stays whole.
+// Hang breaks a line into rows of a width. Every row after the first is indented by
+// columns more than the first. If too little width would remain, the line stays
+// whole.
 func Hang(line string, width, columns int) []string {
 	further := strings.Repeat(" ", columns)
 	text := strings.TrimLeft(line, " ")
@@ -105,7 +105,7 @@ func Hang(line string, width, columns int) []string {
 	return rows
 }
 
-// words are the words of a paragraph, those that are too wide in pieces.
+// words returns the words of a paragraph. Words that are too wide are split.
 func words(paragraph string, width int) (list []string) {
 	for _, word := range strings.Fields(paragraph) {
 		for width > 1 && cells.Width(word) > width {

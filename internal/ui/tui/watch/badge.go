@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// A badge is a sign, a word and a colour, so that none of them has to be seen
-// alone.
+// A badge has a sign, a word and a colour, so that each is understood without the
+// others.
 var badges = map[fleet.Status]paint.Span{
 	fleet.Queued:    {Text: "○ queued", Style: display.Faint},
 	fleet.Running:   {Text: "● running", Style: display.Green},
@@ -21,7 +21,7 @@ var badges = map[fleet.Status]paint.Span{
 
 var waiting = paint.Span{Text: "? waiting", Style: display.Yellow}
 
-// badgeOf shows a word that is not known as it is.
+// badgeOf returns the badge of a status. It shows an unknown status as it is.
 func badgeOf(s fleet.Status) paint.Span {
 	if b, ok := badges[s]; ok {
 		return b
@@ -43,7 +43,7 @@ func workerBadge(w fleet.Worker) paint.Span {
 	return paint.Span{Text: "○ offline", Style: display.Red}
 }
 
-// agentBadge is what a worker last said that its agents do.
+// agentBadge returns the status of its agents that a worker reported last.
 func agentBadge(w fleet.Worker) paint.Span {
 	switch w.ClaudeStatus {
 	case "waiting":
@@ -58,7 +58,7 @@ func agentBadge(w fleet.Worker) paint.Span {
 	return badgeOf(fleet.Status(w.ClaudeStatus))
 }
 
-// ago is such as "4s ago", or empty for a time that is not known.
+// ago formats the age of a time, such as "4s ago". It returns "" for a zero time.
 func ago(at, now time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -66,7 +66,8 @@ func ago(at, now time.Time) string {
 	return phrase.Age(max(now.Sub(at), 0)) + " ago"
 }
 
-// sourceOf is who says what a task's agent does, and how long ago: "control 4s".
+// sourceOf returns the source of a running task's state and the state's age: "control
+// 4s".
 func sourceOf(t fleet.Task, now time.Time) string {
 	a := t.Attempt
 	if a == nil || t.Status != fleet.Running || a.Said.IsZero() {

@@ -8,10 +8,9 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// confirmation is something that is not done before the person has said yes to
-// exactly that.
+// confirmation is an action that requires the user's confirmation.
 type confirmation struct {
-	text string // what would be done to what
+	text string // the question to the user, which names the action and its object
 	yes  string
 	do   any
 }
@@ -21,8 +20,7 @@ func (m Model) ask(c confirmation) Model {
 	return m
 }
 
-// confirmed is what a key means while something is to be confirmed: y alone does
-// it.
+// confirmed handles a key in the confirming mode. Only y performs the action.
 func (m Model) confirmed(k Key) (Model, []any) {
 	c := m.confirm
 	m.mode, m.confirm = browsing, confirmation{}
@@ -55,7 +53,7 @@ func of(name string) string {
 	return " of " + name
 }
 
-// cancelRun asks before a run is ended.
+// cancelRun asks for confirmation before it cancels a run.
 func (m Model) cancelRun(r fleet.Run) Model {
 	if r.ID == "" {
 		return m
@@ -75,7 +73,7 @@ func be(n int) string {
 	return " are"
 }
 
-// cancelTask asks before a task is ended.
+// cancelTask asks for confirmation before it cancels a task.
 func (m Model) cancelTask(t fleet.Task) Model {
 	if t.ID == "" {
 		return m

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// What begins the keys of rows.
+// Prefixes of the keys of rows.
 const (
 	questionKey = "question "
 	runKey      = "run "
@@ -21,7 +21,7 @@ const (
 	taskKey     = "task "
 )
 
-// fleetList is everything: what needs a person first.
+// fleetList returns the list of the whole fleet, open questions first.
 func (m Model) fleetList(width int) list {
 	var keys []string
 	var lines []paint.Line
@@ -59,7 +59,8 @@ func (m Model) questionRows(filter string, width int) (keys []string, rows []pai
 	return keys, t.rows(width)
 }
 
-// laneRows are no items: there is nothing to be done with a lane but to wait.
+// laneRows returns a row for each paused lane. The rows cannot be chosen, because
+// there is no action for a lane.
 func (m Model) laneRows(filter string) (rows []paint.Line) {
 	for _, l := range m.fleet.Lanes {
 		if l.Until.After(m.now) && fits(filter, l.Name, l.Reason) {
@@ -73,21 +74,21 @@ func (m Model) laneRow(indent string, l fleet.Lane) paint.Line {
 	return paint.Line{{Text: indent + "‖ " + phrase.Paused(l, m.now), Style: display.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(m.now)) + " to go", Style: display.Faint}}
 }
 
-// runRows are the runs that run, then those that have ended.
+// runRows returns the running runs, then the ended ones.
 func (m Model) runRows(filter string, width int) (keys []string, rows []paint.Line) {
 	t := table{columns: []paint.Column{
 		{Most: 11},
 		{Most: 28},
-		{Most: 16, Drop: 1}, // the project
-		{Most: 10, Drop: 5}, // the bar
+		{Most: 16, Drop: 1}, // project
+		{Most: 10, Drop: 5}, // progress bar
 		{Most: 11, Right: true, Drop: 6},
 		{Most: 80, Least: 20, Flex: true, Drop: 2},
 		{Most: 8, Right: true, Drop: 3},
 		{Most: 8, Least: 7, Right: true, Drop: 4},
-		{Most: 24, Drop: 1}, // the id
+		{Most: 24, Drop: 1}, // run id
 	}}
 	if width < 130 {
-		t.columns[8].Most = 0 // what is told of the runs says more
+		t.columns[8].Most = 0 // the other columns are more useful
 	}
 	several := m.severalProjects()
 	for _, r := range m.sortedRuns() {
@@ -108,7 +109,7 @@ func (m Model) runRows(filter string, width int) (keys []string, rows []paint.Li
 	return keys, t.rows(width)
 }
 
-// runWords is what a person should know of a run beside how far it is.
+// runWords summarizes a run: its stop request, open questions and tasks by status.
 func (m Model) runWords(r fleet.Run) string {
 	n := 0
 	for _, q := range m.fleet.Questions {
@@ -139,7 +140,7 @@ func (m Model) workerRows(filter string, width int) (keys []string, rows []paint
 		{Most: 9},
 		{Most: 24},
 		{Most: 12, Drop: 9},
-		{Most: 20, Least: 11, Right: true, Drop: 3}, // who says so, and when
+		{Most: 20, Least: 11, Right: true, Drop: 3}, // source of the state, and its age
 		{Most: 40, Least: 16, Flex: true, Drop: 8},
 		{Most: 11, Right: true, Drop: 6},
 		{Most: 15, Least: 12, Right: true, Drop: 7},
@@ -160,7 +161,7 @@ func (m Model) workerRows(filter string, width int) (keys []string, rows []paint
 	return keys, t.rows(width)
 }
 
-// saying is how a worker knows what its agents do and how old that is.
+// saying returns the source of a worker's agent status and the age of that status.
 func (m Model) saying(w fleet.Worker) string {
 	words := []string{}
 	if w.Source != "" {
@@ -172,8 +173,9 @@ func (m Model) saying(w fleet.Worker) string {
 	return strings.Join(words, " ")
 }
 
-// workerTask is the task that a worker has, called by its run's name if that is
-// known. An agent that a person started waits for something or works somewhere.
+// workerTask returns a worker's task, with the name of its run if that is known. For
+// an agent that the user has started, it returns what the agent waits for, or its
+// folder.
 func (m Model) workerTask(w fleet.Worker) string {
 	if w.ByHand {
 		return display.Line(cmp.Or(w.For, w.Dir), 60)
@@ -192,14 +194,14 @@ func slots(w fleet.Worker) string {
 	switch {
 	case w.Slots == 0:
 		return ""
-	case w.Held == 0 && w.Source == "": // an older one, which does not say how many are in use
+	case w.Held == 0 && w.Source == "": // an older worker, which does not report how many slots are in use
 		return phrase.Count(w.Slots, "slot")
 	}
 	return fmt.Sprintf("%d/%d slots", w.Held, w.Slots)
 }
 
-// sortedWorkers are those that are online first, each by its name, so that no row
-// moves while a person reads it.
+// sortedWorkers returns the online workers first, each group sorted by name, so that
+// rows do not move while the user reads them.
 func sortedWorkers(list []fleet.Worker) []fleet.Worker {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b fleet.Worker) int {
@@ -232,7 +234,7 @@ func (m Model) severalProjects() bool {
 	return slices.ContainsFunc(m.fleet.Runs, func(r fleet.Run) bool { return path.Base(r.Project) != path.Base(m.fleet.Runs[0].Project) })
 }
 
-// runName is what a run is called, or empty if it is not known.
+// runName returns a run's name, or "" if the run is unknown.
 func (m Model) runName(id string) string {
 	if m.run.ID == id {
 		return nameOf(m.run)
@@ -252,12 +254,13 @@ func nameOf(r fleet.Run) string {
 	return display.Printable(r.ID)
 }
 
-// bar is a run's bar in the style of its badge: the shapes tell its parts apart.
+// bar returns a run's progress bar in the style of its badge. The parts of the bar
+// differ by shape.
 func bar(r fleet.Run, room int) paint.Span {
 	return paint.Span{Text: paint.Bar(r.Counts, room).Render(room, false), Style: badgeOf(r.Status).Style}
 }
 
-// fits reports whether a text is in one of several.
+// fits reports whether one of the texts contains the filter, ignoring case.
 func fits(filter string, texts ...string) bool {
 	return filter == "" || slices.ContainsFunc(texts, func(text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(filter))

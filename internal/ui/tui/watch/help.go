@@ -28,7 +28,7 @@ func keyList() []keyHelp {
 	}
 }
 
-// helpRows fits every screen: what does not is cut.
+// helpRows returns the help for keys, cut to the size of the screen.
 func (m Model) helpRows(width, room int) []string {
 	var rows []string
 	for _, k := range keyList() {

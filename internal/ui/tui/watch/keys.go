@@ -8,9 +8,9 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// press is what follows from a key.
+// press handles a key. It returns the new model and the actions to perform.
 func (m Model) press(k Key) (Model, []any) {
-	if k.Name == "alt+esc" { // two of them, typed fast
+	if k.Name == "alt+esc" { // Escape pressed twice, fast
 		k.Name = "esc"
 	}
 	switch {
@@ -57,7 +57,7 @@ func (m Model) browse(k Key) (Model, []any) {
 	return m, nil
 }
 
-// narrow is what a key means while a filter is typed. It holds at once.
+// narrow handles a key in the filtering mode. The filter applies at once.
 func (m Model) narrow(k Key) Model {
 	p := m.here()
 	switch k.Name {
@@ -73,7 +73,8 @@ func (m Model) narrow(k Key) Model {
 	return m
 }
 
-// out undoes the last thing: a filter, the whole screen for a log, the place.
+// out goes back one step: it removes the filter, leaves the full-screen log, or
+// leaves the location.
 func (m Model) out() Model {
 	p := m.here()
 	switch {
@@ -87,7 +88,7 @@ func (m Model) out() Model {
 	return m
 }
 
-// open goes into what is chosen.
+// open opens the chosen item.
 func (m Model) open() Model {
 	kind, id := m.chosen()
 	switch kind {
@@ -106,7 +107,7 @@ func (m Model) open() Model {
 	return m
 }
 
-// taskOf is the task that a worker has, in a run that is known here.
+// taskOf returns the task of a worker, if its run is known.
 func (m Model) taskOf(worker string) (run, task string, ok bool) {
 	for _, w := range m.fleet.Workers {
 		if w.ID != worker {
@@ -118,7 +119,7 @@ func (m Model) taskOf(worker string) (run, task string, ok bool) {
 	return "", "", false
 }
 
-// toQuestion goes to the question of what is chosen, else to the oldest.
+// toQuestion opens the question of the chosen item, else the oldest question.
 func (m Model) toQuestion() Model {
 	kind, id := m.chosen()
 	run, task := m.looked.Run, m.looked.Task
@@ -146,7 +147,8 @@ func (m Model) toQuestion() Model {
 	return m.tell("nobody asks anything")
 }
 
-// toLog gives a log the whole screen.
+// toLog shows the log of the chosen item on the whole screen, or toggles that on a
+// task's screen.
 func (m Model) toLog() Model {
 	if p := m.here(); p.screen == taskScreen {
 		p.full = !p.full
@@ -171,7 +173,7 @@ func (m Model) toLog() Model {
 	return m.enter(location{screen: taskScreen, run: run, task: task, full: true})
 }
 
-// cancel asks about what is chosen.
+// cancel asks for confirmation before it cancels the chosen item.
 func (m Model) cancel() Model {
 	if m.here().screen == taskScreen {
 		t, _ := m.current()
@@ -192,7 +194,7 @@ func (m Model) cancel() Model {
 	return m.tell("choose a run or a task to cancel")
 }
 
-// cancelWhole asks about the run that is looked at.
+// cancelWhole asks for confirmation before it cancels the run that is shown.
 func (m Model) cancelWhole() Model {
 	if m.looked.Run == "" {
 		return m.cancel()

@@ -9,14 +9,16 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// list is rows of which one is chosen.
+// list is a list of rows, one of which is chosen.
 type list struct {
-	keys []string // of each row; a heading has none and is never chosen
-	// paint draws some of the rows.
+	keys []string // one per row; a heading has an empty key and cannot be chosen
+	// paint draws a range of the rows.
 	paint func(from, to int) []paint.Line
 }
 
-// at is the row that is chosen, or -1 if there is none to choose.
+// at returns the index of the chosen row, or -1 if no row can be chosen. If the row
+// of the cursor has disappeared, it returns the closest row before its old position,
+// or the first row.
 func (l list) at(p location) int {
 	if i := slices.Index(l.keys, p.cursor); i >= 0 && p.cursor != "" {
 		return i
@@ -30,7 +32,8 @@ func (l list) at(p location) int {
 	return found
 }
 
-// step is the next row in a direction that can be chosen, or the same.
+// step returns the next row that can be chosen in a direction, or from if there is
+// none.
 func (l list) step(from, by int) int {
 	for i := from + by; i >= 0 && i < len(l.keys); i += by {
 		if l.keys[i] != "" {
@@ -40,7 +43,8 @@ func (l list) step(from, by int) int {
 	return from
 }
 
-// section is the first row of the next section in a direction, around the ends.
+// section returns the first row of the next section in a direction, wrapping around
+// at the ends.
 func (l list) section(from, by int) int {
 	var firsts []int
 	here := 0
@@ -59,8 +63,8 @@ func (l list) section(from, by int) int {
 	return firsts[(here+by+len(firsts))%len(firsts)]
 }
 
-// top is the first row to be shown in a room: the chosen one is seen, and so is
-// the heading before it.
+// top returns the first visible row. It keeps the chosen row visible, and the heading
+// before it.
 func (l list) top(p location, room int) int {
 	top, at := p.top, l.at(p)
 	if at >= 0 {
@@ -73,7 +77,7 @@ func (l list) top(p location, room int) int {
 	return max(min(top, len(l.keys)-room), 0)
 }
 
-// rows draws the list in a room.
+// rows draws the visible part of the list in room rows.
 func (l list) rows(p location, width, room int, color bool) []string {
 	if room <= 0 {
 		return nil
@@ -87,10 +91,10 @@ func (l list) rows(p location, width, room int, color bool) []string {
 	return rows
 }
 
-// markWidth is the room of the sign before a row that is chosen.
+// markWidth is the width of the sign before the chosen row.
 const markWidth = 2
 
-// chosen is the style of the row that is chosen.
+// chosen is the style of the chosen row: reverse video.
 const chosen display.Style = "7"
 
 func choose(line paint.Line, item, is bool, width int, color bool) string {
@@ -109,7 +113,7 @@ func choose(line paint.Line, item, is bool, width int, color bool) string {
 	return paint.Styled(chosen, cells.Fill("▸ "+text.String(), width)).Render(width, true)
 }
 
-// table is rows with columns, those of a kind together.
+// table collects rows whose columns get common widths.
 type table struct {
 	columns []paint.Column
 	texts   [][]string

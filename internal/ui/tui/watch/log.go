@@ -16,11 +16,11 @@ type record struct {
 	begun   bool
 	ended   bool
 	problem string
-	lost    int // lines before those
+	lost    int // number of earlier lines that were dropped
 }
 
-// As much of a log is kept as a person goes back in a terminal; 'gaffer logs' has
-// all of it.
+// Limits of the part of a log that is kept, enough for scrolling back. 'gaffer logs'
+// prints all of it.
 const (
 	maxLines = 5000
 	maxLine  = 4000 // bytes
@@ -45,7 +45,7 @@ func (m Model) seeLog(l Log) Model {
 	if over := len(r.lines) - maxLines; over > maxLines/10 {
 		r.lines, r.lost = append([]string(nil), r.lines[over:]...), r.lost+over
 	}
-	// Whoever has gone back goes on reading the same lines.
+	// If the user has scrolled back, keep the same lines visible.
 	if p := m.place(taskScreen); p != nil && p.back > 0 {
 		p.back += len(l.Lines)
 	}
@@ -57,7 +57,7 @@ func (m Model) seeLog(l Log) Model {
 	return m
 }
 
-// place is the last place of a screen, or nil.
+// place returns the innermost location that shows a screen, or nil.
 func (m Model) place(s screen) *location {
 	for i := len(m.stack) - 1; i >= 0; i-- {
 		if m.stack[i].screen == s {
@@ -67,7 +67,7 @@ func (m Model) place(s screen) *location {
 	return nil
 }
 
-// shown is the lines of the log that the filter lets through.
+// shown returns the lines of the log that match the filter.
 func (m Model) shown() []string {
 	filter := m.here().filter
 	if filter == "" {
@@ -82,7 +82,7 @@ func (m Model) shown() []string {
 	return lines
 }
 
-// logRows is the log in a room, with a heading that says where in it this is.
+// logRows draws the log in room rows, with a heading that says which part is visible.
 func (m Model) logRows(width, room int) []string {
 	if room <= 0 {
 		return nil
@@ -116,7 +116,7 @@ func (m Model) logRows(width, room int) []string {
 	return rows
 }
 
-// logRow is a line from a column on. Its colours end with it.
+// logRow returns a line from a column on. It resets the colours at its end.
 func (m Model) logRow(line string, from, width int) string {
 	if !m.Color {
 		line = ansi.Strip(line)

@@ -7,7 +7,7 @@ import (
 	"gaffer/fleet"
 )
 
-// screen is what a place shows.
+// screen is the kind of a location.
 type screen int
 
 const (
@@ -17,22 +17,23 @@ const (
 	questionScreen
 )
 
-// location is somewhere a person is, or goes back to.
+// location is a place in the screen's navigation: the current one, or one to go back
+// to.
 type location struct {
 	screen              screen
 	run, task, question string
 
-	cursor string // the key of the row that is chosen; empty is the first
-	at     int    // where it was, should it go away
-	top    int    // the first row that is shown
+	cursor string // key of the chosen row; empty means the first row
+	at     int    // its index, used if the row disappears
+	top    int    // the first visible row
 	filter string
 
-	full     bool // the log has the whole screen
-	back     int  // how many lines of the log the person has gone back from its end
-	sideways int  // how many columns
+	full     bool // the log fills the whole screen
+	back     int  // number of lines scrolled back from the end of the log
+	sideways int  // number of columns scrolled to the right
 }
 
-// mode is what keys mean.
+// mode decides what keys mean.
 type mode int
 
 const (
@@ -42,8 +43,8 @@ const (
 	helping
 )
 
-// Model is all that is seen and all that the person is at. It is a value: whatever
-// is taken makes another of it.
+// Model is the state of the screen: the fleet as last read, and the user's navigation
+// and input. It is a value: [Model.Take] returns a new one.
 type Model struct {
 	Where string // the server's address, or empty for this machine
 	Color bool
@@ -51,24 +52,24 @@ type Model struct {
 	now           time.Time
 	width, height int
 	fleet         Fleet
-	read          time.Time // when the fleet was read
+	read          time.Time // when the fleet was last read
 	away          Away
 	run           fleet.Run
-	waves         []int // of the run's tasks
+	waves         []int // stages of the run's tasks
 	task          Task
 	log           record
 
-	stack   []location // never empty; the last is shown
+	stack   []location // never empty; the last one is shown
 	mode    mode
-	input   string // what is typed: a filter or an answer
-	sending string // the question whose answer is under way
+	input   string // the text being typed: a filter or an answer
+	sending string // id of the question whose answer is being sent
 	confirm confirmation
 	note    Said
 	noted   time.Time
 	looked  Look
 }
 
-// New is a model that shows the fleet, or a run of it.
+// New returns a model that shows the fleet, or one of its runs.
 func New(run string, now time.Time) Model {
 	m := Model{now: now, stack: []location{{screen: fleetScreen}}}
 	if run != "" {
@@ -77,10 +78,11 @@ func New(run string, now time.Time) Model {
 	return m
 }
 
-// noteTime is how long a person has for reading a note.
+// noteTime is how long a note is shown.
 const noteTime = 10 * time.Second
 
-// Take takes what has happened, and returns what is to be done about it.
+// Take processes an event: a size, the time, a key, data or the result of an action.
+// It returns the new model and the actions to perform.
 func (m Model) Take(what any) (Model, []any) {
 	m.stack = slices.Clone(m.stack)
 	var do []any
@@ -108,8 +110,8 @@ func (m Model) Take(what any) (Model, []any) {
 	return m, do
 }
 
-// see takes in what was read. What is about something that is not looked at any
-// more came late.
+// see stores data that was read. It ignores data about a run or task that is no
+// longer shown.
 func (m Model) see(what any) Model {
 	switch what := what.(type) {
 	case Fleet:
@@ -145,11 +147,11 @@ func (m Model) said(what Said) Model {
 	return m
 }
 
-// silence is after how long a fleet that is not read again is taken for away,
-// whatever is known about that.
+// silence is the time without new data after which the fleet counts as unreachable,
+// even without an [Away] message.
 const silence = 15 * time.Second
 
-// gone is since when the fleet cannot be read, and why.
+// gone returns since when the fleet is unreachable, and why.
 func (m Model) gone() Away {
 	if m.away.Since.IsZero() && !m.read.IsZero() && m.now.Sub(m.read) > silence {
 		return Away{m.read, "no answer"}
@@ -159,14 +161,14 @@ func (m Model) gone() Away {
 
 func (m Model) here() *location { return &m.stack[len(m.stack)-1] }
 
-// enter goes to another place.
+// enter opens another location.
 func (m Model) enter(p location) Model {
 	m.stack = append(m.stack, p)
 	m.input = ""
 	return m
 }
 
-// leave goes back to where the person came from.
+// leave goes back to the previous location.
 func (m Model) leave() Model {
 	if len(m.stack) > 1 {
 		m.stack = m.stack[:len(m.stack)-1]
@@ -175,8 +177,8 @@ func (m Model) leave() Model {
 	return m
 }
 
-// look is what has to be read for what is shown: a question is on top of what the
-// person goes back to.
+// look returns the run and task that must be read for the current location. A
+// question is shown on top of another location, so that one still counts.
 func (m Model) look() Look {
 	for _, p := range slices.Backward(m.stack) {
 		if p.screen == runScreen || p.screen == taskScreen {
@@ -186,7 +188,7 @@ func (m Model) look() Look {
 	return Look{}
 }
 
-// turn forgets what is not looked at any more.
+// turn drops the data of a run or task that is no longer shown.
 func (m Model) turn(to Look) Model {
 	if to.Run != m.looked.Run {
 		m.run, m.waves = fleet.Run{}, nil

@@ -2,7 +2,7 @@ package watch
 
 import "strings"
 
-// listHere is the list of the place that is shown, and false where there is none.
+// listHere returns the list of the current location, and false if it has none.
 func (m Model) listHere() (list, bool) {
 	switch m.here().screen {
 	case fleetScreen:
@@ -13,7 +13,7 @@ func (m Model) listHere() (list, bool) {
 	return list{}, false
 }
 
-// chosen is what kind of thing is chosen, and which.
+// chosen returns the kind and the id of the chosen row.
 func (m Model) chosen() (kind, id string) {
 	l, ok := m.listHere()
 	at := l.at(*m.here())
@@ -24,7 +24,7 @@ func (m Model) chosen() (kind, id string) {
 	return kind + " ", id
 }
 
-// move goes through a list, or through a log.
+// move handles a navigation key in a list or in a log.
 func (m Model) move(key string) Model {
 	page := max(m.room()-2, 1)
 	l, ok := m.listHere()
@@ -60,7 +60,7 @@ func (m Model) move(key string) Model {
 	return m
 }
 
-// jump goes many rows at once.
+// jump moves by many rows at once.
 func (l list) jump(from, by int) int {
 	to := min(max(from+by, 0), len(l.keys)-1)
 	if l.keys[to] != "" {
@@ -72,8 +72,8 @@ func (l list) jump(from, by int) int {
 	return l.step(to, -1)
 }
 
-// scroll goes through a log. Going back stops following, going to the end follows
-// again.
+// scroll moves through a log. Scrolling back stops following the log; scrolling to
+// its end follows it again.
 func (m Model) scroll(key string, page int) Model {
 	p := m.here()
 	switch key {
@@ -98,7 +98,7 @@ func (m Model) scroll(key string, page int) Model {
 	return m
 }
 
-// settle keeps to what is chosen and to what there is, whatever has changed.
+// settle keeps the cursor and the scroll positions valid after a change.
 func (m Model) settle() Model {
 	p := m.here()
 	if l, ok := m.listHere(); ok {

@@ -15,16 +15,16 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// World does what the person wants done.
+// World performs the user's actions.
 type World interface {
-	// Look says what is read beside the fleet from now on. It does not wait.
+	// Look sets what is read in addition to the fleet. It does not block.
 	Look(Look)
 	Answer(ctx context.Context, question, text string, deny bool) error
 	Cancel(ctx context.Context, run, task string) error
 	Retry(ctx context.Context, run, task string) error
 }
 
-// Terminal is what the screen is shown on.
+// Terminal describes the input and output of the screen.
 type Terminal struct {
 	In    io.Reader
 	Out   io.Writer
@@ -32,13 +32,13 @@ type Terminal struct {
 	Now   func() time.Time
 }
 
-// Program is a screen that was not shown yet.
+// Program is a screen that [Program.Show] shows.
 type Program struct {
 	tea  *tea.Program
 	acts map[*act]bool
 }
 
-// NewProgram puts a model and the world together.
+// NewProgram returns a program for a model. World performs the actions of the user.
 func NewProgram(ctx context.Context, m Model, t Terminal, w World) *Program {
 	profile := colorprofile.Ascii
 	if t.Color {
@@ -50,11 +50,11 @@ func NewProgram(ctx context.Context, m Model, t Terminal, w World) *Program {
 		tea.WithoutSignalHandler(), tea.WithColorProfile(profile)), app.acts}
 }
 
-// Tell tells the model what was seen. It may be called from anywhere.
+// Tell sends data to the model. It may be called from any goroutine.
 func (p *Program) Tell(what any) { p.tea.Send(what) }
 
-// Show shows the screen until the person leaves or ctx ends. The terminal is given
-// back whatever happens.
+// Show shows the screen until the user leaves or ctx ends. It always restores the
+// terminal.
 func (p *Program) Show() error {
 	_, err := p.tea.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && errors.Is(err, context.Canceled) {
@@ -63,8 +63,8 @@ func (p *Program) Show() error {
 	return err
 }
 
-// Finish waits, once the screen was shown, for what the person wanted done and has
-// not seen the end of, and returns what did not come of it.
+// Finish waits for unfinished actions of the user after the screen has closed. It
+// returns the errors of those that failed or that did not end in time.
 func (p *Program) Finish(ctx context.Context) error {
 	var errs []error
 	for one := range p.acts {
@@ -85,31 +85,31 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// act is something that the person wants done. Bubble Tea forgets it when the
-// person leaves, and may not even have begun with it.
+// act is an action of the user. Bubble Tea drops it when the user leaves, possibly
+// before it has started.
 type act struct {
 	name string
-	do   func() (Said, error) // once, however often it is called
+	do   func() (Said, error) // runs once, however often it is called
 }
 
-// acted says what became of an act.
+// acted is the result of an act.
 type acted struct {
 	act  *act
 	said Said
 }
 
-// app is the model as Bubble Tea sees it.
+// app adapts the model to Bubble Tea.
 type app struct {
 	ctx   context.Context //nolint:containedctx // what is done ends with the screen
 	model Model
 	world World
 	now   func() time.Time
-	acts  map[*act]bool // those whose end was not seen
+	acts  map[*act]bool // those that have not ended
 }
 
 type beat struct{}
 
-// Init begins to count the seconds.
+// Init starts the ticker of one second.
 func (a app) Init() tea.Cmd {
 	return tea.Batch(next(), func() tea.Msg { return a.now() })
 }
@@ -149,7 +149,7 @@ func (a app) View() tea.View {
 	return v
 }
 
-// do is what has to be done, as a command that tells what became of it.
+// do starts an action, and returns a command that reports its result.
 func (a app) do(one any) tea.Cmd {
 	switch one := one.(type) {
 	case Look:
@@ -180,7 +180,7 @@ func (a app) begin(name string, do func() (Said, error)) tea.Cmd {
 	one := &act{display.Printable(name), sync.OnceValues(do)}
 	a.acts[one] = true
 	return func() tea.Msg {
-		said, _ := one.do() // what is said has the error
+		said, _ := one.do() // said contains the error
 		return acted{one, said}
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// maxInput is as much as anybody types as an answer, in bytes.
+// maxInput is the maximum length of an answer, in bytes.
 const maxInput = 2000
 
-// question is the one that is shown, and false if it is not open any more.
+// question returns the question that is shown, and false if it is no longer open.
 func (m Model) question() (fleet.Question, bool) {
 	list := m.questions()
 	at := slices.IndexFunc(list, func(q fleet.Question) bool { return q.ID == m.here().question })
@@ -27,8 +27,8 @@ func (m Model) question() (fleet.Question, bool) {
 	return list[at], true
 }
 
-// questions are those of the fleet, and those that the run has which is looked at:
-// it is read by itself, and may be ahead.
+// questions returns the fleet's questions and those of the run that is shown. The run
+// is read separately and may be newer.
 func (m Model) questions() []fleet.Question {
 	list := slices.Clone(m.fleet.Questions)
 	for _, t := range m.run.Tasks {
@@ -39,7 +39,7 @@ func (m Model) questions() []fleet.Question {
 	return list
 }
 
-// answering is what a key means while an answer is typed. What was typed for one
+// answering handles a key while an answer is typed. Text that was typed for one
 // question is never sent to another.
 func (m Model) answering(k Key) (Model, []any) {
 	q, open := m.question()
@@ -67,7 +67,7 @@ func (m Model) answering(k Key) (Model, []any) {
 	return m, nil
 }
 
-// edited is a line after a key.
+// edited returns a line after a key was pressed.
 func edited(line string, k Key) string {
 	switch k.Name {
 	case "backspace", "ctrl+h":
@@ -88,7 +88,7 @@ func edited(line string, k Key) string {
 	return line
 }
 
-// option is the number of the next option in a direction.
+// option returns the number of the next option in a direction.
 func option(q fleet.Question, typed string, by int) string {
 	if len(q.Options) == 0 {
 		return typed
@@ -110,7 +110,8 @@ func option(q fleet.Question, typed string, by int) string {
 	return strconv.Itoa(n)
 }
 
-// send reads the answer: a number is an option, a lone d denies, all else is text.
+// send interprets the answer: a number is an option, a lone d denies, anything else
+// is text.
 func (m Model) send(q fleet.Question) (Model, []any) {
 	typed := strings.TrimSpace(m.input)
 	switch typed {
@@ -141,8 +142,8 @@ func (m Model) nextQuestion() Model {
 	return m
 }
 
-// questionRows is the question's screen. The row where the answer is typed is
-// always there, and then as many of the others as fit.
+// questionScreenRows returns the screen of a question. The row where the answer is
+// typed is always shown, and then as many of the others as fit.
 func (m Model) questionScreenRows(width, room int) []string {
 	q, open := m.question()
 	if !open {
@@ -170,15 +171,15 @@ func (m Model) questionScreenRows(width, room int) []string {
 	return lines
 }
 
-// shorten leaves out blank rows, then the end of the text: the options, which are
-// the last of the rows, stay as long as there is room for them.
+// shorten removes blank rows, then the end of the question's text. The options, which
+// are the last rows, stay as long as they fit.
 func shorten(rows []paint.Line, room, options int) []paint.Line {
 	rows = slices.DeleteFunc(rows, func(l paint.Line) bool { return len(l) == 0 })
 	over := len(rows) - max(room, 0)
 	if over <= 0 {
 		return rows
 	}
-	text := len(rows) - options + 1 // who asks, and what
+	text := len(rows) - options + 1 // the rows of the heading and the question's text
 	if text-over-1 >= 1 {
 		kept := append(rows[:text-over-1:text-over-1], paint.Styled(display.Faint, fmt.Sprintf("  … %d more rows", over+1)))
 		return append(kept, rows[text:]...)
@@ -209,7 +210,8 @@ func (m Model) optionRow(n int, text string) paint.Line {
 	return paint.Line{{Text: fmt.Sprintf("%s%d ", mark, n), Style: display.Bold}, {Text: phrase.Line(text), Style: style}}
 }
 
-// inputRow is where the answer is typed. Of a long one the end is shown.
+// inputRow returns the row where the answer is typed. It shows the end of a long
+// answer.
 func (m Model) inputRow(q fleet.Question, width int) paint.Line {
 	if m.sending == q.ID {
 		return paint.Line{{Text: "> ", Style: display.Bold}, {Text: "sending …", Style: display.Faint}}
@@ -225,7 +227,7 @@ func (m Model) inputRow(q fleet.Question, width int) paint.Line {
 	return append(line, paint.Span{Text: help, Style: display.Faint})
 }
 
-// tail is the end of a text that fits.
+// tail returns the end of a text, as much as fits.
 func tail(text string, columns int) string {
 	text = display.Printable(text)
 	for cells.Width(text) > max(columns, 0) && text != "" {

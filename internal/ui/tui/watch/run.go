@@ -20,7 +20,7 @@ func (m Model) seeRun(r fleet.Run) Model {
 	return m
 }
 
-// took is how long a run took, or has run.
+// took returns a run's duration, until now if it is still running.
 func (m Model) took(r fleet.Run) string {
 	if r.Created.IsZero() {
 		return ""
@@ -32,7 +32,7 @@ func (m Model) took(r fleet.Run) string {
 	return phrase.Elapsed(max(end.Sub(r.Created), time.Duration(0)))
 }
 
-// runHead is what holds for the whole run.
+// runHead returns the facts about the whole run.
 func (m Model) runHead(width int) []paint.Line {
 	r := m.run
 	if r.ID == "" {
@@ -43,19 +43,20 @@ func (m Model) runHead(width int) []paint.Line {
 	if r.Budget.USD > 0 {
 		spent = fmt.Sprintf("$%.2f of $%.2f", r.Spent.USD, r.Budget.USD)
 	}
-	right := paint.Plain(spent + "  " + cells.FillLeft(m.took(r), 7)) // a width that stays
+	right := paint.Plain(spent + "  " + cells.FillLeft(m.took(r), 7)) // fixed width, so that nothing moves
 	words := fmt.Sprintf(" %d/%d  %s", r.Counts.Complete, r.Counts.Total, phrase.Counts(r.Counts))
 	counts := append(paint.Bar(r.Counts, min(max(width-len(words), 0), 30)), paint.Span{Text: words})
 	return append([]paint.Line{paint.Apart(left, right, width), counts}, m.runFacts()...)
 }
 
-// runFacts is what a person should know before anything else.
+// runFacts returns the rows that the user should see first: a question, paused lanes,
+// warnings.
 func (m Model) runFacts() (rows []paint.Line) {
 	r := m.run
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			rows = append(rows, paint.Styled(display.Yellow, "? "+display.Line(t.Question.Name, 50)+" asks "+phrase.Age(m.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
-			break // the others have their own rows
+			break // the other questions are shown in their tasks' rows
 		}
 	}
 	for _, l := range r.Lanes {
@@ -78,12 +79,12 @@ func (m Model) runFacts() (rows []paint.Line) {
 	return rows
 }
 
-// runList is the tasks by wave.
+// runList returns the tasks by stage.
 func (m Model) runList(width int) list {
 	filter := m.here().filter
 	headings := waves.Count(m.waves) > 1
 	var keys []string
-	var at []int // the task of each row; a heading has the wave, negative
+	var at []int // the task of each row; for a heading, the negative stage
 	last := 0
 	for _, i := range waves.Order(m.waves) {
 		t := m.run.Tasks[i]
@@ -99,7 +100,8 @@ func (m Model) runList(width int) list {
 	return list{keys, func(from, to int) []paint.Line { return m.taskRows(at, from, to, width-markWidth) }}
 }
 
-// many tasks are not all looked at for the width of columns.
+// many is the number of tasks above which only visible rows determine the widths of
+// columns.
 const many = 400
 
 func (m Model) taskRows(at []int, from, to, width int) []paint.Line {
@@ -110,11 +112,11 @@ func (m Model) taskRows(at []int, from, to, width int) []paint.Line {
 	t := table{columns: []paint.Column{
 		{Most: 11},
 		{Most: 20},
-		{Most: 28, Drop: 1}, // the name
+		{Most: 28, Drop: 1}, // name
 		{Most: 8, Least: 7, Right: true, Drop: 8},
 		{Most: 7, Drop: 4},
 		{Most: 200, Least: 22, Flex: true, Drop: 7},
-		{Most: 18, Least: 10, Right: true, Drop: 2}, // who says so, and when
+		{Most: 18, Least: 10, Right: true, Drop: 2}, // source of the state, and its age
 		{Most: 6, Right: true, Drop: 3},
 		{Most: 8, Right: true, Drop: 5},
 	}}
@@ -159,7 +161,7 @@ func (m Model) taskCells(t fleet.Task) []paint.Span {
 	}
 }
 
-// quiet is the style of what nothing happens to.
+// quiet returns a faint style for tasks that are queued or cancelled.
 func quiet(t fleet.Task) display.Style {
 	if t.Status == fleet.Queued || t.Status == fleet.Cancelled {
 		return display.Faint

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// current is the task that is looked at, as it was last seen.
+// current returns the latest known state of the task that is shown.
 func (m Model) current() (fleet.Task, bool) {
 	if at := slices.IndexFunc(m.run.Tasks, func(t fleet.Task) bool { return t.ID == m.looked.Task }); at >= 0 {
 		return m.run.Tasks[at], true
@@ -21,8 +21,8 @@ func (m Model) current() (fleet.Task, bool) {
 	return m.task.Task, m.task.ID != ""
 }
 
-// taskScreenRows is what the task is and what became of it, and the end of its log
-// in all the rest.
+// taskScreenRows returns the facts about the task, and the end of its log in the
+// remaining rows.
 func (m Model) taskScreenRows(width, room int) []string {
 	if _, known := m.current(); !known {
 		return []string{paint.Styled(display.Faint, "reading task "+display.Printable(m.looked.Task)+" …").Render(width, m.Color)}
@@ -34,11 +34,11 @@ func (m Model) taskScreenRows(width, room int) []string {
 	return append(rows, m.logRows(width, room-len(rows))...)
 }
 
-// logLeast is what a log has at least of the screen, with its heading.
+// logLeast is the minimum number of rows of the log, with its heading.
 const logLeast = 6
 
-// taskTop is what stands above the log. The sections that matter less get what
-// the others leave, each at most half of it.
+// taskTop returns the rows above the log. After the head, each section gets at most
+// half of the rows that are still free.
 func (m Model) taskTop(width, room int) []paint.Line {
 	t, _ := m.current()
 	rows := m.taskHead(t)
@@ -47,7 +47,7 @@ func (m Model) taskTop(width, room int) []paint.Line {
 		for _, section := range [][]paint.Line{m.checkRows(t), m.attemptRows(width), m.promptRows(width)} {
 			most := min(len(section), (spare+1)/2)
 			if most < 2 {
-				continue // a heading alone says nothing
+				continue // a heading alone is useless
 			}
 			spare -= most
 			rows = append(rows, section[:most]...)
@@ -56,7 +56,7 @@ func (m Model) taskTop(width, room int) []paint.Line {
 	return rows[:min(len(rows), max(room, 0))]
 }
 
-// taskHead is what the task is now.
+// taskHead returns the current state of the task.
 func (m Model) taskHead(t fleet.Task) []paint.Line {
 	facts := []string{}
 	if d, ok := phrase.Took(t.Attempt, m.now); ok {
@@ -105,9 +105,9 @@ func (m Model) taskHead(t fleet.Task) []paint.Line {
 	return rows
 }
 
-// promptRows is the head of the prompt.
+// promptRows returns the beginning of the prompt.
 func (m Model) promptRows(width int) []paint.Line {
-	const head = 4000 // bytes, more than fit on any screen's six rows
+	const head = 4000 // bytes; more than six rows of any screen
 	text := paint.Wrap(m.task.Prompt[:min(len(m.task.Prompt), head)], width-markWidth, 6)
 	if len(text) == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (m Model) promptRows(width int) []paint.Line {
 	return rows
 }
 
-// attemptRows are the tries, the last one first.
+// attemptRows returns the attempts, the last one first.
 func (m Model) attemptRows(width int) []paint.Line {
 	if len(m.task.Attempts) == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (m Model) attemptRows(width int) []paint.Line {
 	t := table{columns: []paint.Column{{Most: 4}, {Most: 11}, {Most: 8, Least: 7, Right: true}, {Most: 200, Least: 30, Flex: true, Drop: 9}, {Most: 24, Drop: 1}, {Most: 8, Right: true, Drop: 2}, {Most: 6, Drop: 3}}}
 	for _, a := range slices.Backward(m.task.Attempts) {
 		if now.Attempt != nil && now.Attempt.ID == a.ID {
-			a = *now.Attempt // the run is read more often
+			a = *now.Attempt // the run is read more often than the task
 		}
 		took := ""
 		if d, ok := phrase.Took(&a, m.now); ok {
@@ -145,7 +145,7 @@ func (m Model) attemptRows(width int) []paint.Line {
 	return append(rows, indent(t.rows(width-markWidth))...)
 }
 
-// attemptWords is what an attempt does, or what became of it.
+// attemptWords returns what an attempt does, or how it ended.
 func attemptWords(a fleet.Attempt) string {
 	if a.Status == fleet.Running {
 		return phrase.Line(a.Doing)
@@ -158,7 +158,7 @@ func attemptWords(a fleet.Attempt) string {
 	return class + ": " + summary
 }
 
-// checkRows are what was verified.
+// checkRows returns the results of the attempt's checks.
 func (m Model) checkRows(t fleet.Task) (rows []paint.Line) {
 	if t.Attempt == nil || len(t.Attempt.Checks) == 0 {
 		return nil

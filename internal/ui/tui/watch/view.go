@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Rows are the rows of the screen, from the top; never more, and never wider, than
-// there is room for.
+// Rows returns the rows of the screen, from the top. They never exceed its height and
+// width.
 func (m Model) Rows() []string {
 	if m.width <= 0 || m.height <= 0 {
 		return nil
@@ -32,10 +32,10 @@ func (m Model) Rows() []string {
 	return rows[:min(len(rows), m.height)]
 }
 
-// room is how many rows there are for what the place shows.
+// room returns the number of rows between the head and the foot.
 func (m Model) room() int { return m.height - len(m.head()) - len(m.foot()) }
 
-// logRoom is how many lines of a log are seen.
+// logRoom returns the number of visible lines of the log.
 func (m Model) logRoom() int {
 	room := m.room()
 	return max(room-len(m.taskTop(m.width, room))-1, 0)
@@ -57,7 +57,7 @@ func (m Model) body(room int) []string {
 	return l.rows(*m.here(), m.width, room, m.Color)
 }
 
-// empty is what is said where there is nothing.
+// empty returns the text for an empty list.
 func (m Model) empty() string {
 	switch {
 	case m.here().filter != "":
@@ -72,8 +72,8 @@ func (m Model) empty() string {
 	return "nothing runs here: 'gaffer run PLAN' begins a run"
 }
 
-// head is where the person is, whether what is seen is live, and what holds for
-// all of it. A small screen has less of it.
+// head returns the current location, a warning if the fleet is unreachable, and a
+// summary. It takes at most a third of the screen.
 func (m Model) head() []paint.Line {
 	rows := []paint.Line{m.title()}
 	if gone := m.gone(); !gone.Since.IsZero() {
@@ -112,7 +112,7 @@ func (m Model) title() paint.Line {
 	return paint.Apart(left, right, m.width)
 }
 
-// path is how the person has come here.
+// path returns the names of the locations up to the current one.
 func (m Model) path() (words []string) {
 	for _, p := range m.stack {
 		switch p.screen {
@@ -140,7 +140,7 @@ func (m Model) nameOrID(run string) string {
 	return display.Printable(run)
 }
 
-// summary is what a glance is for.
+// summary returns the rows that summarize the fleet or the run.
 func (m Model) summary() []paint.Line {
 	switch m.here().screen {
 	case fleetScreen:
@@ -181,7 +181,8 @@ func (m Model) glance() paint.Line {
 	return line
 }
 
-// foot is what is asked, typed or told, else what keys there are.
+// foot returns the confirmation, the filter's input or a note, else the most useful
+// keys.
 func (m Model) foot() []paint.Line {
 	switch {
 	case m.mode == confirming:
@@ -198,7 +199,8 @@ func (m Model) foot() []paint.Line {
 	return []paint.Line{m.hints()}
 }
 
-// confirmRows never leave out what would be done to what.
+// confirmRows returns the confirmation. It is wrapped and not cut to one row, so that
+// the user sees what would be done.
 func (m Model) confirmRows() []paint.Line {
 	var rows []paint.Line
 	for _, text := range paint.Wrap(m.confirm.text, m.width, max(m.height-1, 1)) {
@@ -207,8 +209,8 @@ func (m Model) confirmRows() []paint.Line {
 	return append(rows, paint.Styled(display.Yellow, m.confirm.yes+", any other key does nothing"))
 }
 
-// hints are the keys that are needed most here; those that do not fit are left
-// out, but for the one that shows all.
+// hints returns the most useful keys. Those that do not fit are left out, except the
+// last one, which shows all keys.
 func (m Model) hints() paint.Line {
 	keys := m.hinted()
 	last := keys[len(keys)-1]
@@ -237,7 +239,7 @@ func (m Model) hinted() []string {
 	return []string{"Enter open", "a answer", "c cancel", "/ filter", "Tab section", "q leave", "? help"}
 }
 
-// position is where in a list that does not fit the screen is.
+// position returns the scroll position in a list longer than the screen.
 func (m Model) position() paint.Line {
 	l, ok := m.listHere()
 	head := len(m.head())

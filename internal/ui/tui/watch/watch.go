@@ -1,10 +1,10 @@
-// Package watch is the screen of a whole fleet: its questions, runs and workers,
-// one run, one task with its log, one question that is answered.
+// Package watch is the screen of a whole fleet: its questions, runs and workers, one
+// run, one task with its log, one question to answer.
 //
-// [Model] is pure. What was seen of the fleet, the time and keys go in by
-// [Model.Take]; another model and what the person wants done come out, and
-// [Model.Rows] are the rows of the screen. [Show] puts that on a terminal. Reading
-// the fleet and acting on it is the [World]'s.
+// [Model] is pure. [Model.Take] takes the state of the fleet, the time and keys, and
+// returns a new model and the actions that the user wants. [Model.Rows] returns the
+// rows of the screen. [Program.Show] shows them on a terminal. A [World] performs the
+// actions; its implementation also reads the fleet and passes it to [Program.Tell].
 package watch
 
 import (
@@ -13,75 +13,73 @@ import (
 	"gaffer/fleet"
 )
 
-// Fleet is everything at one moment, as far as it is shown without being asked
-// for.
+// Fleet is the state of the whole fleet at one moment, without the details that a
+// [Look] requests.
 type Fleet struct {
 	Runs      []fleet.Run // without their tasks, the latest first
 	Workers   []fleet.Worker
-	Questions []fleet.Question // those that are open, the oldest first
-	Lanes     []fleet.Lane     // those that are paused
+	Questions []fleet.Question // open questions, the oldest first
+	Lanes     []fleet.Lane     // paused lanes
 }
 
-// What a model is told, beside [Fleet] and [fleet.Run].
+// The data and events that a model takes, besides [Fleet] and [fleet.Run].
 type (
-	// Task is one task with all tries at it.
+	// Task is one task with all its attempts.
 	Task struct {
 		fleet.Task
 		Attempts []fleet.Attempt
 	}
 
-	// Log is what an attempt has written since the last one; the first of an
-	// attempt has Begin. Lines may have colours and nothing else that steers a
-	// terminal.
+	// Log is the output of an attempt since the last Log. The first one of an attempt
+	// has Begin set. Lines may contain colours but no other control sequences.
 	Log struct {
 		Run, Task string
 		Begin     bool
 		Lines     []string
-		Ended     bool   // no more will come
-		Problem   string // why there is none, or no more
+		Ended     bool   // no more output follows
+		Problem   string // why the log is missing or incomplete
 	}
 
-	// Away says since when the fleet cannot be read and why, or, with a zero time,
-	// that it can.
+	// Away says since when the fleet is unreachable, and why. A zero time means that
+	// it is reachable.
 	Away struct {
 		Since time.Time
 		Why   string
 	}
 
-	// Said is what became of something that the person wanted done.
+	// Said is the result of an action of the user.
 	Said struct {
 		Text     string
 		Failed   bool
-		Question string // the one that was answered
+		Question string // id of the question that was answered
 	}
 
-	// Size is that of the screen.
+	// Size is the size of the screen.
 	Size struct{ Width, Height int }
 
-	// Key is one that was pressed, by its name, with the text that it types, if
-	// it does.
+	// Key is a pressed key: its name, and the text that it types, if any.
 	Key struct{ Name, Text string }
 )
 
-// What a person wants done.
+// The actions of a user.
 type (
-	// Look is what is to be read beside the fleet: nothing, a run, or also a task
-	// of it with its log.
+	// Look selects what is read in addition to the fleet: nothing, a run, or a run
+	// and one of its tasks with the log.
 	Look struct{ Run, Task string }
 
-	// Answer answers a question, or denies what it asks for.
+	// Answer answers a question, or denies its request.
 	Answer struct {
 		Question, Name string
 		Text           string
 		Deny           bool
 	}
 
-	// Cancel ends a run, or one task of it with what waits for it.
+	// Cancel cancels a run, or one task and the tasks that depend on it.
 	Cancel struct{ Run, Task, Name string }
 
 	// Retry queues a task again.
 	Retry struct{ Run, Task string }
 
-	// Quit leaves.
+	// Quit closes the screen.
 	Quit struct{}
 )

@@ -1,4 +1,4 @@
-// Package waves puts the tasks of a run in the order that a person thinks of.
+// Package waves orders the tasks of a run by stage.
 package waves
 
 import (
@@ -7,8 +7,8 @@ import (
 	"gaffer/fleet"
 )
 
-// Of gives each task its wave: the plan's if it has waves, else one more than the
-// highest of those it waits for.
+// Of returns the stage of each task: the wave that the plan sets, else one more than
+// the highest stage of the tasks that it depends on.
 func Of(tasks []fleet.Task) []int {
 	at := make(map[string]int, len(tasks))
 	for i, t := range tasks {
@@ -21,8 +21,8 @@ func Of(tasks []fleet.Task) []int {
 	return found
 }
 
-// wave finds the wave of one task. In a cycle, which no plan has, it ends where
-// it began.
+// wave returns the stage of one task. Plans have no cycles; if there were one, the
+// recursion would end where it began.
 func wave(tasks []fleet.Task, at map[string]int, found []int, i int) int {
 	if found[i] > 0 {
 		return found[i]
@@ -41,8 +41,8 @@ func wave(tasks []fleet.Task, at map[string]int, found []int, i int) int {
 	return n
 }
 
-// Order is the places of tasks with these waves, by wave, and within one as the
-// plan has them.
+// Order returns the indexes of tasks with these stages, by stage, and within a stage
+// in the order of the plan.
 func Order(waves []int) []int {
 	order := make([]int, len(waves))
 	for i := range order {
@@ -52,7 +52,7 @@ func Order(waves []int) []int {
 	return order
 }
 
-// Count is how many waves there are.
+// Count returns the number of stages.
 func Count(waves []int) int {
 	seen := map[int]bool{}
 	for _, n := range waves {
