@@ -18,8 +18,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Finder sees the agents that people have started on this machine. It is safe
-// for concurrent use.
+// Finder finds the agents that users have started on this machine. It is safe for
+// concurrent use.
 type Finder struct {
 	folder hookevents.Folder
 	home   string
@@ -27,28 +27,28 @@ type Finder struct {
 
 	mu      sync.Mutex
 	known   map[identity]facts
-	records map[string]record    // rollouts that were read, by their paths
-	seen    map[string]Sighting  // the last look, by ids
-	silent  map[string]time.Time // servers of tmux that did not answer, and when
+	records map[string]record    // parsed rollouts, by path
+	seen    map[string]Sighting  // the result of the last Look, by id
+	silent  map[string]time.Time // tmux servers that did not answer, and when
 }
 
-// identity is a process, and the program that it runs.
+// identity is a process and the program that it runs.
 type identity struct {
 	pid   int
 	start uint64
 	name  string
 }
 
-// facts are what a process was started with.
+// facts are values from the environment with which a process was started.
 type facts struct {
 	attempt string
 	home    string
-	config  string // Claude's folder
-	socket  string // of tmux
+	config  string // Claude's configuration folder
+	socket  string // socket of the tmux server
 	pane    string
 }
 
-// record is a rollout as it was read.
+// record is a cached rollout.
 type record struct {
 	size    int64
 	changed time.Time
@@ -56,8 +56,8 @@ type record struct {
 	read    time.Time
 }
 
-// NewLookout looks with the documents below gaffer's state, for a user whose home
-// is given.
+// NewLookout returns a Finder that reads the documents below gaffer's state folder,
+// for the user with this home folder.
 func NewLookout(state, home string, now func() time.Time) *Finder {
 	return &Finder{
 		folder: hookevents.In(state), home: home, now: now,
@@ -66,13 +66,13 @@ func NewLookout(state, home string, now func() time.Time) *Finder {
 }
 
 const (
-	forgetDead    = time.Hour      // after the last word of a process that has ended
-	forgetUnknown = 24 * time.Hour // of one that nobody knows
-	shun          = time.Minute    // a server that did not answer
+	forgetDead    = time.Hour      // after the last event of a process that has ended
+	forgetUnknown = 24 * time.Hour // after the last event of an unknown process
+	shun          = time.Minute    // how long a tmux server that did not answer is skipped
 )
 
-// Look returns the agents that are there, by their names. Those that gaffer runs
-// itself are not among them. It forgets what was said by sessions long gone.
+// Look returns the running agents, by name, except those that gaffer runs itself. It
+// deletes documents of sessions that ended long ago.
 func (l *Finder) Look(ctx context.Context) ([]Sighting, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,9 @@ func (l *Finder) Look(ctx context.Context) ([]Sighting, error) {
 	return l.judge(ctx, all), ctx.Err()
 }
 
-// Glimpse is like Look for a prompt: it asks no tmux server, so it starts no
-// process, and it changes nothing. What only a title or a screen tells is missing.
+// Glimpse is like Look for a status line. It does not query tmux servers, so it
+// starts no process, and it changes nothing. Information that only a title or a
+// screen shows is missing.
 func (l *Finder) Glimpse(ctx context.Context) []Sighting {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,16 +123,16 @@ func (l *Finder) judge(ctx context.Context, all []*found) []Sighting {
 	return list
 }
 
-// found is an agent of which evidence is gathered.
+// found is an agent and the evidence gathered so far.
 type found struct {
 	evidence Evidence
 	facts    facts
 	terminal uint64
 }
 
-// gather joins processes and documents. A process counts with the session of
-// which its hooks spoke last. One with another home is not this person's: a test's,
-// for instance.
+// gather matches processes with documents. For each process it uses the session with
+// the latest hook event. It skips processes with another HOME, because they belong to
+// somebody else, such as a test.
 func (l *Finder) gather(docs []*document) []*found {
 	var list []*found
 	known := map[identity]facts{}
@@ -149,8 +150,8 @@ func (l *Finder) gather(docs []*document) []*found {
 	return append(list, l.unclaimed(docs, list)...)
 }
 
-// factsOf are not sure without any variable: a process has the name of its program
-// a moment before the environment.
+// factsOf returns the facts of a process. They are not sure if no variable was found:
+// a new process has the name of its program a moment before it has its environment.
 func (l *Finder) factsOf(id identity) (f facts, sure bool) {
 	if f, ok := l.known[id]; ok {
 		return f, true
@@ -161,7 +162,7 @@ func (l *Finder) factsOf(id identity) (f facts, sure bool) {
 		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
 	f.socket = socketOf(v["TMUX"])
-	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // a program may hide it from what it starts
+	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // a program may hide TMUX from the processes that it starts, so try its ancestors
 		p, ok := agentproc.Look(pid)
 		if !ok || p.Parent <= 1 {
 			break
@@ -180,7 +181,7 @@ func socketOf(variable string) string {
 	return socket
 }
 
-// agent gathers what is known of a process without asking others.
+// agent gathers the evidence about a process that needs no other program.
 func (l *Finder) agent(p agentproc.Process, f facts, docs []*document) *found {
 	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
@@ -206,7 +207,7 @@ func (l *Finder) agent(p agentproc.Process, f facts, docs []*document) *found {
 	return &found{evidence: e, facts: f, terminal: p.Terminal}
 }
 
-// readNote reads what Claude says of one of its processes.
+// readNote reads Claude's session file of one process.
 func readNote(config string, pid int) *Note {
 	data, err := hookevents.ReadSmall(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
 	if err != nil {
@@ -232,8 +233,8 @@ func readNote(config string, pid int) *Note {
 	return note
 }
 
-// rollout reads the record that a process of Codex has open, or that its hooks
-// name, if it has changed.
+// rollout returns the state of the rollout that a Codex process has open or that its
+// hooks name. It reads the file only if it has changed.
 func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {
@@ -268,8 +269,8 @@ func (l *Finder) forgetRecords() {
 	}
 }
 
-// titles asks each server of tmux once, if the title of one of its panes can
-// count. A pane is known by its terminal.
+// titles adds the titles of tmux panes. It queries each tmux server once, and only if
+// a title can matter. A pane is identified by its terminal.
 func (l *Finder) titles(ctx context.Context, list []*found) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}
@@ -306,7 +307,7 @@ func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[ui
 	return by
 }
 
-// screen looks at a pane if nothing else speaks of what is in it.
+// screen reads the text of a pane if no other source shows the agent's status.
 func (l *Finder) screen(ctx context.Context, f *found, now time.Time) {
 	e := &f.evidence
 	if f.facts.socket == "" || e.Title == nil || e.Stopped || e.settled(now) {

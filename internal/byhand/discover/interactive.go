@@ -1,20 +1,20 @@
-// Package discover knows what the agent programs do that people start by
-// hand: Claude Code, Codex and Gemini CLI in a terminal of their own.
+// Package discover finds out what agent programs do that users have started in their
+// terminals: Claude Code, Codex and Gemini CLI.
 //
-// A [Finder] gathers what their hooks have said (package heard) and all else that
-// can be known on this machine, and [Judge] says what each agent does, by the best
-// source that speaks. Whether the process lives comes before all of them.
+// A [Finder] gathers the events of their hooks (package hookevents) and other
+// evidence on this machine. [Judge] derives each agent's status from the best source
+// that has one. A process that has ended overrides all sources.
 package discover
 
-// Source is who says so.
+// Source names where a status comes from.
 type Source string
 
-// The sources.
+// The sources of a status.
 const (
-	FromFile    Source = "sessions-file" // Claude's own note of each of its processes
+	FromFile    Source = "sessions-file" // Claude's session file of each process
 	FromHook    Source = "hook"
-	FromTitle   Source = "title"   // of the tmux pane
-	FromRollout Source = "rollout" // Codex's record of a thread
-	FromScreen  Source = "screen"  // the text in the tmux pane
-	FromProcess Source = "process" // it lives, and nothing else is known
+	FromTitle   Source = "title"   // title of the tmux pane
+	FromRollout Source = "rollout" // Codex's log of a thread
+	FromScreen  Source = "screen"  // text of the tmux pane
+	FromProcess Source = "process" // the process is alive, and nothing else is known
 )

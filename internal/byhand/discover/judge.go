@@ -9,23 +9,22 @@ import (
 	"gaffer/statefile/host"
 )
 
-// word is what one source says.
+// word is the status according to one source.
 type word struct {
 	status hookevents.Status
 	source Source
 	since  time.Time
-	why    string // what is waited for
+	why    string // what the agent waits for
 	err    string
 }
 
-// Judge says what an agent does. The first source that speaks counts, in the
-// order of how often it is right; that another one is newer counts for nothing.
-// A source is silent if it has no word for what it should tell, and stale if it
-// can be shown to be: it is about another process, or another source could not
-// look as it does were it true.
+// Judge returns the state of an agent. The first source that has a status counts; the
+// sources are ordered by reliability, not by age. A source is skipped if it has no
+// status. It is also skipped if it is provably stale: it belongs to another process,
+// or another source contradicts it.
 //
-// It is false for an agent that is not there: one whose process has ended, or of
-// which nobody knows a process and nothing was heard for long.
+// Judge returns false if the agent is gone: its process has ended, or its process is
+// unknown and its hooks have sent no event for an hour.
 func Judge(e Evidence, now time.Time) (Sighting, bool) {
 	if e.Alive == host.Dead || e.Alive == host.Unknown && !lately(e.Hook, now) {
 		return Sighting{}, false
@@ -37,14 +36,15 @@ func Judge(e Evidence, now time.Time) (Sighting, bool) {
 	return e.sighting(w), true
 }
 
-// unheardAfter is how long a session counts whose process nobody knows.
+// unheardAfter is how long a session without a known process counts after its last
+// event.
 const unheardAfter = time.Hour
 
 func lately(s *hookevents.Session, now time.Time) bool {
 	return s != nil && !s.Ended && now.Sub(s.At) < unheardAfter
 }
 
-// judge asks one source after the other.
+// judge returns the status of the first source that has one.
 func (e Evidence) judge(now time.Time) word {
 	for _, ask := range e.sources() {
 		if w, ok := ask(now); ok {
@@ -64,13 +64,13 @@ func (e Evidence) sources() []func(time.Time) (word, bool) {
 	return []func(time.Time) (word, bool){e.fromTitle, e.fromHook, e.fromScreen}
 }
 
-// settled tells whether no look at the screen is needed.
+// settled reports whether the status is known without reading the screen.
 func (e Evidence) settled(now time.Time) bool {
 	e.Screen = ""
 	return e.judge(now).source != FromProcess
 }
 
-// needsTitle tells whether the title of the pane can count.
+// needsTitle reports whether the title of the pane can affect the status.
 func (e Evidence) needsTitle(now time.Time) bool {
 	if e.Program != agentproc.Claude {
 		return true
@@ -79,8 +79,8 @@ func (e Evidence) needsTitle(now time.Time) bool {
 	return !ok
 }
 
-// fromFile passes over the note of another process that had the same pid: a
-// process that was killed leaves its note behind.
+// fromFile returns the status of Claude's session file. It ignores the file of an
+// earlier process with the same pid, because a killed process leaves its file behind.
 func (e Evidence) fromFile(time.Time) (word, bool) {
 	n := e.File
 	if n == nil || n.Start != 0 && e.Process.Start != 0 && n.Start != e.Process.Start {
@@ -100,7 +100,7 @@ func (e Evidence) fromFile(time.Time) (word, bool) {
 	return w, true
 }
 
-// hookError is how the last turn broke off.
+// hookError returns the error that ended the last turn, according to the hooks.
 func (e Evidence) hookError() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Idle || e.otherSession() {
 		return ""
@@ -108,7 +108,7 @@ func (e Evidence) hookError() string {
 	return e.Hook.Error
 }
 
-// hookFor is what the hooks know of what is waited for.
+// hookFor returns what the agent waits for, according to the hooks.
 func (e Evidence) hookFor() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Waiting || e.otherSession() {
 		return ""
@@ -116,7 +116,7 @@ func (e Evidence) hookFor() string {
 	return e.Hook.For()
 }
 
-// otherSession tells whether the hooks spoke of a session that the process has
+// otherSession reports whether the hooks belong to a session that the process has
 // left.
 func (e Evidence) otherSession() bool {
 	return e.File != nil && e.File.Session != "" && e.File.Session != e.Hook.Session
@@ -125,8 +125,8 @@ func (e Evidence) otherSession() bool {
 // patience is how long a title may lag behind a hook.
 const patience = 3 * time.Second
 
-// fromHook is what the hooks said, unless Claude's title shows that something
-// goes on no more: Esc is told by no hook.
+// fromHook returns the status according to the hooks, unless Claude's title
+// contradicts it: pressing Esc triggers no hook.
 func (e Evidence) fromHook(now time.Time) (word, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {
@@ -164,14 +164,15 @@ func (e Evidence) fromTitle(time.Time) (word, bool) {
 	return w, true
 }
 
-// fromClaudeTitle can tell that something goes on.
+// fromClaudeTitle returns the running status if the title shows it, and false
+// otherwise.
 func (e Evidence) fromClaudeTitle(time.Time) (word, bool) {
 	running, _ := e.Title.claude()
 	return word{status: hookevents.Running, source: FromTitle}, running
 }
 
-// fromRollout is what Codex has recorded. It has no word for waiting: a hook that
-// has said so since the turn began tells more of the same.
+// fromRollout returns the status that Codex has logged. A rollout has no status for
+// waiting. So a hook that reported waiting since the turn began takes precedence.
 func (e Evidence) fromRollout(now time.Time) (word, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {
@@ -183,7 +184,7 @@ func (e Evidence) fromRollout(now time.Time) (word, bool) {
 	return word{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
 }
 
-// sighting puts together what is known beside the status.
+// sighting combines the status with the other evidence.
 func (e Evidence) sighting(w word) Sighting {
 	s := Sighting{
 		Program: e.Program, Dir: e.Dir, PID: e.Process.PID, Pane: e.Pane,

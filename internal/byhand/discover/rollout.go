@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	tailFirst = 64 << 10 // of a rollout, which mostly has the last turn's marks
+	tailFirst = 64 << 10 // read first; mostly contains the marks of the last turn
 	tailMost  = 1 << 20
-	maxRow    = 256 << 10 // of one line that is looked into
+	maxRow    = 256 << 10 // longer lines are skipped
 )
 
 // readRollout reads the end of a rollout.
@@ -25,7 +25,7 @@ func readRollout(path string) (*Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // nothing was written to it
+	defer func() { _ = file.Close() }() // opened for reading only
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, err
@@ -45,7 +45,7 @@ func readRollout(path string) (*Rollout, error) {
 	return r, nil
 }
 
-// threadOf is the end of a rollout's name.
+// threadOf returns the thread id at the end of a rollout's file name.
 func threadOf(path string) string {
 	const length = len("01234567-89ab-cdef-0123-456789abcdef")
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
@@ -55,9 +55,9 @@ func threadOf(path string) string {
 	return name[len(name)-length:]
 }
 
-// parseRollout goes back from the end to the last mark of a turn, and to the last
-// count of tokens, which stands before the mark of one that is over. A line at the
-// beginning that is cut off is none.
+// parseRollout reads backwards to the last mark of a turn and to the last token
+// count, which precedes the end mark of a turn. It ignores an incomplete line at the
+// beginning.
 func parseRollout(tail []byte) *Rollout {
 	r := &Rollout{}
 	for len(tail) > 0 && (r.Status == "" || r.Tokens == 0) {
@@ -83,7 +83,7 @@ func (r *Rollout) row(row []byte) {
 		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
 		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
 	}
-	if r.Status != "" { // by a later mark
+	if r.Status != "" { // set by a later mark
 		return
 	}
 	switch kind {

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/byhand/hookevents"
 )
 
-// setUps are what the programs show before they can be used, each with what a
-// person has to do. No hook fires then and no title is set.
+// setUps lists texts that programs show before they can be used, each with what the
+// user has to do. At that time, no hook fires and no title is set.
 var setUps = []struct{ text, what string }{
 	{"Do you trust the files in this folder", "trust the folder"},
 	{"Is this a project you created or one you trust", "trust the folder"},
@@ -22,11 +22,11 @@ var setUps = []struct{ text, what string }{
 	{"How would you like to authenticate", "log in"},
 }
 
-// prompts are the ends of what the programs show when a person has to decide.
+// prompts lists texts at the end of a screen that asks the user to decide.
 var prompts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 
-// fromScreen reads the last of what is in the pane. It is what a person would
-// see, in words that change with every version.
+// fromScreen derives the status from the text in the pane. The texts change with the
+// versions of the programs, so it is the last source.
 func (e Evidence) fromScreen(time.Time) (word, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
 		return word{}, false

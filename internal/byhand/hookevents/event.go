@@ -7,35 +7,35 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// Event is one thing that an agent program said by a hook. It may be anything:
-// what is missing or of another form is empty.
+// Event is one event that an agent program has reported to a hook. Values that are
+// missing or of the wrong type are empty.
 type Event struct {
 	Program    string
-	Name       string // as the program calls it
+	Name       string // in the program's own terms
 	Session    string
-	Agent      string // the subagent that it is about, or empty
+	Agent      string // the subagent that it concerns, or empty
 	Dir        string
 	Transcript string
 	Model      string
-	Kind       string // which of its name: the source of a start, the reason of an end, what a notice is about
+	Kind       string // details of Name: the source of a start, the reason of an end, the type of a notification
 	Tool       string
-	Input      string // a fingerprint of what the tool was given
-	Doing      string // that in a line, for a person
+	Input      string // fingerprint of the tool's input
+	Doing      string // the tool's input on one line, for the user
 	Message    string
 	Error      string
-	Interrupt  bool // a person has interrupted it
-	Working    int  // agents in the background that go on after a stop
+	Interrupt  bool // the user has interrupted it
+	Working    int  // background agents that continue after a stop
 	Questions  []Question
 }
 
-// Question is what an agent asks with options, in the words of its tool.
+// Question is a question of an agent with options, as its tool's input has it.
 type Question struct {
 	Text    string
 	Options []string
-	Many    bool // of which more than one may be chosen
+	Many    bool // more than one option may be chosen
 }
 
-// Read takes an event as a program gave it.
+// Read returns the event in a program's JSON.
 func Read(program string, v jsonview.Value) Event {
 	e := Event{
 		Program: program,
@@ -44,7 +44,7 @@ func Read(program string, v jsonview.Value) Event {
 		Kind: first(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: Line(v.Get("message").Text()), Error: Line(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsonview.String { // Codex's notify has words of its own
+	if e.Name == "" && v.Get("type").Kind() == jsonview.String { // Codex's notify uses other names
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -68,8 +68,8 @@ func first(v jsonview.Value, names ...string) string {
 	return ""
 }
 
-// working counts the tasks in the background without commands: a server that an
-// agent has started keeps nobody busy.
+// working counts the background tasks, without shell commands: a server that an agent
+// has started does not mean that the agent is working.
 func working(tasks jsonview.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
@@ -79,7 +79,7 @@ func working(tasks jsonview.Value) (n int) {
 	return n
 }
 
-// doing is what a tool was given, in a line.
+// doing returns the essential part of a tool's input on one line.
 func doing(input jsonview.Value) string {
 	for _, name := range []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "url", "pattern", "query", "prompt", "description"} {
 		switch v := input.Get(name); v.Kind() {
@@ -109,7 +109,7 @@ func words(v jsonview.Value) string {
 }
 
 const (
-	maxLine      = 300 // bytes of a line for a person
+	maxLine      = 300 // bytes of a line for the user
 	maxQuestions = 8
 )
 
@@ -129,7 +129,7 @@ func questions(v jsonview.Value) (list []Question) {
 	return list
 }
 
-// Line makes one printable line of what another program wrote.
+// Line returns the text of another program as one printable line.
 func Line(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// open is that of the system, tried again when a signal has interrupted it.
+// open opens a file, and tries again if a signal interrupts the system call.
 func open(path string, flags int) (fd int, err error) {
 	for {
 		if fd, err = syscall.Open(path, flags|syscall.O_CLOEXEC, 0o600); err != syscall.EINTR {
@@ -17,16 +17,16 @@ func open(path string, flags int) (fd int, err error) {
 	}
 }
 
-// errNotSmall is something that no small document can be.
+// errNotSmall is returned for a file that is not regular or too large.
 var errNotSmall = errors.New("no regular file")
 
-// ReadSmall reads a regular file of at most so many bytes and waits for nothing.
+// ReadSmall reads a regular file of at most most bytes. It never blocks.
 func ReadSmall(path string, most int64) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer func() { _ = syscall.Close(fd) }() // nothing was written to it
+	defer func() { _ = syscall.Close(fd) }() // opened for reading only
 	var info syscall.Stat_t
 	if err := syscall.Fstat(fd, &info); err != nil {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
@@ -34,7 +34,7 @@ func ReadSmall(path string, most int64) ([]byte, error) {
 	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > most {
 		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmall, most)
 	}
-	data := make([]byte, 0, info.Size+1) // one more, so as to see its end
+	data := make([]byte, 0, info.Size+1) // one byte more, to detect the end
 	for int64(len(data)) < most {
 		data = slices.Grow(data, 1)
 		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), most)])
@@ -51,8 +51,8 @@ func ReadSmall(path string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// replace has a file hold data, all of it or what it held before. Nobody else may
-// use temp meanwhile, which lies beside it.
+// replace atomically replaces a file's content by data. It writes to temp, in the
+// same folder, and renames it. No other process may use temp at the same time.
 func replace(path, temp string, data []byte) error {
 	fd, err := open(temp, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 )
 
-// fingerprint tells texts apart. Who wants two to have the same can: all that reads
-// them belongs to one user, and so does all that writes them. A hash against which
-// that is hard begins too late for a hook.
+// fingerprint returns a hash that tells texts apart. It is not secure against
+// deliberate collisions, which do not matter here: the same user writes and reads all
+// texts. A secure hash would make the start of a hook slower.
 func fingerprint(text []byte) string {
 	hash := fnv.New128a()
 	_, _ = hash.Write(text) // it never fails

@@ -8,26 +8,26 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// Deed is something to be done because of an event.
+// Deed is an action that follows from an event.
 type Deed struct {
 	Kind DeedKind
-	Text string // for a person
+	Text string // for the user
 }
 
-// DeedKind is what is to be done.
+// DeedKind is the kind of an action.
 type DeedKind int
 
-// The deeds.
+// The kinds of actions.
 const (
-	NoteWritten DeedKind = iota // a tool has run that may have written files
-	NoteLoop                    // the agent does the same again and again
-	NoteContext                 // its context is about to be compacted
-	AskPerson                   // it may not go on without one
-	Withdraw                    // nobody waits for the answer to a question any more; its id is the text
+	NoteWritten DeedKind = iota // record that a tool has run that may have written files
+	NoteLoop                    // notify that the agent repeats the same action
+	NoteContext                 // notify that its context is about to be compacted
+	AskPerson                   // ask the user, because the agent cannot continue without a decision
+	Withdraw                    // withdraw a question whose answer is no longer needed; Text is its id
 )
 
-// handlers says what each event means. An event that is not listed, such as
-// Gemini's PreCompress, which comes with every turn, says nothing.
+// handlers maps the names of events to their handlers. Other events are ignored, such
+// as Gemini's PreCompress, which occurs in every turn.
 var handlers = map[string]func(*Session, Event, time.Time) []Deed{
 	"SessionStart": start,
 
@@ -46,10 +46,10 @@ var handlers = map[string]func(*Session, Event, time.Time) []Deed{
 	"SessionEnd":  end,
 }
 
-// Fold returns what a session has come to with an event, and what is to be done
-// about it. A session that was not heard of is the zero one. If it is that still,
-// there is nothing to keep: Codex also tells of threads of its own, which no
-// hook has begun.
+// Fold applies an event to a session, and returns the new session and the actions
+// that follow. A new session is the zero value. If the result is still the zero
+// value, there is nothing to store: Codex also reports events of internal threads,
+// which no hook has started.
 func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -75,9 +75,9 @@ func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
 	return s, deeds
 }
 
-// start is the beginning of a session, or that it goes on in another way. A
-// session whose context was compacted because it was full is in the middle of a
-// turn. Codex says it late, with the first prompt, and perhaps after it.
+// start handles the start of a session, or its continuation after a resume or a
+// compaction. A session that was compacted automatically is in the middle of a turn.
+// Codex reports the start late, with the first prompt or after it.
 func start(s *Session, e Event, now time.Time) []Deed {
 	switch {
 	case e.Kind == "compact":
@@ -90,7 +90,7 @@ func start(s *Session, e Event, now time.Time) []Deed {
 	return nil
 }
 
-// rest is that nothing goes on and nobody is asked.
+// rest makes the session idle, without pending questions.
 func (s *Session) rest(now time.Time) {
 	s.Asked, s.Compacting = nil, ""
 	s.become(Idle, now)
@@ -103,15 +103,15 @@ func prompt(s *Session, _ Event, now time.Time) []Deed {
 	return nil
 }
 
-// before also ends what the same agent has asked for: it was refused and goes
-// on with something else.
+// before handles the start of a tool call. It also closes earlier requests of the
+// same agent: they were refused, and the agent continues with something else.
 func before(s *Session, e Event, now time.Time) []Deed {
 	s.answered(func(a Asked) bool { return a.Agent == e.Agent })
 	s.work(now)
 	return nil
 }
 
-// work is that something goes on, though a person may still be waited for.
+// work makes the session running, unless it waits for the user.
 func (s *Session) work(now time.Time) {
 	if len(s.Asked) == 0 {
 		s.become(Running, now)
@@ -135,8 +135,7 @@ func (s *Session) waitFor(a Asked, now time.Time) {
 
 func after(s *Session, e Event, now time.Time) []Deed { return s.done(e, false, now) }
 
-// fail is a tool that did not do what it should. One that a person has
-// interrupted ends the turn.
+// fail handles a failed tool call. An interrupt by the user also ends the turn.
 func fail(s *Session, e Event, now time.Time) []Deed {
 	deeds := s.done(e, !e.Interrupt, now)
 	if e.Interrupt {
@@ -145,15 +144,15 @@ func fail(s *Session, e Event, now time.Time) []Deed {
 	return deeds
 }
 
-// done is that a tool has run.
+// done handles the end of a tool call.
 func (s *Session) done(e Event, failed bool, now time.Time) []Deed {
 	s.answered(func(a Asked) bool { return a.Agent == e.Agent && (a.Tool == e.Tool || a.Tool == "") })
 	s.work(now)
 	return append([]Deed{{Kind: NoteWritten}}, s.follow(e, failed)...)
 }
 
-// notice is what the program tells a person who looks elsewhere. Claude says so
-// late, and after what Esc has ended too.
+// notice handles a notification of the program to the user. Claude sends it late, and
+// also after the user has ended the request with Esc.
 func notice(s *Session, e Event, now time.Time) []Deed {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
@@ -175,8 +174,9 @@ func helperBegan(s *Session, _ Event, now time.Time) []Deed {
 	return nil
 }
 
-// helperEnded is no stop: whoever has started the helper goes on. If that has
-// stopped before, it goes on when the program tells it so.
+// helperEnded handles the end of a subagent. The agent that started it continues, so
+// the session does not stop. If that agent has stopped before, the session becomes
+// idle with its last subagent; the program will start the agent again if needed.
 func helperEnded(s *Session, e Event, now time.Time) []Deed {
 	s.answered(func(a Asked) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {
@@ -193,8 +193,8 @@ func compact(s *Session, e Event, now time.Time) []Deed {
 	return []Deed{{Kind: NoteContext, Text: s.Compacting}}
 }
 
-// compacted ends what a person has asked for, and is nothing in the middle of a
-// turn.
+// compacted handles the end of a compaction. A compaction by the user makes the
+// session idle; an automatic one happens in the middle of a turn and changes nothing.
 func compacted(s *Session, e Event, now time.Time) []Deed {
 	by := cmp.Or(s.Compacting, "auto")
 	if e.Name == "PostCompact" {
@@ -215,7 +215,7 @@ func stop(s *Session, e Event, now time.Time) []Deed {
 	return nil
 }
 
-// breakOff is a turn that the model's side has ended.
+// breakOff handles a turn that ended with an error of the model or its API.
 func breakOff(s *Session, e Event, now time.Time) []Deed {
 	s.rest(now)
 	s.Error, s.Helpers = cmp.Or(e.Error, "unknown error"), 0
@@ -231,7 +231,7 @@ func interrupt(s *Session, _ Event, now time.Time) []Deed {
 	return nil
 }
 
-// end is that of a session. Its process may go on with another one.
+// end handles the end of a session. Its process may continue with another session.
 func end(s *Session, _ Event, now time.Time) []Deed {
 	s.rest(now)
 	s.Helpers, s.Ended = 0, true

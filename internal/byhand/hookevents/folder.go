@@ -13,10 +13,10 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// Folder is where the documents of sessions are.
+// Folder is the folder of the session documents.
 type Folder struct{ path string }
 
-// In names the folder below gaffer's state. Nothing is made.
+// In returns the folder below gaffer's state folder. It does not create it.
 func In(state string) Folder { return Folder{state + "/interactive"} }
 
 const (
@@ -25,9 +25,9 @@ const (
 	maxDocs  = 1000
 )
 
-// Update changes the document of a session. Whoever dies in it leaves the old one
-// or the new one. Nothing is synced: what a power failure takes is about
-// processes that it has ended.
+// Update changes the document of a session. A crash leaves the old or the new
+// document. Nothing is synced: a power failure also ends the processes that the
+// documents describe.
 func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -46,8 +46,9 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	return s, replace(path, f.path+"/.new", data)
 }
 
-// lock is one for all documents: it is held for as long as a small file takes. Who
-// may wait for ever gets it in the order of coming.
+// lock locks all documents with one lock, which is held only while a small file is
+// written. With a context that never ends it waits in the kernel's queue; otherwise
+// it polls.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -68,7 +69,7 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	for {
 		err := syscall.Flock(fd, how)
 		if err == nil {
-			return func() { _ = syscall.Close(fd) }, nil // which unlocks it
+			return func() { _ = syscall.Close(fd) }, nil // closing unlocks it
 		}
 		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
 			_ = syscall.Close(fd)
@@ -84,8 +85,8 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// pathOf is the place of a session's document. An id that cannot be a name has
-// one made of it.
+// pathOf returns the path of a session's document. A session id that is not valid in
+// a file name is replaced by its fingerprint.
 func (f Folder) pathOf(program, session string) string {
 	name := session
 	if !IsPlain(name) {
@@ -94,14 +95,15 @@ func (f Folder) pathOf(program, session string) string {
 	return f.path + "/" + program + "." + name + ".json"
 }
 
-// Load reads the document of a session, the zero one if there is none.
+// Load returns the document of a session, or the zero value if there is none.
 func (f Folder) Load(program, session string) Session {
 	s, _ := readDoc(f.pathOf(program, session), program, session)
 	return s
 }
 
-// readDoc reads the document of a session, any session if that is empty. One that
-// is not whole, or not that session's, is none, and spoilt.
+// readDoc reads the document of a session, or of any session if session is empty. If
+// the file is incomplete or belongs to another session, it returns the zero value and
+// true for spoilt.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmall(path, maxDoc)
 	if err != nil {
@@ -117,8 +119,8 @@ func readDoc(path, program, session string) (s Session, spoilt bool) {
 	return Session{}, true
 }
 
-// All reads every document, and says where it is. It removes what is of no use any
-// more.
+// All returns all documents and their paths. It deletes files that are no longer
+// needed.
 func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	list, paths, useless := f.read()
 	for _, name := range useless {
@@ -128,7 +130,7 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 			continue
 		}
 		program, _, _ := strings.Cut(name, ".")
-		f.remove(path, func() bool { // nobody can read it, and the next event makes it anew
+		f.remove(path, func() bool { // it cannot be read, and the next event creates it again
 			_, spoilt := readDoc(path, program, "")
 			return spoilt
 		})
@@ -136,20 +138,20 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	return list, paths
 }
 
-// Sessions reads every document and changes nothing.
+// Sessions returns all documents. It changes nothing.
 func (f Folder) Sessions() []Session {
 	list, _, _ := f.read()
 	return list
 }
 
-// read returns every document with its path, and the names of files that may be of
-// no use any more.
+// read returns all documents with their paths, and the names of files that may be no
+// longer needed.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
 		return nil, nil, nil
 	}
-	defer func() { _ = dir.Close() }() // nothing was written to it
+	defer func() { _ = dir.Close() }() // opened for reading only
 	names, _ := dir.Readdirnames(maxDocs)
 	for _, name := range names {
 		program, rest, _ := strings.Cut(name, ".")
@@ -172,7 +174,7 @@ func (f Folder) read() (list []Session, paths, useless []string) {
 	return list, paths, useless
 }
 
-// Remove takes a document away unless its session was heard of meanwhile.
+// Remove deletes a document unless its session has had an event since.
 func (f Folder) Remove(s Session, path string) {
 	f.remove(path, func() bool {
 		now, _ := readDoc(path, s.Program, s.Session)
@@ -180,13 +182,13 @@ func (f Folder) Remove(s Session, path string) {
 	})
 }
 
-// remove takes a document away if that is right while nobody writes.
+// remove deletes a document if isRight returns true while the lock is held.
 func (f Folder) remove(path string, isRight func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	unlock, err := f.lock(ctx)
 	if err != nil {
-		return // the next look does it
+		return // the next Look tries again
 	}
 	defer unlock()
 	if isRight() {

@@ -1,9 +1,9 @@
-// Package hookevents keeps what the hooks of agent programs say.
+// Package hookevents records the events that agent programs report to hooks.
 //
-// A hook says what has happened ([Event]); [Fold] has it become what is known of
-// the session, which is kept in a document ([Folder]), and says what is to be done
-// about it. [Take] is all of that for one call of a hook.
+// A hook receives an [Event]. [Fold] applies it to the state of the session, which a
+// [Folder] stores as a document, and returns the actions that follow. [Take] does all
+// of that for one call of a hook.
 //
-// An agent waits for its hooks, so [Take] does no more than read an event and write
-// one small file.
+// An agent waits for its hooks, so [Take] only reads an event and writes one small
+// file.
 package hookevents

@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// maxEvent is the largest event that is read. An agent puts the content of the
-// file into it, old and new.
+// maxEvent is the maximum size of an event, in bytes. An event may contain the old
+// and the new content of a file.
 const maxEvent = 16 << 20
 
-// ReadEvent reads one JSON object. It does not wait for the end of the input:
-// some programs leave it open. No input is no event.
+// ReadEvent reads one JSON object. It does not wait for the end of the input, because
+// some programs leave it open. Empty input returns an empty value.
 func ReadEvent(in io.Reader) (jsonview.Value, error) {
 	raw, err := readObject(in)
 	if err == nil && len(bytes.TrimSpace(raw)) == 0 {
@@ -28,7 +28,7 @@ func ReadEvent(in io.Reader) (jsonview.Value, error) {
 	return jsonview.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
-// readObject reads up to the bracket that closes the first one, or all there is.
+// readObject reads up to the bracket that closes the first one, or to the end.
 func readObject(in io.Reader) ([]byte, error) {
 	data := make([]byte, 0, 8<<10)
 	var end brackets
@@ -52,14 +52,14 @@ func readObject(in io.Reader) ([]byte, error) {
 	}
 }
 
-// brackets finds the end of an object or a list in text that comes in pieces.
+// brackets finds the end of an object or array in text that arrives in pieces.
 type brackets struct {
-	open           []byte // what closes those that are open
+	open           []byte // stack of expected closing brackets
 	quoted, escape bool
 }
 
-// find returns where in the next piece the end is, -1 if it is not in it. The end
-// is also where it turns out to be nothing of the kind.
+// find returns the index after the end in the next piece, or -1 if the end is not in
+// it. It also returns the index at which the text turns out to be invalid.
 func (b *brackets) find(piece []byte) int {
 	for i, c := range piece {
 		switch n := len(b.open); {
@@ -87,8 +87,8 @@ func (b *brackets) find(piece []byte) int {
 	return -1
 }
 
-// isBlank tells of a byte whether it may come before JSON: as a blank, or in the
-// mark that some programs begin a text with.
+// isBlank reports whether a byte may precede JSON: white space, or a byte of the
+// UTF-8 byte order mark.
 func isBlank(c byte) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', 0xef, 0xbb, 0xbf:

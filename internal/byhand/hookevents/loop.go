@@ -2,12 +2,11 @@ package hookevents
 
 import "fmt"
 
-// LoopAfter is how often an agent does the same in a row before that is taken
-// for a loop.
+// LoopAfter is the number of equal calls in a row that count as a loop.
 const LoopAfter = 3
 
-// follow notes a call in the trail of its agent, and tells of a loop when it is
-// one and whenever it is twice as long.
+// follow adds a call to the trail of its agent. It returns a NoteLoop action when a
+// loop begins and each time its length has doubled.
 func (s *Session) follow(e Event, failed bool) []Deed {
 	if e.Tool == "" {
 		return nil
@@ -46,7 +45,7 @@ func (t Trail) loop(doing string) string {
 	return ""
 }
 
-// isStep tells whether a person is told at this length: 3, 6, 12, 24 …
+// isStep reports whether the user is notified at this length: 3, 6, 12, 24 …
 func isStep(n int) bool {
 	for step := LoopAfter; step <= n; step *= 2 {
 		if step == n {

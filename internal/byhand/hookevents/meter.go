@@ -11,16 +11,16 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// Meter is what a session of Claude Code has used, which it tells its status line
-// alone.
+// Meter is the usage of a Claude Code session. Claude Code reports it only to its
+// status line.
 type Meter struct {
 	Session string  `json:"session"`
-	Context float64 `json:"context"` // how full it is, in percent
+	Context float64 `json:"context"` // usage of the context, in percent
 	CostUSD float64 `json:"cost_usd"`
 }
 
-// ReadMeter takes what Claude Code gives its status line. It is false if that
-// says nothing of the kind.
+// ReadMeter reads the input of Claude Code's status line. It returns false if the
+// input has no valid usage.
 func ReadMeter(v jsonview.Value) (Meter, bool) {
 	m := Meter{Session: v.Get("session_id").Text()}
 	m.Context, _ = v.Get("context_window").Get("used_percentage").Float()
@@ -29,8 +29,7 @@ func ReadMeter(v jsonview.Value) (Meter, bool) {
 	return m, IsPlain(m.Session) && sane
 }
 
-// Note keeps a meter, unless it says what is known already. It takes no lock: the
-// last one counts.
+// Note stores a meter if it has changed. It takes no lock: the last writer wins.
 func (f Folder) Note(m Meter) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -52,10 +51,10 @@ func (f Folder) meterOf(session string) string {
 
 const (
 	meterSuffix = ".meter"
-	meterAge    = 24 * time.Hour // after it was last written
+	meterAge    = 24 * time.Hour // since it was last written
 )
 
-// Meter reads what a session has used.
+// Meter returns the usage of a session.
 func (f Folder) Meter(session string) (m Meter) {
 	if !IsPlain(session) {
 		return m
@@ -70,15 +69,15 @@ func (f Folder) Meter(session string) (m Meter) {
 	return m
 }
 
-// forgetMeter removes one that nobody has written to for long.
+// forgetMeter deletes a meter that was not written for a day.
 func (f Folder) forgetMeter(name string, now time.Time) {
 	path := f.path + "/" + name
 	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > meterAge {
-		_ = os.Remove(path) // the next look tries again
+		_ = os.Remove(path) // the next Look tries again
 	}
 }
 
-// isMeter tells whether a file is one, or has been left half-way.
+// isMeter reports whether a file is a meter, or a temporary file of one.
 func isMeter(name string) bool {
 	return strings.HasSuffix(name, meterSuffix) || strings.HasPrefix(name, ".meter-")
 }

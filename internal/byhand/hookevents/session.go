@@ -8,52 +8,52 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Status is what an agent does.
+// Status is the status of an agent.
 type Status string
 
-// The statuses.
+// The statuses of an agent.
 const (
 	Idle    Status = "idle"
 	Running Status = "running"
-	Waiting Status = "waiting" // for a person
+	Waiting Status = "waiting" // for the user
 )
 
-// Session is what the hooks of one session of a program have said so far. It is
-// the document that is kept of it.
+// Session is the state of one session of an agent program, according to its hooks. It
+// is stored as a document.
 type Session struct {
 	Program    string       `json:"program"`
 	Session    string       `json:"session"`
-	Process    host.Process `json:"process,omitzero"`  // of the agent, if it is known
-	Attempt    string       `json:"attempt,omitempty"` // gaffer's own, if it runs the agent
+	Process    host.Process `json:"process,omitzero"`  // the agent's process, if known
+	Attempt    string       `json:"attempt,omitempty"` // gaffer's attempt, if gaffer runs the agent
 	Dir        string       `json:"dir,omitempty"`
 	Transcript string       `json:"transcript,omitempty"`
 	Model      string       `json:"model,omitempty"`
 
 	Status Status    `json:"status"`
 	Since  time.Time `json:"since"` // when the status began
-	Event  string    `json:"event"` // the last one
-	At     time.Time `json:"at"`    // of that
+	Event  string    `json:"event"` // the last event
+	At     time.Time `json:"at"`    // time of the last event
 	Error  string    `json:"error,omitempty"`
 	Ended  bool      `json:"ended,omitempty"`
 
-	Asked      []Asked `json:"asked,omitempty"`      // what a person has to decide
-	Helpers    int     `json:"helpers,omitempty"`    // agents that went on when the turn had ended
-	Compacting string  `json:"compacting,omitempty"` // what has brought it about: a person, or a full context
+	Asked      []Asked `json:"asked,omitempty"`      // pending decisions of the user
+	Helpers    int     `json:"helpers,omitempty"`    // subagents still running after the end of the turn
+	Compacting string  `json:"compacting,omitempty"` // the trigger: the user (manual) or a full context (auto)
 	Trails     []Trail `json:"trails,omitempty"`
-	Loop       string  `json:"loop,omitempty"` // what it does again and again, for a person
+	Loop       string  `json:"loop,omitempty"` // the repeated action, for the user
 }
 
-// Asked is something that a person has to decide.
+// Asked is a pending decision of the user.
 type Asked struct {
 	Agent string `json:"agent,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	What  string `json:"what,omitempty"`
-	// Question is the id of what a person elsewhere is asked about it.
+	// Question is the id of gaffer's question about it, if there is one.
 	Question string `json:"question,omitempty"`
 }
 
-// Link has the last thing that is asked for be a question to a person elsewhere,
-// or be it no more.
+// Link replaces the question id from of the latest matching request by to. It
+// connects a request with a question of gaffer, or disconnects it.
 func (s Session) Link(from, to string) Session {
 	s.Asked = slices.Clone(s.Asked)
 	for i := range slices.Backward(s.Asked) {
@@ -65,7 +65,7 @@ func (s Session) Link(from, to string) Session {
 	return s
 }
 
-// open are the questions that people elsewhere are asked.
+// open returns the ids of gaffer's questions about pending decisions.
 func (s Session) open() (ids []string) {
 	for _, a := range s.Asked {
 		if a.Question != "" {
@@ -75,16 +75,17 @@ func (s Session) open() (ids []string) {
 	return ids
 }
 
-// Trail is what one agent of a session has last done, and how often in a row.
+// Trail is the last call of one agent of a session, and how often it was repeated in
+// a row.
 type Trail struct {
 	Agent  string `json:"agent,omitempty"`
 	Tool   string `json:"tool"`
 	Input  string `json:"input"`
 	Same   int    `json:"same"`   // calls in a row with the same input
-	Failed int    `json:"failed"` // calls of the tool in a row that have failed
+	Failed int    `json:"failed"` // failed calls of the tool in a row
 }
 
-// For is what the session waits for, in a line.
+// For returns on one line what the session waits for.
 func (s Session) For() string {
 	if len(s.Asked) == 0 {
 		return ""
@@ -99,14 +100,14 @@ func (s Session) For() string {
 	return a.Tool + ": " + a.What
 }
 
-// ID is the worker that the session belongs to. One process is one worker,
-// whatever sessions it goes through.
+// ID returns the id of the session's worker. One process is one worker, even if it
+// goes through several sessions.
 func (s Session) ID() string { return ID(s.Program, s.Process, s.Session) }
 
-// Worker is the name by which a person calls that worker.
+// Worker returns the name of the session's worker.
 func (s Session) Worker() string { return Name(s.Program, s.Process, s.Session) }
 
-// ID is that of the worker which a process is, or a session without one.
+// ID returns the worker id of a process, or of a session if the process is unknown.
 func ID(program string, p host.Process, session string) string {
 	text := fmt.Sprintf("%s\x00%s", program, session)
 	if p.PID > 0 {
@@ -116,7 +117,8 @@ func ID(program string, p host.Process, session string) string {
 	return program + "-" + fingerprint([]byte(text))[:digits]
 }
 
-// Name is what a person calls that worker.
+// Name returns the worker name of a process, or of a session if the process is
+// unknown.
 func Name(program string, p host.Process, session string) string {
 	if p.PID > 0 {
 		return fmt.Sprintf("%s-%d", program, p.PID)
@@ -128,7 +130,7 @@ func Name(program string, p host.Process, session string) string {
 	return program + "-" + name[max(0, len(name)-8):]
 }
 
-// IsPlain tells whether an id is one that may stand in a file's name.
+// IsPlain reports whether an id is valid as part of a file name.
 func IsPlain(id string) bool {
 	for _, r := range id {
 		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
@@ -138,10 +140,10 @@ func IsPlain(id string) bool {
 	return id != "" && len(id) <= 80
 }
 
-// known tells whether this is a session that was heard of.
+// known reports whether the session has had an event.
 func (s Session) known() bool { return s.Status != "" }
 
-// become sets the status, which begins now if it was another one.
+// become sets the status, and the time at which it began if it differs.
 func (s *Session) become(status Status, now time.Time) {
 	if s.Status != status {
 		s.Status, s.Since = status, now

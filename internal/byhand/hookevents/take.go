@@ -15,28 +15,28 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// Surroundings are what a hook is called in.
+// Surroundings holds the input, environment and clock of a hook.
 type Surroundings struct {
 	In     io.Reader
 	Getenv func(string) string
 	Now    func() time.Time
 }
 
-// Call is one call of a hook, and what has come of it.
+// Call is one call of a hook, and its result.
 type Call struct {
 	Program string
 	Raw     jsonview.Value
 	Event   Event
 	Folder  Folder
 	Session Session
-	Deeds   []Deed // still to be done
+	Deeds   []Deed // actions still to be performed
 }
 
-// Take takes the event of a call and notes it in the document of its session. An
-// event that could not be noted may have deeds nevertheless.
+// Take reads the event of a call and stores it in the document of its session. If
+// storing fails, the call may still have actions.
 //
-// The event is on the input, or the last of the words that the hook was called
-// with: Codex gives it so to the program that it notifies.
+// The event is on the input, or the last argument of the hook: Codex passes it so to
+// its notify program.
 func Take(ctx context.Context, from Surroundings, program string, words []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := from.In
@@ -51,7 +51,7 @@ func Take(ctx context.Context, from Surroundings, program string, words []string
 	return c, c.note(ctx, from)
 }
 
-// note folds the event into the document of its session.
+// note applies the event to the document of its session.
 func (c *Call) note(ctx context.Context, from Surroundings) error {
 	state, err := statedir.Path(from.Getenv)
 	if err != nil {
@@ -80,8 +80,8 @@ func (c *Call) note(ctx context.Context, from Surroundings) error {
 	return nil
 }
 
-// Caller is the agent of a program that has started this process, such as a hook,
-// if that can be told.
+// Caller returns the process of the program's agent that has started this process, or
+// the zero value if it is unknown.
 func Caller(program string) host.Process {
 	pid := agentproc.Ancestor(program)
 	if pid == 0 {

@@ -8,21 +8,21 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// writers are the tools that write a file, in lower case. Of those that are not
-// listed, such as Read, a path in the input says nothing.
+// writers lists the tools that write a file, in lower case. For other tools, such as
+// Read, a path in the input does not mean that the file was written.
 var writers = []string{
 	"write", "edit", "multiedit", "notebookedit", // Claude Code, opencode
-	"write_file", "replace", "edit_file", "create_file", // Gemini CLI and its kin
+	"write_file", "replace", "edit_file", "create_file", // Gemini CLI and similar programs
 	"apply_patch", "patch", // Codex
 }
 
-// pathFields are the names under which a tool's input has the path.
+// pathFields lists the names of the member that holds the path in a tool's input.
 var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "absolute_path"}
 
-// maxFiles is how many files of one event are looked at.
+// maxFiles is the maximum number of files per event.
 const maxFiles = 100
 
-// Written lists the files that a tool has written, as the event names them.
+// Written returns the files that a tool has written, as the event names them.
 func Written(event jsonview.Value) []string {
 	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
 	if !slices.Contains(writers, tool) {
@@ -42,8 +42,8 @@ func Written(event jsonview.Value) []string {
 	return files[:min(len(files), maxFiles)]
 }
 
-// patched lists the files of a patch, which is somewhere in the input: the whole
-// of it, a member, or a word of a command.
+// patched returns the files of a patch. The patch may be the whole input, a member,
+// or an argument of a command.
 func patched(input jsonview.Value) []string {
 	var files []string
 	switch input.Kind() {

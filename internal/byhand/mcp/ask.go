@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// usualWait and longestWait are how long a person has.
+	// usualWait and longestWait are the default and the maximum time for an answer.
 	usualWait   = 30 * time.Minute
 	longestWait = 24 * time.Hour
-	// lookEvery is how often it is looked whether they have answered, and
-	// tellEvery how often the client is told that it is still waited for.
+	// lookEvery is the interval between checks for an answer. tellEvery is the
+	// interval between progress notifications to the client.
 	lookEvery = 500 * time.Millisecond
 	tellEvery = 5 * time.Second
-	// askWithin and withdrawWithin are how long asking and taking back may take.
+	// askWithin and withdrawWithin limit how long asking and withdrawing may take.
 	askWithin      = time.Minute
 	withdrawWithin = 10 * time.Second
 )
@@ -63,7 +63,7 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 		within = usualWait
 	}
 	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within, Attempt: s.opts.Caller.Attempt}
-	// Who asks may go, be told to end, or lose patience.
+	// The asker may disconnect, be stopped, or cancel the call.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.gone, cancel)()
@@ -77,8 +77,8 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	return r, "answered: " + r.Answer, err
 }
 
-// asker is the name under which a person answers: that of the task, of the agent
-// that a user started, or else of the program that asks.
+// asker returns the name under which the question is answered: that of the task, of
+// the agent that the user has started, or else of the client program.
 func (s *Server) asker(req *sdk.CallToolRequest) string {
 	if c := s.opts.Caller; c.Task != "" {
 		return c.Run + "/" + c.Task
@@ -93,7 +93,7 @@ func (s *Server) asker(req *sdk.CallToolRequest) string {
 	return fmt.Sprintf("%s-%d", plainName(name), s.opts.Self.PID)
 }
 
-// plainName is a name that can be typed.
+// plainName returns a name that is easy to type.
 func plainName(name string) string {
 	const most = 40
 	name = strings.Trim(strings.Map(func(r rune) rune {
@@ -111,8 +111,8 @@ func plainName(name string) string {
 	return name[:min(len(name), most)]
 }
 
-// waitFor asks, and waits until a person has answered or the time is over. What
-// was not answered is taken back.
+// waitFor asks a question, and waits until it is answered or the time is over. It
+// withdraws a question that was not answered.
 func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Duration)) (askResult, error) {
 	id, err := put(ctx, f, q)
 	if err != nil {
@@ -145,8 +145,8 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Du
 	}
 }
 
-// put asks. Once begun that is not interrupted: a question that nobody knows of
-// could not be taken back.
+// put asks a question. It ignores cancellation once it has started, because a
+// question whose id was lost could not be withdrawn.
 func put(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -165,14 +165,15 @@ func takeBack(ctx context.Context, f Fleet, id, why string, because error) error
 	return because
 }
 
-// progress tells a client that wants to know that it is still waited for.
+// progress returns a function that notifies the client that the call still waits, if
+// the client has requested that.
 func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func(time.Duration) {}
 	}
 	return func(waited time.Duration) {
-		// A client that does not listen shows when the answer cannot be sent.
+		// Ignore errors: a lost client is noticed when the answer cannot be sent.
 		_ = req.Session.NotifyProgress(context.Background(), &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: waited.Seconds(), Total: q.Within.Seconds(),
 			Message: fmt.Sprintf("waits for a person: 'gaffer answer %s'", fleet.QuestionName("", q.From)),
@@ -180,7 +181,7 @@ func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	}
 }
 
-// unansweredError is a question that nobody has answered in time.
+// unansweredError reports a question that was not answered in time.
 type unansweredError struct{ within time.Duration }
 
 func (e *unansweredError) Error() string {
@@ -190,23 +191,23 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("nobody has answered within %s, and the question was taken back", e.within)
 }
 
-// NotFound marks it as something that is not there.
+// NotFound marks the error as a missing answer.
 func (e *unansweredError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *unansweredError) Hint() string {
 	return "do what can be undone, leave the rest, and say in your answer what was not decided"
 }
 
-// busyError is a question too many.
+// busyError reports that too many questions are open.
 type busyError struct{}
 
 func (*busyError) Error() string {
 	return fmt.Sprintf("%d questions wait for a person already", maxAsked)
 }
 
-// Conflict marks it as something that others hold.
+// Conflict marks the error as a limit that other calls have used up.
 func (*busyError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (*busyError) Hint() string { return "wait for the answers, or ask for several things at once" }

@@ -6,9 +6,9 @@ import (
 	"gaffer/internal/byhand/caller"
 )
 
-// Identify says who calls, by the environment that the caller was given and the
-// role that the command line names. Whoever runs an agent sets its role; the
-// command line can only make less of it.
+// Identify returns the caller, from its environment and the role on the command line.
+// The program that runs an agent sets its role in the environment. The command line
+// can only reduce that role to a reader.
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

@@ -1,9 +1,9 @@
-// Package mcp is gaffer as a server of the Model Context Protocol: what an agent
-// can ask for and do as a tool, over the pipe of the program that runs it.
+// Package mcp is gaffer's server for the Model Context Protocol: the tools that an
+// agent can use, over the standard streams of the program that runs it.
 //
-// It has no rules of its own but one: who calls has a [Role], and what a role
-// may not do is refused. Everything else is asked of the packages that the
-// commands ask.
+// It has one rule of its own: a caller has a [Role], and tools that the role does not
+// permit are refused. Everything else is done by the packages that the commands use
+// too.
 package mcp
 
 import (
@@ -24,20 +24,21 @@ import (
 )
 
 const (
-	// maxLine is the longest message that is read: the largest plan, with each
-	// of its characters escaped.
+	// maxLine is the maximum length of a message: the largest plan, with every
+	// character escaped.
 	maxLine = 16 << 20
-	// atOnce is how many calls are worked on at the same time; more wait.
+	// atOnce is the maximum number of concurrent calls; more calls wait.
 	atOnce = 32
-	// maxAsked is how many questions to people one server has open.
+	// maxAsked is the maximum number of open questions per server.
 	maxAsked = 16
 )
 
-// Fleet is what is asked about runs.
+// Fleet provides runs and questions.
 type Fleet interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
-	// FindRun returns what is meant by a name, the latest run if it is empty.
+	// FindRun returns the id of the run that a name refers to, or of the latest run
+	// if the name is empty.
 	FindRun(ctx context.Context, name string) (string, error)
 
 	Ask(ctx context.Context, a fleet.Ask) (id string, err error)
@@ -45,28 +46,28 @@ type Fleet interface {
 	Withdraw(ctx context.Context, id, why string) error
 }
 
-// Submitted is a run that was begun.
+// Submitted is a run that was submitted.
 type Submitted struct {
 	Run      string   `json:"run" jsonschema:"the run's id, for run_status"`
 	Where    string   `json:"where" jsonschema:"what works on it: a gaffer in the background, or the workers of a server"`
 	Warnings []string `json:"warnings,omitempty" jsonschema:"what may keep it from going on"`
 }
 
-// Options are what the server stands on. All of it is safe for concurrent use.
+// Options configures a server. All of it must be safe for concurrent use.
 type Options struct {
 	Version string
 	Caller  Caller
-	Agent   string       // the name of the agent that a user started and that uses this server, if it is known
-	Self    host.Process // this process: what it takes from the inbox is free again when it has ended
+	Agent   string       // the name of the agent that the user has started and that uses this server, if known
+	Self    host.Process // this process: items that it takes from the inbox become free when it ends
 
 	Workflow *workflow.Store
 	Sessions *session.Store
 	Team     *team.Store
 
 	Plans plan.Options // how plans are read
-	// WithFleet opens what is asked about runs, calls do and closes it again.
+	// WithFleet opens the fleet, calls do and closes the fleet again.
 	WithFleet func(ctx context.Context, do func(Fleet) error) error
-	// Submit makes a run of a plan and sees to it that somebody works on it.
+	// Submit submits a plan as a run and ensures that a process works on it.
 	Submit func(ctx context.Context, p plan.Plan) (Submitted, error)
 }
 
@@ -75,10 +76,10 @@ type Server struct {
 	opts  Options
 	sdk   *sdk.Server
 	tools map[string]tool
-	turns chan struct{} // of calls that are worked on
-	asked chan struct{} // of questions that are open
+	turns chan struct{} // semaphore for calls
+	asked chan struct{} // semaphore for open questions
 
-	gone context.Context // ends when no answer can arrive any more
+	gone context.Context // ends when answers can no longer be delivered
 	left context.CancelFunc
 }
 
@@ -86,7 +87,7 @@ const instructions = `gaffer keeps the state of this project's agents: workflow 
 Read with state_read, session_list, inbox_list, message_read and run_status before you assume what others are doing.
 An error says what happened, why, and after "next:" what to do.`
 
-// New returns a server with the tools that the caller's role has.
+// New returns a server with the tools that the caller's role permits.
 func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, tools: map[string]tool{},
@@ -106,7 +107,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// all are the tools of every role, in the order in which they are documented.
+// all returns the tools of every role, in the order of the documentation.
 func (s *Server) all() []tool {
 	return []tool{
 		s.stateRead(), s.sessionList(), s.sessionRead(),
@@ -117,8 +118,8 @@ func (s *Server) all() []tool {
 	}
 }
 
-// refuse answers calls of tools that there are, but not for this caller, with
-// why that is so. The library knows nothing of them.
+// refuse answers calls of tools that exist but are not permitted to the caller, with
+// the reason. The library does not know these tools.
 func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params != nil {
@@ -132,8 +133,8 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// Serve answers what comes in until that ends, or ctx does. What was asked for
-// until then is answered; who waits for a person is not waited for.
+// Serve handles requests until in or ctx ends. It answers the requests received until
+// then, except those that wait for the user.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.left()
 	err := s.sdk.Run(context.WithoutCancel(ctx), &pipe{in: in, out: out, stop: ctx, hangUp: s.left})

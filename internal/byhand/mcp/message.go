@@ -50,8 +50,8 @@ func (s *Server) messageSend() tool {
 	})
 }
 
-// route is who sends and who receives. Only a person's own agent may send for
-// any role.
+// route returns the sender and the receiver of a message. Only the user's own agent
+// may send for any role.
 func (c Caller) route(from, to string) (team.Role, team.Role, error) {
 	switch {
 	case from == "" && c.Role == Person:
@@ -69,7 +69,7 @@ func (c Caller) route(from, to string) (team.Role, team.Role, error) {
 	return team.Role(from), team.Role(to), nil
 }
 
-// members are the roles that send and receive messages.
+// members returns the roles that send and receive messages.
 func members() (roles []team.Role) {
 	for _, p := range team.Pairs() {
 		roles = append(roles, p[0])
@@ -90,7 +90,7 @@ func bodyFields() string {
 	for _, p := range team.Pairs() {
 		fields, err := team.BodyFields(p[0], p[1])
 		if err != nil {
-			panic("mcp: " + err.Error()) // a pair of the team's own
+			panic("mcp: " + err.Error()) // cannot happen: the pair comes from team.Pairs
 		}
 		lines = append(lines, fmt.Sprintf("- of a %s: %s", p[0], strings.Join(fields, ", ")))
 	}
@@ -139,7 +139,7 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	}
 	r.LeftOut = len(list) - len(r.Messages)
 	for _, m := range r.Messages {
-		if !a.MarkRead || m.Read || m.ID == "" { // one without an id cannot be marked
+		if !a.MarkRead || m.Read || m.ID == "" { // a message without an id cannot be marked
 			continue
 		}
 		if err := s.opts.Team.Acknowledge(ctx, m.ID, m.To); err != nil {
@@ -149,11 +149,11 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	return r, counted(len(list), "message") + ":", nil
 }
 
-// fitting is what one answer has room for, from the beginning of the list: what
-// is not shown must not be marked as read. A message that no answer has room for
-// is passed over, so that it hides none of those behind it.
+// fitting returns the messages that fit one answer, from the beginning of the list,
+// because messages that are not shown must not be marked as read. It skips a message
+// that is too large for any answer, so that it does not block the messages after it.
 func fitting(list []team.Message) ([]team.Message, error) {
-	const most = maxAnswer - 1<<10 // the rest is for what stands around them
+	const most = maxAnswer - 1<<10 // leaves room for the JSON around them
 	fit, left := []team.Message{}, most
 	for _, m := range list {
 		text, err := json.Marshal(m)
@@ -171,7 +171,7 @@ func fitting(list []team.Message) ([]team.Message, error) {
 	return fit, nil
 }
 
-// isMember reports whether messages go to the caller's role.
+// isMember reports whether the caller's role receives messages.
 func (c Caller) isMember() bool {
 	for _, r := range members() {
 		if c.Role == Role(r) {

@@ -10,20 +10,20 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lastWords is how long answers may take when no more requests come: longer than
-// anybody waits for a lock.
+// lastWords is how long answers may take after the last request: longer than any wait
+// for a lock.
 const lastWords = 2 * time.Minute
 
-// pipe is a client on two streams. The library would drop what was asked for
-// when the requests end, or when it is to stop; here that is answered first.
+// pipe is a transport over two streams. The library would drop open requests when the
+// input ends or when it is stopped; pipe lets them be answered first.
 type pipe struct {
 	in     io.Reader
 	out    io.Writer
 	stop   context.Context //nolint:containedctx // ends the requests as the end of in does
-	hangUp func()          // called when no more requests come
+	hangUp func()          // called when no more requests can come
 }
 
-// Connect makes the connection.
+// Connect opens the connection.
 func (p *pipe) Connect(ctx context.Context) (sdk.Connection, error) {
 	inner, err := (&sdk.IOTransport{Reader: io.NopCloser(p.in), Writer: unclosed{p.out}, MaxLineLength: maxLine}).Connect(ctx)
 	if err != nil {
@@ -36,18 +36,19 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// connection knows which requests are not answered yet.
+// connection tracks the requests that are not answered yet.
 type connection struct {
 	sdk.Connection
 	pipe *pipe
 
 	mu      sync.Mutex
 	open    map[jsonrpc.ID]bool
-	broken  bool          // nothing can be written any more
-	changed chan struct{} // has room for one: that something was answered
+	broken  bool          // writing has failed
+	changed chan struct{} // signals an answer; has room for one signal
 }
 
-// Read returns the next message, and the end only when nothing is left to answer.
+// Read returns the next message. It returns the end of the input only after all
+// requests have been answered.
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.read(ctx)
 	if err != nil {
@@ -94,7 +95,7 @@ func (c *connection) waiting() bool {
 	return len(c.open) > 0 && !c.broken
 }
 
-// Write sends a message. Once that has failed nothing can be answered any more.
+// Write sends a message. After an error, nothing more can be sent.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if err != nil {

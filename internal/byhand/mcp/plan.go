@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// maxPlan is the longest plan, in characters.
+// maxPlan is the maximum length of a plan, in characters.
 const maxPlan = 4 << 20
 
 type planArgs struct {
@@ -86,8 +86,9 @@ func (s *Server) load(a planArgs) (p plan.Plan, err error) {
 	return p, nil
 }
 
-// loadFile reads a plan only from what is there. What a person types may also be
-// the text of a prompt, or ids: a file that is misspelt would be run as that.
+// loadFile reads a plan from an existing file only. On the command line a plan may
+// also be the text of a prompt, or ids. Here a misspelt file name would be run as a
+// prompt.
 func (s *Server) loadFile(file string) (p plan.Plan, err error) {
 	next := "give a path from the project's root, such as plans/release.yaml"
 	if _, err := host.OS().Stat(opLook, filepath.Join(s.opts.Plans.Dir, file)); err != nil {
@@ -115,7 +116,7 @@ func list(problems plan.Problems) string {
 	return strings.Join(lines, "\n")
 }
 
-// planError is a plan that cannot be submitted.
+// planError reports a plan that cannot be submitted.
 type planError struct{ problem, next string }
 
 func (e *planError) Error() string { return "the plan: " + e.problem }
@@ -123,5 +124,5 @@ func (e *planError) Error() string { return "the plan: " + e.problem }
 // Invalid marks the error as one about a document.
 func (e *planError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *planError) Hint() string { return e.next }

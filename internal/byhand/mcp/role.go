@@ -9,12 +9,12 @@ import (
 	"gaffer/team"
 )
 
-// Role is who calls.
+// Role is the role of a caller.
 type Role string
 
 // The roles.
 const (
-	Person    Role = "person" // a person's own agent, outside of every run
+	Person    Role = "person" // the user's own agent, outside of all runs
 	Worker    Role = "worker" // the agent of a task that gaffer runs
 	Reader    Role = "reader"
 	PM        Role = Role(team.PM)
@@ -23,10 +23,10 @@ const (
 	TechLead  Role = Role(team.TechLead)
 )
 
-// Roles lists every role.
+// Roles returns all roles.
 func Roles() []Role { return []Role{Person, Worker, PM, Developer, QAExpert, TechLead, Reader} }
 
-// right is something that not every role may do.
+// right is a permission that not every role has.
 type right string
 
 const (
@@ -48,14 +48,14 @@ var rights = map[Role][]right{
 	Reader:    {look},
 }
 
-// Caller is who calls, and which attempt of gaffer's it belongs to, if any.
+// Caller is the role of the client, and gaffer's attempt that it belongs to, if any.
 type Caller struct {
 	Role      Role
 	Attempt   string
 	Run, Task string
 }
 
-// refusal says why the caller may not use a tool, if it may not.
+// refusal returns an error if the caller may not use a tool.
 func (c Caller) refusal(t tool) error {
 	switch {
 	case t.need == submit && c.Attempt != "":
@@ -97,7 +97,7 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// RefusedError is something that a role may not do.
+// RefusedError reports that a role may not do something.
 type RefusedError struct {
 	Role      Role
 	Tool      string
@@ -111,21 +111,21 @@ func (e *RefusedError) Error() string {
 // Conflict marks the error as a refusal.
 func (e *RefusedError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *RefusedError) Hint() string { return e.Next }
 
-// RoleError is a role that there is not, or that the caller may not have.
+// RoleError reports a role that does not exist, or that the caller may not have.
 type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage marks the error as a mistake of whoever started the server.
+// Usage marks the error as a mistake on the server's command line.
 func (e *RoleError) Usage() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *RoleError) Hint() string { return e.Next }
 
-// ParseRole reads the name of a role.
+// ParseRole returns the role with a name.
 func ParseRole(name string) (Role, error) {
 	if slices.Contains(Roles(), Role(name)) {
 		return Role(name), nil

@@ -56,7 +56,7 @@ func (s *Server) runList() tool {
 			list, err = f.Runs(ctx, false, a.Ended)
 			return err
 		})
-		list = fleet.Merge(list, nil) // the latest first
+		list = fleet.Merge(list, nil) // sort, the latest first
 		r.LeftOut = max(0, len(list)-limited(a.Limit))
 		r.Runs = []runLine{}
 		for _, run := range list[:len(list)-r.LeftOut] {
@@ -78,7 +78,7 @@ type statusResult struct {
 	LeftOut int        `json:"left_out" jsonschema:"how many more tasks there are"`
 }
 
-// taskLine is a task and what is known of its last attempt.
+// taskLine is a task with the state of its last attempt.
 type taskLine struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// shortened is a result in JSON that is cut until an answer has room for it.
+// shortened cuts a JSON result until it fits an answer.
 func shortened(data []byte) ([]byte, error) {
 	var result any
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -15,7 +15,7 @@ func shortened(data []byte) ([]byte, error) {
 	if err := dec.Decode(&result); err != nil {
 		return nil, err
 	}
-	const least = 16 // more than any result has members
+	const least = 16 // more than the number of members of any result
 	for most := maxText; ; most /= 2 {
 		short, err := json.Marshal(cut(result, most))
 		if err != nil || len(short) <= maxAnswer || most <= least {
@@ -24,8 +24,8 @@ func shortened(data []byte) ([]byte, error) {
 	}
 }
 
-// cut leaves so many characters of a text, items of a list and members of an
-// object, and of what is in them half as many.
+// cut keeps at most most characters of a text, items of an array and members of an
+// object. At each deeper level it keeps half as many.
 func cut(v any, most int) any {
 	switch v := v.(type) {
 	case string:

@@ -62,14 +62,14 @@ func stateText(s workflow.State) string {
 	return fmt.Sprintf("The command is %s, %s. The workflow state:", clip(string(s.CurrentCommand), 60), step)
 }
 
-// largeState is a state that is too long to be read as a whole.
+// largeState reports a state that is too long to be read as a whole.
 type largeState struct{ state jsontree.Value }
 
 func (e *largeState) Error() string {
 	return fmt.Sprintf("the whole state has %d KiB, more than the %d that are read at once", len(e.state.Raw())>>10, maxAnswer>>11)
 }
 
-// Hint names the fields.
+// Hint names the fields that can be read instead.
 func (e *largeState) Hint() string {
 	var fields []string
 	for name, v := range e.state.Members() {
@@ -159,7 +159,7 @@ func (s *Server) sessionRead() tool {
 	})
 }
 
-// usual is how many of a list are told if no limit is named.
+// usual is the default number of items in a list.
 const usual = 50
 
 func limited(limit int) int {
@@ -169,7 +169,7 @@ func limited(limit int) int {
 	return limit
 }
 
-// limits bounds the limit that may be named.
+// limits sets the range of the limit argument.
 func limits(most float64) func(map[string]*jsonschema.Schema) {
 	return func(p map[string]*jsonschema.Schema) {
 		p["limit"].Minimum, p["limit"].Maximum = ptr(1.0), ptr(most)

@@ -22,7 +22,7 @@ type beginResult struct {
 	Step    string `json:"step,omitempty" jsonschema:"the step that is worked on now"`
 }
 
-// choices are the words for what a person chooses.
+// choices maps the words for the user's choice to the workflow's values.
 func choices() map[string]int {
 	return map[string]int{"run": workflow.RunMissing, "skip": workflow.Skip, "abort": workflow.Abort}
 }

@@ -21,19 +21,19 @@ type tool struct {
 	handle sdk.ToolHandler
 }
 
-// doc is what is said of a tool.
+// doc describes a tool.
 type doc struct {
 	name, title string
 	text        string // what it does and when to use it
-	example     string // arguments that are right
+	example     string // valid arguments
 	need        right
-	repeatable  bool // doing it again changes nothing
-	waits       bool // for a person: it has no turn
-	// shape says more of the arguments than their types do.
+	repeatable  bool // repeating a call changes nothing
+	waits       bool // it waits for the user, so it does not count against atOnce
+	// shape refines the schema of the arguments.
 	shape func(properties map[string]*jsonschema.Schema)
 }
 
-// define makes a tool of a function from arguments to a result and a short text
+// define returns a tool for a function from arguments to a result and a short text
 // about it.
 func define[In, Out any](s *Server, d doc, do func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
@@ -70,7 +70,7 @@ func (d doc) annotations() *sdk.ToolAnnotations {
 	}
 }
 
-// turn waits until the call may be worked on. Who waits for a person needs none.
+// turn waits until the call may start. A call that waits for the user starts at once.
 func (s *Server) turn(ctx context.Context, waits bool) error {
 	if waits {
 		return nil
@@ -89,7 +89,7 @@ func (s *Server) next(waits bool) {
 	}
 }
 
-// The most that arguments may have where a tool says nothing else.
+// Default limits of arguments.
 const (
 	maxText  = 64 << 10
 	maxItems = 200
@@ -121,8 +121,8 @@ func bound(p *jsonschema.Schema) {
 	}
 }
 
-// schemaOf is the schema of a type. It is made of our own types alone, so that a
-// mistake shows when a server is first made.
+// schemaOf returns the schema of a type. It panics on an error, because it is used
+// only for our own types; a mistake shows as soon as a server is created.
 func schemaOf[T any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
@@ -136,7 +136,7 @@ func schemaOf[T any]() *jsonschema.Schema {
 	return schema
 }
 
-// object is a JSON object as it stands in a document, or in arguments.
+// object is a JSON object, passed through unchanged.
 type object struct{ json.RawMessage }
 
 func oneOf[T ~string](words ...T) []any {
@@ -149,7 +149,7 @@ func oneOf[T ~string](words ...T) []any {
 
 func ptr[T any](v T) *T { return &v }
 
-// read checks arguments and reads them.
+// read validates and decodes arguments.
 func read[In any](schema *jsonschema.Resolved, data json.RawMessage) (args In, err error) {
 	if len(data) == 0 || string(data) == "null" {
 		data = json.RawMessage("{}")
@@ -164,7 +164,7 @@ func read[In any](schema *jsonschema.Resolved, data json.RawMessage) (args In, e
 	return args, json.Unmarshal(data, &args)
 }
 
-// ArgumentsError is a call with arguments that the tool does not take.
+// ArgumentsError reports invalid arguments of a tool.
 type ArgumentsError struct {
 	Err     error
 	Example string
@@ -176,15 +176,16 @@ func (e *ArgumentsError) Unwrap() error { return e.Err }
 // Usage marks the error as the caller's mistake.
 func (e *ArgumentsError) Usage() bool { return true }
 
-// Hint shows arguments that are right.
+// Hint shows valid arguments.
 func (e *ArgumentsError) Hint() string { return "such arguments are right: " + e.Example }
 
-// maxAnswer is more than an agent can use of one answer.
+// maxAnswer is the maximum size of an answer, in bytes; an agent cannot use more.
 const maxAnswer = 256 << 10
 
-// success is a result, and a text about it. What was looked up is in the text,
-// too: not every program shows its agent more than that. What was done is never
-// told as failed, since it would be done again: it is shortened instead.
+// success returns a result and a text about it. The text of a reading tool includes
+// the result, because some programs show only the text to their agent. A result that
+// is too long is an error for a reading tool. For other tools it is shortened: an
+// error would make the agent repeat an action that has already been done.
 func success(result any, text string, looked bool) *sdk.CallToolResult {
 	data, err := json.Marshal(result)
 	if err != nil {
@@ -209,18 +210,18 @@ func success(result any, text string, looked bool) *sdk.CallToolResult {
 	return r
 }
 
-// TooLongError is a result that no agent could use.
+// TooLongError reports a result that is too long for an agent.
 type TooLongError struct{ Size int }
 
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("the answer has %d KiB, more than the %d that one may have", e.Size>>10, maxAnswer>>10)
 }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *TooLongError) Hint() string { return "ask for less: a part, or with a smaller limit" }
 
-// failure is an error as an agent is told it: its kind, what happened and why,
-// and what to do next if that is known.
+// failure returns an error as a tool result: its kind, what happened and why, and
+// what to do next if that is known.
 func failure(err error) *sdk.CallToolResult {
 	text := exit.Of(err).String() + ": " + clip(err.Error(), 8000)
 	if hint := exit.Hint(err); hint != "" {
@@ -229,7 +230,7 @@ func failure(err error) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// clip shortens what quotes others.
+// clip shortens text that quotes others.
 func clip(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// due is what is to be said: of who is new or does something else, of who was not
-// spoken of for a while, and of who is gone.
+// due returns the heartbeats to send: for agents that are new or have changed, for
+// those whose last heartbeat is too old, and for those that are gone.
 func due(before map[string]told, list []discover.Sighting, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {
@@ -38,34 +38,34 @@ func differ(a, b coordinator.Heartbeat) bool {
 	return a.Name != b.Name || a.ClaudeStatus != b.ClaudeStatus || !bytes.Equal(a.Meta, b.Meta)
 }
 
-// ByHand is what an agent that a person started says of itself.
+// ByHand is the metadata of an agent that the user has started.
 type ByHand struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
-	Source  string  `json:"source"` // how its status is known
+	Source  string  `json:"source"` // where its status comes from
 	ByHand  bool    `json:"by_hand"`
 	Dir     string  `json:"dir,omitempty"`
 	PID     int     `json:"pid,omitempty"`
 	Session string  `json:"session,omitempty"`
-	Pane    string  `json:"pane,omitempty"` // of tmux
+	Pane    string  `json:"pane,omitempty"` // tmux pane
 	Model   string  `json:"model,omitempty"`
 	For     string  `json:"for,omitempty"` // what it waits for
 	Error   string  `json:"error,omitempty"`
-	Loop    string  `json:"loop,omitempty"`    // what it does again and again
-	Context float64 `json:"context,omitempty"` // how full it is, in whole percent
+	Loop    string  `json:"loop,omitempty"`    // the repeated action, if it is in a loop
+	Context float64 `json:"context,omitempty"` // usage of its context, in whole percent
 }
 
-// Heartbeat is an agent as the protocol has it. What grows all the time, such as
-// its cost, is not in it: each change is an event.
+// Heartbeat returns the protocol's heartbeat for an agent. It leaves out values that
+// grow all the time, such as the cost, because each change would be an event.
 func Heartbeat(s discover.Sighting, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(ByHand{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,
 		Model: s.Model, For: s.For, Error: s.Error, Loop: s.Loop, Context: float64(int(s.Context)),
-	}) // a struct of texts and numbers is always JSON
+	}) // encoding strings and numbers never fails
 	return coordinator.Heartbeat{AgentID: s.ID, Name: s.Name, ClaudeStatus: string(s.Status), Meta: meta}
 }
 
-// Worker is an agent as commands list it.
+// Worker returns an agent in the form that commands list.
 func Worker(s discover.Sighting, host string, now time.Time) fleet.Worker {
 	return fleet.Worker{
 		ID: s.ID, Name: s.Name, WorkerStatus: string(coordinator.Online), ClaudeStatus: string(s.Status), ClaudeSince: s.Since, LastSeen: now,

@@ -1,6 +1,5 @@
-// Package register tells a fleet which agents people have started by hand on this
-// machine, and what they do: each is a worker of its own, for as long as it is
-// there.
+// Package register reports to a fleet the agents that users have started on this
+// machine. Each is a worker of its own while it exists.
 package register
 
 import (
@@ -13,26 +12,27 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// Options are what a Presence needs of the world.
+// Options holds the functions that [Run] uses.
 type Options struct {
 	Look   func(context.Context) ([]discover.Sighting, error)
 	Beat   func(context.Context, coordinator.Heartbeat) error
 	Host   string
 	Now    func() time.Time
-	Notice func(text string) // what a person should know, once
+	Notice func(text string) // reports a problem to the user, once
 }
 
 const (
 	lookEvery = 500 * time.Millisecond
-	// A beat comes this often though nothing has changed, which is twice before the
-	// protocol has an agent offline.
+	// beatEvery is the interval between heartbeats of an unchanged agent. Two fit
+	// into the time after which the protocol considers an agent offline.
 	beatEvery = 15 * time.Second
-	// BeatWithin is how long a beat may take. The next look tries again.
+	// BeatWithin limits how long a heartbeat may take. After a failure the next Look
+	// tries again.
 	BeatWithin = 5 * time.Second
 )
 
-// Run looks and tells until ctx ends, and then says that all are gone: nobody here
-// would tell if they were.
+// Run reports the agents until ctx ends. Then it reports all of them as gone, because
+// afterwards no process here would notice their end.
 func Run(ctx context.Context, o Options) {
 	p := &presence{Options: o, told: map[string]told{}}
 	tick := time.NewTicker(lookEvery)
@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) {
 	}
 }
 
-// told is what was last said of an agent, and when.
+// told is the last heartbeat of an agent, and when it was sent.
 type told struct {
 	coordinator.Heartbeat
 	at time.Time
@@ -63,9 +63,9 @@ type presence struct {
 	failing bool
 }
 
-// tell says what is due. What could not be said is due at the next look. That one
-// agent is refused keeps nobody from hearing of the others; where nobody hears,
-// the rest is not tried.
+// tell sends the heartbeats that are due. A failed heartbeat is due again at the next
+// Look. If the server refuses one agent, tell continues with the others; if the
+// server is unreachable, it stops.
 func (p *presence) tell(ctx context.Context, list []discover.Sighting) {
 	now := p.Now()
 	var failed error
@@ -89,7 +89,7 @@ func (p *presence) tell(ctx context.Context, list []discover.Sighting) {
 	p.failing = failed != nil
 }
 
-// refused reports whether somebody heard what was said and would not have it.
+// refused reports whether the server has received the heartbeat and rejected it.
 func refused(err error) bool {
 	var invalid interface{ Invalid() bool }
 	var conflict interface{ Conflict() bool }
