@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// beadReader reads a file with one bead on each line: our own form, or what the
-// beads issue tracker exports. Both may stand in one file.
+// beadReader reads a file with one bead on each line: in gaffer's own form, or as the
+// beads issue tracker exports it. One file may contain both.
 type beadReader struct {
 	*reader
-	dir    string                 // of the file
-	folder func(path string) bool // tells whether a folder is there
-	fields []field[Task]          // of our own form
+	dir    string                 // folder of the file
+	folder func(path string) bool // reports whether a folder exists
+	fields []field[Task]          // keys of gaffer's own form
 	draft  draft
-	issues []*issue // of each task; nil for one of our own form
+	issues []*issue // one per task; nil for a bead in gaffer's own form
 	links  []link
 	torn   map[string]bool // beads whose lines cannot be read
 }
 
-// beads reads a file of beads and leaves out what is not to be worked on.
+// beads reads a file of beads and leaves out those that need no work.
 func (l *loader) beads(arg, dir string, data []byte) draft {
 	d := readBeads(arg, dir, data, &l.reader, func(path string) bool {
 		info, err := l.host.Stat(readStep, path)
@@ -29,8 +29,8 @@ func (l *loader) beads(arg, dir string, data []byte) draft {
 	return d
 }
 
-// readBeads reads and checks a file of beads. What is not to be worked on comes
-// back as done.
+// readBeads reads and checks a file of beads. Beads that need no work are marked as
+// done.
 func readBeads(file, dir string, data []byte, r *reader, folder func(string) bool) draft {
 	b := beadReader{reader: r, dir: dir, folder: folder, fields: beadFields(), torn: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
@@ -52,7 +52,7 @@ func readBeads(file, dir string, data []byte, r *reader, folder func(string) boo
 	return b.draft
 }
 
-// isIssue tells the tracker's form from our own by its keys.
+// isIssue reports whether a line is in the tracker's form, by its keys.
 func isIssue(n *node) bool {
 	if n.get("bead") != nil || n.get("prompt") != nil || n.get("prompt_file") != nil || n.get("template") != nil {
 		return false
@@ -60,8 +60,8 @@ func isIssue(n *node) bool {
 	return n.get("_type") != nil || n.get("id") != nil && n.get("agent") == nil || n.get("title") != nil
 }
 
-// beadFields are the keys of a bead in our own form: those of a task, without
-// the ones that a bead has in another way or not at all.
+// beadFields returns the keys of a bead in gaffer's own form: those of a task,
+// without the ones that do not apply to a bead or differ for it.
 func beadFields() []field[Task] {
 	fields := []field[Task]{
 		key("bead", text(), func(t *Task) *string { return &t.ID },
@@ -95,8 +95,9 @@ const (
 	lowestPriority = 4
 )
 
-// beadAgent is an agent's name with or without a model, such as claude:opus. A
-// command has no prompt, and so no bead.
+// beadAgent is the form of an agent's name with an optional model, such as
+// claude:opus. The agent "command" is not allowed, because a bead always has a
+// prompt.
 func beadAgent() form[string] {
 	return form[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
 		agent, model, colon := strings.Cut(n.text, ":")
@@ -114,7 +115,7 @@ func beadAgent() form[string] {
 	}}
 }
 
-// bead reads a line of our own form.
+// bead reads a line of gaffer's own form.
 func (b *beadReader) bead(n *node) (Task, places) {
 	t := Task{
 		Questions: Ask, Priority: normalPriority, Timeout: BeadTimeout, Retries: BeadRetries, Dispatch: &Dispatch{}, Line: n.line,
@@ -137,14 +138,16 @@ func (b *beadReader) bead(n *node) (Task, places) {
 	return t, at
 }
 
-// withoutNulls: what is null is as good as absent to a program that writes JSON.
+// withoutNulls removes keys with a null value: programs that write JSON use null for
+// an absent value.
 func withoutNulls(n *node) *node {
 	kept := *n
 	kept.pairs = slices.DeleteFunc(slices.Clone(n.pairs), func(p pair) bool { return p.value.kind == nothing })
 	return &kept
 }
 
-// renamed tells that a bead is not named by id, and reads it all the same.
+// renamed reports a bead that has the key id instead of bead, and reads it all the
+// same.
 func (b *beadReader) renamed(n *node) *node {
 	at := slices.IndexFunc(n.pairs, func(p pair) bool { return p.key == "id" })
 	if at < 0 || n.get("bead") != nil {
@@ -158,7 +161,7 @@ func (b *beadReader) renamed(n *node) *node {
 	return &copied
 }
 
-// checkBead sees to keys that need or exclude each other.
+// checkBead checks keys that require or exclude each other.
 func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
@@ -178,7 +181,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		if !template {
 			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
-		given["prompt"] = pair{} // told, or not needed
+		given["prompt"] = pair{} // already reported, or not needed
 	}
 	checkTask(b.reader, t, n, given)
 }

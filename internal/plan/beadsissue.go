@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// issue is what a line of the tracker's export says of a bead.
+// issue is a bead from the tracker's export.
 type issue struct {
 	id, title, description, design, criteria, notes string
 
@@ -13,17 +13,16 @@ type issue struct {
 	priority int
 
 	template, pinned bool
-	conditional      bool // is to be done only if another fails
+	conditional      bool // to be done only if another one fails
 }
 
-// link is a bead's relation to another one, which the tracker calls a
-// dependency.
+// link is a relation between two beads; the tracker calls it a dependency.
 type link struct {
 	from, to, kind string
 	at             position
 }
 
-// issueFields are the keys that count. An export has many more.
+// issueFields returns the keys that gaffer reads. An export has many more.
 func issueFields() []field[issue] {
 	return []field[issue]{
 		key("id", text(), func(i *issue) *string { return &i.id }, "its name", `"id": "bd-a1"`).must(),
@@ -40,7 +39,7 @@ func issueFields() []field[issue] {
 	}
 }
 
-// prose is a text that may be empty.
+// prose is the form of a text that may be empty.
 func prose() form[string] {
 	return form[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
@@ -51,8 +50,8 @@ func prose() form[string] {
 	}}
 }
 
-// addIssue reads a line of the tracker's export. Lines that are no issues, such
-// as memories, are passed over.
+// addIssue reads a line of the tracker's export. It skips lines that are not issues,
+// such as memories.
 func (b *beadReader) addIssue(n *node) {
 	if t := n.get("_type"); t != nil && t.text != "issue" {
 		return
@@ -71,8 +70,7 @@ func (b *beadReader) addIssue(n *node) {
 	}, at)
 }
 
-// known is the mapping without the keys that mean nothing here, and without
-// those that are null.
+// known returns the mapping with only the given keys, and without null values.
 func known[T any](n *node, fields []field[T]) *node {
 	kept := *n
 	kept.pairs = nil
@@ -86,7 +84,7 @@ func known[T any](n *node, fields []field[T]) *node {
 	return &kept
 }
 
-// prompt is the title and then each text under a heading.
+// prompt returns the title, followed by each text under a heading.
 func (i *issue) prompt() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(i.title))
@@ -120,7 +118,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	for _, item := range n.items {
 		l := link{from: i.id, kind: blocks, at: item.position}
 		if readMapping(b.reader, "a dependency", known(item, fields), fields, rejected, &l); l.to == "" {
-			continue // told
+			continue // already reported
 		}
 		if l.kind == conditional && l.from == i.id {
 			i.conditional = true
@@ -129,7 +127,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	}
 }
 
-// The links that count. All others are no reason to wait.
+// The kinds of links that affect the order of beads. Others are ignored.
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"
@@ -137,10 +135,10 @@ const (
 	conditional = "conditional-blocks"
 )
 
-// closed: there is nothing left to do, or it was deleted.
+// closed reports whether nothing is left to do, or the issue was deleted.
 func (i *issue) closed() bool { return i.status == "closed" || i.status == "tombstone" }
 
-// container: the work is in the beads that are its parts.
+// container reports whether the work is in the beads that are its parts.
 func (i *issue) container() bool {
 	switch i.kind {
 	case "epic", "milestone", "molecule", "convoy":
@@ -149,7 +147,7 @@ func (i *issue) container() bool {
 	return false
 }
 
-// held is why it is not to be worked on although it is not closed, or nothing.
+// held returns why an open issue must not be worked on, or "".
 func (i *issue) held() string {
 	switch i.status {
 	case "", "open", "in_progress", "blocked", "hooked":
@@ -171,5 +169,5 @@ func (i *issue) held() string {
 	return ""
 }
 
-// taken: somebody said to be at work on it.
+// taken reports whether somebody works on the issue, according to the tracker.
 func (i *issue) taken() bool { return i.status == "in_progress" || i.status == "hooked" }

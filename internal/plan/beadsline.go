@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// lines reads the JSON on each line of a file. Empty lines and those that begin
-// with # or // are passed over.
+// lines parses the JSON on each line of a file. It skips empty lines and those that
+// begin with # or //.
 func (b *beadReader) lines(data []byte) []*node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !b.isText(data) {
@@ -59,7 +59,8 @@ func (b *beadReader) isText(data []byte) bool {
 	return false
 }
 
-// unfit tells what makes the whole file something else than a bead on each line.
+// unfit returns a problem if the line shows that the whole file is not of one bead
+// per line.
 func unfit(line []byte) string {
 	for _, mark := range []string{"<<<<<<< ", ">>>>>>> "} {
 		if bytes.HasPrefix(line, []byte(mark)) {
@@ -72,10 +73,10 @@ func unfit(line []byte) string {
 	return ""
 }
 
-// tornName finds the name of a bead in a line that is not JSON.
+// tornName matches the name of a bead in a line that is not valid JSON.
 var tornName = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 
-// line reads one line, or tells what is wrong with it and gives nil.
+// line parses one line. It returns nil after it has reported a problem.
 func (b *beadReader) line(line []byte, number int) *node {
 	if _, err := jsontree.Parse(line); err != nil {
 		at, problem := position{line: number}, err.Error()
@@ -99,7 +100,7 @@ func (b *beadReader) line(line []byte, number int) *node {
 	return n
 }
 
-// inLine says of a line what is said of a document.
+// inLine rewords a parser's message about a document for a line.
 func inLine(problem string) string {
 	if strings.HasPrefix(problem, "text after the end") {
 		return "found more behind the bead, want one bead on each line"
@@ -107,17 +108,17 @@ func inLine(problem string) string {
 	return strings.ReplaceAll(problem, "the document", "the line")
 }
 
-// jsonReader makes nodes of a line of valid JSON.
+// jsonReader converts a line of valid JSON to nodes.
 type jsonReader struct {
 	*reader
 	line    []byte
 	number  int
 	tokens  *json.Decoder
-	counted int // bytes that column is about
-	column  int // characters before counted
+	counted int // number of bytes that column covers
+	column  int // number of characters before counted
 }
 
-// next is the next token and where it stands.
+// next returns the next token and its position.
 func (j *jsonReader) next() (json.Token, position) {
 	from := int(j.tokens.InputOffset())
 	for from < len(j.line) && strings.IndexByte(" \t\r,:", j.line[from]) >= 0 {
@@ -166,5 +167,5 @@ func (j *jsonReader) parts(n *node, open json.Delim) {
 		keys[p.key] = true
 		n.pairs = append(n.pairs, p)
 	}
-	j.next() // what closes it
+	j.next() // the closing bracket
 }

@@ -7,11 +7,11 @@ import (
 	"gaffer/statefile"
 )
 
-// keptAttempt is in the names of records of earlier attempts, so no bead may
-// have it.
+// keptAttempt is part of the file names of earlier attempts' records, so no bead's id
+// may contain it.
 const keptAttempt = ".attempt-"
 
-// checkName is about what a ledger asks of a bead beyond what every id must be.
+// checkName checks what a ledger requires of a bead beyond a valid task id.
 func (b *beadReader) checkName(t Task, at places) {
 	if strings.Contains(t.ID, keptAttempt) {
 		b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, keptAttempt)
@@ -21,10 +21,10 @@ func (b *beadReader) checkName(t Task, at places) {
 	}
 }
 
-// checkTemplate: a template's name becomes that of a file.
+// checkTemplate checks that the name of a template is valid as a file name.
 func (b *beadReader) checkTemplate(t *Task, p pair) {
 	if t.Dispatch.Template == "" {
-		return // told as no text
+		return // already reported
 	}
 	if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", t.Dispatch.Template)); ok {
 		b.report(p.value.or(p.at).position, "template: %.60q %s, want a name such as bug-fix", t.Dispatch.Template, bad.Problem)

@@ -1,27 +1,28 @@
 package plan
 
-// beadOrder works out what waits for what. A container is not worked on: what
-// waits for it waits for its parts and for what it waits for itself, and its
-// parts wait for that, too. Beads are told apart by their index in the draft.
+// beadOrder computes which beads wait for which. A container is not worked on. A bead
+// that waits for a container waits for its parts, and for the beads that the
+// container waits for. The parts wait for the latter, too. Beads are identified by
+// their index in the draft.
 type beadOrder struct {
 	*beadReader
-	index   map[string]int // the first that has the id
-	waits   [][]wait       // of each bead, as they were written
-	parts   [][]int        // of each bead
-	wholes  [][]int        // that each bead is a part of
-	missing []string       // that issues wait for
+	index   map[string]int // the first bead with the id
+	waits   [][]wait       // per bead, as written
+	parts   [][]int        // per bead
+	wholes  [][]int        // the containers of each bead
+	missing []string       // ids that issues wait for and that are not in the file
 	noted   map[string]bool
 	steps   int
 }
 
-// wait is a bead that is waited for, or -1 if it is not in the file.
+// wait is a reference to a bead to wait for; bead is -1 if it is not in the file.
 type wait struct {
 	bead int
 	id   string
 	at   position
 }
 
-// maxSteps bounds what containers may stand for.
+// maxSteps limits the work of expanding containers.
 const maxSteps = 2_000_000
 
 func newBeadOrder(b *beadReader) *beadOrder {
@@ -69,8 +70,7 @@ func (o *beadOrder) link(l link) {
 	}
 }
 
-// settle gives each task what it waits for, and takes those as done that are
-// not to be worked on.
+// settle sets After of each task, and marks those that need no work as done.
 func (o *beadOrder) settle() {
 	tasks := o.draft.Tasks
 	for i := range tasks {
@@ -98,7 +98,8 @@ func (o *beadOrder) settle() {
 	}
 }
 
-// needs are the beads that a bead waits for, each once, and where that is said.
+// needs returns the ids of the beads that a bead waits for, each once, and the
+// positions of the references.
 func (o *beadOrder) needs(i int) ([]string, []position) {
 	above, within := o.above(i)
 	l := needList{order: o, bead: i, within: within, seen: map[string]bool{}}
@@ -115,7 +116,7 @@ func (o *beadOrder) needs(i int) ([]string, []position) {
 	return l.ids, l.at
 }
 
-// needList collects what one bead waits for.
+// needList collects the beads that one bead waits for.
 type needList struct {
 	order  *beadOrder
 	bead   int
@@ -130,7 +131,7 @@ func (l *needList) follow(w wait) {
 	switch {
 	case w.bead < 0:
 		o.absent(l, w)
-	case l.within[w.bead]: // it cannot wait for what it is a part of
+	case l.within[w.bead]: // a bead cannot wait for its own container
 	case o.isContainer(w.bead):
 		for _, part := range o.standsFor(w.bead) {
 			if part != l.bead {
@@ -149,11 +150,12 @@ func (l *needList) add(id string, at position) {
 	}
 }
 
-// absent is for a bead that is not in the file. In our own form that is a
-// mistake; in an export it may be closed and gone, or in another project.
+// absent handles a reference to a bead that is not in the file. In gaffer's own form
+// that is a mistake. In an export the bead may be closed and deleted, or in another
+// project.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
-	case o.torn[w.id]: // its line is told
+	case o.torn[w.id]: // its line has been reported
 	case o.issues[l.bead] == nil:
 		l.add(w.id, w.at)
 	case !o.noted[w.id]:
@@ -162,7 +164,7 @@ func (o *beadOrder) absent(l *needList, w wait) {
 	}
 }
 
-// above are the open containers that the bead is a part of, also of parts.
+// above returns the open containers of a bead, directly or indirectly.
 func (o *beadOrder) above(i int) ([]int, map[int]bool) {
 	seen := map[int]bool{}
 	queue := []int{i}
@@ -185,7 +187,7 @@ func (o *beadOrder) isPart(i, whole int) bool {
 	return within[whole]
 }
 
-// standsFor are the open beads that a container has, and those it waits for.
+// standsFor returns the open beads in a container, and those that it waits for.
 func (o *beadOrder) standsFor(container int) []int {
 	var found []int
 	seen := map[int]bool{container: true}
@@ -215,7 +217,8 @@ func (o *beadOrder) standsFor(container int) []int {
 	return found
 }
 
-// isContainer: one that is held back is waited for itself, and never comes.
+// isContainer reports whether a bead is a container to be replaced by its parts. A
+// container that is held back is not replaced; beads that wait for it never start.
 func (o *beadOrder) isContainer(i int) bool {
 	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].held() == ""
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// holdBack takes as done what the tracker holds back, with the parts of it and
-// all that waits for it.
+// holdBack marks as done the beads that the tracker holds back, with their parts and
+// all beads that wait for them.
 func (o *beadOrder) holdBack() {
 	tasks := o.draft.Tasks
 	waiting := map[int][]int{}
@@ -58,7 +58,7 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	o.warn(o.lineOf(held[0]), "%s", text)
 }
 
-// warnAll tells what a person may not expect of an export.
+// warnAll warns about properties of an export that the user may not expect.
 func (o *beadOrder) warnAll() {
 	var taken, containers []int
 	for i, issue := range o.issues {

@@ -2,14 +2,14 @@ package plan
 
 import "slices"
 
-// claims remembers which tasks declared which files, as a tree of folders, so
-// that asking for overlaps looks at few of thousands.
+// claims stores the files that tasks declare in a tree of folders. So a search for
+// overlaps compares few of thousands of patterns.
 type claims struct {
 	root    folder
 	matcher matcher
 	query   int
-	seen    []int // the last query that found a task
-	found   []int // by this query
+	seen    []int // per task, the last query that found it
+	found   []int // tasks found by this query
 }
 
 func newClaims(tasks int) *claims { return &claims{seen: make([]int, tasks)} }
@@ -42,8 +42,8 @@ func (c *claims) add(task int, patterns []*pattern) {
 	}
 }
 
-// overlaps lists the tasks with a claim that overlaps with the patterns, in
-// the order of the plan. The list is good until the next call.
+// overlaps returns the tasks whose claims overlap the patterns, in the order of the
+// plan. The list is valid until the next call.
 func (c *claims) overlaps(patterns []*pattern) []int {
 	c.found = c.found[:0]
 	c.query++
@@ -54,8 +54,8 @@ func (c *claims) overlaps(patterns []*pattern) []int {
 	return c.found
 }
 
-// search looks at what could overlap: claims on the way to the pattern's folder
-// and everything below it.
+// search compares the claims that could overlap: those in folders on the way to the
+// pattern's folder, and all below it.
 func (c *claims) search(p *pattern) {
 	at := &c.root
 	for _, name := range p.segments[:p.literal] {
@@ -74,8 +74,8 @@ func (c *claims) walk(p *pattern, at *folder) {
 	}
 }
 
-// compare is for claims that begin in a folder above or below the pattern's:
-// without wildcards one is in the other.
+// compare compares a pattern with claims from a folder above or below its own. If
+// neither has wildcards, one contains the other, so they overlap.
 func (c *claims) compare(p *pattern, others []claim) {
 	for _, other := range others {
 		if c.seen[other.task] == c.query {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// cycle is tasks that wait for each other: each for the next, the last for the
-// first. Gates between them are left out of tasks and told in note.
+// cycle is a list of tasks in which each waits for the next, and the last for the
+// first. Gates of waves between them are left out; note explains them.
 type cycle struct {
 	tasks []int
 	note  string
 }
 
-// cycles finds one shortest cycle through the first task of each knot of tasks
-// that wait for each other. A task that waits for itself is not told here.
+// cycles returns one shortest cycle through the first task of each strongly connected
+// component. It does not return tasks that wait for themselves.
 func (g *Graph) cycles() []cycle {
 	var found []cycle
 	for _, knot := range g.knots() {
@@ -23,7 +23,7 @@ func (g *Graph) cycles() []cycle {
 	return found
 }
 
-// text is such as a → b → c → a.
+// text formats a cycle, such as a → b → c → a.
 func (g *Graph) text(c cycle) string {
 	ids := make([]string, 0, len(c.tasks)+1)
 	for _, i := range append(slices.Clip(c.tasks), c.tasks[0]) {
@@ -36,13 +36,13 @@ func (g *Graph) text(c cycle) string {
 	return strings.Join(ids, " → ") + c.note
 }
 
-// cycleIn walks from the knot's first task, breadth first, back to it.
+// cycleIn searches breadth first from the component's first task back to it.
 func (g *Graph) cycleIn(knot []int) cycle {
 	inside := make(map[int]bool, len(knot))
 	for _, node := range knot {
 		inside[node] = true
 	}
-	start := slices.Min(knot) // a task: gates come behind the tasks and never wait in a circle alone
+	start := slices.Min(knot) // a task: the indexes of gates are higher, and gates alone form no cycle
 	from := map[int]int{}
 	queue := []int{start}
 	for at := 0; at < len(queue); at++ {
@@ -77,15 +77,15 @@ func (g *Graph) trace(from map[int]int, start, last int) cycle {
 	return c
 }
 
-// gateNote explains a wait that stands nowhere in the plan.
+// gateNote explains a dependency that follows from waves only.
 func (g *Graph) gateNote(node int) string {
 	t := g.tasks[node]
 	return fmt.Sprintf(" (%s is of wave %d, which waits for all lower waves)", t.ID, t.Wave)
 }
 
-// knots are the sets of nodes that all wait for each other, two or more in
-// each: Tarjan's strongly connected components, with a stack of its own so
-// that a long chain of tasks is no deep recursion.
+// knots returns the strongly connected components with two or more nodes, found by
+// Tarjan's algorithm. It uses its own stack, so that a long chain of tasks does not
+// cause deep recursion.
 func (g *Graph) knots() [][]int {
 	s := knotSearch{graph: g, number: make([]int, len(g.needs)), low: make([]int, len(g.needs)), open: make([]bool, len(g.needs))}
 	for node := range g.needs {
@@ -100,7 +100,7 @@ func (g *Graph) knots() [][]int {
 type knotSearch struct {
 	graph       *Graph
 	count       int
-	number, low []int // 0 is not seen yet
+	number, low []int // 0 means not visited
 	open        []bool
 	stack       []int
 	found       [][]int
@@ -157,7 +157,7 @@ func (s *knotSearch) leave(node int) {
 	}
 }
 
-// Cycles are the tasks that wait for each other, each such as a → b → a.
+// Cycles returns the cycles among the tasks, each such as a → b → a.
 func (g *Graph) Cycles() (texts []string) {
 	for _, c := range g.cycles() {
 		texts = append(texts, g.text(c))

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// detect finds out how a plan is written: a folder or file by what is in it,
-// anything else by how it looks.
+// detect returns the format of a plan: for a folder or file by its contents,
+// otherwise by the form of the argument.
 func (l *loader) detect(arg string) (Format, error) {
 	if l.opts.Format != "" {
 		return l.opts.Format, l.known(l.opts.Format)
@@ -71,8 +71,9 @@ func (l *loader) fileFormat(arg string) (Format, error) {
 	return PromptFile, nil
 }
 
-// yamlFormat keeps what it has read: a large plan takes long to parse, and who saves
-// it at this moment shall not have the format of one and the tasks of the other.
+// yamlFormat returns the format of a YAML file. It keeps the parsed tree, because
+// parsing a large plan takes long, and because the file could be saved between two
+// reads: the format would then come from the old content and the tasks from the new.
 func (l *loader) yamlFormat(arg string) (Format, error) {
 	data, err := l.bytes(arg)
 	if err != nil {
@@ -101,7 +102,7 @@ func (l *loader) markdownFormat(arg string) (Format, error) {
 	return PromptFile, nil
 }
 
-// wordFormat is for what is neither a file nor a folder.
+// wordFormat returns the format of an argument that is neither a file nor a folder.
 func (l *loader) wordFormat(arg string) (Format, error) {
 	if items := splitList(arg); len(items) > 1 && !slices.ContainsFunc(items, hasSpace) {
 		return List, nil
@@ -117,8 +118,9 @@ func (l *loader) wordFormat(arg string) (Format, error) {
 
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
-// looksLikeFile: a text may end in a file's name, but then it has more words,
-// and what stands before the last slash is no folder.
+// looksLikeFile reports whether an argument with spaces is probably a file name. A
+// prompt may end in a file name too, but it has three or more words and does not
+// begin with an existing folder.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
@@ -127,8 +129,8 @@ func (l *loader) looksLikeFile(arg string) bool {
 	return len(strings.Fields(arg)) < 3 || l.inFolder(arg)
 }
 
-// inFolder tells whether the folder is there that a path leads into. Words that
-// begin with a slash are commands of some agents, and no paths.
+// inFolder reports whether the folder of a path exists. It returns false for a single
+// word with a leading slash, which is a command of some agents.
 func (l *loader) inFolder(path string) bool {
 	folder := filepath.Dir(path)
 	if folder == "." || folder == "/" {
@@ -155,22 +157,22 @@ func (l *loader) notThere(arg string) error {
 	return e
 }
 
-// NameError is something that names no plan.
+// NameError reports an argument that does not name a plan.
 type NameError struct {
 	Arg, Problem string
-	Meant        string // what was likely meant
+	Meant        string // what was probably meant
 	missing      bool
 }
 
 func (e *NameError) Error() string { return fmt.Sprintf("%.80q %s", e.Arg, e.Problem) }
 
-// NotFound marks what could be there and is not.
+// NotFound marks a name that is valid but does not exist.
 func (e *NameError) NotFound() bool { return e.missing }
 
-// Usage marks what can never be right.
+// Usage marks a name that can never be valid.
 func (e *NameError) Usage() bool { return !e.missing }
 
-// Hint names what was likely meant.
+// Hint returns what was probably meant.
 func (e *NameError) Hint() string {
 	if e.Meant != "" {
 		return fmt.Sprintf("did you mean %q?", e.Meant)

@@ -7,22 +7,21 @@ import (
 	"gaffer/statefile"
 )
 
-// maxTasks is what a plan may have.
+// maxTasks is the maximum number of tasks in a plan.
 const maxTasks = 20_000
 
-// draft is a plan as it was read, with the places of what is still to be
-// checked.
+// draft is a plan as it was read, with positions for further checks.
 type draft struct {
 	Plan
-	at []places // of each task
+	at []places // one per task
 }
 
 type places struct {
 	id, prompt position
-	after      []position // of each of the task's references, or none
+	after      []position // one per reference in After, or none
 }
 
-// waits is where the task's reference k stands.
+// waits returns the position of the task's reference k.
 func (p places) waits(k int) position {
 	if k < len(p.after) {
 		return p.after[k]
@@ -35,8 +34,8 @@ func (d *draft) add(t Task, at places) {
 	d.at = append(d.at, at)
 }
 
-// check reports what is wrong between the tasks: ids, references, cycles. word
-// is what the format calls a task.
+// check reports problems between the tasks: ids, references, cycles. word is the
+// format's name for a task.
 func (d *draft) check(r *reader, word string) {
 	switch {
 	case len(d.Tasks) == 0 && len(r.problems) == 0:
@@ -59,7 +58,7 @@ func (d *draft) checkIDs(r *reader, word string) {
 	for i, t := range d.Tasks {
 		at := d.at[i].id
 		if t.ID == "" {
-			continue // told as a missing key
+			continue // already reported as a missing key
 		}
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName(word, t.ID)); ok {
 			r.report(at, "the id %.60q %s", t.ID, bad.Problem)
@@ -102,8 +101,7 @@ func (d *draft) checkFiles(r *reader) {
 	}
 }
 
-// pending leaves out what is done. A task that waited for one of those waits
-// for it no more.
+// pending removes the tasks that are done, and the references to them.
 func (p *Plan) pending() {
 	done := map[string]bool{}
 	for _, t := range p.Tasks {

@@ -10,8 +10,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// drawing reads a dependency graph that is drawn with characters, top to
-// bottom:
+// drawing reads a dependency graph that is drawn with characters, top to bottom:
 //
 //	001 (schema) ────┐    002 waits for 001; 003 and 004, on one line, for 002;
 //	    |            |    005 for both and, by the arrow at its side, for 001,
@@ -24,10 +23,11 @@ import (
 //	 ├──> 006
 //	 └──> 007
 //
-// A row waits for the row above it. Branches of one trunk are a row of their
-// own. All ids behind an arrow wait for all before it, up to the next arrow,
-// which also reads a plain list of edges such as "001, 002 -> 003". Lines that
-// join so that this would give another order than the one drawn are reported.
+// A row waits for the row above it. Branches of one trunk form a row of their own.
+// All ids after an arrow wait for all ids before it, up to the next arrow. So a plain
+// list of edges such as "001, 002 -> 003" can be read, too. If lines join in a way
+// for which this would give another order than the one drawn, that is reported as a
+// problem.
 type drawing struct {
 	reader  *reader
 	heading position
@@ -39,12 +39,12 @@ type drawing struct {
 	after   map[string][]string
 	afterAt map[string][]position
 
-	above  []string           // what the next row waits for
-	twigs  []string           // branches since the last row that is none
-	trunks []trunk            // rows that a branch may come off, from left to right
-	rail   []string           // what feeds the line at the right
-	loose  map[int][]position // by column, where a line at the right begins that has led nowhere yet
-	linked bool               // a line without ids led here from the row above
+	above  []string           // ids that the next row waits for
+	twigs  []string           // branches since the last row that is not a branch
+	trunks []trunk            // rows that a branch may belong to, from left to right
+	rail   []string           // ids that feed the line at the right
+	loose  map[int][]position // by column: starts of lines at the right that have not reached a row yet
+	linked bool               // a line without ids connects the next row to the row above
 	edges  map[edge]bool
 }
 
@@ -75,7 +75,8 @@ var (
 
 const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
 
-// What a drawing may have: rows of many ids make edges by the square.
+// Limits of a drawing. The number of edges between rows grows with the product of
+// their lengths.
 const (
 	maxDrawnLine = 4096
 	maxEdges     = 200_000
@@ -84,8 +85,8 @@ const (
 // drawnToken is an id on a line.
 type drawnToken struct {
 	id         string
-	start, end int // bytes
-	column     int // characters before it
+	start, end int // in bytes
+	column     int // number of characters before it
 }
 
 // line reads one line of the block.
@@ -123,7 +124,7 @@ func (d *drawing) line(line string, at position) {
 	d.grow(arrows.groups)
 }
 
-// grow remembers what the branches below may come off.
+// grow records the row as a trunk of the branches below it.
 func (d *drawing) grow(groups [][]drawnToken) {
 	column := groups[0][0].column
 	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
@@ -134,8 +135,8 @@ func (d *drawing) grow(groups [][]drawnToken) {
 	}
 }
 
-// tokens finds the ids of a line. A number in a name or in the talk beside an
-// id is none: an id stands alone, after a drawing or at some distance.
+// tokens returns the ids of a line. A number within a name or a comment is not an id:
+// an id stands at the beginning, after a drawing character, or after some space.
 func (d *drawing) tokens(line string, at position) []drawnToken {
 	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
@@ -151,14 +152,15 @@ func (d *drawing) tokens(line string, at position) []drawnToken {
 	return tokens
 }
 
-// joined tells whether the text goes on in a word before or behind.
+// joined reports whether the text is part of a longer word.
 func joined(line string, start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(line[:start])
 	after, _ := utf8.DecodeRuneInString(line[end:])
 	return start > 0 && isWordRune(before) || end < len(line) && (isWordRune(after) || after == '-' && end+1 < len(line) && isWordRune(rune(line[end+1])) && !isName(line[end:]))
 }
 
-// isName tells a name that follows an id, as in 001-setup, from a longer number.
+// isName reports whether a name follows an id, as in 001-setup, and not a longer
+// number.
 func isName(rest string) bool {
 	return len(rest) > 1 && !strings.ContainsRune("0123456789", rune(rest[1]))
 }
@@ -176,7 +178,7 @@ func (d *drawing) standsAlone(line string, start int, before []drawnToken) bool 
 	return strings.ContainsRune(drawingCharacters, last)
 }
 
-// misspelt reports what was likely meant as an id.
+// misspelt reports words that were probably meant as ids.
 func (d *drawing) misspelt(line string, at position) {
 	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]
@@ -205,17 +207,17 @@ func (d *drawing) declare(t drawnToken, line string, at position) {
 
 func (t drawnToken) place(at position) position { return position{line: at.line, column: t.column + 1} }
 
-// arrows are those between the ids of a line.
+// arrows describes the arrows between the ids of a line.
 type arrows struct {
-	groups [][]drawnToken  // the ids, divided by the arrows
-	waits  map[string]bool // what an arrow leads to
-	leads  map[string]bool // what an arrow leads away from
+	groups [][]drawnToken  // the ids, separated by the arrows
+	waits  map[string]bool // ids that an arrow points to
+	leads  map[string]bool // ids that an arrow starts from
 }
 
-// between follows the arrows between the ids of a line.
+// between reads the arrows between the ids of a line.
 func (d *drawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
-	var back []bool // whether the arrow before the next group leads to the left
+	var back []bool // whether the arrow before the next group points to the left
 	for i := 1; i < len(tokens); i++ {
 		gap := inParens().ReplaceAllString(line[tokens[i-1].end:tokens[i].start], "")
 		right := strings.ContainsAny(gap, ">▶→►")
@@ -238,8 +240,8 @@ func (d *drawing) between(tokens []drawnToken, line string, at position) arrows 
 	return a
 }
 
-// lead lets each of a group wait for each of another. A list of edges on one
-// line may name an id on both sides of an arrow.
+// lead makes each id of to wait for each id of from. A list of edges on one line may
+// name an id on both sides of an arrow.
 func (d *drawing) lead(a arrows, from, to []drawnToken, at position) {
 	for _, t := range to {
 		a.waits[t.id] = true
@@ -252,8 +254,9 @@ func (d *drawing) lead(a arrows, from, to []drawnToken, at position) {
 	}
 }
 
-// row lets the ids wait for the row above. One that was drawn before is only
-// referred to, and a line of arrows that nothing leads to is an edge on its own.
+// row makes the ids wait for the row above, except ids that were drawn before: these
+// are only references. A line of arrows without a connection to the row above is an
+// edge on its own.
 func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.twigs) > 0 {
@@ -276,7 +279,7 @@ func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at p
 	d.trunks = nil
 }
 
-// branch lets the ids wait for the row that they come off: the last one that
+// branch makes the ids wait for the row that they branch off: the last one that
 // begins at the column of the branch or to its left.
 func (d *drawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.led(column, column)

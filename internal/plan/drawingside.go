@@ -7,18 +7,19 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// The lines of a drawing that leave a row at its side.
+// Patterns for the lines of a drawing at the right of a row.
 var (
 	railIn  = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
 	railOut = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
-	// corner is where a line at the right surely turns: what is no box character
-	// may be talk.
+	// corner matches where a line at the right turns. Characters other than box
+	// characters count only at the end of the line, because they may be part of a
+	// text.
 	corner = lazyregexp.New(`[─━—=-]([┐┤┘╮┓╯┛])|[─━—=-]{2,}([|+\\/])[\s|│┃]*$`)
 	join   = lazyregexp.New(`[─━—=-][┼├┤┴┐┘┫┣┻╋╯╮┛┓]`)
 	upward = lazyregexp.New(`[┌╭┏][─━—=-]+[>▶→►]\s*$`)
 )
 
-// side follows what is drawn to the right of a row: into the row, or out of it.
+// side follows the line at the right of a row, into the row or out of it.
 func (d *drawing) side(tokens []drawnToken, line string, at position) {
 	last := tokens[len(tokens)-1]
 	rest := blankParens(line[last.end:])
@@ -42,13 +43,13 @@ func (d *drawing) side(tokens []drawnToken, line string, at position) {
 	}
 	d.rail = append(d.rail, idsOf(tokens)...)
 	if turn < 0 || strings.ContainsAny(line[:tokens[0].start], "┌╭┏└╰┗") {
-		return // talk, a frame, or the last branch of a trunk
+		return // a text, a frame, or the last branch of a trunk
 	}
 	column := last.column + len(last.id) + turn
 	d.loose[column] = append(d.loose[column], last.place(at))
 }
 
-// cornerIn is the column in which a line turns, or -1.
+// cornerIn returns the column in which a line turns, or -1.
 func cornerIn(rest string) int {
 	m := corner().FindStringSubmatchIndex(rest)
 	if m == nil {
@@ -57,12 +58,12 @@ func cornerIn(rest string) int {
 	return utf8.RuneCountInString(rest[:max(m[2], m[4])])
 }
 
-// blankParens keeps the columns of what follows.
+// blankParens replaces text in parentheses by spaces, so that columns stay the same.
 func blankParens(s string) string {
 	return inParens().ReplaceAllStringFunc(s, func(s string) string { return strings.Repeat(" ", utf8.RuneCountInString(s)) })
 }
 
-// under notes the lines at the right that end in this row, from above.
+// under marks the lines at the right that end in this row from above.
 func (d *drawing) under(tokens []drawnToken, line string, at position) {
 	if upward().MatchString(line[:tokens[0].start]) {
 		d.reader.report(tokens[0].place(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
@@ -72,8 +73,8 @@ func (d *drawing) under(tokens []drawnToken, line string, at position) {
 	}
 }
 
-// turns notes the lines at the right that lead on to below on a line without
-// ids: they turn there, or end in an arrow.
+// turns marks the lines at the right that turn or end in an arrow on a line without
+// ids.
 func (d *drawing) turns(line string) {
 	column := 0
 	for _, r := range line {
@@ -84,16 +85,16 @@ func (d *drawing) turns(line string) {
 	}
 }
 
-// led notes that the lines at the right which go down in these columns lead
-// somewhere. People draw a column askew.
+// led marks the vertical lines in these columns as connected. It accepts one column
+// of deviation, because drawings are often imprecise.
 func (d *drawing) led(from, to int) {
 	for column := from - 1; column <= to+1; column++ {
 		delete(d.loose, column)
 	}
 }
 
-// end reports the lines at the right that have led nowhere: what they would
-// join is not known.
+// end reports the lines at the right that reach no row, because their target is
+// unknown.
 func (d *drawing) end() {
 	for _, places := range d.loose {
 		for _, at := range places {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// field is one key of a mapping. What a format's reader accepts, its JSON
-// Schema and the check of its documentation all follow from tables of fields.
+// field describes one key of a mapping. Tables of fields define what a format's
+// reader accepts, its JSON Schema, and the check of its documentation.
 type field[T any] struct {
 	name     string
 	doc      string // one line, without a full stop
@@ -17,7 +17,7 @@ type field[T any] struct {
 	read     func(r *reader, n *node, into *T)
 }
 
-// key makes a field whose value has a form and goes to a place in T.
+// key returns a field whose value has a form and is stored in a place of T.
 func key[T, V any](name string, f form[V], to func(*T) *V, doc, example string) field[T] {
 	return field[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reader, n *node, into *T) {
 		if v, ok := f.read(r, name, n); ok {
@@ -26,7 +26,7 @@ func key[T, V any](name string, f form[V], to func(*T) *V, doc, example string) 
 	}}
 }
 
-// suchAs is an example, if it fits on the line.
+// suchAs returns an example if it fits on the line.
 func (f field[T]) suchAs() string {
 	if strings.Contains(f.example, "\n") {
 		return ""
@@ -39,16 +39,16 @@ func (f field[T]) must() field[T] {
 	return f
 }
 
-// unknownKeys is what becomes of a key that no field has.
+// unknownKeys says how unknown keys are handled.
 type unknownKeys int
 
 const (
 	rejected  unknownKeys = iota
-	tolerated             // unless it looks like a misspelt one: ignoring that would change the plan
+	tolerated             // unless it looks like a misspelt key: ignoring that would change the plan
 )
 
-// readMapping reads the pairs of n into T and gives back those that it knew, by
-// key. what names the mapping in problems: "a task".
+// readMapping reads the pairs of n into T and returns the known ones by key. what
+// names the mapping in problems, such as "a task".
 func readMapping[T any](r *reader, what string, n *node, fields []field[T], unknown unknownKeys, into *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
@@ -62,7 +62,7 @@ func readMapping[T any](r *reader, what string, n *node, fields []field[T], unkn
 		i := slices.IndexFunc(fields, func(f field[T]) bool { return f.name == p.key })
 		if i < 0 {
 			if meant := unknownKey(r, what, p, fields, unknown); meant != "" {
-				given[meant] = p // so that it is not told to be missing as well
+				given[meant] = p // so that it is not reported as missing, too
 			}
 			continue
 		}
@@ -87,8 +87,8 @@ func unknownKey[T any](r *reader, what string, p pair, fields []field[T], unknow
 	return meant
 }
 
-// freeKey begins keys that mean nothing to gaffer: a place for what anchors
-// share.
+// freeKey is the prefix of keys that gaffer ignores. Plans use them for values that
+// anchors share.
 const freeKey = "x-"
 
 func fieldNames[T any](fields []field[T]) []string {
@@ -99,8 +99,8 @@ func fieldNames[T any](fields []field[T]) []string {
 	return names
 }
 
-// or gives the value a place if it has none of its own: an absent value is told
-// at its key.
+// or returns the node with a position: its own, or at for an absent value or a
+// mapping, so that problems are reported at the key.
 func (n *node) or(at position) *node {
 	if n.line > 0 && n.kind != mapping {
 		return n
@@ -110,7 +110,7 @@ func (n *node) or(at position) *node {
 	return &placed
 }
 
-// places are the places of the texts in a value that is one text or a list.
+// places returns the positions of the texts in a value that is one text or a list.
 func (n *node) places() []position {
 	if n.kind != list {
 		return []position{n.position}

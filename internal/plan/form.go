@@ -10,15 +10,15 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// form is what a value looks like: how it is read and its JSON Schema. read
-// reports what is wrong itself; name is the key that the value belongs to.
+// form describes a value: how it is read, and its JSON Schema. read reports problems
+// itself; name is the key of the value.
 type form[V any] struct {
 	schema schema
 	read   func(r *reader, name string, n *node) (V, bool)
 }
 
-// one makes a form of a single value. want says what it looks like; parse reads
-// it, or tells what was likely meant, which may be nothing.
+// one returns a form for a single value. want describes a valid value. parse reads
+// it, or returns what was probably meant, which may be empty.
 func one[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) form[V] {
 	return form[V]{s, func(r *reader, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
@@ -48,7 +48,7 @@ func orElse(text, other string) string {
 	return text
 }
 
-// text is any single value, as it was written.
+// text is the form of any single value, as it was written.
 func text() form[string] {
 	s := schema{Type: []string{"string", "number", "boolean"}, Pattern: `\S`}
 	return one(s, "a text", func(s string) (string, bool, string) { return s, strings.TrimSpace(s) != "", "" })
@@ -69,7 +69,7 @@ func choice[V ~string](values ...V) form[V] {
 	})
 }
 
-// agentName is one of the agents that are known, or that gaffer.yaml names.
+// agentName is the form of a known agent, or of one that gaffer.yaml defines.
 func agentName() form[string] {
 	return form[string]{schema{Type: "string", MinLength: 1}, func(r *reader, name string, n *node) (string, bool) {
 		return choice(append(Agents(), r.agents...)...).read(r, name, n)
@@ -122,7 +122,8 @@ func tokens() form[int64] {
 
 const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
-// duration is such as 30m; 0 is none, to take back a default.
+// duration is the form of a duration such as 30m. 0 means none and overrides a
+// default.
 func duration() form[time.Duration] {
 	zero := 0
 	s := schema{AnyOf: []schema{{Type: "string", Pattern: durationPattern}, {Type: "integer", Minimum: &zero, Maximum: &zero}}}
@@ -138,7 +139,7 @@ func duration() form[time.Duration] {
 
 var branchName = lazyregexp.New(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
 
-// branch is what git accepts as the name of a branch.
+// branch is the form of a valid git branch name.
 func branch() form[string] {
 	const want = "the name of a git branch such as feature/login"
 	return one(schema{Type: "string", MinLength: 1}, want, func(s string) (string, bool, string) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// document is gaffer's own format before its tasks are read, which needs the
-// defaults first.
+// document is a plan in gaffer's own format before its tasks are read. Reading the
+// tasks requires the defaults.
 type document struct {
 	name      string
 	defaults  Task
@@ -22,7 +22,7 @@ const (
 	maxPriority = 1_000_000
 )
 
-// planFields are the keys of a plan.
+// planFields returns the keys of a plan.
 func planFields() []field[document] {
 	return []field[document]{
 		key("name", text(), func(d *document) *string { return &d.name },

@@ -2,21 +2,21 @@ package plan
 
 import "slices"
 
-// Graph is the order of a plan's tasks, ready to be asked.
+// Graph is the dependency graph of a plan's tasks.
 //
-// Its nodes are the tasks and, behind them, one gate for each wave but the
-// last. A gate waits for the tasks of its wave and the gate before it, and the
-// tasks of the next wave wait for the gate, so two waves of thousands of tasks
-// cost thousands of edges and not millions.
+// Its nodes are the tasks and, after them, one gate for each wave except the last. A
+// gate waits for the tasks of its wave and for the gate before it. The tasks of the
+// next wave wait for the gate. So two waves of thousands of tasks need thousands of
+// edges and not millions.
 type Graph struct {
 	tasks []Task
 	index map[string]int // the first task with an id
 	gates []int          // the waves that have a gate, ascending
 	waves map[int][]int  // the tasks of each wave
-	needs [][]int        // by node, without repetition
+	needs [][]int        // by node, without duplicates
 }
 
-// Graph prepares the order of the tasks. References to nowhere are left out.
+// Graph returns the dependency graph. It ignores references to missing tasks.
 func (p Plan) Graph() *Graph {
 	g := &Graph{tasks: p.Tasks, index: make(map[string]int, len(p.Tasks)), waves: map[int][]int{}}
 	for i, t := range p.Tasks {
@@ -68,7 +68,7 @@ func (g *Graph) taskNeeds(i int) []int {
 	return needs
 }
 
-// gateBefore is the node of the gate that a wave waits for.
+// gateBefore returns the node of the gate that a wave waits for.
 func (g *Graph) gateBefore(wave int) (node int, ok bool) {
 	k, _ := slices.BinarySearch(g.gates, wave) // the gates before k have lower waves
 	return len(g.tasks) + k - 1, wave > 0 && k > 0
@@ -100,8 +100,8 @@ func (g *Graph) Needs(id string) []string {
 	return ids
 }
 
-// Waves is like [Plan.Waves]. Tasks on a cycle, and those that wait for them,
-// are in no layer.
+// Waves is like [Plan.Waves]. It leaves out tasks on a cycle, and those that wait for
+// them.
 func (g *Graph) Waves() [][]string {
 	var waves [][]string
 	levels := g.levels()
@@ -117,9 +117,9 @@ func (g *Graph) Waves() [][]string {
 	return waves
 }
 
-// levels gives each task one more than the highest level it waits for, so that
-// the first layer is 1. A gate has the highest level of its wave. What cannot
-// be reached because of a cycle stays 0.
+// levels returns a level for each node. The level of a task is one more than the
+// highest level that it waits for, so the first is 1. A gate has the highest level of
+// its wave. Nodes that wait for a cycle keep level 0.
 func (g *Graph) levels() []int {
 	levels := make([]int, len(g.needs))
 	for _, node := range g.order() {
@@ -133,11 +133,11 @@ func (g *Graph) levels() []int {
 	return levels
 }
 
-// order lists the nodes so that each comes after those it waits for, without
-// the nodes of a cycle and what waits for them.
+// order returns the nodes in topological order, without the nodes of a cycle and
+// those that wait for them.
 func (g *Graph) order() []int {
-	waiting := make([]int, len(g.needs)) // how many it still waits for
-	opens := make([][]int, len(g.needs)) // who waits for it
+	waiting := make([]int, len(g.needs)) // number of nodes that it still waits for
+	opens := make([][]int, len(g.needs)) // nodes that wait for it
 	var order []int
 	for node, needs := range g.needs {
 		waiting[node] = len(needs)

@@ -6,27 +6,27 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// What a plan's YAML may have. The parser recurses for each level, takes time
-// that grows with the square of the keys of a mapping, and has no limits of its
-// own, so the tokens are counted before it sees them.
+// Limits of a plan's YAML. The parser recurses for each level, takes time quadratic
+// in the number of keys of a mapping, and has no limits of its own. So the tokens are
+// counted before they are parsed.
 const (
 	maxDepth   = 100
 	maxTokens  = 1_000_000
 	maxKeyCost = 80_000_000 // the sum of n²/2 over mappings of n keys: one of 12,000, or any number of small ones
 )
 
-// guard reads the tokens of a file once and finds the first that is beyond the
-// limits, or that plans do without.
+// guard scans the tokens of a file once and finds the first that exceeds a limit, or
+// that plans do not allow.
 type guard struct {
 	brackets, run int
-	mappings      []openMapping // block mappings that are open, outermost first
+	mappings      []openMapping // open block mappings, outermost first
 	cost          int
-	content       bool // something stood before this token
+	content       bool // there was content before this token
 }
 
 type openMapping struct{ column, keys int }
 
-// check gives the offending token and what is wrong with it.
+// check returns the offending token and the problem.
 func (g *guard) check(tokens token.Tokens) (*token.Token, string) {
 	if len(tokens) > maxTokens {
 		return nil, fmt.Sprintf("found more than %d words and marks, which is too much for one plan", maxTokens)
@@ -68,7 +68,7 @@ func (g *guard) token(tk *token.Token) string {
 	return ""
 }
 
-// levels counts what costs a level of nesting for one character.
+// levels counts tokens that add a level of nesting with one character.
 func (g *guard) levels(tk *token.Token) {
 	switch tk.Type {
 	case token.SequenceStartType, token.MappingStartType:
@@ -82,7 +82,7 @@ func (g *guard) levels(tk *token.Token) {
 	}
 }
 
-// key counts the key before a colon into the block mapping that it belongs to.
+// key counts the key before a colon in its block mapping.
 func (g *guard) key(colon *token.Token) {
 	if g.brackets > 0 || colon.Prev == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// textList is a list of texts.
+// textList is the form of a list of texts.
 func textList() form[[]string] {
 	item := text()
 	return form[[]string]{schema{Type: "array", Items: &item.schema}, func(r *reader, name string, n *node) ([]string, bool) {
@@ -25,7 +25,7 @@ func textList() form[[]string] {
 	}}
 }
 
-// texts is a list of texts, or one text alone.
+// texts is the form of a list of texts or of a single text.
 func texts() form[[]string] {
 	item, many := text(), textList()
 	s := schema{AnyOf: []schema{item.schema, many.schema}}
@@ -42,7 +42,7 @@ func texts() form[[]string] {
 	}}
 }
 
-// shell is a command line for the shell.
+// shell is the form of a shell command line.
 func shell() form[[]string] {
 	line := text()
 	return form[[]string]{line.schema, func(r *reader, name string, n *node) ([]string, bool) {
@@ -53,7 +53,7 @@ func shell() form[[]string] {
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// referenceFields are the keys of a reference to where a value is kept.
+// referenceFields returns the keys of a reference to a value.
 func referenceFields() []field[secret.Value] {
 	return []field[secret.Value]{
 		key("from", choice(secret.Env, secret.File, secret.Command), func(v *secret.Value) *secret.From { return &v.From },
@@ -67,7 +67,8 @@ func referenceFields() []field[secret.Value] {
 	}
 }
 
-// variables is names and their values, each of which read reads or reports.
+// variables is the form of a mapping from names to values. read reads a value or
+// reports a problem.
 func variables[V any](value schema, read func(r *reader, name string, n *node) (V, bool)) form[map[string]V] {
 	s := schema{
 		Type: "object", Additional: &value,
@@ -96,7 +97,7 @@ func variables[V any](value schema, read func(r *reader, name string, n *node) (
 
 func anyText() schema { return schema{Type: []string{"string", "number", "boolean", "null"}} }
 
-// textVariables is variables whose values are texts. An empty one is one, too.
+// textVariables is the form of variables whose values are texts, which may be empty.
 func textVariables(key string) form[map[string]string] {
 	return variables(anyText(), func(r *reader, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
@@ -107,7 +108,7 @@ func textVariables(key string) form[map[string]string] {
 	})
 }
 
-// environment is variables whose values are texts or references.
+// environment is the form of variables whose values are texts or references.
 func environment() form[map[string]secret.Value] {
 	fields := referenceFields()
 	s := schema{AnyOf: []schema{anyText(), objectSchema(fields)}}
@@ -136,7 +137,7 @@ func environment() form[map[string]secret.Value] {
 	})
 }
 
-// onto adds to the variables that are there, of the defaults, instead of
+// onto returns a field that adds to the variables of the defaults instead of
 // replacing them.
 func onto[T any](f form[map[string]secret.Value], to func(*T) *map[string]secret.Value) field[T] {
 	return field[T]{schema: f.schema, read: func(r *reader, n *node, into *T) {
@@ -153,10 +154,10 @@ func onto[T any](f form[map[string]secret.Value], to func(*T) *map[string]secret
 	}}
 }
 
-// group is a mapping with fields of its own.
+// group is the form of a mapping with its own fields.
 func group[V any](what string, fields []field[V], unknown unknownKeys) form[V] {
 	return form[V]{objectSchema(fields), func(r *reader, _ string, n *node) (v V, ok bool) {
 		readMapping(r, what, n, fields, unknown, &v)
-		return v, true // the keys that are right count, so that all problems are found
+		return v, true // use the valid keys, so that all problems are found
 	}}
 }

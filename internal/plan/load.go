@@ -9,49 +9,49 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Format is a way to write a plan down.
+// Format is the format of a plan.
 type Format string
 
 // The formats.
 const (
-	Gaffer       Format = "gaffer"       // our own YAML
+	Gaffer       Format = "gaffer"       // gaffer's own YAML
 	Orchestrator Format = "orchestrator" // markdown with a dependency graph or waves
 	WorkflowFile Format = "workflow"     // YAML with workflows
 	Beads        Format = "beads"        // JSON, one bead on each line
 	Phase        Format = "phase"        // NN-XX-PLAN.md, one or a folder of them
 	Folder       Format = "folder"       // a folder of prompts
-	List         Format = "list"         // ids or files, with commas between them
+	List         Format = "list"         // ids or files, separated by commas
 	PromptFile   Format = "prompt-file"
 	PromptText   Format = "prompt"
 )
 
-// Formats lists every format.
+// Formats returns all formats.
 func Formats() []Format {
 	return []Format{Gaffer, Orchestrator, WorkflowFile, Beads, Phase, Folder, List, PromptFile, PromptText}
 }
 
-// Options say where things are and what is wanted. The zero value works.
+// Options configures [Load]. The zero value is valid.
 type Options struct {
-	Dir           string   // where relative names start; the process's folder if empty
-	Root          string   // the project's root, where a workflow's paths start; Dir if empty
-	PromptsDir    string   // below it prompts are found by id; prompts in Root if empty
-	Format        Format   // instead of finding it out
-	Workflow      string   // the id of the one that is meant in a file of several
-	PendingOnly   bool     // leave out what is done
-	Agents        []string // that gaffer.yaml names
+	Dir           string   // base of relative names; the process's folder if empty
+	Root          string   // the project's root, base of a workflow's paths; Dir if empty
+	PromptsDir    string   // folder in which prompts are found by id; prompts in Root if empty
+	Format        Format   // overrides the detection
+	Workflow      string   // id of the workflow to use, in a file with several
+	PendingOnly   bool     // leave out tasks that are done
+	Agents        []string // defined in gaffer.yaml
 	SeparateFiles bool     // never run tasks that change the same files at the same time
 }
 
-// Limits on what is read.
+// Size limits, in bytes.
 const (
 	maxPlan    = 4 << 20
 	maxPrompt  = 1 << 20
-	maxPrompts = 64 << 20 // of all prompts together
+	maxPrompts = 64 << 20 // all prompts together
 )
 
-// Load reads the plan that a person named: a file, a folder, ids or files with
-// commas between them, or the text of a prompt. What is wrong with it comes
-// back as [Problems], all at once; a file that is not there as fs.ErrNotExist.
+// Load reads the plan that the user named: a file, a folder, ids or files separated
+// by commas, or the text of a prompt. If the plan is invalid, the error is a
+// [Problems] with all problems. If a file is missing, the error is fs.ErrNotExist.
 func Load(h host.Host, arg string, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -72,8 +72,8 @@ func Load(h host.Host, arg string, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// Parse reads a plan in gaffer's own format that is no file. The prompts that it
-// names are found from o.Dir.
+// Parse reads a plan in gaffer's own format that is not in a file. Its prompt files
+// are relative to o.Dir.
 func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -90,18 +90,18 @@ func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// loader is the one place of this package that touches files.
+// loader is the only part of this package that accesses files.
 type loader struct {
 	reader
 	host    host.Host
 	opts    Options
 	loaded  int          // bytes of prompts
-	ids     *promptIndex // below the prompts folder, once it was needed
-	besides *promptIndex // in the folder of the plan
-	parsed  *parsed      // what the format was found out by, nil if it was not by YAML
+	ids     *promptIndex // prompts below the prompts folder; nil until needed
+	besides *promptIndex // prompts in the plan's folder
+	parsed  *parsed      // the tree that the format was detected from; nil if it was not YAML
 }
 
-// parsed is a file of YAML. Without a tree it has problems, or nothing in it.
+// parsed is a parsed YAML file. The root is nil if the file is empty or has problems.
 type parsed struct{ root *node }
 
 func newLoader(h host.Host, o Options) (*loader, error) {
@@ -127,8 +127,8 @@ func under(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// read reads a plan in its format. What is wrong with it is collected in l; the
-// error is for what cannot be read at all.
+// read reads a plan in its format. Problems of the plan are collected in l; the error
+// is for files that cannot be read.
 func (l *loader) read(arg string, format Format) (draft, error) {
 	l.file = arg
 	switch format {
@@ -155,7 +155,7 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 	return l.document(arg, data, format), nil
 }
 
-// document reads a plan that is one file and names its prompts.
+// document reads a plan that is one file and refers to its prompts.
 func (l *loader) document(arg string, data []byte, format Format) draft {
 	dir := l.folderOf(arg)
 	if format == Orchestrator {
@@ -175,7 +175,7 @@ func (l *loader) document(arg string, data []byte, format Format) draft {
 
 func (l *loader) folderOf(arg string) string { return filepath.Dir(under(l.opts.Dir, arg)) }
 
-// tasks reads a plan that is YAML.
+// tasks reads a plan in YAML.
 func (l *loader) tasks(arg string, root *node, format Format) draft {
 	if root == nil && len(l.problems) > 0 {
 		return draft{}
@@ -192,7 +192,7 @@ func (l *loader) tasks(arg string, root *node, format Format) draft {
 	return d
 }
 
-// finish does what was asked for beyond reading, and warns.
+// finish applies the options for the complete plan, and adds warnings.
 func (l *loader) finish(p Plan) Plan {
 	for i, t := range p.Tasks {
 		p.Tasks[i].Name = orElse(t.Name, t.ID)

@@ -9,18 +9,18 @@ import (
 	"gaffer/statefile/host"
 )
 
-// What is looked through for prompts.
+// Limits of the search for prompts.
 const (
 	maxFolders = 2_000
 	maxEntries = 100_000
 )
 
-// promptIndex is the prompts below a folder by id, the nearest to the folder
-// first and then by name.
+// promptIndex holds the prompts below a folder by id, sorted by depth and then by
+// name.
 type promptIndex struct {
 	files map[string][]string
-	names []string // of all prompts, for suggestions
-	full  bool     // there was more than is looked through
+	names []string // file names of all prompts, for suggestions
+	full  bool     // the folder exceeds the limits, so the index is incomplete
 }
 
 func newPromptIndex(h host.Host, root string) *promptIndex {
@@ -29,7 +29,7 @@ func newPromptIndex(h host.Host, root string) *promptIndex {
 	for at := 0; at < len(folders); at++ {
 		list, err := h.ReadDir(readStep, folders[at])
 		if err != nil {
-			continue // the folder is not there: nothing is found in it
+			continue // a missing folder contains nothing
 		}
 		if entries += len(list); entries > maxEntries || len(folders) > maxFolders {
 			x.full = true
@@ -56,11 +56,11 @@ func (x *promptIndex) add(path string) {
 	}
 }
 
-// findPrompts gives each task of an orchestrator its prompt: the file that it
-// names if that is beside the plan, else the first with its id.
+// findPrompts sets the prompt of each task of an orchestrator: the file that it names
+// if that is in the plan's folder, else the first file with its id.
 func (l *loader) findPrompts(d *draft, dir string) {
 	if len(d.Tasks) > maxTasks {
-		return // told as too many
+		return // already reported as too many
 	}
 	for i := range d.Tasks {
 		t, at := &d.Tasks[i], d.at[i].prompt
@@ -77,7 +77,7 @@ func (l *loader) findPrompts(d *draft, dir string) {
 	}
 }
 
-// byID finds the first prompt with an id: in the plan's folder, then below the
+// byID returns the first prompt with an id: in the plan's folder, then below the
 // prompts folder.
 func (l *loader) byID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
@@ -105,14 +105,14 @@ func (l *loader) byID(id string, at position, dir string) (string, bool) {
 	return l.shown(files[0]), true
 }
 
-// beside is the index of the plan's own folder, without those below it.
+// beside returns the index of the plan's own folder, without its subfolders.
 func (l *loader) beside(dir string) map[string][]string {
 	if dir == "" || dir == l.opts.PromptsDir {
 		return nil
 	}
 	if l.besides == nil {
 		x := &promptIndex{files: map[string][]string{}}
-		list, _ := l.host.ReadDir(readStep, dir) // absent: nothing is found in it
+		list, _ := l.host.ReadDir(readStep, dir) // a missing folder contains nothing
 		for _, e := range list {
 			if strings.HasSuffix(e.Name(), ".md") && !e.IsDir() {
 				x.add(filepath.Join(dir, e.Name()))

@@ -7,22 +7,22 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// How an orchestrator's markdown is written.
+// Patterns of an orchestrator's markdown.
 var (
 	heading      = lazyregexp.New(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
 	graphHeading = lazyregexp.New(`(?i)^dependency\s+graph\b`)
 	waveHeading  = lazyregexp.New(`(?i)^wave\b\s*(.*)$`)
 	waveNumber   = lazyregexp.New(`^#?(\d{1,5})\b\s*[:.)–—-]?\s*(.*)$`)
 	fence        = lazyregexp.New("^\\s*(```+|~~~+)")
-	// promptName is a prompt's file in an item, with its id.
+	// promptName matches a prompt's file name in backquotes.
 	promptName = lazyregexp.New("`([^`\\s]+\\.md)`")
 	checkbox   = lazyregexp.New("\\[([xX ])\\]\\s*`?((\\d{3}(?:-\\d{2})?)(?:-[^`\\s]*)?\\.md)`?")
 	listItem   = lazyregexp.New(`^\s*(?:[-*+]|\d+[.)])\s`)
 	fileID     = lazyregexp.New(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
 )
 
-// isOrchestrator tells an orchestrator's markdown from a prompt: it has a
-// dependency graph, or waves with prompts in them.
+// isOrchestrator reports whether markdown is an orchestrator's plan and not a prompt:
+// it has a dependency graph, or waves with prompts in them.
 func isOrchestrator(data []byte) bool {
 	inWave := false
 	for line := range strings.Lines(string(data)) {
@@ -40,13 +40,13 @@ func isOrchestrator(data []byte) bool {
 	return false
 }
 
-// orchestrator is what an orchestrator's markdown says.
+// orchestrator is the content of an orchestrator's markdown.
 type orchestrator struct {
 	reader *reader
 	title  string
-	graph  *drawing // nil without a section of that name
+	graph  *drawing // nil without a section for it
 	items  []waveItem
-	wrong  Problems // of the waves: told only if they count
+	wrong  Problems // problems of the waves, reported only if the waves are used
 	done   map[string]bool
 }
 
@@ -57,8 +57,8 @@ type waveItem struct {
 	at             position
 }
 
-// readOrchestrator reads the markdown. The tasks' prompt files are the names
-// that stand in it, or empty: they are found by id.
+// readOrchestrator reads the markdown. PromptFile of a task is the name in the
+// markdown, or empty; the prompts are found by id later.
 func readOrchestrator(file string, data []byte, r *reader) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
@@ -75,8 +75,8 @@ func readOrchestrator(file string, data []byte, r *reader) draft {
 	return d
 }
 
-// scan goes through the lines once. A block within fences is no heading and no
-// item, but boxes in it count.
+// scan reads the lines once. Fenced blocks contain no headings and items, but
+// checkboxes in them count.
 func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
@@ -112,8 +112,8 @@ func (o *orchestrator) scan(lines []string) {
 	}
 }
 
-// heading gives the wave that the lines below belong to, and whether a block
-// below is the dependency graph.
+// heading returns the wave of the lines below it, and whether a block below it is the
+// dependency graph.
 func (o *orchestrator) heading(title string, level int, at position, wave int) (int, bool) {
 	if level == 1 && o.title == "" {
 		o.title = title
@@ -136,13 +136,13 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 		return noNumber, false
 	}
 	n, _ := strconv.Atoi(number[1])
-	return n + 1, false // wave 0 exists in the wild, and 0 is no wave here
+	return n + 1, false // some plans have a wave 0, and 0 means no wave here
 }
 
-// noNumber is the wave of what stands below a heading such as "Wave one".
+// noNumber is the wave of lines below a heading such as "Wave one".
 const noNumber = -1
 
-// item takes the first prompt that a line names. What follows it is talk.
+// item adds the first prompt that a line names. The following text is a comment.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -204,13 +204,13 @@ func (o *orchestrator) fromWaves(d *draft) {
 	for _, item := range o.items {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, Line: item.at.line}
 		if lowest > 1 {
-			t.Wave-- // no wave 0: the numbers are those of the headings
+			t.Wave-- // no wave 0: use the numbers of the headings
 		}
 		d.add(t, places{id: item.at, prompt: item.at})
 	}
 }
 
-// nothing says what is missing.
+// nothing reports what is missing.
 func (o *orchestrator) nothing() {
 	switch {
 	case len(o.reader.problems) > 0:

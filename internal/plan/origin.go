@@ -2,11 +2,11 @@ package plan
 
 import "slices"
 
-// Origin is what the worktree of a task starts from: the work of the tasks that
-// come before it. The zero value is the commit that the run starts from.
+// Origin is the starting point of a task's worktree: the work of the tasks before it.
+// The zero value is the commit that the run starts from.
 type Origin struct {
-	// Tasks are positions in [Plan.Tasks], ascending: the nearest tasks with a
-	// worktree. A task that one of them started from itself is left out.
+	// Tasks holds indexes in [Plan.Tasks], ascending: the nearest earlier tasks with
+	// a worktree. A task that one of them started from is left out.
 	Tasks []int
 	// Checkout is set if the nearest tasks include one without a worktree. Its work
 	// is in the project's own folder.
@@ -16,9 +16,9 @@ type Origin struct {
 // HasWorktree reports whether the task works in a git worktree.
 func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.Tree != "" }
 
-// Origins says for each task what its worktree starts from. Only the tasks that
-// in selects work in the same repository; nil selects all. Tasks of a wave share
-// their list: it must not be changed.
+// Origins returns the starting point of each task's worktree. Only the tasks that in
+// selects work in the same repository; nil selects all. Tasks of a wave share their
+// list, so callers must not change it.
 func (p Plan) Origins(in func(Task) bool) []Origin {
 	o := origins{graph: p.Graph(), in: in}
 	if in == nil {
@@ -53,12 +53,12 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 type origins struct {
 	graph    *Graph
 	in       func(Task) bool
-	position []int   // of each node in the order of the graph
+	position []int   // of each node in topological order
 	nearest  [][]int // by node, ascending
 }
 
-// find returns the nearest tasks of a node that waits for needs. It expects the
-// result of each of them.
+// find returns the nearest tasks of a node that waits for needs. The results of all
+// needs must be known.
 func (o *origins) find(needs []int) []int {
 	var found []int
 	for _, need := range needs {
@@ -74,8 +74,8 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce drops the tasks whose work another one has: a worktree starts from all
-// tasks before it, and the project's own folder has the work of every task
+// reduce removes the tasks whose work another one already contains: a worktree starts
+// from all tasks before it, and the project's own folder has the work of every task
 // without a worktree.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
@@ -97,7 +97,8 @@ func (o *origins) reduce(found []int) []int {
 	})
 }
 
-// before are the nodes that some nodes wait for, not further back than a position.
+// before returns the nodes that the given nodes wait for, directly or indirectly,
+// down to a position.
 func (o *origins) before(nodes []int, first int) map[int]bool {
 	seen := map[int]bool{}
 	for stack := slices.Clone(nodes); len(stack) > 0; {

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a file, a folder with all that is in it, or a glob: * and ? within
-// a name, ** for any number of folders.
+// pattern is a file, a folder with everything in it, or a glob: * and ? within a
+// name, ** for any number of folders.
 type pattern struct {
 	text     string
 	segments []string
-	edges    []edges // of each segment
-	literal  int     // how many segments at the beginning have no wildcard
+	edges    []edges // one per segment
+	literal  int     // number of leading segments without wildcards
 }
 
-// edges is what a name has before its first and behind its last wildcard.
+// edges holds the parts of a name before its first and after its last wildcard.
 type edges struct {
 	head, tail string
 	deep       bool // the name is **
@@ -24,7 +24,7 @@ type edges struct {
 
 const wildcards = "*?[{"
 
-// checkPattern says what is wrong with what a task declares as its files.
+// checkPattern returns what is wrong with a pattern that a task declares, or "".
 func checkPattern(text string) string {
 	switch {
 	case strings.ContainsRune(text, 0):
@@ -52,14 +52,14 @@ func newPattern(text string) *pattern {
 func (p *pattern) glob() bool { return p.literal < len(p.segments) }
 
 // matcher compares patterns. Comparing hostile globs costs the product of their
-// lengths, so it has a budget, and behind it takes all globs to overlap.
+// lengths. So it has a budget; once that is spent, all globs count as overlapping.
 type matcher struct{ work int }
 
 const maxWork = 20_000_000
 
-// overlap tells whether some path is of both patterns: named by them, or below
-// a folder that they name. Classes and braces are taken for wildcards, so it
-// errs on the side of caution.
+// overlap reports whether some path matches both patterns: it is named by them, or
+// lies below a folder that they name. Character classes and braces count as
+// wildcards, so it may report an overlap that does not exist.
 func (m *matcher) overlap(p, q *pattern) bool {
 	if !p.glob() && !q.glob() {
 		n := min(len(p.segments), len(q.segments))
@@ -71,8 +71,8 @@ func (m *matcher) overlap(p, q *pattern) bool {
 	return m.work > maxWork || m.paths(p, q)
 }
 
-// mayMeet is a quick no, without the table: up to the first **, names that
-// stand at the same place must agree at both edges.
+// mayMeet returns false quickly for most patterns without an overlap: up to the first
+// **, names at the same position must agree before and after their wildcards.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.edges), len(q.edges)) {
 		a, b := &p.edges[i], &q.edges[i]
@@ -105,9 +105,8 @@ func edgesOf(name string) edges {
 	return edges{head: name[:first], tail: name[last+1:], deep: name == "**"}
 }
 
-// paths fills a table from the end: next[j] says whether what follows in a
-// meets b[j:]. Where one of the two ends, it is a folder, and the other goes on
-// below it.
+// paths fills a table from the end: next[j] says whether the rest of a overlaps
+// b[j:]. If one of the two ends, it is a folder that contains the other.
 func (m *matcher) paths(p, q *pattern) bool {
 	a, b := p.segments, q.segments
 	next := slices.Repeat([]bool{true}, len(b)+1)
@@ -127,7 +126,7 @@ func (m *matcher) paths(p, q *pattern) bool {
 	return next[0]
 }
 
-// names tells whether some name matches both.
+// names reports whether some name matches both patterns.
 func (m *matcher) names(a, b string) bool {
 	if !strings.ContainsAny(a, wildcards) && !strings.ContainsAny(b, wildcards) {
 		return a == b
@@ -137,13 +136,13 @@ func (m *matcher) names(a, b string) bool {
 	return lettersMeet(x, y)
 }
 
-// What stands for ? and * among the letters of a name.
+// The runes that represent ? and *.
 const (
 	anyOne  rune = -1
 	anyMany rune = -2
 )
 
-// letters splits a name. A class is any one letter, a brace any many.
+// letters splits a name into runes. A character class counts as ?, a brace as *.
 func letters(name string) []rune {
 	var all []rune
 	for name != "" {
@@ -164,7 +163,7 @@ func letters(name string) []rune {
 	return all
 }
 
-// lettersMeet fills a table like paths does, but both names end together.
+// lettersMeet fills a table like paths, but both names must end together.
 func lettersMeet(a, b []rune) bool {
 	next := make([]bool, len(b)+1)
 	next[len(b)] = true

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// phaseFile is the name of a phase plan, with the phase and the plan's number.
+// phaseFile matches the name of a phase plan, with the phase and the plan's number.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
 // front is the front matter of a phase plan.
@@ -28,11 +28,11 @@ func frontFields() []field[front] {
 		key("depends_on", listOrNothing(), func(f *front) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
 		key("files_modified", listOrNothing(), func(f *front) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
 		key("autonomous", truth(), func(f *front) *bool { return &f.autonomous }, "whether it needs no person", "autonomous: true"),
-		{name: "must_haves", read: func(*reader, *node, *front) {}}, // for the agent, who is given the whole file
+		{name: "must_haves", read: func(*reader, *node, *front) {}}, // for the agent, which receives the whole file
 	}
 }
 
-// listOrNothing also takes a key that has no value for an empty list.
+// listOrNothing is the form of a list; a key without a value is an empty list.
 func listOrNothing() form[[]string] {
 	f := texts()
 	read := f.read
@@ -86,14 +86,14 @@ func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
 	return t, at
 }
 
-// objective is the first line of a prompt's section of that name.
+// objective returns the first line of a prompt's objective section.
 func objective(data []byte) string {
 	_, text, _ := bytes.Cut(data, []byte("<objective>"))
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID is the id that a reference means: 02-01, 02-01-PLAN.md, or of the
-// same phase just 01 or 1.
+// phaseID returns the id that a reference means: 02-01, 02-01-PLAN.md, or just 01 or
+// 1 for the same phase.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
@@ -102,8 +102,8 @@ func phaseID(reference, phase string, digits int) string {
 	return phase + "-" + strings.Repeat("0", max(0, digits-len(id))) + id
 }
 
-// frontMatter is the YAML between the first line and the next ---, with an
-// empty line in place of the first so that lines keep their numbers.
+// frontMatter returns the YAML between the first line and the next ---. An empty line
+// replaces the first, so that line numbers stay the same.
 func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

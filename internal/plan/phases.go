@@ -35,7 +35,8 @@ func (l *loader) phase(arg string) (draft, error) {
 	return d, err
 }
 
-// summaries are the ids of the phase plans that are done.
+// summaries returns the ids of the phase plans that have a summary, which means that
+// they are done.
 func summaries(entries []fs.DirEntry) map[string]bool {
 	done := map[string]bool{}
 	for _, e := range entries {
@@ -76,9 +77,8 @@ func (p places) in(file string) places {
 	return p
 }
 
-// outside takes out the references to plans that are not part of this run: of
-// another phase, or beside the one file that was named. One without a summary
-// is worth a warning.
+// outside removes references to plans that are not part of this run: those of another
+// phase, or all others if one file was named. It warns if such a plan has no summary.
 func (l *loader) outside(d *draft, done map[string]bool, single bool) {
 	phases := map[string]bool{}
 	for _, t := range d.Tasks {

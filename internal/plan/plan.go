@@ -1,10 +1,10 @@
-// Package plan reads what is to be done and says what must happen before what.
+// Package plan reads plans: the tasks to be done and their dependencies.
 //
-// A plan is gaffer's own YAML or one of the formats that people already have:
-// an orchestrator's markdown, a workflow's YAML, phase plans, a file of beads, a
-// folder of prompts, a list of them, one prompt. [Load] tells them apart and gives the
-// same [Plan] for each, or every [Problem] at once. Only Load touches files;
-// all else is computed from values.
+// A plan is gaffer's own YAML or one of several existing formats: an orchestrator's
+// markdown, a workflow's YAML, phase plans, a file of beads, a folder of prompts, a
+// list of prompts, one prompt. [Load] detects the format and returns the same [Plan]
+// for each, or all [Problem] values at once. Only Load and Parse access files;
+// everything else is pure.
 package plan
 
 import (
@@ -14,21 +14,21 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Plan is a checked set of tasks. One that [Load] returned has valid, unique
-// ids, no reference to a task that is not there, and no cycle.
+// Plan is a checked set of tasks. A plan from [Load] has valid, unique ids, no
+// references to missing tasks, and no cycles.
 type Plan struct {
 	Name       string
 	Format     Format
-	Source     string    // the session protocol's word: orchestrate, execute-phase or run-prompt
-	SourceFile string    // as the person named it; empty for a prompt's text or a list
-	Parallel   int       // how many tasks run at once; 0 leaves it to who runs them
-	OnFailure  OnFailure // what a failed task means for those that do not wait for it
+	Source     string    // in the session protocol's terms: orchestrate, execute-phase or run-prompt
+	SourceFile string    // as the user named it; empty for a prompt's text or a list
+	Parallel   int       // maximum number of concurrent tasks; 0 leaves it to the runner
+	OnFailure  OnFailure // effect of a failed task on tasks that do not depend on it
 	Budget     Budget
-	Workflow   *Workflow       // of a workflow file, else nil
-	Build      json.RawMessage `json:",omitempty"` // of an autonomous build, in the words of package build; else nil
-	Team       json.RawMessage `json:",omitempty"` // of a team, in the words of package teamwork; else nil
+	Workflow   *Workflow       // set for a workflow file
+	Build      json.RawMessage `json:",omitempty"` // set for an autonomous build; decoded by package build
+	Team       json.RawMessage `json:",omitempty"` // set for a team: a teamstate.Start
 	Tasks      []Task          // in the order of the source
-	Warnings   Problems        // what a person should look at although the plan can run
+	Warnings   Problems        // warnings for the user; the plan can run nevertheless
 }
 
 // The sources that the session protocol knows.
@@ -38,7 +38,7 @@ const (
 	SourceRunPrompt    = "run-prompt"
 )
 
-// Budget is a ceiling. Zero is none.
+// Budget is a limit. Zero means none.
 type Budget struct {
 	USD    float64
 	Tokens int64
@@ -49,105 +49,105 @@ type Task struct {
 	ID   string `json:",omitzero"`
 	Name string `json:",omitzero"`
 
-	// Prompt is the whole text. PromptFile is the file that it was read from,
-	// or empty. A task of agent command may have neither.
+	// Prompt is the whole text. PromptFile is the file that it was read from, or
+	// empty. A task of agent command may have neither.
 	Prompt, PromptFile string `json:",omitzero"`
 
-	Wave  int      `json:",omitzero"` // every task of wave n waits for all of the waves below n; 0 is no wave
-	After []string `json:",omitzero"` // the tasks it waits for by name
+	Wave  int      `json:",omitzero"` // a task of wave n waits for all tasks of lower waves; 0 means no wave
+	After []string `json:",omitzero"` // ids of the tasks that it waits for
 
-	Agent string   `json:",omitzero"` // an adapter's name; empty leaves the choice to whoever runs the plan
-	Model string   `json:",omitzero"` // empty is the agent's own choice
-	Argv  []string `json:",omitzero"` // of agent command only
+	Agent string   `json:",omitzero"` // name of an agent adapter; empty leaves the choice to the runner
+	Model string   `json:",omitzero"` // empty leaves the choice to the agent
+	Argv  []string `json:",omitzero"` // only for agent command
 
-	Timeout      time.Duration `json:",omitzero"` // of one attempt; 0 is none
-	StallTimeout time.Duration `json:",omitzero"` // without a sign of life; 0 is none
+	Timeout      time.Duration `json:",omitzero"` // of one attempt; 0 means none
+	StallTimeout time.Duration `json:",omitzero"` // maximum time without a sign of life; 0 means none
 	Retries      int           `json:",omitzero"` // attempts after the first
 	Verify       []string      `json:",omitzero"` // shell commands that must succeed before the task counts as done
 
-	Worktree bool   `json:",omitzero"` // works in a git worktree of its own
+	Worktree bool   `json:",omitzero"` // works in its own git worktree
 	Branch   string `json:",omitzero"` // of that worktree; empty lets the runner choose
-	Tree     string `json:",omitzero"` // the worktree that it shares with others of its run, on Branch; empty for none
-	Base     string `json:",omitzero"` // the branch that Branch starts from; HEAD for what the project has checked out then; empty for where the run starts
+	Tree     string `json:",omitzero"` // worktree that it shares with other tasks of its run, on Branch; empty for none
+	Base     string `json:",omitzero"` // branch that Branch starts from; HEAD means what the project has checked out at that time; empty means where the run starts
 
 	Env      map[string]secret.Value `json:",omitzero"`
-	Labels   []string                `json:",omitzero"` // a worker must have them all
-	Priority int                     `json:",omitzero"` // among tasks that could start, the highest goes first
+	Labels   []string                `json:",omitzero"` // a worker must have all of them
+	Priority int                     `json:",omitzero"` // of the tasks that could start, the highest goes first
 	Files    []string                `json:",omitzero"` // paths, folders and globs that it changes
 	Budget   Budget                  `json:",omitzero"`
 
 	Questions     QuestionPolicy `json:",omitzero"`
-	AnswerTimeout time.Duration  `json:",omitzero"` // how long a question waits for a person; 0 is for ever
+	AnswerTimeout time.Duration  `json:",omitzero"` // how long a question waits for the user; 0 means forever
 	AnswerDefault string         `json:",omitzero"` // the answer after that
 
-	Dispatch *Dispatch       `json:",omitzero"` // of a bead, else nil
-	Step     json.RawMessage `json:",omitzero"` // of a team or of the service, in their words; else nil
-	Keep     bool            `json:",omitzero"` // all that the agent says last is kept, not only the beginning of it
+	Dispatch *Dispatch       `json:",omitzero"` // set for a bead
+	Step     json.RawMessage `json:",omitzero"` // set for a task of a team or of gaffer's service, in that package's own format
+	Keep     bool            `json:",omitzero"` // keep the agent's whole last message, not only its beginning
 
-	Done bool   `json:",omitzero"` // ticked, or has a summary: left out with [Options.PendingOnly]
-	Box  string `json:",omitzero"` // the file, on the machine that made the plan, in which its box is ticked when it is complete
-	Line int    `json:",omitzero"` // where it stands in its file; 0 if that is the file as a whole
+	Done bool   `json:",omitzero"` // ticked, or has a summary; left out with [Options.PendingOnly]
+	Box  string `json:",omitzero"` // file, on the machine that read the plan, whose checkbox is ticked when the task is complete
+	Line int    `json:",omitzero"` // line in its file; 0 if the task is the whole file
 }
 
-// Dispatch is what a task has as a bead of a ledger. A bead has one task at a
-// time that is not over, whatever run that is in.
+// Dispatch holds the properties of a task that is a bead of a ledger. A bead has at
+// most one unfinished task at a time, across all runs.
 type Dispatch struct {
 	Bead     string            `json:",omitzero"`
-	Ledger   string            `json:",omitzero"` // the folder of its records: a bead of another one is another bead
-	Repo     string            `json:",omitzero"` // the folder that it is worked on in
-	Template string            `json:",omitzero"` // that its prompt is made from; empty for none
-	Vars     map[string]string `json:",omitzero"` // for the template
-	Session  string            `json:",omitzero"` // the tmux session that shows its agent; empty for none
-	Earlier  int               `json:",omitzero"` // attempts before this task's first, of earlier tasks or in the records alone
+	Ledger   string            `json:",omitzero"` // folder of its records; the same bead in another ledger is a different bead
+	Repo     string            `json:",omitzero"` // working folder
+	Template string            `json:",omitzero"` // template of its prompt; empty for none
+	Vars     map[string]string `json:",omitzero"` // variables of the template
+	Session  string            `json:",omitzero"` // tmux session that shows its agent; empty for none
+	Earlier  int               `json:",omitzero"` // number of attempts before this task's first, in earlier tasks or in the records only
 }
 
-// The limits of a bead that has none of its own.
+// The default limits of a bead.
 const (
 	BeadTimeout = time.Hour
 	BeadRetries = 2
 )
 
-// OnFailure is what a failed task means for tasks that do not wait for it.
-// Those that wait for it never start.
+// OnFailure is the effect of a failed task on tasks that do not depend on it. Tasks
+// that depend on it never start.
 type OnFailure string
 
-// The ways to go on.
+// The effects of a failed task.
 const (
-	Continue OnFailure = "continue" // they run
-	Stop     OnFailure = "stop"     // none is started any more; what runs goes on
-	StopNow  OnFailure = "stop-now" // and what runs is ended
+	Continue OnFailure = "continue" // the other tasks run
+	Stop     OnFailure = "stop"     // no more tasks start; running ones continue
+	StopNow  OnFailure = "stop-now" // no more tasks start; running ones are stopped
 )
 
-// QuestionPolicy is what becomes of an agent's question or request.
+// QuestionPolicy says how questions and permission requests of an agent are answered.
 type QuestionPolicy string
 
 // The policies.
 const (
-	Ask   QuestionPolicy = "ask"   // a person answers
-	Deny  QuestionPolicy = "deny"  // it is refused at once
-	Allow QuestionPolicy = "allow" // it is granted at once
+	Ask   QuestionPolicy = "ask"   // the user answers
+	Deny  QuestionPolicy = "deny"  // refuse at once
+	Allow QuestionPolicy = "allow" // grant at once
 )
 
-// Workflow is what a workflow file says beside its prompts. A prompt that
-// shares its wave with others has a worktree and a branch of its own, to be
-// merged into Branch after the wave; one that is alone works on Branch itself.
+// Workflow holds the properties of a workflow file besides its prompts. A prompt that
+// shares its wave with others has its own worktree and branch, which is merged into
+// Branch after the wave. A prompt that is alone in its wave works on Branch itself.
 type Workflow struct {
 	ID         string
-	Base       string // the branch that Branch is made from
+	Base       string // branch that Branch is created from
 	Branch     string
 	OnComplete OnComplete
 }
 
-// OnComplete is what follows when a workflow's last prompt is done. CreatePR
-// and MergeTo exclude each other.
+// OnComplete says what happens after a workflow's last prompt. CreatePR and MergeTo
+// exclude each other.
 type OnComplete struct {
 	CreatePR       bool
 	MergeTo        string
 	DeleteWorktree bool
 }
 
-// Fill names the agent and the model where the task names none. A command has
-// neither.
+// Fill sets the agent and the model if the task names none. It leaves commands
+// unchanged.
 func (t *Task) Fill(agent, model string) {
 	if t.Agent == "" && len(t.Argv) == 0 {
 		t.Agent = agent
@@ -157,23 +157,23 @@ func (t *Task) Fill(agent, model string) {
 	}
 }
 
-// Agents are the adapters that a plan may name.
+// Agents returns the names of the adapters that a plan may name.
 func Agents() []string {
 	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}
 }
 
-// FakeAgent is gaffer's own agent, which has no model and does what its prompt
+// FakeAgent is gaffer's own agent for tests. It has no model and does what its prompt
 // says.
 const FakeAgent = "fake"
 
 // CommandAgent is the agent that runs a task's Argv.
 const CommandAgent = "command"
 
-// Waves are the tasks in layers: those of a layer wait for tasks of earlier
-// layers only, and at least for one of the layer just before.
+// Waves returns the tasks in layers. The tasks of a layer wait only for tasks of
+// earlier layers, and for at least one task of the layer directly before.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
-// Needs are the tasks that the task waits for directly, those included that its
-// wave implies: all of the next lower wave, which in turn wait for those below.
-// To ask for many tasks, keep the [Graph].
+// Needs returns the tasks that the task waits for directly. They include those that
+// its wave implies: all of the next lower wave, which in turn wait for those below.
+// To query many tasks, keep the [Graph].
 func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a plan, and where. Line and Column
-// start at 1; 0 is unknown.
+// Problem is one problem of a plan and its position. Line and Column start at 1; 0
+// means unknown.
 type Problem struct {
 	File       string `json:"file,omitempty"`
 	Line       int    `json:"line,omitempty"`
 	Column     int    `json:"column,omitempty"`
 	Text       string `json:"text"`
-	Suggestion string `json:"suggestion,omitempty"` // what was likely meant
+	Suggestion string `json:"suggestion,omitempty"` // what was probably meant
 }
 
-// String is such as plan.yaml:3:5: unknown key "promt"; did you mean "prompt"?
+// String formats the problem, such as plan.yaml:3:5: unknown key "promt"; did you
+// mean "prompt"?
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -39,10 +40,10 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are all that is wrong with a plan, in the order of the file.
+// Problems holds all problems of a plan, in the order of the file.
 type Problems []Problem
 
-// Error has one problem on each line.
+// Error returns one problem per line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -54,8 +55,8 @@ func (p Problems) Error() string {
 // Invalid marks the error as one about a document's content.
 func (p Problems) Invalid() bool { return len(p) > 0 }
 
-// sorted is in the order of the file, without repetition: what an alias stands
-// for is read more than once.
+// sorted sorts the problems in the order of the file and removes duplicates, which
+// occur because the target of an alias is read more than once.
 func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -68,9 +69,8 @@ func (p Problems) sorted() Problems {
 	})
 }
 
-// position is where something stands. The zero place is somewhere in the file that
-// is being read.
+// position is a place in a file. The zero value means somewhere in the current file.
 type position struct {
 	line, column int
-	file         string // if it is another one
+	file         string // set if it is not the current file
 }

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	// promptID is an id as it stands in a list.
+	// promptID matches an id in a list.
 	promptID = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
-	// namedPrompt is a prompt's file that begins with an id.
+	// namedPrompt matches the name of a prompt's file that begins with an id.
 	namedPrompt = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)(?:-(.*))?$`)
 )
 
@@ -39,7 +39,8 @@ func (l *loader) promptFile(arg string) (draft, error) {
 	return d, nil
 }
 
-// folder makes a task of each markdown file in a folder, all in one wave.
+// folder returns a plan with a task for each markdown file in a folder, all in one
+// wave.
 func (l *loader) folder(arg string) (draft, error) {
 	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
 	if err != nil {
@@ -61,8 +62,8 @@ func (l *loader) folder(arg string) (draft, error) {
 	return d, nil
 }
 
-// withoutPlans leaves out what is a plan of its own: as a prompt it would have
-// an agent do what the other prompts do.
+// withoutPlans removes files that are plans themselves. As a prompt, such a file
+// would make an agent do the work of the other prompts.
 func (l *loader) withoutPlans(files []string) []string {
 	return slices.DeleteFunc(files, func(file string) bool {
 		data, err := l.bytes(file)
@@ -74,7 +75,7 @@ func (l *loader) withoutPlans(files []string) []string {
 	})
 }
 
-// list makes a task of each id or file, all in one wave.
+// list returns a plan with a task for each id or file, all in one wave.
 func (l *loader) list(arg string) draft {
 	items := splitList(arg)
 	d := draft{Plan: Plan{Name: strings.Join(items, ","), Source: SourceOrchestrate, OnFailure: Continue}}
@@ -115,8 +116,8 @@ func (l *loader) listed(item string) (string, bool) {
 	return "", false
 }
 
-// addFiles adds a task for each file. Its id is the one that the name begins
-// with, if no other file's does, else the name.
+// addFiles adds a task for each file. Its id is the one at the start of the file's
+// name if that is unique, else the name.
 func (l *loader) addFiles(d *draft, files []string) {
 	count := map[string]int{}
 	for _, file := range files {
@@ -145,11 +146,11 @@ func idOf(file string) string {
 	return name
 }
 
-// readPrompts reads the prompt of each task that names a file, from the first
-// of the folders that has it.
+// readPrompts reads the prompt of each task that names a file, from the first of the
+// folders that has it.
 func (l *loader) readPrompts(d *draft, dirs ...string) {
 	if len(d.Tasks) > maxTasks {
-		return // told as too many
+		return // already reported as too many
 	}
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
@@ -188,7 +189,7 @@ func (l *loader) readPrompt(t *Task, at position, dirs []string) {
 	}
 }
 
-// reason is the error without the path, which the problem has.
+// reason returns the error without the path, which the problem already contains.
 func reason(err error) string {
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {
 		return e.Problem
@@ -216,7 +217,8 @@ func (l *loader) suggestFile(name string, dirs []string) {
 	}
 }
 
-// shown is a path as a person in the folder would name it.
+// shown returns a path relative to the folder in which the user works, if it is below
+// it.
 func (l *loader) shown(path string) string {
 	rel, err := filepath.Rel(l.opts.Dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

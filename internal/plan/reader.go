@@ -13,8 +13,8 @@ type reader struct {
 	file     string
 	problems Problems
 	warnings Problems
-	agents   []string // that gaffer.yaml names
-	compared int      // candidates that suggestions were chosen from
+	agents   []string // defined in gaffer.yaml
+	compared int      // number of candidates compared for suggestions
 }
 
 func (r *reader) report(at position, format string, args ...any) {
@@ -33,16 +33,16 @@ func (r *reader) problem(at position, format string, args ...any) Problem {
 	return Problem{File: file, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// suggest adds to the last problem which of the candidates was likely meant.
+// suggest adds to the last problem the candidate that was probably meant.
 func (r *reader) suggest(word string, candidates []string) {
 	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
 }
 
-// What near looks at: a plan of 10,000 misspelt words is told about all, and
-// gets suggestions for the first.
+// Limits of near. A plan with 10,000 misspelt words gets all problems, but
+// suggestions only for the first ones.
 const (
 	maxCompared = 200_000
-	minWord     = 3 // a shorter word is as near to all others
+	minWord     = 3 // shorter words are similar to too many others
 	maxWord     = 64
 )
 
@@ -67,10 +67,10 @@ func (r *reader) near(word string, candidates []string) string {
 	return ""
 }
 
-// orList is such as "a, b or c".
+// orList formats a list, such as "a, b or c".
 func orList(words []string) string { return wordList(words, "or") }
 
-// andList is such as "a, b and c".
+// andList formats a list, such as "a, b and c".
 func andList(words []string) string { return wordList(words, "and") }
 
 func wordList(words []string, last string) string {

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// schema is a JSON Schema, with its members in the order in which they are
-// written.
+// schema is a JSON Schema. The order of its fields is the order of the output.
 type schema struct {
 	Schema      string     `json:"$schema,omitempty"`
 	Title       string     `json:"title,omitempty"`
@@ -49,7 +48,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b.Bytes(), '}'), nil
 }
 
-// objectSchema is the schema of a mapping that has these fields and no others.
+// objectSchema returns the schema of a mapping that has only these fields.
 func objectSchema[T any](fields []field[T]) schema {
 	s := schema{Type: "object", Patterns: properties{{"^" + freeKey, schema{}}}, Additional: false}
 	for _, f := range fields {
@@ -63,8 +62,8 @@ func objectSchema[T any](fields []field[T]) schema {
 	return s
 }
 
-// Schema is the JSON Schema (draft 2020-12) of gaffer's own plan format. Some
-// rules are beyond it: unique ids, references, cycles.
+// Schema returns the JSON Schema (draft 2020-12) of gaffer's own plan format. It
+// cannot express some rules: unique ids, references, cycles.
 func Schema() []byte {
 	s := objectSchema(planFields())
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "gaffer plan"
@@ -78,7 +77,7 @@ func Schema() []byte {
 	return b.Bytes()
 }
 
-// either is the part of a task's schema about keys that need or exclude each
+// either returns the part of a task's schema for keys that require or exclude each
 // other.
 func either() []schema {
 	has := func(names ...string) schema { return schema{Required: names} }

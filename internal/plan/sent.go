@@ -12,9 +12,9 @@ import (
 	"gaffer/statefile"
 )
 
-// Check says what is wrong with a plan that was not read by [Load] but sent by
-// another program, which may be any: the first few of all that Load would not
-// have let pass. It looks at no file.
+// Check checks a plan that was not read by [Load] but sent by another program, which
+// is not trusted. It returns the first few problems that Load would not have
+// accepted. It reads no files.
 func (p Plan) Check() error {
 	c := sent{known: make(map[string]bool, len(p.Tasks))}
 	c.plan(p)
@@ -39,13 +39,13 @@ func (p Plan) Check() error {
 	return c.problems
 }
 
-// sent collects what is wrong with a plan that was sent.
+// sent collects the problems of a plan that was sent.
 type sent struct {
 	problems Problems
-	known    map[string]bool // ids
+	known    map[string]bool // the ids
 }
 
-// full reports whether nobody would read on.
+// full reports whether enough problems were found.
 func (c *sent) full() bool {
 	const most = 20
 	return len(c.problems) >= most
@@ -57,7 +57,8 @@ func (c *sent) report(t *Task, wrong bool, format string, args ...any) {
 	}
 }
 
-// The most that the words of a plan may have, in bytes.
+// maxLine is the maximum length of a text, in bytes; maxList that of a list, in
+// items.
 const (
 	maxLine = 1 << 10
 	maxList = 1000
@@ -79,7 +80,7 @@ func (c *sent) plan(p Plan) {
 	}
 }
 
-// isLine reports whether a text can be shown in one line.
+// isLine reports whether a text can be shown on one line.
 func isLine(text string) bool {
 	return len(text) <= maxLine && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
@@ -154,8 +155,7 @@ func (c *sent) references(t *Task) {
 	}
 }
 
-// Bound says what of a plan is only there on one machine, such as its worktrees,
-// or is empty.
+// Bound returns what ties the plan to one machine, such as a worktree, or "".
 func (p Plan) Bound() string {
 	what := ""
 	if p.Workflow != nil {

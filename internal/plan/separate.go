@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Overlap is two tasks that may run at the same time and change the same files.
+// Overlap is a pair of tasks that may run at the same time and change the same files.
 type Overlap struct {
-	First, Second         string // ids; Second stands in a later wave, or later in the plan
-	FirstFile, SecondFile string // what each declared
+	First, Second         string // ids; Second is in a later wave, or later in the plan
+	FirstFile, SecondFile string // the overlapping patterns
 }
 
-// Overlaps finds, for each task, the first one before it that declares some of
-// the same files and that it does not wait for, not even by way of others.
+// Overlaps returns, for each task, the first earlier task that declares some of the
+// same files and that it does not wait for, directly or indirectly.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -27,7 +27,7 @@ func (p Plan) Overlaps() []Overlap {
 	return found
 }
 
-// overlap tells which files of the two it is about.
+// overlap returns the pair with the patterns that overlap.
 func (s *separation) overlap(first, second int) Overlap {
 	o := Overlap{First: s.graph.tasks[first].ID, Second: s.graph.tasks[second].ID}
 	var m matcher
@@ -42,16 +42,16 @@ func (s *separation) overlap(first, second int) Overlap {
 	return o
 }
 
-// Separate gives the plan in which tasks that declare overlapping files never
-// run at the same time: the later of two waits for the earlier. Each task is
-// put into the first wave that has room for it, so the plan takes no more waves
-// than that order of tasks needs. What had to wait for what still does.
+// Separate returns the plan with additional dependencies, so that tasks with
+// overlapping files never run at the same time: the later of two waits for the
+// earlier. Each task moves to the first wave without an overlap, so the plan has no
+// more waves than that order of tasks requires. All existing dependencies stay.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
 	levels := s.place()
 	p.Tasks = slices.Clone(p.Tasks)
 	s.inOrder(levels, func(task int, hits []int) {
-		// The latest first: waiting for it is often waiting for the rest.
+		// The latest first: waiting for it often implies waiting for the others.
 		slices.SortFunc(hits, func(a, b int) int { return cmp.Or(cmp.Compare(levels[b], levels[a]), cmp.Compare(b, a)) })
 		for _, other := range hits {
 			if s.waits[task].has(other) {
@@ -65,8 +65,8 @@ func (p Plan) Separate() Plan {
 	return p
 }
 
-// separation is what both need: the files of each task, and for each node the
-// tasks that it waits for, directly or by way of others.
+// separation holds the files of each task and, for each node, the tasks that it waits
+// for, directly or indirectly.
 type separation struct {
 	graph *Graph
 	files [][]*pattern
@@ -83,8 +83,8 @@ func newSeparation(p Plan) *separation {
 	return s
 }
 
-// inOrder visits the tasks with files, level by level, with the hits among
-// those it visited before.
+// inOrder visits the tasks with files, level by level. hits holds the visited tasks
+// whose files overlap.
 func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
 	if !s.any() {
 		return
@@ -107,8 +107,8 @@ func (s *separation) any() bool {
 	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
 }
 
-// byLevel lists the nodes so that each comes after those it waits for: level by
-// level, tasks in the order of the plan, gates last.
+// byLevel returns the nodes so that each comes after those that it waits for: level
+// by level, tasks in the order of the plan, gates last.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {
@@ -130,12 +130,12 @@ func (s *separation) inherit(node int) {
 	}
 }
 
-// place gives each task the first level that is above all it waits for and has
-// no task with overlapping files.
+// place assigns each task the first level that is above all tasks it waits for and
+// contains no task with overlapping files.
 func (s *separation) place() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newClaims(len(s.graph.tasks))
-	takenBy := make([]int, len(s.graph.tasks)+2) // by level: one more than the last node that found it taken
+	takenBy := make([]int, len(s.graph.tasks)+2) // by level: 1 + the last node that found it taken
 	for _, node := range s.byLevel(s.graph.levels()) {
 		for _, need := range s.graph.needs[node] {
 			levels[node] = max(levels[node], levels[need])

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// taskFields are the keys of a task.
+// taskFields returns the keys of a task.
 func taskFields() []field[Task] {
 	own := []field[Task]{
 		key("id", text(), func(t *Task) *string { return &t.ID },
@@ -38,7 +38,7 @@ func taskFields() []field[Task] {
 	return append(own, defaultFields()...)
 }
 
-// defaultFields are the keys of a task that make sense for many at once.
+// defaultFields returns the keys of a task that the plan's defaults may set.
 func defaultFields() []field[Task] {
 	env := onto(environment(), func(t *Task) *map[string]secret.Value { return &t.Env })
 	env.name, env.doc, env.example = "env", "variables of the agent's environment, each a text or a reference to where it is kept; a task's add to those of the defaults", "env:\n  PORT: 8080\n  API_KEY: {from: file, path: ~/.secrets/key}"
@@ -69,7 +69,7 @@ func defaultFields() []field[Task] {
 	}
 }
 
-// defaults is the form of the mapping that each task begins with.
+// defaults is the form of the mapping with the default values of tasks.
 func defaults() form[Task] {
 	fields := defaultFields()
 	return form[Task]{objectSchema(fields), func(r *reader, _ string, n *node) (Task, bool) {
@@ -104,8 +104,8 @@ func readTask(r *reader, n *node, fields []field[Task], doc document) (Task, pla
 	return t, at
 }
 
-// checkTask sees to keys that need or exclude each other, and completes what
-// follows from them.
+// checkTask checks keys that require or exclude each other, and sets values that
+// follow from them.
 func checkTask(r *reader, t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
@@ -130,7 +130,7 @@ func excludes(r *reader, given map[string]pair, key, other string) {
 	}
 }
 
-// checkAgent: a command has a program and maybe a prompt, all others have a
+// checkAgent checks that a command has a program, and that any other task has a
 // prompt and no program. A task with a program and no agent is a command.
 func checkAgent(r *reader, t *Task, n *node, given map[string]pair) {
 	program := ""
@@ -157,7 +157,8 @@ func checkAgent(r *reader, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// checkLabels: a label that begins with @ is a place, which gaffer gives.
+// checkLabels checks that no label contains @, which gaffer reserves for labels of
+// locations, or a comma.
 func checkLabels(r *reader, t *Task, given map[string]pair) {
 	for _, label := range t.Labels {
 		if p, own := given["labels"]; own && (label == "" || strings.ContainsAny(label, "@,")) {

@@ -2,8 +2,9 @@ package plan
 
 import "slices"
 
-// Tick sets the boxes of a prompt in an orchestrator's markdown, "[ ]" to
-// "[x]", and leaves every other byte. It tells whether there was one to set.
+// Tick changes the checkboxes of a prompt in an orchestrator's markdown from "[ ]" to
+// "[x]", and leaves every other byte unchanged. It reports whether there was one to
+// change.
 func Tick(markdown []byte, id string) ([]byte, bool) {
 	var ticked []byte
 	for _, m := range checkbox().FindAllSubmatchIndex(markdown, -1) {

@@ -2,8 +2,7 @@ package plan
 
 import "slices"
 
-// workflowModels are the words of the workflow format, with the agent and the
-// model that each stands for.
+// workflowModels maps the model names of the workflow format to agents and models.
 var workflowModels = []struct{ word, agent, model string }{
 	{"claude", "claude", ""},
 	{"codex", "codex", ""},
@@ -88,8 +87,8 @@ func promptFields() []field[prompt] {
 	}
 }
 
-// readWorkflows reads every workflow of a file, so that all problems are told,
-// and gives the one that is called for.
+// readWorkflows reads all workflows of a file, so that all problems are reported, and
+// returns the wanted one.
 func readWorkflows(file string, root *node, r *reader, wanted string) draft {
 	var flows *node
 	readMapping(r, "a workflow file", root, []field[*node]{
@@ -159,8 +158,8 @@ func readWorkflowPrompt(r *reader, entry pair, fields []field[prompt]) (Task, pl
 	return t, at
 }
 
-// checkWorkflow checks one workflow and gives its prompts their waves, and a
-// worktree to each that is not alone in its wave.
+// checkWorkflow checks one workflow and sets the waves of its prompts. Each prompt
+// that shares its wave with others gets a worktree.
 func (d *draft) checkWorkflow(r *reader, at position) {
 	before := len(r.problems)
 	d.check(r, "prompt")
@@ -189,7 +188,7 @@ func (d *draft) checkWorkflow(r *reader, at position) {
 
 func (d *draft) branchOf(t Task) string { return d.Workflow.ID + "--" + t.ID }
 
-// last lists the tasks that none waits for.
+// last returns the tasks that no other task waits for.
 func (d *draft) last() []string {
 	waited := map[string]bool{}
 	for _, t := range d.Tasks {

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// kind is the shape of a value.
+// kind is the kind of a value.
 type kind int
 
 const (
@@ -25,15 +25,15 @@ func (k kind) String() string {
 	return [...]string{"no value", "a single value", "a list", "a mapping"}[k]
 }
 
-// node is a value of a YAML file with its place. Aliases share the node that
-// they stand for.
+// node is a value of a YAML file with its position. Aliases share the node of their
+// target.
 type node struct {
 	kind  kind
-	text  string // of a scalar, as it was written: 001 stays 001
+	text  string // of a scalar, as written: 001 stays 001
 	items []*node
 	pairs []pair
 	position
-	size int // how many values it is, each alias counted in full
+	size int // number of values in it, with each alias counted in full
 }
 
 type pair struct {
@@ -42,11 +42,11 @@ type pair struct {
 	value *node
 }
 
-// maxExpanded bounds what aliases may blow a file up to.
+// maxExpanded limits the number of values that aliases may expand to.
 const maxExpanded = 1_000_000
 
-// tree reads the one document in data. Problems are reported to r; the node is
-// nil if there is nothing to go on with.
+// tree parses the single document in data. It reports problems to r, and returns nil
+// if the document is empty or cannot be parsed.
 func (r *reader) tree(data []byte) *node {
 	file := r.syntax(data)
 	if file == nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
@@ -58,7 +58,7 @@ func (r *reader) tree(data []byte) *node {
 
 func (r *reader) syntax(data []byte) (file *ast.File) {
 	defer func() {
-		// The parser is another's, and what it makes of hostile bytes is ours to answer for.
+		// The parser is a third-party package; hostile input may make it panic.
 		if p := recover(); p != nil {
 			r.report(position{}, "not YAML: the parser gave up: %.100v", p)
 		}
@@ -80,8 +80,8 @@ func (r *reader) syntax(data []byte) (file *ast.File) {
 	return nil
 }
 
-// parserWords are what the parser says and would leave a person puzzled, and
-// what it means. The first that fits counts.
+// parserWords replaces messages of the parser that users would not understand. The
+// first match counts.
 var parserWords = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},
@@ -104,7 +104,7 @@ func plainly(message string) string {
 	return message
 }
 
-// syntaxError is what the parser's errors have in common.
+// syntaxError is the common interface of the parser's errors.
 type syntaxError interface {
 	error
 	GetToken() *token.Token
@@ -118,7 +118,7 @@ func placeOf(tk *token.Token) position {
 	return position{line: tk.Position.Line, column: tk.Position.Column}
 }
 
-// treeReader turns the parser's nodes into ours.
+// treeReader converts the parser's nodes to ours.
 type treeReader struct {
 	*reader
 	anchors  map[string]*node
@@ -129,7 +129,7 @@ func (t *treeReader) read(n ast.Node) *node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		value := t.read(n.Value)
-		t.anchors[n.Name.GetToken().Value] = value // after its value: it cannot hold itself
+		t.anchors[n.Name.GetToken().Value] = value // after its value, so that it cannot contain itself
 		return value
 	case *ast.AliasNode:
 		return t.alias(n)
@@ -167,7 +167,8 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	return target
 }
 
-// expand counts an alias and tells whether it may stand for its target.
+// expand counts the values of an alias, and reports whether the limit is not
+// exceeded.
 func (t *treeReader) expand(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size
@@ -217,7 +218,7 @@ func (n *node) add(p pair) {
 	n.size += 1 + p.value.size
 }
 
-// merge adds what << brings in and the mapping does not say itself.
+// merge adds the pairs of the << key that the mapping does not set itself.
 func (t *treeReader) merge(m *node, from []*node) {
 	said := map[string]bool{}
 	for _, p := range m.pairs {
@@ -259,7 +260,7 @@ func keyText(key ast.MapKeyNode) string {
 	return strings.TrimSpace(fmt.Sprint(key.GetToken().Value))
 }
 
-// get is the value of a key, or nil.
+// get returns the value of a key, or nil.
 func (n *node) get(key string) *node {
 	if n == nil {
 		return nil

@@ -1,3 +1,3 @@
-// Package agents holds tests of gaffer with the unmodified agent programs, against
-// a model without a mind. script/test-agents installs the programs and runs them.
+// Package agents tests gaffer with the unmodified agent programs against a stub
+// model. script/test-agents installs the programs and runs the tests.
 package agents

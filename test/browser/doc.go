@@ -1,3 +1,3 @@
-// Package browser tests the dashboard as people use it: a real Chromium on pages
-// that the real gaffer serves, with real workers and the fake agent behind it.
+// Package browser tests the dashboard as users use it: a real Chromium on pages of a
+// real gaffer server, with real workers and the fake agent.
 package browser

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// agent is the process that attacks, or one that it has started.
+// agent is the attacking process, or one that it has started.
 type agent struct{ name, top, task, attempt string }
 
 // tried is one line of the report.
@@ -69,23 +69,23 @@ func (a *agent) gaffer(args ...string) (string, int) {
 	return a.command(nil, append([]string{a.path("bin", "gaffer")}, args...)...)
 }
 
-// bare is what a process needs to find the user's gaffer, and nothing of the
-// attempt.
+// bare returns an environment in which a process finds the user's gaffer, without the
+// variables of the attempt.
 func (a *agent) bare() []string {
 	return []string{"HOME=" + a.path("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + a.path("state"), "GAFFER_PROJECT=" + a.project()}
 }
 
-// self is the command line of this program in another mode.
+// self returns the command line of this program in another mode.
 func (a *agent) self(mode string) []string {
 	return []string{os.Args[0], mode, a.top, a.task, a.attempt}
 }
 
-// detach starts a command that belongs to this process in no way that a process can
-// choose: in a session of its own, with an environment of its own, and without a
-// parent. It returns when the command has started.
+// detach starts a command without any link to this process that a process can choose
+// to drop: it has its own session and environment, and no parent. It returns when the
+// command has started.
 func (a *agent) detach(argv ...string) {
 	pidFile := a.path("detached.pid")
-	_ = os.Remove(pidFile) // of an earlier one
+	_ = os.Remove(pidFile) // from an earlier call
 	script := `( setsid sh -c 'echo $$ >"$0"; exec "$@"' "$@" </dev/null >/dev/null 2>&1 & ) `
 	cmd := exec.Command("sh", append([]string{"-c", script, "sh", pidFile}, argv...)...)
 	cmd.Env = a.bare()
@@ -127,7 +127,8 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// above returns the supervisor of this attempt and the gaffer that has started it.
+// above returns the pids of this attempt's supervisor and of the gaffer that has
+// started it.
 func (a *agent) above() (supervisor, gaffer int) {
 	for pid := os.Getppid(); pid > 1; pid = parentOf(pid) {
 		if strings.Contains(argumentsOf(pid), " supervise ") {
@@ -138,7 +139,7 @@ func (a *agent) above() (supervisor, gaffer int) {
 	return 0, 0
 }
 
-// kill ends a process and waits until it is gone.
+// kill kills a process and waits until it is gone.
 func (a *agent) kill(what string, pid int) {
 	if pid <= 1 {
 		return
@@ -160,8 +161,8 @@ func (a *agent) siblingProcess() (agent, supervisor int) {
 	return started.Agent.PID, parentOf(started.Agent.PID)
 }
 
-// server returns the address of the coordinator and the token of its admin, which
-// are in the state folder.
+// server returns the URL of the coordinator and the token of its admin, which are in
+// the state folder.
 func (a *agent) server() (url, token string) {
 	list, _ := filepath.Glob(a.state("servers", "*.json")) // the pattern is valid
 	for _, file := range list {

@@ -1,6 +1,6 @@
 package main
 
-// outcome is what comes of an attack.
+// outcome is the result of an attack.
 type outcome string
 
 // The outcomes.
@@ -11,7 +11,7 @@ const (
 	limit     outcome = "not prevented" // it has an effect that gaffer does not see; security.md says so
 )
 
-// attack is one row of docs/attacks.md, and how the attack is made.
+// attack is one row of docs/attacks.md, and the function that performs it.
 type attack struct {
 	name, tries string
 	with        outcome // with control groups
@@ -23,19 +23,19 @@ type attack struct {
 	try func(*agent)
 }
 
-// scene is what is around the agent that attacks.
+// scene is the environment of the attacking agent.
 type scene struct {
 	asks      bool   // the attacker has an open permission request
 	sibling   string // works, asks (has an open permission request), or none
 	hasServer bool   // a coordinator runs on the database
-	hasWorker bool   // the run is a worker's
+	hasWorker bool   // a worker does the run
 	worktree  bool   // the attacker works in a worktree
-	tmpfs     string // the state folder is a file system with these options
+	tmpfs     string // mount options of a file system for the state folder
 	timeout   string // of the attacker's task
 	retries   int
-	stays     bool // the attacker lives until the test releases it
+	stays     bool // the attacker keeps running until the test releases it
 	exit      int  // the attacker's exit code
-	// canDouble marks the one attack after which a task can have two live attempts.
+	// canDouble marks the only attack after which a task can have two live attempts.
 	canDouble bool
 }
 

@@ -18,7 +18,7 @@ import (
 // Attacks on documents, git, the machine and the terminal.
 
 // records waits for the session's document and the records of both attempts, and
-// lists them.
+// returns their paths.
 func (a *agent) records() []string {
 	var list []string
 	a.until("the records", func() bool {
@@ -28,7 +28,7 @@ func (a *agent) records() []string {
 	return append([]string{a.documents("status.json")}, list...)
 }
 
-// rewrite sets every status in a document.
+// rewrite changes every status in a document.
 func (a *agent) rewrite(path, status string) {
 	text := a.read(path)
 	for _, word := range []string{"running", "queued", "pending"} {
@@ -52,7 +52,7 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments removes each document and puts something else there.
+// replaceDocuments deletes each document and puts something else there.
 func (a *agent) replaceDocuments(by func(path string) error) {
 	for _, path := range a.records() {
 		err := os.Remove(path)
@@ -96,7 +96,7 @@ func linkLog(a *agent) {
 	a.noteError("replace the log", err)
 }
 
-// locks lists the files that gaffer locks.
+// locks returns the files that gaffer locks.
 func (a *agent) locks() (list []string) {
 	for _, root := range []string{a.state(), a.project(".founder-mode"), a.project("state")} {
 		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -151,7 +151,7 @@ func deleteDatabase(a *agent) {
 	}
 }
 
-// plant makes a program that leaves a trace.
+// plant creates a program that leaves a trace when it runs.
 func (a *agent) plant() string {
 	program := a.path("planted")
 	a.write(program, "#!/bin/sh\necho \"$0 $@\" >>"+a.path(traceFile)+"\ncat 2>/dev/null\n")
@@ -270,7 +270,8 @@ func outliveBoth(a *agent) {
 	a.kill("the supervisor", supervisor)
 }
 
-// leaveGroup moves the process that it leaves behind to the root of each hierarchy.
+// leaveGroup moves the process that it leaves behind to the root of each control
+// group hierarchy.
 func leaveGroup(a *agent) {
 	supervisor, _ := a.above()
 	a.detach(a.self("stubborn")...)
@@ -359,7 +360,7 @@ func printHugeLine(*agent) {
 	fmt.Println()
 }
 
-// printWithoutEnd prints for as long as it lives, and at most 48 MB.
+// printWithoutEnd prints until it is killed, but at most 48 MB.
 func printWithoutEnd(a *agent) {
 	a.write(a.path(attackedFile), "")
 	for i := range 48 << 10 {

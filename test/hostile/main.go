@@ -1,15 +1,15 @@
-// Command hostile is an agent that attacks gaffer. Its test starts it as the agent
-// of a task, once for each attack of the table in attacks.go, and decides from
-// outside what came of it. docs/attacks.md shows the table.
+// Command hostile is an agent that attacks gaffer. Its test starts it as the agent of
+// a task, once for each attack of the table in attacks.go, and checks the result from
+// outside. docs/attacks.md shows the table.
 //
 //	hostile attack NAME FOLDER               try one attack
 //	hostile sibling FOLDER                   an honest agent beside the attacker
 //	hostile linger FOLDER TASK ATTEMPT       a process that an attack leaves behind
 //	hostile stubborn FOLDER TASK ATTEMPT     the same, and it ignores signals
 //
-// FOLDER belongs to one attack and holds its project, state folder and report.
-// Every process has FOLDER, its task and its attempt at the end of its arguments,
-// so the test finds it whatever its environment, session and parent are.
+// FOLDER belongs to one attack and holds its project, state folder and report. Every
+// process has FOLDER, its task and its attempt at the end of its arguments. So the
+// test finds it in any environment, in any session and under any parent.
 package main
 
 import (
@@ -27,15 +27,15 @@ func main() { os.Exit(act(os.Args[1:])) }
 
 // Files in the folder of an attack.
 const (
-	attackedFile = "attacked"     // made when the attack is over
-	releaseFile  = "release"      // made by the test: everyone may end
-	reportFile   = "report"       // what the attack tried and how it went
-	doneFile     = "sibling.done" // a line for each attempt of the sibling that did its work
+	attackedFile = "attacked"     // created when the attack is over
+	releaseFile  = "release"      // created by the test: all processes may end
+	reportFile   = "report"       // what the attack tried, and the results
+	doneFile     = "sibling.done" // one line for each attempt of the sibling that did its work
 	outsideFile  = "outside"      // a file of the user that no attack may change through gaffer
-	traceFile    = "trace"        // made by a planted program
+	traceFile    = "trace"        // created by a planted program
 )
 
-// longest is how long a process of an attack lives.
+// longest is the maximum lifetime of an attack's process.
 const longest = 60 * time.Second
 
 func act(args []string) int {
@@ -61,7 +61,7 @@ func act(args []string) int {
 	return 2
 }
 
-// showAttempt starts this program again in the same process, with its task and
+// showAttempt executes this program again in the same process, with its task and
 // attempt in its arguments.
 func showAttempt(args []string) int {
 	words := slices.Concat([]string{os.Args[0]}, args, []string{os.Getenv("GAFFER_TASK"), os.Getenv("GAFFER_ATTEMPT")})
@@ -73,8 +73,8 @@ func showAttempt(args []string) int {
 	return 1
 }
 
-// strike tries an attack in the first attempt of a task. A later attempt stays for
-// a moment, so that it is seen if the first one still lives.
+// strike tries an attack in the first attempt of a task. A later attempt stays for a
+// moment, so that the test notices if the first one is still alive.
 func strike(a *agent) int {
 	i := slices.IndexFunc(attacks, func(t attack) bool { return t.name == a.name })
 	if i < 0 {
@@ -97,8 +97,8 @@ func strike(a *agent) int {
 	return attacks[i].exit
 }
 
-// work is what the honest agent does: it waits until it is released, and then does
-// its work once.
+// work is the honest agent: it waits until it is released, and then does its work
+// once.
 func (a *agent) work() int {
 	if !a.await(a.path(releaseFile), longest) {
 		return 1
@@ -122,7 +122,7 @@ func (a *agent) await(path string, limit time.Duration) bool {
 	return false
 }
 
-// until waits for a condition and reports one that does not come about.
+// until waits for a condition, and reports a timeout.
 func (a *agent) until(what string, holds func() bool) bool {
 	for begin := time.Now(); time.Since(begin) < longest/2; time.Sleep(20 * time.Millisecond) {
 		if holds() {
@@ -145,12 +145,12 @@ func (a *agent) state(names ...string) string {
 	return a.path(append([]string{"state", "gaffer"}, names...)...)
 }
 
-// documents is a path in the session's folder of this run.
+// documents returns a path in the session's folder of this run.
 func (a *agent) documents(names ...string) string {
 	return a.project(append([]string{".founder-mode", "status", "sessions", os.Getenv("GAFFER_RUN")}, names...)...)
 }
 
-// siblingFolder is the folder of the sibling's attempt, or "".
+// siblingFolder returns the folder of the sibling's attempt, or "".
 func (a *agent) siblingFolder() string {
 	for _, pattern := range []string{a.state("attempts", "*", "*"), a.state("workers", "*", "attempts", "*", "*"), a.state("workers", "*", "attempts", "*")} {
 		list, _ := filepath.Glob(pattern) // the pattern is valid

@@ -15,8 +15,8 @@ import (
 
 // Attacks that act for the user, or take the user's credentials.
 
-// command runs a command of gaffer three times: as it is, with an empty environment,
-// and in a session of its own.
+// command runs a gaffer command three times: unchanged, with an empty environment,
+// and in its own session.
 func command(args ...string) func(*agent) {
 	return func(a *agent) {
 		a.gaffer(args...)
@@ -26,7 +26,7 @@ func command(args ...string) func(*agent) {
 	}
 }
 
-// question waits until a task asks.
+// question waits until a task has an open question.
 func (a *agent) question(task string) {
 	a.until("a question of "+task, func() bool {
 		return exec.Command(a.path("bin", "gaffer"), "answer", task).Run() == nil
@@ -43,13 +43,13 @@ func approveBare(a *agent) {
 	a.command(nil, slices.Concat([]string{"env", "-i"}, a.bare(), []string{"setsid", "-w", a.path("bin", "gaffer"), "answer", "attacker", "1"})...)
 }
 
-// answerLater is a script that answers a question and leaves the exit code and the
-// words in a file.
+// answerLater returns a script that answers a question and writes the exit code and
+// the output to files.
 func (a *agent) answerLater(task, before string) []string {
 	return []string{"sh", "-c", before + `; "$1" answer "$2" 1 >"$3.out" 2>&1; echo $? >"$3.code"`, "sh", a.path("bin", "gaffer"), task, a.path("later")}
 }
 
-// later reports what the script did.
+// later reports the result of the script.
 func (a *agent) later() {
 	a.until("the script", func() bool { return strings.TrimSpace(a.read(a.path("later.code"))) != "" })
 	code := 0
@@ -76,7 +76,7 @@ func approveMCP(a *agent) {
 	a.question("attacker")
 	var calls strings.Builder
 	say := func(v any) {
-		line, _ := json.Marshal(v) // of plain values
+		line, _ := json.Marshal(v) // encoding plain values never fails
 		calls.Write(append(line, '\n'))
 	}
 	type object = map[string]any
@@ -92,7 +92,8 @@ func approveMCP(a *agent) {
 	}
 	a.command(nil, a.path("bin", "gaffer"), "mcp", "--role", "person")
 	a.write(a.path("calls"), calls.String())
-	// The server ends with its input, so that stays open until the last call is answered.
+	// The server ends with its input. So the input stays open until the last call is
+	// answered.
 	script := `: >"$3"; (cat "$1"; n=0; until test "$(wc -l <"$3")" -ge 6 || test $n -gt 300; do sleep 0.1; n=$((n+1)); done) | "$2" mcp >"$3"`
 	a.noteError("talk to the server", exec.Command("sh", "-c", script, "sh", a.path("calls"), a.path("bin", "gaffer"), a.path("answers")).Run())
 	for line := range strings.Lines(a.read(a.path("answers"))) {
@@ -205,7 +206,7 @@ func tokenFile(a *agent) {
 
 // Attacks on the results of other tasks.
 
-// siblingAttempt is the id of the sibling's attempt.
+// siblingAttempt returns the id of the sibling's attempt.
 func (a *agent) siblingAttempt() string { return filepath.Base(a.siblingFolder()) }
 
 func (a *agent) finish(fence int) {
@@ -214,7 +215,7 @@ func (a *agent) finish(fence int) {
 
 func forgeFinish(a *agent) { a.finish(4711) }
 
-// forgeOwnFence asks the coordinator for the fences of its worker's attempts, and
+// forgeOwnFence gets the fences of its worker's attempts from the coordinator, and
 // uses its own for the sibling's attempt.
 func forgeOwnFence(a *agent) {
 	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // the pattern is valid

@@ -2,7 +2,7 @@ package stubmodel
 
 import "encoding/json"
 
-// chat is OpenAI's older protocol, which most other programs speak.
+// chat is OpenAI's older protocol, which most other programs use.
 type chat struct{}
 
 type chatRequest struct {
@@ -21,7 +21,7 @@ type chatRequest struct {
 
 func (chat) read(body []byte) heard {
 	var r chatRequest
-	_ = json.Unmarshal(body, &r) // what fits is read
+	_ = json.Unmarshal(body, &r) // other values are ignored
 	h := heard{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Function.Name, params: properties(t.Function.Params)})

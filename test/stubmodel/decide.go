@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// heard is what a request says, whatever it is written in.
+// heard is a request in a form that is independent of the protocol.
 type heard struct {
 	model  string
 	stream bool
 	tools  []tool
-	done   bool // the last thing in it is the result of a tool
+	done   bool // its last item is the result of a tool
 	side   bool
 }
 
-// tool is one that the program offers to the model.
+// tool is a tool that the program offers to the model.
 type tool struct {
 	name   string
-	space  string // that the name is in, where a vendor has that
+	space  string // namespace of the name, in protocols that have namespaces
 	params map[string]any
 }
 
@@ -30,8 +30,8 @@ func (h heard) names() []string {
 	return names
 }
 
-// find returns the first of the names that there is. A name may be the end of
-// one, behind two underscores, as tools of other servers are called.
+// find returns the first of the named tools that exists. A tool also matches if its
+// name ends with two underscores and the given name, like tools of MCP servers.
 func (h heard) find(names ...string) (tool, bool) {
 	for _, name := range names {
 		for _, t := range h.tools {
@@ -43,7 +43,7 @@ func (h heard) find(names ...string) (tool, bool) {
 	return tool{}, false
 }
 
-// reply is what the model says: a text, or else a call.
+// reply is the model's answer: a text or a tool call.
 type reply struct {
 	text string
 	call *call
@@ -52,10 +52,10 @@ type reply struct {
 type call struct {
 	tool
 	args object
-	free string // what a tool gets that takes text as it is
+	free string // input of a tool that takes plain text
 }
 
-// decide is what the model does about a request.
+// decide returns the model's answer to a request.
 func decide(m Mode, h heard) reply {
 	if h.side || h.done && m.Kind != "loop" {
 		return said(h.done)
@@ -105,8 +105,8 @@ func named(h heard, args object, names ...string) *call {
 	return &call{tool: t, args: args}
 }
 
-// shell calls the tool that runs commands, in the words that the program has
-// for it.
+// shell calls the tool that runs commands, with the names that the program uses for
+// it.
 func shell(m Mode, h heard) *call {
 	c := named(h, object{}, "Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command")
 	if c == nil {
@@ -125,7 +125,7 @@ func shell(m Mode, h heard) *call {
 		c.args["description"] = "Run " + command
 	}
 	if _, ok := c.params["yield_time_ms"]; ok {
-		c.args["yield_time_ms"] = 30_000 // Codex waits no longer than that
+		c.args["yield_time_ms"] = 30_000 // the maximum for Codex
 	}
 	if _, ok := c.params["sandbox_permissions"]; ok && m.Kind == "toolx" {
 		c.args["sandbox_permissions"] = "require_escalated"
@@ -148,10 +148,10 @@ func write(file string, h heard) *call {
 	return shell(Mode{Kind: "tool", Arg: "echo hi > '" + file + "'"}, h)
 }
 
-// Question is what mode ask asks.
+// Question is the question that mode ask asks.
 const Question = "Which colour?"
 
-// Colours are the options of [Question].
+// Colours returns the options of [Question].
 func Colours() []string { return []string{"Red", "Blue"} }
 
 func ask(h heard) *call {
@@ -168,12 +168,11 @@ func ask(h heard) *call {
 	return named(h, object{"questions": []object{question}}, "request_user_input")
 }
 
-// subAgent marks the prompt of a sub-agent, which is answered with a text
-// whatever the mode is.
+// subAgent marks the prompt of a sub-agent, which is always answered with a text.
 const subAgent = "SUBAGENT"
 
-// sides are words of prompts that are no turn of a conversation: programs ask
-// for titles, and whether there is a quota.
+// isSide reports whether a prompt is not a turn of a conversation: programs also
+// request titles, for example. Prompts of sub-agents count as such, too.
 func isSide(text string) bool {
 	return slices.ContainsFunc([]string{"Generate a concise, single-line task title", subAgent}, func(s string) bool {
 		return strings.Contains(text, s)

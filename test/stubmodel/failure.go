@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// failing is an error as vendors word it.
+// failing is an error in a vendor's terms.
 type failing struct {
 	kind    string // Anthropic's name for it
 	message string
-	reset   time.Time // of a limit
+	reset   time.Time // end of a limit
 }
 
-// limitLasts is how long mode limit says that it lasts.
+// limitLasts is the duration of the limit that mode limit reports.
 const limitLasts = time.Hour
 
-// failure is the error that the mode is.
+// failure returns the error that the mode stands for.
 func (m Mode) failure() (status int, f failing, ok bool) {
 	switch {
 	case m.Kind == "ctx":
@@ -60,7 +60,7 @@ func message(status int) string {
 	return fmt.Sprintf("the stub model's error %d", status)
 }
 
-// header sets what a limit says of itself beside its text.
+// header sets the HTTP headers of a limit.
 func (f failing) header(status int, h http.Header) {
 	switch {
 	case !f.reset.IsZero():

@@ -25,7 +25,7 @@ type geminiRequest struct {
 
 func (gemini) read(body []byte) heard {
 	var r geminiRequest
-	_ = json.Unmarshal(body, &r) // what fits is read
+	_ = json.Unmarshal(body, &r) // other values are ignored
 	var h heard
 	for _, t := range r.Tools {
 		for _, f := range t.Functions {

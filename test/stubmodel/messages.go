@@ -26,7 +26,7 @@ type messagesTurn struct {
 
 func (messages) read(body []byte) heard {
 	var r messagesRequest
-	_ = json.Unmarshal(body, &r) // what fits is read
+	_ = json.Unmarshal(body, &r) // other values are ignored
 	h := heard{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Name, params: properties(t.Schema)})
@@ -36,7 +36,8 @@ func (messages) read(body []byte) heard {
 		h.done = bytes.Contains(turns[n-1].Content, []byte(`"tool_result"`))
 		h.side = isSide(string(turns[0].Content))
 	}
-	// A conversation has tools; a title, a summary and a look at the quota have not.
+	// Conversations have tools; requests for a title, a summary or the quota have
+	// none.
 	h.side = h.side || len(h.tools) == 0
 	return h
 }
@@ -78,7 +79,7 @@ func (messages) block(r reply) (block object, reason string) {
 	return object{"type": "tool_use", "id": id("toolu_"), "name": r.call.name, "input": r.call.args}, "tool_use"
 }
 
-// stream sends the only block of a message: empty, and then what is in it.
+// stream sends the only block of a message: first empty, then its contents.
 func (messages) stream(out *voiceOver, block object, r reply) {
 	delta := func(d object) {
 		out.event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": d})

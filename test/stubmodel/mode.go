@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Mode is what the model does with a request.
+// Mode is the model's behaviour for a request.
 type Mode struct {
 	Kind string
-	Arg  string // what follows the first colon
-	Once bool   // the first time only; a text after that
+	Arg  string // text after the first colon
+	Once bool   // only the first time; afterwards a text
 }
 
-// Modes describes the modes, for people.
+// Modes describes the modes for users.
 const Modes = `text[:WORDS]     a short answer
 tool[:COMMAND]   calls the shell tool, and is done with its result
 toolx[:COMMAND]  the same; asks Codex to let it leave the sandbox, so that a person is asked
@@ -30,7 +30,7 @@ STATUSonce       the same for the first request, a text for others
 ctx              the prompt is too long
 limit            the usage limit is reached, with the time of its end`
 
-// ParseMode reads a mode as [Modes] lists them.
+// ParseMode parses a mode in the form that [Modes] describes.
 func ParseMode(text string) Mode {
 	kind, arg, _ := strings.Cut(text, ":")
 	m := Mode{Kind: kind, Arg: arg}
@@ -47,7 +47,7 @@ func (m Mode) or(arg string) string {
 	return m.Arg
 }
 
-// status is the HTTP error that the mode is, or 0.
+// status returns the HTTP error that the mode stands for, or 0.
 func (m Mode) status() int {
 	n, err := strconv.Atoi(m.Kind)
 	if err != nil || n < 400 || n > 599 {

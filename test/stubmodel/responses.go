@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// responses is OpenAI's protocol, as Codex speaks it.
+// responses is OpenAI's protocol as Codex uses it.
 type responses struct{}
 
 type responsesTool struct {
@@ -23,7 +23,7 @@ type responsesRequest struct {
 
 func (responses) read(body []byte) heard {
 	var r responsesRequest
-	_ = json.Unmarshal(body, &r) // what fits is read
+	_ = json.Unmarshal(body, &r) // other values are ignored
 	h := heard{model: r.Model, stream: true}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, t.flat("")...)
@@ -41,7 +41,7 @@ func (responses) read(body []byte) heard {
 	return h
 }
 
-// flat is a tool, or all that are in a namespace.
+// flat returns a tool, or all tools of a namespace.
 func (t responsesTool) flat(space string) []tool {
 	if t.Type != "namespace" {
 		name := t.Name
@@ -85,7 +85,7 @@ func (p responses) say(out *voiceOver, _ string, h heard, r reply) {
 	event("response.completed", object{"response": response})
 }
 
-// item is the only thing in a response, of which a text is streamed.
+// item returns the only item of a response. It streams a text.
 func (responses) item(out *voiceOver, r reply, event func(string, object)) object {
 	if r.call != nil {
 		return r.call.responsesItem()

@@ -19,7 +19,7 @@ type wire interface {
 	failed(status int, f failing) any
 }
 
-// wireFor is the protocol that a path belongs to, or nil.
+// wireFor returns the protocol of a path, or nil.
 func wireFor(path string) wire {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
@@ -41,7 +41,7 @@ type voiceOver struct {
 	mode    Mode
 }
 
-// hang says nothing until the program gives up.
+// hang sends nothing until the client disconnects.
 func (v *voiceOver) hang() {
 	<-v.request.Context().Done()
 	panic(http.ErrAbortHandler)
@@ -61,31 +61,31 @@ func sendJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("content-type", "application/json")
 	w.Header().Set("request-id", id("req_"))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // who asked may be gone
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// whole answers without a stream. A mode that breaks a stream breaks this.
+// whole answers without a stream. Modes that break a stream break this, too.
 func (v *voiceOver) whole(value any) {
 	switch v.mode.Kind {
 	case "hangmid":
 		v.hang()
 	case "drop":
 		v.Header().Set("content-length", "1000")
-		_, _ = v.Write([]byte("{"))                              // who asked may be gone
+		_, _ = v.Write([]byte("{"))                              // the client may have disconnected
 		_ = http.NewResponseController(v.ResponseWriter).Flush() // as above
 		panic(http.ErrAbortHandler)
 	}
 	sendJSON(v, http.StatusOK, value)
 }
 
-// begin begins a stream of events.
+// begin starts a stream of events.
 func (v *voiceOver) begin() {
 	v.Header().Set("content-type", "text/event-stream")
 	v.Header().Set("request-id", id("req_"))
 	v.WriteHeader(http.StatusOK)
 }
 
-// event sends one event; without a name, its data alone.
+// event sends one event. Without a name, it sends only the data.
 func (v *voiceOver) event(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
@@ -103,10 +103,10 @@ func (v *voiceOver) event(name string, data any) {
 	if _, err := fmt.Fprintf(v, "%s\n\n", text); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	_ = http.NewResponseController(v.ResponseWriter).Flush() // the next write tells
+	_ = http.NewResponseController(v.ResponseWriter).Flush() // the next write returns the error
 }
 
-// words says a text word by word, as the mode has it.
+// words sends a text word by word, as the mode requires.
 func (v *voiceOver) words(text string, each func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)
@@ -144,10 +144,10 @@ func (v *voiceOver) pause(d time.Duration) {
 	}
 }
 
-// id makes an id as the vendors do.
+// id returns a new id in the style of the vendors.
 func id(prefix string) string { return prefix + rand.Text() }
 
-// arguments are those of a call as a string of JSON.
+// arguments returns the arguments of a call as a JSON string.
 func (c call) arguments() string {
 	text, err := json.Marshal(c.args)
 	if err != nil {
@@ -156,11 +156,11 @@ func (c call) arguments() string {
 	return string(text)
 }
 
-// properties are the parameters in a JSON Schema.
+// properties returns the properties of a JSON Schema.
 func properties(schema json.RawMessage) map[string]any {
 	var s struct {
 		Properties map[string]any `json:"properties"`
 	}
-	_ = json.Unmarshal(schema, &s) // what is no schema has none
+	_ = json.Unmarshal(schema, &s) // an invalid schema has none
 	return s.Properties
 }

@@ -1,16 +1,15 @@
-// Package stubmodel is a model server without a model, so that the real agent
-// programs can be run through everything that may happen to them, on one
-// machine and without a key.
+// Package stubmodel is a model server without a model. Tests use it to put the real
+// agent programs into every situation, on one machine and without an API key.
 //
-// It speaks what the programs speak: Anthropic's messages, OpenAI's responses
-// and chat completions, and Gemini's generateContent. What it does is its mode,
-// see [ParseMode], which is a part of the base URL that a program is given:
+// It implements the protocols of the programs: Anthropic's messages, OpenAI's
+// responses and chat completions, and Gemini's generateContent. Its behaviour is
+// determined by a mode, see [ParseMode], which is part of the base URL of a program:
 //
-//	/m/MODE        this mode for ever
+//	/m/MODE        always this mode
 //	/t/NAME        the modes that were set for this name, see [Stub.Play]
-//	/t/NAME/m/MODE this mode, and the requests are kept under this name
+//	/t/NAME/m/MODE this mode; the requests are stored under this name
 //
-// OpenAI's shapes want /v1 behind it.
+// For OpenAI's protocols, append /v1.
 package stubmodel
 
 import (
@@ -26,14 +25,13 @@ import (
 	"sync"
 )
 
-// Text is what the model says where nothing else is asked of it, and Done what
-// it says to the result of a tool.
+// Text is the default answer. Done is the answer to the result of a tool.
 const (
 	Text = "Hello from the stub model."
 	Done = "Done. The tool ran."
 )
 
-// What each answer is said to have used, in tokens.
+// The token usage that each answer reports.
 const (
 	InputTokens  = 120
 	OutputTokens = 7
@@ -43,32 +41,32 @@ const (
 type Stub struct {
 	mu    sync.Mutex
 	names map[string]*voice
-	once  map[string]bool // the paths that have had their one error
+	once  map[string]bool // modes that have returned their one error, by name
 	all   []Request
 }
 
-// voice is what is known of one name.
+// voice is the state of one name.
 type voice struct {
 	modes []string
 	used  int
 }
 
-// New returns a stub that nobody has spoken to.
+// New returns a stub without requests.
 func New() *Stub { return &Stub{names: map[string]*voice{}, once: map[string]bool{}} }
 
-// Request is what a program sent.
+// Request is a request of a program.
 type Request struct {
-	Name   string // of /t/NAME
-	Mode   string // that it was answered by; empty if no model was asked
+	Name   string // NAME of /t/NAME
+	Mode   string // mode of the answer; empty if it was not a request to the model
 	Method string
-	Path   string // behind the name and the mode
+	Path   string // without the name and the mode
 	Header http.Header
 	Body   json.RawMessage
-	Tools  []string // that were offered to the model
-	Side   bool     // no turn of the conversation, but a title to be found or the like
+	Tools  []string // tools offered to the model
+	Side   bool     // not a turn of the conversation, but a request for a title or the like
 }
 
-// Requests are those that were made under a name, the first one first.
+// Requests returns the requests under a name, the first one first.
 func (s *Stub) Requests(name string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +79,7 @@ func (s *Stub) Requests(name string) []Request {
 	return of
 }
 
-// Turns are the requests of a name that were turns of a conversation.
+// Turns returns the requests under a name that were turns of a conversation.
 func (s *Stub) Turns(name string) []Request {
 	var turns []Request
 	for _, r := range s.Requests(name) {
@@ -92,17 +90,18 @@ func (s *Stub) Turns(name string) []Request {
 	return turns
 }
 
-// Play sets what a name does: each turn of a conversation takes one mode, and
-// the last one stays. What was set before is forgotten. A mode that calls a tool
-// says that it is done when it gets the result. Requests that are no turn are
-// answered with a text and take none.
+// Play sets the modes of a name and replaces earlier ones. Each turn of a
+// conversation uses one mode; the last mode is used for all further turns. A mode
+// that calls a tool answers its result with [Done]. Requests that are not turns are
+// answered with a text and use no mode.
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names[name] = &voice{modes: modes}
 }
 
-// next is the mode of a request, and whether it is used for the first time.
+// next returns the mode of a request, and reports whether it is used for the first
+// time.
 func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +114,7 @@ func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	return v.modes[at], at == v.used-1
 }
 
-// first tells whether a path is asked for the first time.
+// first reports whether it is called with a path for the first time.
 func (s *Stub) first(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +129,7 @@ func (s *Stub) keep(r Request) {
 	s.all = append(s.all, r)
 }
 
-// Server is a stub that listens.
+// Server is a stub that listens on a port.
 type Server struct {
 	*Stub
 	URL  string
@@ -144,7 +143,7 @@ func Serve() *Server {
 	return &Server{Stub: stub, URL: h.URL, http: h}
 }
 
-// Listen answers at an address until the context is over.
+// Listen serves requests until the context ends.
 func (s *Stub) Listen(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stopped := make(chan error, 1)
@@ -159,16 +158,16 @@ func (s *Stub) Listen(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// Close ends all that is said and heard.
+// Close closes all connections and the server.
 func (s *Server) Close() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// At is the base URL for a mode.
+// At returns the base URL for a mode.
 func (s *Server) At(mode string) string { return s.URL + "/m/" + url.PathEscape(mode) }
 
-// Named is the base URL for what is played under a name.
+// Named returns the base URL for the modes of a name.
 func (s *Server) Named(name string) string { return s.URL + "/t/" + url.PathEscape(name) }
 
 var (
@@ -176,7 +175,7 @@ var (
 	modePart = regexp.MustCompile(`^/m/([^/]+)(/.*|$)`)
 )
 
-// mostBytes is how long a request may be.
+// mostBytes is the maximum length of a request.
 const mostBytes = 64 << 20
 
 func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +190,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, kept, mode)
 }
 
-// cutPart takes a part with its name off the beginning of a path.
+// cutPart removes a part from the beginning of a path and returns its value.
 func cutPart(part *regexp.Regexp, path *string) string {
 	m := part.FindStringSubmatch(*path)
 	if m == nil {
@@ -205,7 +204,7 @@ func cutPart(part *regexp.Regexp, path *string) string {
 	return text
 }
 
-// asJSON keeps what is no JSON as a string of it.
+// asJSON returns a body unchanged if it is JSON, else as a JSON string.
 func asJSON(body []byte) json.RawMessage {
 	switch {
 	case len(body) == 0:
@@ -213,7 +212,7 @@ func asJSON(body []byte) json.RawMessage {
 	case json.Valid(body):
 		return body
 	}
-	text, _ := json.Marshal(string(body)) // a string always can
+	text, _ := json.Marshal(string(body)) // encoding a string never fails
 	return text
 }
 
@@ -229,7 +228,7 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	if mode == "" {
 		var fresh bool
 		mode, fresh = s.next(kept.Name, heard.side)
-		// The next one of several may follow on the result of a tool.
+		// The next of several modes may follow directly on the result of a tool.
 		heard.done = heard.done && !fresh
 	}
 	kept.Mode = mode
@@ -250,7 +249,7 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	speaks.say(out, kept.Path, heard, decide(m, heard))
 }
 
-// aside answers what is asked of a model server beside answers.
+// aside answers requests other than those to the model.
 func (s *Stub) aside(w http.ResponseWriter, r *http.Request, kept Request) {
 	switch {
 	case r.Method == http.MethodPost && strings.HasSuffix(kept.Path, "/mode"):

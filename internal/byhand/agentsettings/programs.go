@@ -51,7 +51,7 @@ type StatusLine int
 const (
 	StatusLineIfFree  StatusLine = iota // set ours unless there is another
 	StatusLineReplace                   // set ours
-	StatusLineLeave                     // add none; an undo still removes ours
+	StatusLineLeave                     // add none; one of ours is removed with our other entries
 )
 
 // Server is the name of gaffer's MCP server in every program's settings.

@@ -6,18 +6,19 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// secretName is names of variables that usually hold secrets.
+// secretName matches names of variables that usually hold secrets.
 var secretName = lazyregexp.New(`(?i)(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)|(^|_)[A-Z0-9]*(PASSWORD|APIKEY|TOKEN|SECRET)$`)
 
-// secretText is texts that are secrets by their form: keys and tokens of services, and
-// addresses with a password.
+// secretText matches texts that have the form of a secret: keys and tokens of
+// services, and URLs with a password.
 var secretText = lazyregexp.New(`^(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|gft_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\..*)$|^-----BEGIN [A-Z ]*PRIVATE KEY|^[a-z][a-z0-9+.-]*://[^/@:\s]+:[^/@\s]+@`)
 
-// plainText is texts that hold no secret, whatever their variable is called: a number,
-// a switch, the path of a file, nothing.
+// plainText matches texts that are no secret, whatever the name of the variable: a
+// number, a switch, the path of a file, nothing.
 var plainText = lazyregexp.New(`^([0-9.]*|(?i:true|false|yes|no|on|off|none)|[~.]?/.*)$`)
 
-// Looks reports whether a text is a secret by the name of its variable or by its form.
+// Looks reports whether a text looks like a secret, by the name of its variable or by
+// its form.
 func Looks(name string, v Value) bool {
 	if v.IsReference() {
 		return false

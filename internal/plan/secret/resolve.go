@@ -17,26 +17,27 @@ import (
 )
 
 const (
-	// longest is how many bytes a value may have. Systems allow a little more.
+	// longest is the maximum length of a value, in bytes. Systems allow a little
+	// more.
 	longest = 64 << 10
-	// commandWithin is how long a program may take to print a value: it may have to
-	// ask a server, or its user for a passphrase.
+	// commandWithin is how long a program may take to print a value. It may have to
+	// query a server, or ask the user for a passphrase.
 	commandWithin = time.Minute
 )
 
-// Resolver finds what references stand for on this machine.
+// Resolver resolves references on this machine.
 type Resolver struct {
-	// Environ is where variables are looked for, and the environment of programs. It
-	// has no credentials of gaffer's user.
+	// Environ is the environment in which variables are looked up and programs run.
+	// It contains no credentials of gaffer's user.
 	Environ []string
-	Dir     string // that programs run in
-	// Find returns where a program is; [exec.LookPath] if nil.
+	Dir     string // working directory of programs
+	// Find returns the path of a program; [exec.LookPath] if nil.
 	Find func(program string, environ []string) (string, error)
-	// NoCommands is why programs are not run; nil if they are.
+	// NoCommands is the reason why programs must not be run, or nil.
 	NoCommands error
 }
 
-// Error is a reference that could not be resolved. It never has a value in it.
+// Error reports a reference that could not be resolved. It never contains the value.
 type Error struct {
 	Variable string
 	Value    Value
@@ -50,11 +51,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint says what to do next.
+// Hint returns what to do next.
 func (e *Error) Hint() string { return e.next }
 
-// Resolve returns NAME=value for each of the variables, or the error of the first that
-// has no value.
+// Resolve returns NAME=value for each of the variables, or the first error.
 func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -67,7 +67,7 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 			text, err = r.file(v)
 		case Command:
 			text, err = r.command(ctx, v)
-		default: // it was checked when it was read
+		default: // cannot happen: it was checked when the plan was read
 			err = v.Check()
 		}
 		switch {
@@ -85,8 +85,8 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 	return environ, nil
 }
 
-// Missing returns the errors of references that cannot be resolved here, as far as can
-// be seen without running a program.
+// Missing returns an error for each reference that cannot be resolved on this
+// machine, as far as that is known without running a program.
 func (r Resolver) Missing(vars map[string]Value) (errs []*Error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -144,7 +144,7 @@ func (r Resolver) variable(name string, v Value) (string, error) {
 	return text, nil
 }
 
-// lookUp returns the last value of a variable, which is the one that counts.
+// lookUp returns the last value of a variable, which is the effective one.
 func lookUp(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -154,7 +154,7 @@ func lookUp(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// file reads a regular file without waiting for anything.
+// file reads a regular file. It never blocks.
 func (r Resolver) file(v Value) (string, error) {
 	path := v.Path
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -168,7 +168,7 @@ func (r Resolver) file(v Value) (string, error) {
 	if err != nil {
 		return "", short(err)
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // opened for reading only
 	info, err := f.Stat()
 	if err != nil {
 		return "", short(err)
@@ -183,7 +183,7 @@ func (r Resolver) file(v Value) (string, error) {
 	return trimmed(data)
 }
 
-// short is an error without its path, which the reference names already.
+// short removes the path from an error, because the reference already names it.
 func short(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		return e.Err
@@ -191,7 +191,8 @@ func short(err error) error {
 	return err
 }
 
-// trimmed is a value without the end of its last line, as a shell takes it.
+// trimmed returns a value without trailing line ends, like a shell's command
+// substitution.
 func trimmed(data []byte) (string, error) {
 	if len(data) > longest {
 		return "", fmt.Errorf("it has more than %d bytes", longest)
@@ -222,15 +223,15 @@ func (r Resolver) find(v Value) (string, error) {
 	return path, nil
 }
 
-// notInPath is a program that is not installed.
+// notInPath reports a program that is not installed.
 type notInPath string
 
 func (e notInPath) Error() string { return fmt.Sprintf("the program %s is not in PATH", string(e)) }
 
 func (notInPath) Is(target error) bool { return target == fs.ErrNotExist }
 
-// command runs a program and returns what it prints. What it says on stderr is
-// dropped: it may have the value in it.
+// command runs a program and returns its output. It drops stderr, which may contain
+// the value.
 func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	path, err := r.find(v)
 	if err != nil {
@@ -258,8 +259,8 @@ func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	return trimmed(out.Bytes())
 }
 
-// limited keeps no more than is needed to see that it was too much. Its writer need
-// not know.
+// limited keeps only enough of the output to detect that it is too long. It accepts
+// all writes, so that the program does not fail.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(data []byte) (int, error) {

@@ -1,7 +1,7 @@
-// Package secret is the values of environment variables: a text, or a reference to
-// where the value is kept. A reference is resolved on the machine on which the agent
-// starts, immediately before it starts. What it resolves to is given to that one
-// process and is kept nowhere.
+// Package secret represents values of environment variables: a text, or a reference
+// to where the value is stored. A reference is resolved on the machine that starts
+// the agent, immediately before the start. The resolved value is passed to that
+// process only and is never stored.
 package secret
 
 import (
@@ -15,37 +15,38 @@ import (
 	"strings"
 )
 
-// From is the kind of place that a reference names.
+// From is the kind of source that a reference names.
 type From string
 
-// The places.
+// The kinds of sources.
 const (
 	Env     From = "env"     // a variable of the worker's own environment
 	File    From = "file"    // the content of a file
-	Command From = "command" // what a program prints
+	Command From = "command" // the output of a program
 
-	// hidden is of a text that is not shown. It is no place: what was hidden cannot
-	// be used again.
+	// hidden marks a text that was hidden for display. It is not a source: the value
+	// cannot be recovered.
 	hidden From = "hidden"
 )
 
-// Value is the value of a variable. Without From it is Text.
+// Value is the value of a variable. If From is empty, the value is Text.
 type Value struct {
 	Text string
 
 	From From
-	Name string   // of a variable; empty for the same name
-	Path string   // of a file: absolute, or from ~/
+	Name string   // of a variable; empty means the same name
+	Path string   // of a file: absolute, or beginning with ~/
 	Argv []string // of a program
 }
 
-// Text is a value that is no reference.
+// Text returns a value that is a text.
 func Text(text string) Value { return Value{Text: text} }
 
-// IsReference reports whether the value is kept elsewhere.
+// IsReference reports whether the value is a reference, or a hidden text.
 func (v Value) IsReference() bool { return v.From != "" }
 
-// Hidden is the value as it is shown: a reference, or that there is a text.
+// Hidden returns the value for display: a reference unchanged, a text as a mark
+// without its content.
 func (v Value) Hidden() Value {
 	if v.IsReference() {
 		return v
@@ -53,7 +54,7 @@ func (v Value) Hidden() Value {
 	return Value{From: hidden}
 }
 
-// Hide returns values as they are shown.
+// Hide returns the values for display.
 func Hide(vars map[string]Value) map[string]Value {
 	if vars == nil {
 		return nil
@@ -65,7 +66,7 @@ func Hide(vars map[string]Value) map[string]Value {
 	return shown
 }
 
-// String describes the value for people, without a text.
+// String describes the value without revealing a text.
 func (v Value) String() string {
 	switch v.From {
 	case Env:
@@ -81,7 +82,7 @@ func (v Value) String() string {
 	return "hidden"
 }
 
-// GoString is String, so that no way of printing shows a text.
+// GoString returns String, so that no printing verb reveals a text.
 func (v Value) GoString() string { return v.String() }
 
 // reference is a reference in JSON and YAML.
@@ -100,7 +101,7 @@ func (r reference) value() (Value, error) {
 	return v, v.Check()
 }
 
-// Check says what is wrong with a reference.
+// Check returns an error if the value is invalid.
 func (v Value) Check() error {
 	type key struct {
 		name  string
@@ -136,8 +137,8 @@ func (v Value) Check() error {
 	return nil
 }
 
-// MarshalJSON gives a text, as it was before there were references, or an object. A
-// reader that knows no references fails on it.
+// MarshalJSON writes a text as a string and a reference as an object. A reader that
+// does not know references fails on the object.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.From == "" {
 		return json.Marshal(v.Text)
@@ -145,7 +146,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(reference{v.From, v.Name, v.Path, v.Argv})
 }
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON reads a string or an object.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] != '{' {
 		*v = Value{}
@@ -153,7 +154,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	}
 	var r reference
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields() // what a newer gaffer means by it must not be guessed
+	d.DisallowUnknownFields() // fields of a newer gaffer must not be ignored
 	err := d.Decode(&r)
 	if err == nil {
 		*v, err = r.value()
@@ -161,7 +162,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// UnmarshalYAML reads either.
+// UnmarshalYAML reads a string or a mapping.
 func (v *Value) UnmarshalYAML(decode func(any) error) error {
 	*v = Value{}
 	var text string
@@ -177,5 +178,5 @@ func (v *Value) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
-// sortedNames are the names of variables in an order that does not change.
+// sortedNames returns the names of the variables in a fixed order.
 func sortedNames(vars map[string]Value) []string { return slices.Sorted(maps.Keys(vars)) }

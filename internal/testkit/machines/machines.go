@@ -1,6 +1,6 @@
-// Package machines makes machines for tests: namespaces of Linux that have a
-// network, processes and a name of their own, and that can be cut off from each
-// other. A machine ends with all its processes when the test ends, or is killed.
+// Package machines creates simulated machines for tests: Linux namespaces that have
+// their own network, processes and host name, and that can be disconnected from each
+// other. When the test ends or is killed, its machines end with all their processes.
 //
 //	func TestMain(m *testing.M) { os.Exit(machines.Main(m)) }
 package machines

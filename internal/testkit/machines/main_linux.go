@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package as root, whom alone the kernel lets make
-// machines: if they are not, as root of a user namespace.
+// Main runs the tests of a package as root, because only root may create machines. If
+// the process is not root, it runs them as root of a user namespace.
 func Main(m *testing.M) int {
 	if os.Getuid() == 0 {
 		return m.Run()
@@ -20,14 +20,14 @@ func Main(m *testing.M) int {
 	code, err := again()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a user namespace:", err)
-		return m.Run() // each test says that it cannot make machines
+		return m.Run() // each test reports that it cannot create machines
 	}
 	return code
 }
 
 // again runs this program as root of a user namespace.
 func again() (code int, err error) {
-	runtime.LockOSThread() // the child ends with the thread that has started it
+	runtime.LockOSThread() // the child gets its Pdeathsig when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -44,8 +44,8 @@ func again() (code int, err error) {
 	return 0, err
 }
 
-// refused ends a test that cannot have machines. Where every change is tested it
-// fails: what is not tested there is tested nowhere.
+// refused skips a test that cannot create machines. In CI it fails the test instead,
+// because the test would otherwise never run.
 func refused(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -54,8 +54,8 @@ func refused(t testing.TB, err error) {
 	t.Skipf("the kernel refuses to make a machine: %v; run the test as root", err)
 }
 
-// somebody returns a command that is not run as root, which some programs
-// refuse, and the owner that its files need.
+// somebody returns a command that does not run as root, which some programs refuse,
+// and the owner that its files need.
 func somebody(argv []string) (as []string, uid, gid int) {
 	const nobody = 65534
 	all, err := os.ReadFile("/proc/self/uid_map")

@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// Network is machines that reach each other through a switch. It has no way to
-// any other network.
+// Network is a set of machines connected by a switch. It is not connected to any
+// other network.
 type Network struct {
-	// Homes is the folder for the homes of machines that are added from now on. They
-	// stay there when the test ends. Without it they are temporary.
+	// Homes is the folder for the home folders of machines that are added later. They
+	// stay after the test. If it is empty, the home folders are temporary.
 	Homes string
 
 	t    testing.TB
 	hub  *space
-	last int // number of the machine that was made last
+	last int // number of the last machine
 }
 
-// New makes a network without machines, or skips the test if the kernel refuses.
+// New returns a network without machines. It skips the test if the kernel refuses.
 func New(t testing.TB) *Network {
 	t.Helper()
 	hub, err := newSpace("switch")
@@ -34,15 +34,15 @@ func New(t testing.TB) *Network {
 	return n
 }
 
-// Machine is a computer of a network.
+// Machine is a machine of a network.
 type Machine struct {
 	Name    string
-	Address string // by which the others reach it
-	Home    string // a folder of its own
+	Address string // at which the others reach it
+	Home    string // its home folder
 
 	*space
 	network *Network
-	port    string // its end of the cable at the switch
+	port    string // its network interface at the switch
 }
 
 // Machine adds a machine to the network.
@@ -69,17 +69,18 @@ func (n *Network) Machine(name string) *Machine {
 	return m
 }
 
-// Cut is a way in which a machine can be cut off.
+// Cut is a way to disconnect a machine.
 type Cut string
 
 const (
-	// Unplugged is a network that the machine itself knows to be away.
+	// Unplugged takes the machine's own network interface down.
 	Unplugged Cut = "unplugged"
-	// Lost is a network that takes what is sent and delivers nothing.
+	// Lost drops all packets; the machine does not notice.
 	Lost Cut = "lost"
 )
 
-// Cut cuts the machine off. Nobody is told: connections stay open.
+// Cut disconnects the machine. Open connections stay open, because no program is
+// notified.
 func (m *Machine) Cut(how Cut) {
 	m.network.t.Helper()
 	if how == Unplugged {
@@ -89,15 +90,14 @@ func (m *Machine) Cut(how Cut) {
 	m.network.ip(m.network.hub, "link set %s nomaster", m.port)
 }
 
-// Mend undoes every cut.
+// Mend connects the machine again.
 func (m *Machine) Mend() {
 	m.network.t.Helper()
 	m.network.ip(m.network.hub, "link set %s master bridge", m.port)
 	m.network.ip(m.space, "link set eth0 up")
 }
 
-// show shows the end of what the machine's programs have said, if the test has
-// failed.
+// show logs the end of the machine's output if the test has failed.
 func (m *Machine) show() {
 	if m.network.t.Failed() {
 		m.network.t.Logf("%s said:\n%s", m.Name, m.Said(6000))

@@ -18,7 +18,7 @@ import (
 // Postgres is a PostgreSQL server on a machine.
 type Postgres struct {
 	URL   string // for the other machines
-	Local string // for the test itself, which shares its files
+	Local string // for the test itself, over a socket in the file system
 
 	t       testing.TB
 	machine *Machine
@@ -27,8 +27,8 @@ type Postgres struct {
 	process *Process
 }
 
-// Postgres starts a server on the machine, with the settings that it has by
-// default: what is committed survives.
+// Postgres starts a server on the machine with the default settings, so that commits
+// are durable.
 func (m *Machine) Postgres() *Postgres {
 	t := m.network.t
 	t.Helper()
@@ -95,21 +95,21 @@ func (p *Postgres) Start() {
 		defer cancel()
 		conn, err := pgx.Connect(ctx, p.Local)
 		if err == nil {
-			_ = conn.Close(ctx) // nothing was asked
+			_ = conn.Close(ctx) // no query was sent
 		}
 		return err == nil
 	})
 }
 
-// The ways in which PostgreSQL can be told to stop.
+// The ways to stop PostgreSQL.
 const (
-	Fast      = syscall.SIGINT  // what is under way is undone first
-	Immediate = syscall.SIGQUIT // as a crash: the next start has to recover
+	Fast      = syscall.SIGINT  // rolls back open transactions first
+	Immediate = syscall.SIGQUIT // like a crash: the next start must recover
 )
 
 // Stop stops the server and waits until it has ended.
 func (p *Postgres) Stop(how syscall.Signal) {
 	p.t.Helper()
 	p.process.Signal(how)
-	_ = p.process.Wait(60 * time.Second) // it was told to
+	_ = p.process.Wait(60 * time.Second) // the error is expected
 }

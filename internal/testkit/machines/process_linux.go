@@ -18,14 +18,14 @@ import (
 type Process struct {
 	t     testing.TB
 	on    *Machine
-	outer *exec.Cmd // enters the machine and has the program as its child
+	outer *exec.Cmd // nsenter, whose child is the program
 	inner *os.Process
 	ended chan struct{}
-	err   error // how it ended, when ended is closed
+	err   error // result; valid when ended is closed
 }
 
-// Start starts a program on the machine. What it says is added to a file, whose
-// end is shown if the test fails.
+// Start starts a program on the machine. Its output is appended to a file, whose end
+// is shown if the test fails.
 func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	t := m.network.t
 	t.Helper()
@@ -38,7 +38,7 @@ func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	p.outer = exec.Command(words[0], words[1:]...)
 	p.outer.Env, p.outer.Stdout, p.outer.Stderr = env, log, log
 	err = p.outer.Start()
-	_ = log.Close() // the program has its own
+	_ = log.Close() // the program has its own descriptor
 	if err != nil {
 		t.Fatalf("%s: %v", m.Name, err)
 	}
@@ -51,7 +51,7 @@ func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	return p
 }
 
-// child finds the program itself. It is nil if that has ended already.
+// child returns the process of the program itself, or nil if it has already ended.
 func (p *Process) child() *os.Process {
 	p.t.Helper()
 	pid := p.outer.Process.Pid
@@ -71,7 +71,7 @@ func (p *Process) child() *os.Process {
 	return found
 }
 
-// Ended says whether the process has ended.
+// Ended reports whether the process has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.ended:
@@ -81,7 +81,7 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Signal sends a signal to the program alone, not to what it has started.
+// Signal sends a signal to the program only, not to its children.
 func (p *Process) Signal(sig syscall.Signal) {
 	p.t.Helper()
 	if p.inner == nil {
@@ -95,11 +95,10 @@ func (p *Process) Signal(sig syscall.Signal) {
 	}
 }
 
-// wake lets the program that has entered the machine go on: it stops when its
-// child does.
+// wake continues the nsenter process, which stops when its child stops.
 func (p *Process) wake() { _ = p.outer.Process.Signal(syscall.SIGCONT) } // it may have ended
 
-// Wait waits until the program has ended, and returns how it did.
+// Wait waits until the program has ended, and returns its result.
 func (p *Process) Wait(within time.Duration) error {
 	p.t.Helper()
 	select {
@@ -111,17 +110,17 @@ func (p *Process) Wait(within time.Duration) error {
 	}
 }
 
-// Kill ends the program alone, at once.
+// Kill kills the program only, not its children.
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
-	_ = p.Wait(20 * time.Second) // it was killed
+	_ = p.Wait(20 * time.Second) // the error is expected
 }
 
-// log is the file of what the machine's programs say.
+// log returns the file with the output of the machine's programs.
 func (m *Machine) log() string { return filepath.Join(m.Home, "log") }
 
-// Said is the end of what the machine's programs have said.
+// Said returns the end of the output of the machine's programs.
 func (m *Machine) Said(most int) string {
 	data, err := os.ReadFile(m.log())
 	if err != nil {
@@ -134,7 +133,7 @@ func (m *Machine) Said(most int) string {
 	return string(data)
 }
 
-// Eventually waits until something is so.
+// Eventually waits until so returns true, and fails the test after within.
 func Eventually(t testing.TB, within time.Duration, what string, so func() bool) {
 	t.Helper()
 	const between = 20 * time.Millisecond

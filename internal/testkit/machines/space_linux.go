@@ -16,17 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// space is namespaces with a first process, which ends when its input does, and
-// the kernel then ends all others.
+// space is a set of namespaces with a first process. This process ends when its input
+// ends; the kernel then kills all others.
 type space struct {
 	first   *exec.Cmd
 	alive   io.Closer
 	trouble *strings.Builder
-	all     []*Process // that were started in it
+	all     []*Process // processes started in it
 }
 
-// Who ignores the end of its children leaves them to the kernel. The first process
-// of a machine gets all whose parent has gone, and none may stay as a zombie.
+// first is the script of a machine's first process. That process adopts all orphans
+// of the machine. It ignores SIGCHLD, so that the kernel reaps them and no zombies
+// remain.
 const first = `mount --make-rprivate / && mount -t proc proc /proc && hostname "$1" && ip link set lo up &&
 echo ready && exec env --ignore-signal=CHLD cat`
 
@@ -57,19 +58,19 @@ func newSpace(name string) (*space, error) {
 
 func (s *space) pid() int { return s.first.Process.Pid }
 
-// end ends the first process, which ends the others. It is safe twice.
+// end ends the first process and with it all others. It may be called twice.
 func (s *space) end() {
 	_ = s.alive.Close()
 	for _, p := range s.all {
-		p.wake() // the kernel waits until every child's parent has taken note
+		p.wake() // the kernel waits until each parent outside has noticed the end of its child
 	}
-	_ = s.first.Wait() // reading its input came to an end
+	_ = s.first.Wait() // it ends because its input is closed
 	for _, p := range s.all {
 		<-p.ended
 	}
 }
 
-// inside is a command that runs in the namespaces.
+// inside returns a command that runs argv in the namespaces.
 func (s *space) inside(argv ...string) []string {
 	return append([]string{"nsenter", "--target", fmt.Sprint(s.pid()), "--net", "--uts", "--ipc", "--pid", "--mount", "--"}, argv...)
 }
@@ -84,7 +85,7 @@ func (n *Network) ip(s *space, format string, args ...any) {
 	}
 }
 
-// Dial connects as a program on the machine would.
+// Dial connects like a program on the machine.
 func (s *space) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var conn net.Conn
 	err := s.within(func() (err error) {
@@ -94,21 +95,21 @@ func (s *space) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// HTTP returns a client as a program on the machine would have.
+// HTTP returns a client that connects like a program on the machine.
 func (s *space) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: s.Dial}}
 }
 
-// within does something on a thread that is in the network namespace. Sockets
-// stay in the one they were made in.
+// within calls do on a thread in the space's network namespace. Sockets stay in the
+// namespace in which they were created.
 func (s *space) within(do func() error) error {
 	done := make(chan error)
 	go func() { done <- s.borrow(do) }()
 	return <-done
 }
 
-// borrow leaves the thread locked if it cannot be given back as it was: it then
-// ends with the goroutine.
+// borrow runs do with the thread in the namespace. If it cannot restore the thread,
+// it leaves the thread locked, so that the thread ends with the goroutine.
 func (s *space) borrow(do func() error) error {
 	runtime.LockOSThread()
 	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)

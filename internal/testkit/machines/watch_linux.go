@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Watch looks at the processes of all machines for two agents of one task that
-// live at the same time. One that is stopped does nothing and does not count.
+// Watch checks the processes of all machines for two agents of one task that are
+// alive at the same time. Stopped agents do not count.
 type Watch struct {
-	mark string // NAME=VALUE in the environment of the agents that are watched
+	mark string // NAME=VALUE in the environment of the watched agents
 
 	ending chan struct{}
 	ended  chan struct{}
@@ -24,20 +24,20 @@ type Watch struct {
 
 	mu      sync.Mutex
 	looks   int
-	most    int             // attempts that lived at the same time
-	seen    map[string]bool // attempts that lived
+	most    int             // maximum number of concurrent attempts
+	seen    map[string]bool // attempts that were alive
 	frozen  map[string]bool // attempts that were stopped
 	doubles []string
 }
 
-// lookEvery is short beside the time for which an agent must have been stopped
-// before another one may begin.
+// lookEvery is the interval between checks. It is short compared with the time for
+// which an agent must have been stopped before another may start.
 const lookEvery = 50 * time.Millisecond
 
-// Look begins to watch the agents of a run.
+// Look starts watching the agents of a run.
 func Look(run string) *Watch { return LookFor("GAFFER_RUN=" + run) }
 
-// LookFor begins to watch the agents that have a variable, NAME=VALUE, in their
+// LookFor starts watching the agents that have a variable, NAME=VALUE, in their
 // environment.
 func LookFor(variable string) *Watch {
 	w := &Watch{mark: variable, ending: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, frozen: map[string]bool{}}
@@ -57,28 +57,29 @@ func LookFor(variable string) *Watch {
 	return w
 }
 
-// Stop ends the watch, and returns every pair of agents that lived together.
+// Stop ends the watch, and returns every pair of agents that were alive at the same
+// time.
 func (w *Watch) Stop() (doubles []string) {
 	w.once.Do(func() { close(w.ending) })
 	<-w.ended
 	return slices.Compact(slices.Sorted(slices.Values(w.doubles)))
 }
 
-// Stopped is how many attempts were seen that were stopped.
+// Stopped returns the number of attempts that were seen stopped.
 func (w *Watch) Stopped() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.frozen)
 }
 
-// Report says what the watch has seen.
+// Report summarizes the observations.
 func (w *Watch) Report() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return fmt.Sprintf("%d looks saw %d attempts live, %d of them at once, and %d stopped", w.looks, len(w.seen), w.most, len(w.frozen))
 }
 
-// Live returns the processes of the run's agents, stopped ones among them.
+// Live returns the processes of the run's agents, including stopped ones.
 func (w *Watch) Live() (pids []string) {
 	for _, a := range marked(w.mark) {
 		pids = append(pids, fmt.Sprintf("%s of %s (%s)", a.proc, a.attempt, a.state()))
@@ -99,7 +100,8 @@ func (w *Watch) look() {
 		w.seen[a.attempt] = true
 		task := a.run + "/" + a.task
 		other, there := live[task]
-		// A look takes a while: the first may have ended when the second began.
+		// A check takes some time: the first agent may have ended before the second
+		// started.
 		if there && other.attempt != a.attempt && other.state() == running && a.state() == running {
 			w.doubles = append(w.doubles, fmt.Sprintf("task %s of run %s: attempts %s and %s live at once",
 				a.task, a.run, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
@@ -112,12 +114,12 @@ func (w *Watch) look() {
 // agent is a process of an attempt.
 type agent struct{ proc, run, task, attempt, number, home string }
 
-// agents returns all processes of the attempts of a run.
+// agents returns all processes of a run's attempts.
 func agents(run string) []agent { return marked("GAFFER_RUN=" + run) }
 
 // marked returns all processes of attempts that have a variable in their environment.
 func marked(variable string) (found []agent) {
-	list, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	list, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	for _, proc := range list {
 		data, err := os.ReadFile(filepath.Join(proc, "environ"))
 		if err != nil || !bytes.Contains(data, []byte(variable+"\x00")) {
@@ -138,14 +140,14 @@ func marked(variable string) (found []agent) {
 				a.home = value
 			}
 		}
-		if a.attempt != "" && a.state() != gone { // an agent, and not its supervisor
+		if a.attempt != "" && a.state() != gone { // an agent, not its supervisor
 			found = append(found, a)
 		}
 	}
 	return found
 }
 
-// state is what a process does.
+// state is the state of a process.
 type state string
 
 const (
@@ -166,12 +168,12 @@ func (a agent) state() state {
 	return stateOf(string(stat), string(status))
 }
 
-// exiting is the kernel's flag of a process that is on its way out.
+// exiting is the kernel's PF_EXITING flag.
 const exiting = 0x4
 
-// stateOf goes by what a process can still do. One that is killed does nothing
-// more. One that waits in the kernel, such as for a child that is stopped, stops
-// before it does anything if that is what comes next.
+// stateOf returns the state according to what a process can still do. A process with
+// a pending SIGKILL counts as gone. A process in an uninterruptible wait with a
+// pending SIGSTOP counts as stopped, because it stops before it does anything else.
 func stateOf(stat, status string) state {
 	// 12 (name) S 1 2 …, where the name may have any characters.
 	fields := strings.Fields(stat[max(strings.LastIndexByte(stat, ')'), 0):])
@@ -190,10 +192,10 @@ func stateOf(stat, status string) state {
 	return running
 }
 
-// signals returns a set of signals of a process.
+// signals returns one of the signal sets in a process's status file.
 func signals(status, name string) (set uint64) {
 	_, after, _ := strings.Cut(status, "\n"+name+":")
 	text, _, _ := strings.Cut(after, "\n")
-	set, _ = strconv.ParseUint(strings.TrimSpace(text), 16, 64) // a set that is missing is empty
+	set, _ = strconv.ParseUint(strings.TrimSpace(text), 16, 64) // a missing set is empty
 	return set
 }

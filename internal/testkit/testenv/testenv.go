@@ -1,5 +1,5 @@
-// Package testenv holds what tests of several packages share: the built program,
-// waiting for a condition, and how much a test does at each level.
+// Package testenv holds helpers that tests of several packages share: the built
+// program, waiting for a condition, and the amount of work at each test level.
 //
 // The levels are those of CONTRIBUTING.md. script/check runs 'go test -short',
 // script/test runs everything, and script/prove sets GAFFER_PROVE for the long
@@ -30,8 +30,8 @@ const (
 // a test on a machine with other work does not fail for being slow.
 const Patience = 3 * time.Minute
 
-// Count returns how often a test repeats what it does: quick under -short, full
-// in script/test, proof in script/prove.
+// Count returns how often a test repeats its work: quick under -short, full in
+// script/test, proof in script/prove.
 func Count(quick, full, proof int) int {
 	switch {
 	case os.Getenv(proveVar) != "":
@@ -116,9 +116,9 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// ProcessesWith lists the processes with a variable in their environment, given as
-// NAME=VALUE. A test that marks what it starts can so find what is left of it. It
-// finds none on systems without /proc.
+// ProcessesWith returns the pids of processes with a variable, NAME=VALUE, in their
+// environment. A test that marks its processes can find leftovers with it. It returns
+// none on systems without /proc.
 func ProcessesWith(variable string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, file := range files {
@@ -134,8 +134,8 @@ func ProcessesWith(variable string) (pids []int) {
 	return pids
 }
 
-// Wait calls check until it returns nil. After Patience the test fails with the
-// last error, which says what check saw.
+// Wait calls check until it returns nil. After Patience the test fails with the last
+// error.
 func Wait(t testing.TB, what string, check func() error) {
 	t.Helper()
 	start := time.Now()

@@ -1,5 +1,5 @@
-// Command stubmodel runs the stub model by itself, to try an agent program by
-// hand.
+// Command stubmodel runs the stub model as a server, for trying an agent program
+// manually.
 package main
 
 import (
