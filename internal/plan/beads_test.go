@@ -86,8 +86,8 @@ func TestAnExportMayHaveAnyOtherKey(t *testing.T) {
 	}
 }
 
-// exported is a line of an export. Of the links, those with a ^ are to the bead
-// that it is a part of.
+// exported returns a line of an export. A link with ^ names the container of the
+// bead.
 func exported(id, kind, status string, links ...string) string {
 	var deps []string
 	for _, l := range links {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// draw reads a graph and gives "id: what it waits for" for each id.
+// draw reads a graph and returns for each id the ids that it waits for.
 func draw(t *testing.T, graph string) map[string]string {
 	t.Helper()
 	r := &reader{file: "plan.md"}
@@ -181,8 +181,8 @@ func TestADrawnGraphIsReadTopToBottom(t *testing.T) {
 	}
 }
 
-// Read from top to bottom, each of these would run in another order than the
-// one that is drawn.
+// Read from top to bottom, each of these would run in another order than the one
+// drawn.
 func TestLinesThatJoinInTheMiddleAreReported(t *testing.T) {
 	for graph, want := range map[string][]int{
 		"001 ──┐\n002 ──┼──> 004\n003 ──┘":        {4, 5, 6},

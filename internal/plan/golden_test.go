@@ -36,8 +36,8 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// dump is a plan for people: what is said once for all, the waves, and what
-// each task has beyond zero values.
+// dump formats a plan: its properties, the waves, and the fields of each task that
+// are not zero.
 func dump(p Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s %s\n", p.Name, p.Format, p.Source, p.SourceFile)
@@ -68,7 +68,7 @@ func dump(p Plan) string {
 	return b.String()
 }
 
-// examples are the plans of the repository and how they are named.
+// examples lists the plans of the repository and their arguments.
 var examples = []struct {
 	golden, arg string
 	options     Options

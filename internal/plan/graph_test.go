@@ -52,8 +52,8 @@ func TestALongCycleIsShortened(t *testing.T) {
 	}
 }
 
-// acyclic draws a plan whose tasks wait only for tasks before them in some
-// order that is not the plan's, with waves that agree with it.
+// acyclic generates a plan whose tasks wait only for tasks before them in some random
+// order, with matching waves.
 func acyclic(t *rapid.T) Plan {
 	n := rapid.IntRange(0, 30).Draw(t, "tasks")
 	files := []string{"a", "a/b", "a/b/c.go", "a/*.go", "d", "d/**/x.go", "d/e/x.go", "f?.go", "f1.go", "**/z", "."}
@@ -113,7 +113,7 @@ func TestWavesAreALayeringOfAnyAcyclicPlan(t *testing.T) {
 	})
 }
 
-// reaches tells whether a waits for b, by way of others as well.
+// reaches reports whether a waits for b, directly or indirectly.
 func reaches(g *Graph, a, b string, seen map[string]bool) bool {
 	if seen[a] {
 		return false
@@ -171,8 +171,8 @@ func TestAPlanWithoutOverlapsIsSeparateAlready(t *testing.T) {
 	}
 }
 
-// Tasks of each unkind shape take a second or two of the processor; anything
-// worse than linear would take many minutes.
+// Each difficult shape takes one or two seconds of CPU time. A quadratic algorithm
+// would take many minutes.
 func TestTenThousandTasksTakeNoTime(t *testing.T) {
 	const n = 10_000
 	for name, c := range map[string]struct {
@@ -183,7 +183,7 @@ func TestTenThousandTasksTakeNoTime(t *testing.T) {
 		"two waves": {n, func(i int) Task { return task(fmt.Sprint(i), 1+i/(n/2)) }},
 		"n waves":   {n, func(i int) Task { return task(fmt.Sprint(i), 1+i) }},
 		"own files": {n, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("src/%d/x.go", i)}} }},
-		// All overlap with all: the answer itself is a square.
+		// All overlap with all, so the result itself is quadratic.
 		"one file":   {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{"go.mod"}} }},
 		"one folder": {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("a/*x%d", i)}} }},
 		"hard globs": {n / 10, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("*a*%d*b*c*d*e*", i)}} }},

@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// files writes a folder of files and gives its path.
+// files writes files to a temporary folder and returns its path.
 func files(t *testing.T, all map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -185,12 +185,11 @@ plan.yaml:5: c and d may run at the same time and change the same files (docs an
 	}
 }
 
-// slow is more time of the processor than anything here takes, with the race
-// detector too.
+// slow is more CPU time than anything here takes, even with the race detector.
 const slow = time.Minute
 
-// cpuTime is the time that this process has had of the processor. Other work on
-// the machine does not add to it.
+// cpuTime returns the CPU time of this process. Other work on the machine does not
+// affect it.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -261,7 +260,7 @@ func TestHostileFilesAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// epics are two, the second of which waits for the first.
+// epics returns two epics with n parts each. The second waits for the first.
 func epics(n int) string {
 	return `{"id": "e1", "title": "x", "issue_type": "epic"}` + "\n" +
 		`{"id": "e2", "title": "x", "issue_type": "epic", "dependencies": [{"depends_on_id": "e1"}]}` + "\n" +
@@ -269,7 +268,8 @@ func epics(n int) string {
 		many(n, `{"id": "b%d", "title": "x", "dependencies": [{"depends_on_id": "e2", "type": "parent-child"}]}`+"\n")
 }
 
-// nested are epics, each a part of the one before and waiting for it.
+// nested returns epics that are each a part of the previous one and wait for the
+// first.
 func nested(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -286,7 +286,7 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// drawn is rows of ids, all of them different.
+// drawn returns rows of distinct ids.
 func drawn(n, inRow int, end string) string {
 	var b strings.Builder
 	for i := range n {
@@ -318,7 +318,7 @@ func TestTenThousandTasksAreRead(t *testing.T) {
 	}
 }
 
-// swapping has somebody save another plan right after a file was opened.
+// swapping is a host that replaces a plan's file right after it was opened.
 type swapping struct {
 	host.Host
 	text string
@@ -327,7 +327,7 @@ type swapping struct {
 func (s swapping) Open(op host.Op, name string) (host.File, error) {
 	f, err := s.Host.Open(op, name)
 	if err == nil && filepath.Ext(name) == ".yaml" {
-		_ = os.Remove(name) // what is open stays what it was
+		_ = os.Remove(name) // the open file keeps its content
 		err = os.WriteFile(name, []byte(s.text), 0o600)
 	}
 	return f, err

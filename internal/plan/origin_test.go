@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// tree is a task with a worktree.
+// tree returns a task with a worktree.
 func tree(id string, wave int, after ...string) Task {
 	t := task(id, wave, after...)
 	t.Worktree = true
 	return t
 }
 
-// originText writes "a b checkout" for an origin.
+// originText formats an origin, such as "a b checkout".
 func originText(p Plan, o Origin) string {
 	var words []string
 	for _, i := range o.Tasks {

@@ -50,7 +50,7 @@ func TestPatternsOverlapWhenOnePathIsOfBoth(t *testing.T) {
 	}
 }
 
-// What path.Match says of a name and a glob, the patterns say too.
+// The patterns agree with path.Match.
 func TestAGlobOverlapsWithTheNamesThatItMatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[ab]{1,4}`).Draw(t, "name")

@@ -28,7 +28,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// obeys tells what the schema says of a YAML text.
+// obeys validates a YAML text against the schema.
 func obeys(t *testing.T, s *jsonschema.Schema, text string) error {
 	t.Helper()
 	jsonText, err := yaml.YAMLToJSON([]byte(text))
@@ -65,13 +65,13 @@ func TestTheSchemaAcceptsTheExamples(t *testing.T) {
 	}
 }
 
-// beyond are broken plans that only the reader can refuse: what is wrong with
-// them is between tasks, between a task and the plan, or in other files.
+// beyond lists broken plans that only the reader can reject: the problem is between
+// tasks, between a task and the plan, or in other files.
 var beyond = []string{
 	"references", "cycle", "cycle-by-waves", "prompt-files",
 }
 
-// refused are values that neither accepts, as a line of a task.
+// Each line is invalid as a line of a task, for the schema and for the reader.
 func TestTheSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	s := compiled(t)
 	for _, line := range []string{
@@ -107,7 +107,7 @@ func TestTheSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	}
 }
 
-// plans are a plan for each field, with its example.
+// plans returns a plan for each field, with its example.
 func plans() map[string]string {
 	all := map[string]string{}
 	for _, f := range planFields() {

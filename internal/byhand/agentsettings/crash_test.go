@@ -13,13 +13,13 @@ import (
 	"gaffer/statefile/host/hosttest"
 )
 
-// at is the files of a project on the simulated machine, and what they hold.
+// at lists the files of a project on the simulated machine, with their contents.
 var at = []struct {
-	file int // of ProjectFiles
+	file int // index in ProjectFiles
 	old  string
 }{
 	{0, "{\r\n  // mine\r\n  \"model\": \"opus\"\r\n}"},
-	{1, ""}, // not there
+	{1, ""}, // missing
 	{3, "[tui]\nx = 1"},
 }
 
@@ -67,7 +67,7 @@ func takeBack(h host.Host) error {
 	return crashEditor(h).Apply(context.Background(), edits)
 }
 
-// made is what the files hold after init.
+// made returns the contents of the files after init.
 func made(t *testing.T, w Wish) (all [][]byte) {
 	t.Helper()
 	for i, f := range crashFiles(w) {
@@ -87,12 +87,12 @@ func oldOnes() (all [][]byte) {
 	return all
 }
 
-// isOneOf checks that each file is as in one of the lists, and as in the last of
-// them if it is done.
+// isOneOf checks that each file equals its counterpart in one of the lists. If done
+// is true, it must be the last list.
 func isOneOf(t *testing.T, h host.Host, done bool, lists ...[][]byte) {
 	t.Helper()
 	for i, f := range crashFiles(wish()) {
-		now, _ := statefile.ReadBytes(h, f.Path) // nothing if it is not there
+		now, _ := statefile.ReadBytes(h, f.Path) // empty if the file is missing
 		found := false
 		for n, list := range lists {
 			found = found || bytes.Equal(now, list[i]) && (!done || n == len(lists)-1)
@@ -103,7 +103,7 @@ func isOneOf(t *testing.T, h host.Host, done bool, lists ...[][]byte) {
 	}
 }
 
-// backAgain checks that a new process gets everything back to the byte.
+// backAgain checks that a new process restores everything byte for byte.
 func backAgain(t *testing.T, h host.Host) {
 	t.Helper()
 	if err := takeBack(h); err != nil {

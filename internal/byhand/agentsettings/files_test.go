@@ -20,7 +20,7 @@ func wish() Wish {
 	}
 }
 
-// theFile is the settings file that an example is one of, in a folder.
+// theFile returns the settings file of an example's kind, in a folder.
 func theFile(t *testing.T, w Wish, root, example string) File {
 	t.Helper()
 	files := append(w.ProjectFiles(root, Programs()), w.IgnoreFile(root))
@@ -76,7 +76,7 @@ func get(t *testing.T, path string) []byte {
 	return data
 }
 
-// do plans the files and makes the edits.
+// do plans and applies the edits of the files.
 func do(t *testing.T, e *Editor, files ...File) []Edit {
 	t.Helper()
 	edits, err := e.Plan(files)
@@ -110,7 +110,7 @@ func TestSettingsComeBackToTheByte(t *testing.T) {
 				target := f.Path
 				if linked {
 					target = filepath.Join(root, "dotfiles", name)
-					put(t, f.Path, nil) // for its folder
+					put(t, f.Path, nil) // creates its folder
 					if err := os.Remove(f.Path); err != nil {
 						t.Fatal(err)
 					}
@@ -152,7 +152,7 @@ func TestSettingsComeBackToTheByte(t *testing.T) {
 	}
 }
 
-// onlyIn fails for what was left beside a file.
+// onlyIn fails if temporary files were left beside a file.
 func onlyIn(t *testing.T, dir, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -166,8 +166,8 @@ func onlyIn(t *testing.T, dir, name string) {
 	}
 }
 
-// holdsAll checks that a file is read by its program's rules, has all that it
-// had, in its order, and what was asked for.
+// holdsAll checks that the file's program can read it, and that it has all its old
+// contents in the same order as well as the entries.
 func holdsAll(t *testing.T, f File, old, made []byte) {
 	t.Helper()
 	w, err := writerOf(f.Format)
@@ -177,8 +177,8 @@ func holdsAll(t *testing.T, f File, old, made []byte) {
 	if found, err := w.look(made, f.Entries); err != nil || !found.complete {
 		t.Fatalf("complete %v, %v:\n%s", found.complete, err, made)
 	}
-	// Each line of old is still there, and in its order, but for commas and what
-	// was put between brackets.
+	// All bytes of old are still there in the same order; only commas and our entries
+	// were inserted.
 	if !isSubsequence(old, made) {
 		t.Errorf("bytes are missing or elsewhere:\n%s", made)
 	}
@@ -197,8 +197,8 @@ func isSubsequence(part, whole []byte) bool {
 	return len(part) == 0
 }
 
-// decode reads a file as its program does: JSON by encoding/json, without
-// comments and trailing commas.
+// decode parses a file like its program: JSON with encoding/json, without comments
+// and trailing commas.
 func decode(t *testing.T, f Format, data []byte) any {
 	t.Helper()
 	switch f {
@@ -229,8 +229,8 @@ func decode(t *testing.T, f Format, data []byte) any {
 	return v
 }
 
-// contains tells whether whole has all that part has: members by name, items of
-// arrays in their order from the start.
+// contains reports whether whole has everything that part has: members by name, items
+// of arrays in order from the start.
 func contains(whole, part any) bool {
 	switch p := part.(type) {
 	case map[string]any:
@@ -280,7 +280,7 @@ func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
 	}
 }
 
-// Claude Code writes its settings as a whole when a person changes one of them.
+// Claude Code rewrites its whole settings file when the user changes a setting.
 func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
 	for name, old := range examples(t) {
 		root, e := t.TempDir(), editor(t)
@@ -307,7 +307,7 @@ func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
 
 var commented = []byte("#[mcp_servers.gaffer]")
 
-// touched is a file after another program has written to it.
+// touched returns a file after another program has written to it.
 func touched(t *testing.T, f Format, made []byte) []byte {
 	t.Helper()
 	switch f {
@@ -323,7 +323,8 @@ func touched(t *testing.T, f Format, made []byte) []byte {
 	return bytes.Join([][]byte{made[:open+1], []byte(` "theirs": 1,`), made[open+1:]}, nil)
 }
 
-// prune takes out empty containers, which go with ours when they held nothing else.
+// prune removes empty containers, which are removed with our entries if they
+// contained nothing else.
 func prune(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -32,7 +32,7 @@ func seed(f *testing.F, format Format) {
 	}
 }
 
-// comesBack plans a file and looks at everything that must hold of it.
+// comesBack plans a file and checks the invariants of the result.
 func comesBack(t *testing.T, format Format, old []byte, entries []Entry) {
 	c, err := Plan(format, old, nil, entries)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestWhatSomebodyHasAddedToOursStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root, e := t.TempDir(), editor(t)
 			put(t, theFile(t, wish(), root, name).Path, []byte(text))
-			for _, program := range []string{"/new/gaffer", "/newer/gaffer"} { // the second knows what the first has made
+			for _, program := range []string{"/new/gaffer", "/newer/gaffer"} { // the second run finds the entries of the first
 				w := wish()
 				w.Argv, w.Shell = []string{program}, program
 				f := theFile(t, w, root, name)

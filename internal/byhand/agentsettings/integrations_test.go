@@ -11,10 +11,10 @@ import (
 
 const integrations = "../../../integrations/"
 
-// shipped is what 'gaffer init' writes with the settings as they are.
+// shipped returns the wish of 'gaffer init' with default settings.
 func shipped() Wish { return Wish{Argv: []string{"gaffer"}, Shell: "gaffer"} }
 
-// same compares a file of the repository, or writes it with UPDATE_INTEGRATIONS.
+// same compares a file of the repository, or writes it if UPDATE_INTEGRATIONS is set.
 func same(t *testing.T, name string, want []byte) {
 	t.Helper()
 	if os.Getenv("UPDATE_INTEGRATIONS") != "" {
@@ -87,7 +87,7 @@ func tomlGroup(g hookGroup) string {
 	return "{ " + strings.Join(fields, ", ") + " }"
 }
 
-// asJSON gives what a TOML reader found the types that a JSON reader finds.
+// asJSON converts the types of a TOML parser to those of a JSON parser.
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -109,8 +109,8 @@ func asJSON(t *testing.T, v any) any {
 	return v
 }
 
-// The real programs' own readers judge the commands by hand; here they must at
-// least have what makes them commands.
+// The real programs' parsers are tried manually. This test only checks that the files
+// have the parts of a command.
 func TestIntegrationsCommandsSayWhatTheyDo(t *testing.T) {
 	entries, err := os.ReadDir(integrations + "claude-code/commands")
 	if err != nil || len(entries) == 0 {

@@ -56,7 +56,7 @@ func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
 	}
 }
 
-// A scan of the rest for each of them would take many minutes.
+// Scanning the remaining text for each comment would take many minutes.
 func TestManyCommentsThatAreNotClosedAreRefusedSoon(t *testing.T) {
 	text := `{"a": 1} ` + strings.Repeat("/*x ", 2_000_000)
 	begun := time.Now()
@@ -239,7 +239,7 @@ func TestWithoutAJournalOursIsKnownByWhatItIs(t *testing.T) {
 		f := theFile(t, wish(), root, name)
 		put(t, f.Path, old)
 		do(t, editor(t), f)
-		other := editor(t) // of somebody who has the same repository
+		other := editor(t) // another user of the same repository
 		if edits := do(t, other, f); edits[0].Changes() {
 			t.Errorf("%s: added once more", name)
 		}

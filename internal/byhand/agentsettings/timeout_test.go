@@ -12,7 +12,7 @@ func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
 			for _, event := range events {
 				takes := 2 * time.Second // hook.Budget
 				if event == "PermissionRequest" {
-					takes += answer + 7*time.Second // to put the question and to withdraw it
+					takes += answer + 7*time.Second // to ask and to withdraw the question
 				}
 				if given := time.Duration(w.timeout(program, event)) * time.Second; given <= takes {
 					t.Errorf("%s, %s: %s for what may take %s", program, event, given, takes)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain answers, in a process that a test has started, who is above it.
+// TestMain prints the agents above the process if a test has started it for that.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("CALLER_TEST_ASK"); text != "" {
 		for _, a := range Above(os.Getpid()) {
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if os.Args[len(os.Args)-1] == "stand-in" { // for a supervisor or an agent program
+	if os.Args[len(os.Args)-1] == "stand-in" { // stands in for a supervisor or an agent program
 		cmd := exec.Command("sh", "-c", os.Getenv("CALLER_TEST_RUN"))
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if cmd.Run() != nil {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// above starts argv with the environment, and in it a process that drops the
-// environment and asks. It returns the answer.
+// above starts argv with the environment. That starts a process which drops the
+// environment and prints its agents. It returns this output.
 func above(t *testing.T, argv []string, env ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -55,8 +55,8 @@ func TestSecurityAnAttemptIsFoundAboveAProcessWithoutItsEnvironmentAndSession(t 
 	}
 }
 
-// linked returns a link to this program by another name, so that its process has
-// that name.
+// linked returns a symbolic link to this program, so that its process has another
+// name.
 func linked(t *testing.T, name string) string {
 	t.Helper()
 	self, err := os.Executable()

@@ -20,12 +20,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// stage is a tmux server for programs that are called as agents are.
+// stage is a tmux server that runs programs under the names of agents.
 type stage struct {
 	*testing.T
 	dir, socket string
 	lookout     *Finder
-	ahead       time.Duration // of the clock
+	ahead       time.Duration // offset of the clock
 }
 
 func newStage(t *testing.T) *stage {
@@ -58,8 +58,8 @@ func (s *stage) must(err error) {
 	}
 }
 
-// play starts the program cat under another name in a terminal, in a folder of
-// its own, and returns its pid.
+// play starts the program cat under another name in a terminal, in its own folder,
+// and returns its pid.
 func (s *stage) play(program, folder string, env ...string) int {
 	s.Helper()
 	pid := s.start(program, folder, "exec "+s.dress("/bin/cat", program), env...)
@@ -67,7 +67,7 @@ func (s *stage) play(program, folder string, env ...string) int {
 	return pid
 }
 
-// dress makes a program that is called as another and returns its path.
+// dress copies a program to another name and returns its path.
 func (s *stage) dress(from, as string) string {
 	s.Helper()
 	binary := filepath.Join(s.dir, as)
@@ -77,7 +77,8 @@ func (s *stage) dress(from, as string) string {
 	return binary
 }
 
-// start has a command become a program in a terminal.
+// start runs a command in a terminal and waits until its process has the name of a
+// program.
 func (s *stage) start(program, folder, command string, env ...string) int {
 	s.Helper()
 	dir := filepath.Join(s.dir, folder)
@@ -128,7 +129,8 @@ func (s *stage) hasVariable(pid int, name string) {
 	})
 }
 
-// all is what is seen of this stage. Others may run agents on the machine.
+// all returns the sightings of this stage, because other agents may run on the
+// machine.
 func (s *stage) all() (list []Sighting) {
 	s.Helper()
 	all, err := s.lookout.Look(s.Context())
@@ -141,7 +143,7 @@ func (s *stage) all() (list []Sighting) {
 	return list
 }
 
-// look returns what is seen of a process.
+// look returns the sighting of a process.
 func (s *stage) look(pid int) (Sighting, bool) {
 	s.Helper()
 	for _, one := range s.all() {
@@ -152,11 +154,11 @@ func (s *stage) look(pid int) (Sighting, bool) {
 	return Sighting{}, false
 }
 
-// sees waits until a process is seen to do something by a source.
+// sees waits until a process has a status from a source.
 func (s *stage) sees(pid int, status hookevents.Status, source Source) Sighting {
 	s.Helper()
 	var last Sighting
-	// A tmux server that was slow once is not asked for the time of shun.
+	// A tmux server that was slow once is not queried again for the time of shun.
 	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
 		if last, _ = s.look(pid); last.Status != status || last.Source != source {
 			return fmt.Errorf("%+v", last)
@@ -166,7 +168,7 @@ func (s *stage) sees(pid int, status hookevents.Status, source Source) Sighting 
 	return last
 }
 
-// says has a hook of a process say something.
+// says records a hook event of a process.
 func (s *stage) says(program string, pid int, session, event string) {
 	s.Helper()
 	process := host.Process{}
@@ -254,14 +256,14 @@ func TestTheTitleOfCodexIsItsState(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	// A server of tmux that hangs is not waited for twice.
+	// A tmux server that hangs is not waited for twice.
 	out, err := s.tmux("display-message", "-p", "#{pid}").Output()
 	s.must(err)
 	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
 	s.must(syscall.Kill(server, syscall.SIGSTOP))
 	s.sees(pid, hookevents.Running, FromHook)
-	silent := maps.Clone(s.lookout.silent) // when each server was asked in vain
+	silent := maps.Clone(s.lookout.silent) // when each server did not answer
 	s.sees(pid, hookevents.Running, FromHook)
 	if len(silent) == 0 || !maps.Equal(silent, s.lookout.silent) {
 		t.Errorf("a server that hangs was asked in vain at %v, then at %v", silent, s.lookout.silent)
@@ -279,7 +281,7 @@ func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
 	}
 }
 
-// A process that was seen before it had its environment is asked again.
+// A process that was seen before it had its environment is read again.
 func TestWhatAnAgentWasStartedWithIsReadOnceItIsThere(t *testing.T) {
 	s := newStage(t)
 	claude := s.dress("/bin/sh", agentproc.Claude)
@@ -310,7 +312,7 @@ func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testin
 	if list := s.all(); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
-	doc("two") // and now nobody can tell
+	doc("two") // two sessions cannot be told apart
 	s.sees(pid, hookevents.Idle, FromProcess)
 }
 
@@ -324,7 +326,7 @@ func TestWhatIsLongGoneIsForgotten(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.must(cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // the error is expected: it was killed
 	count := func(after time.Duration) (docs, seen int) {
 		s.ahead = after
 		list := s.all()
@@ -366,8 +368,7 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 	}
 }
 
-// BenchmarkLook is what a look costs with this machine's processes and nothing to
-// see, or with ten agents in terminals.
+// BenchmarkLook measures a Look with this machine's processes and no agents.
 func BenchmarkLook(b *testing.B) {
 	l := NewLookout(b.TempDir(), b.TempDir(), time.Now)
 	for b.Loop() {

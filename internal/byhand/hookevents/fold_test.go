@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
-// event reads an event as a hook would.
+// event reads an event as a hook does.
 func event(t *testing.T, program, text string) Event {
 	t.Helper()
 	doc, err := jsontree.Parse([]byte(text))
@@ -23,13 +23,13 @@ func event(t *testing.T, program, text string) Event {
 	return Read(program, doc.Value())
 }
 
-// step is an event without what all have, and what the session is after it.
+// step is an event without the common fields, and the session's status after it.
 type step struct {
-	event string // its name, and the rest of its object
+	event string // its name, and the rest of its JSON object
 	want  Status
 }
 
-// play folds a story, a second between its events, and returns how it ends.
+// play folds a sequence of events, one second apart, and returns the final session.
 func play(t *testing.T, program string, steps ...step) (s Session, deeds []Deed) {
 	t.Helper()
 	now := noon
@@ -219,10 +219,10 @@ func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
 	for range 2 {
 		post("PostToolUse", "make", "")
 	}
-	post("PostToolUse", "make test", "") // another input begins anew
+	post("PostToolUse", "make test", "") // another input starts a new count
 	for i := range 7 {
 		post("PostToolUse", "make", "")
-		post("PostToolUse", "other"+fmt.Sprint(i), `, "agent_id": "a"`) // another agent does not come between
+		post("PostToolUse", "other"+fmt.Sprint(i), `, "agent_id": "a"`) // another agent does not interrupt the count
 	}
 	want := []string{"Bash (make) was called 3 times in a row with the same input", "Bash (make) was called 6 times in a row with the same input"}
 	if encode(t, told) != encode(t, want) {

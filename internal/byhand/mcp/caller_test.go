@@ -10,7 +10,7 @@ import (
 func TestWhoCallsFollowsFromTheEnvironmentAndTheFlag(t *testing.T) {
 	for _, c := range []struct {
 		attempt, role, flag string
-		want                Role // none if it is refused
+		want                Role // empty if refused
 	}{
 		{"", "", "", Person},
 		{"", "", "reader", Reader},

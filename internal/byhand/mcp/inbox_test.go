@@ -12,7 +12,7 @@ func TestOnlyWhoeverWorksOnAnItemFinishesIt(t *testing.T) {
 	other.Start++ // no such process: it holds nothing
 	dead.PID, dead.Start = 1<<22-3, 1
 	for name, c := range map[string]struct {
-		holders  []host.Process // take it one after the other
+		holders  []host.Process // take the item one after the other
 		finisher host.Process
 		refused  bool
 	}{

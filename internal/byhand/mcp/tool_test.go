@@ -14,7 +14,7 @@ import (
 	"gaffer/workflow"
 )
 
-// at is a server for a role on the documents in a folder.
+// at returns a server for a role with the documents in a folder.
 func at(dir string, role Role) *Server {
 	return New(Options{
 		Caller: Caller{Role: role}, Self: host.OS().Self(),
@@ -23,7 +23,7 @@ func at(dir string, role Role) *Server {
 	})
 }
 
-// call uses a tool, and returns its result and what it says.
+// call calls a tool, and returns its result and text.
 func (s *Server) call(t *testing.T, name string, args any) (result map[string]any, text string, failed bool) {
 	t.Helper()
 	data, err := json.Marshal(args)

@@ -20,7 +20,7 @@ func sighting(id string, status hookevents.Status) discover.Sighting {
 	return discover.Sighting{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
 }
 
-// ears hear what is told, as "ID STATUS" or "ID gone".
+// ears records the heartbeats as "ID STATUS" or "ID gone".
 type ears struct {
 	mu    sync.Mutex
 	here  []discover.Sighting
@@ -35,7 +35,7 @@ func (f *ears) look(context.Context) ([]discover.Sighting, error) {
 	return slices.Clone(f.here), nil
 }
 
-// become sets who is there, and whether anybody hears of it.
+// become sets the agents that exist, and whether the server is unreachable.
 func (f *ears) become(away bool, here ...discover.Sighting) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +59,7 @@ func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
 	return nil
 }
 
-// expect fails unless exactly this was told since the last time.
+// expect fails unless exactly these heartbeats were sent since the last call.
 func (f *ears) expect(t *testing.T, when string, want ...string) {
 	t.Helper()
 	synctest.Wait()

@@ -64,7 +64,7 @@ func TestSecurityAReferenceWithoutAValueSaysWhatWhyAndWhatNext(t *testing.T) {
 		r       secret.Resolver
 		v       secret.Value
 		want    string
-		unknown bool // until it runs
+		unknown bool // the error shows only when it runs
 	}{
 		{r: r, v: secret.Value{From: secret.Env}, want: "KEY (from env): it is not set; set KEY"},
 		{r: r, v: secret.Value{From: secret.Env, Name: "OTHER"}, want: "KEY (from env OTHER): it is not set; set OTHER"},
@@ -118,8 +118,8 @@ func TestSecurityPrintingAValueDoesNotShowItsText(t *testing.T) {
 	}
 }
 
-// Databases hold maps of texts. A gaffer that knows only those must not run a task
-// whose variable it would take for empty.
+// Databases hold maps of strings. An older gaffer that knows only strings must not
+// run a task whose reference it would take for an empty value.
 func TestSecurityATextIsStoredAsBeforeAndAReferenceFailsAnOlderReader(t *testing.T) {
 	var vars map[string]secret.Value
 	const old = `{"A":"1","B":""}`

@@ -21,7 +21,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// What must be true, whatever has failed.
+// The invariants that must hold after any faults.
 const (
 	comesToRest = "Everything comes to rest when the faults are over"
 	noneLost    = "No task is lost: each that was acknowledged ends once, as its agent did"
@@ -32,8 +32,8 @@ const (
 	noneLeft    = "Nothing is left running or mounted"
 )
 
-// restWithin is how long the world may take to come to rest: several leases, and
-// ten of them for agents whose worker could not take them over.
+// restWithin is how long the world may take to come to rest: several leases, and ten
+// leases for agents whose worker could not take them over.
 const restWithin = 6 * time.Minute
 
 // rest ends the faults and waits until all runs have ended.
@@ -59,8 +59,8 @@ func (w *world) rest() {
 	w.checkDoctor()
 }
 
-// checkDoctor has documents written that could not be written before, and wants that
-// nothing is left to do afterwards.
+// checkDoctor lets 'gaffer doctor' write the documents that could not be written
+// before, and checks that a second call finds nothing to do.
 func (w *world) checkDoctor() {
 	var found struct{ Orphans, Owed, Gone, Holding []json.RawMessage }
 	for range 2 {
@@ -77,7 +77,7 @@ func (w *world) checkDoctor() {
 	}
 }
 
-// gaffer runs a command in the local project and returns what it printed.
+// gaffer runs a command in the local project and returns its output.
 func (w *world) gaffer(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -91,7 +91,7 @@ func (w *world) gaffer(args ...string) (string, error) {
 	return string(out), err
 }
 
-// check looks at everything from outside.
+// check checks all invariants from outside.
 func (w *world) check() {
 	w.checkValid()
 	w.checkEnd()
@@ -115,7 +115,7 @@ func (w *world) check() {
 	w.checkStore("local", local)
 }
 
-// keepAll keeps what would end with the machines: the databases and the small disk.
+// keepAll saves the databases and the small disk, which would end with the machines.
 func (w *world) keepAll() {
 	dump := exec.Command("pg_dump", "--file", filepath.Join(w.dir, "fleet.sql"), w.fleet.db.Local)
 	if out, err := dump.CombinedOutput(); err != nil {
@@ -124,7 +124,7 @@ func (w *world) keepAll() {
 	w.copyLocal()
 }
 
-// copyLocal keeps what is on the local machine's small disk.
+// copyLocal saves the contents of the local machine's small disk.
 func (w *world) copyLocal() string {
 	dir := filepath.Join(w.dir, "local-disk")
 	if _, err := os.Stat(dir); err == nil {
@@ -136,7 +136,7 @@ func (w *world) copyLocal() string {
 	return dir
 }
 
-// checkEnd stops all programs, as a user would, and looks for what is left of them.
+// checkEnd stops all programs as a user would, and checks that no process is left.
 func (w *world) checkEnd() {
 	w.report.checked(noneLeft)
 	for _, s := range slices.Concat(w.fleet.workers, w.fleet.desks) {
@@ -157,7 +157,7 @@ func (w *world) checkEnd() {
 		left = nil
 		for _, pid := range testenv.ProcessesWith(w.mark) {
 			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if err == nil && len(line) > 0 { // else it has ended
+			if err == nil && len(line) > 0 { // otherwise it has ended
 				left = append(left, fmt.Sprintf("%d %s", pid, strings.ReplaceAll(string(line), "\x00", " ")))
 			}
 		}
@@ -174,8 +174,8 @@ func (w *world) checkEnd() {
 	}
 }
 
-// checkStore compares the rows of a store with the events, with the plans and with
-// what the agents left behind.
+// checkStore compares the rows of a store with the events, the plans and the marks of
+// the agents.
 func (w *world) checkStore(which string, db store.Store) {
 	defer func() { _ = db.Close() }() // nothing was written
 	var rows storetest.Rows
@@ -233,7 +233,7 @@ func (w *world) checkStore(which string, db store.Store) {
 	w.report.count(which, rows)
 }
 
-// checkTask returns what is wrong with a task.
+// checkTask returns the problems of a task.
 func (w *world) checkTask(run store.Run, task store.Task, attempts []store.Attempt) (wrong []string) {
 	w.report.checked(noneLost)
 	how, cancelled := w.plans[run.Name].How[task.Task], w.cancelled[run.ID]
@@ -271,8 +271,8 @@ func (w *world) checkTask(run store.Run, task store.Task, attempts []store.Attem
 	return wrong
 }
 
-// checkValid holds the documents of the local project to their protocols, and looks
-// for what the harness wrote in the place of some.
+// checkValid validates the documents of the local project, and checks that the
+// damaged documents were kept aside.
 func (w *world) checkValid() {
 	out, err := w.gaffer("validate", "--all", "--json")
 	var result struct {
@@ -308,8 +308,8 @@ func (w *world) checkValid() {
 	}
 }
 
-// recordOf is what the documents of one record have in common: those of its run, its
-// result and its earlier attempts have the same name up to the first dot.
+// recordOf returns the common name of the documents of one record: the names of its
+// run, its result and its earlier attempts are equal up to the first dot.
 func recordOf(file string) string {
 	name := filepath.Base(file)
 	if name == "status.json" {
@@ -358,8 +358,8 @@ func (w *world) checkDocuments(run store.Run, tasks []store.Task) {
 	}
 }
 
-// readDocument reads a document of the local project, and notes what is wrong with
-// it. One that the harness has damaged or deleted for good may be missing.
+// readDocument reads a document of the local project, and reports problems. A
+// document that the harness has damaged or deleted for good may be missing.
 func (w *world) readDocument(file string, v any, wrong func() string) {
 	data, err := os.ReadFile(w.local.see(filepath.Join(w.project(), file)))
 	if err == nil {

@@ -19,21 +19,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fault is something that goes wrong.
+// fault is a fault that the harness injects.
 type fault struct {
 	kind, target string
-	begin        func() (what string, err error) // to what exactly; errNoTarget if there is nothing
-	end          func()                          // nil for a fault that does not last
-	lasts        time.Duration                   // how long, if end is set
+	begin        func() (what string, err error) // returns the exact target; errNoTarget if there is none
+	end          func()                          // nil for a fault without a duration
+	lasts        time.Duration                   // duration, if end is set
 	until        time.Time
 }
 
-// mostAtOnce is how many faults last at the same time.
+// mostAtOnce is the maximum number of faults at the same time.
 const mostAtOnce = 4
 
 var errNoTarget = errors.New("no target")
 
-// beginFault makes a fault happen, unless its target suffers from another.
+// beginFault injects a fault, unless its target already has one.
 func (w *world) beginFault(f fault) {
 	if _, busy := w.under[f.target]; busy {
 		w.report.note("left out: %s: %s: another fault lasts", f.kind, f.target)
@@ -55,7 +55,7 @@ func (w *world) beginFault(f fault) {
 	}
 }
 
-// endFaults ends the faults whose time has come.
+// endFaults ends the faults whose time is over.
 func (w *world) endFaults(now time.Time) {
 	for target, f := range w.under {
 		if now.After(f.until) {
@@ -66,8 +66,8 @@ func (w *world) endFaults(now time.Time) {
 	}
 }
 
-// storm returns the next fault of a storm. It draws the same numbers whatever
-// the world looks like.
+// storm returns the next fault of a storm. It draws the same random numbers in every
+// state of the world.
 func (w *world) storm() fault {
 	desk, worker := pick(w.rng, w.fleet.desks), pick(w.rng, w.fleet.workers)
 	short := time.Duration(w.rng.IntN(4000)) * time.Millisecond
@@ -106,10 +106,10 @@ func (w *world) storm() fault {
 	return makers[w.rng.IntN(len(makers))]()
 }
 
-// calm returns a fault that must not meet others. A supervisor freezes its agent
-// when the lease ends, and ends it if it is to end: while it is killed or stopped
-// only its worker can, which must be there. And who wakes an agent that another
-// has stopped must know that its lease has not ended.
+// calm returns a fault that must not coincide with others. A supervisor freezes its
+// agent when the lease ends, and ends it on request. While the supervisor is killed
+// or stopped, only its worker can do that, so the worker must be alive. And a stopped
+// agent may be continued only while its lease has not ended.
 func (w *world) calm() fault {
 	worker := pick(w.rng, w.fleet.workers)
 	short := time.Duration(w.rng.IntN(int(w.fleet.lease / 2)))
@@ -121,7 +121,7 @@ func (w *world) calm() fault {
 	return makers[w.rng.IntN(len(makers))]()
 }
 
-// wait makes a fault that has ended when it is made.
+// wait makes begin wait until the fault has ended.
 func (w *world) wait(f fault) fault {
 	begin, end := f.begin, f.end
 	f.end = nil
@@ -146,12 +146,13 @@ func (w *world) kill(s *service, away time.Duration) fault {
 	}, end: s.start}
 }
 
-// kindOf is what runs on a machine: coordinator, worker or gaffer run.
+// kindOf returns the kind of program on a machine: coordinator, worker or gaffer run.
 func kindOf(s *service) string {
 	return strings.NewReplacer("desk", "coordinator", "local", "gaffer run").Replace(strings.TrimRight(s.Name, "123"))
 }
 
-// killLocal kills the gaffer that works on the local run. Another one resumes it.
+// killLocal kills the gaffer that works on the local run. Another one resumes the
+// run.
 func (w *world) killLocal() fault {
 	f := w.kill(w.local, 0)
 	f.end = nil
@@ -183,7 +184,7 @@ func (w *world) stopDatabase(sig syscall.Signal, away time.Duration) fault {
 	}
 }
 
-// killBackend kills a process of PostgreSQL that serves a coordinator.
+// killBackend kills a PostgreSQL process that serves a coordinator.
 func (w *world) killBackend() fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "kill -9 PostgreSQL backend", target: "database", begin: func() (string, error) {
@@ -213,17 +214,17 @@ func (w *world) killBackend() fault {
 	}}
 }
 
-// process is a process of a machine that gaffer has started there.
+// process is a process that gaffer has started on a machine.
 type process struct {
 	handle  *os.Process
-	attempt string // that it is or looks after, "" if that is not known
+	attempt string // the attempt that it is or supervises, "" if unknown
 }
 
 func (p process) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("process %d of attempt %s", p.handle.Pid, p.attempt), " of attempt ")
 }
 
-// processes lists the agents or supervisors of a machine.
+// processes returns the agents or supervisors on a machine.
 func (w *world) processes(kind string, on *service) (found []process) {
 	if kind == "agent" {
 		for _, a := range marked(w.mark) {
@@ -233,7 +234,7 @@ func (w *world) processes(kind string, on *service) (found []process) {
 		}
 		return slices.DeleteFunc(found, func(p process) bool { return p.handle == nil })
 	}
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, file := range lines {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		words, err2 := os.ReadFile(file)
@@ -248,7 +249,7 @@ func (w *world) processes(kind string, on *service) (found []process) {
 }
 
 // handle returns a process of this world, or nil if it has ended. The handle stays
-// that of this process even if another gets its number.
+// valid even if the pid is reused.
 func (w *world) handle(pid int) *os.Process {
 	p, err := os.FindProcess(pid)
 	if err != nil || !carries(pid, w.mark) {
@@ -274,8 +275,8 @@ func (w *world) killAgent(on *service) fault {
 	}}
 }
 
-// killSupervisor kills a supervisor and, in a fleet, waits until the worker has ended
-// what is left of the attempt.
+// killSupervisor kills a supervisor. In a fleet it waits until the worker has ended
+// the remaining processes of the attempt.
 func (w *world) killSupervisor(on *service) fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "kill -9 supervisor", target: "a supervisor of " + on.Name, begin: func() (string, error) {
@@ -298,7 +299,7 @@ func (w *world) killSupervisor(on *service) fault {
 	}}
 }
 
-// attemptBelow is the attempt that a supervisor looks after, "" if none.
+// attemptBelow returns the attempt that a supervisor supervises, or "".
 func (w *world) attemptBelow(pid int) string {
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) // it may have ended
 	for _, child := range strings.Fields(string(children)) {
@@ -311,7 +312,7 @@ func (w *world) attemptBelow(pid int) string {
 	return ""
 }
 
-// stopProcess stops an agent or a supervisor for a while.
+// stopProcess stops an agent or a supervisor for some time.
 func (w *world) stopProcess(kind string, on *service, lasts time.Duration) fault {
 	n := w.rng.IntN(1 << 20)
 	var stopped process
@@ -335,7 +336,7 @@ func (w *world) deleteSocket(on *service) fault {
 	return fault{kind: "delete socket", target: "a socket of " + on.Name, begin: func() (string, error) {
 		list := w.files(on, on.Home, func(path string) bool {
 			dir, name := filepath.Split(path)
-			return name == "socket" && !strings.HasSuffix(dir, ".done/") // of an attempt that runs
+			return name == "socket" && !strings.HasSuffix(dir, ".done/") // of a running attempt
 		})
 		if len(list) == 0 {
 			return "", errNoTarget
@@ -345,10 +346,10 @@ func (w *world) deleteSocket(on *service) fault {
 	}}
 }
 
-// files lists the files below a folder of a machine, the newest first.
+// files returns the files below a folder of a machine, the newest first.
 func (w *world) files(on *service, dir string, want func(string) bool) (list []string) {
 	times := map[string]time.Time{}
-	// What goes away meanwhile is passed over.
+	// Files that disappear meanwhile are skipped.
 	_ = filepath.WalkDir(on.see(dir), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !want(path) {
 			return nil
@@ -362,7 +363,7 @@ func (w *world) files(on *service, dir string, want func(string) bool) (list []s
 	return list
 }
 
-// fillDisk leaves no room on the disk of a machine.
+// fillDisk fills the disk of a machine.
 func (w *world) fillDisk(on *service, lasts time.Duration) fault {
 	var ballast string
 	return fault{kind: "full disk", target: "disk of " + on.Name, lasts: lasts, begin: func() (string, error) {
@@ -378,7 +379,7 @@ func (w *world) fillDisk(on *service, lasts time.Duration) fault {
 		for block := make([]byte, 4096); err == nil; {
 			_, err = file.Write(block)
 		}
-		_ = file.Close() // all that matters is that there is no room
+		_ = file.Close() // only a full disk matters
 		if !errors.Is(err, syscall.ENOSPC) {
 			return "", errors.Join(err, os.Remove(ballast))
 		}
@@ -390,11 +391,11 @@ func (w *world) fillDisk(on *service, lasts time.Duration) fault {
 	}}
 }
 
-// damage is what the harness wrote in the place of a document.
+// damage is a document that the harness has replaced, and the text that it wrote.
 type damage struct{ file, text string }
 
-// documents are those of the latest runs in the local project. That of the session,
-// which gaffer writes again and again, is every second one.
+// documents returns documents of the latest runs in the local project. Every second
+// one is the session's document, because gaffer rewrites it often.
 func (w *world) documents() (list []string) {
 	const latest = 6
 	all := w.files(w.local, w.project(), func(path string) bool {
@@ -411,12 +412,12 @@ func (w *world) documents() (list []string) {
 	return list
 }
 
-// inProject is the path of a document of the local project, from its root.
+// inProject returns the path of a document relative to the root of the local project.
 func (w *world) inProject(file string) string {
 	return strings.TrimPrefix(file, w.local.see(w.project())+"/")
 }
 
-// damageDocument replaces a document with one that ends in its middle.
+// damageDocument replaces a document by one that ends in the middle.
 func (w *world) damageDocument() fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "corrupt document", target: "a document of " + w.local.Name, begin: func() (string, error) {
@@ -427,7 +428,7 @@ func (w *world) damageDocument() fault {
 		file, text := list[n%len(list)], fmt.Sprintf(`{"damage": "number %d of %d", "agents": [`, len(w.damaged)+1, n)
 		temp := file + ".chaos"
 		err := os.WriteFile(temp, []byte(text), 0o644)
-		if err == nil { // so that a full disk leaves no empty document, and what was there is known
+		if err == nil { // so that a full disk leaves no empty document, and the old content is known
 			err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, file, unix.RENAME_EXCHANGE)
 		}
 		if err == nil {
@@ -455,10 +456,10 @@ func (w *world) deleteDocument() fault {
 	}}
 }
 
-// wentAway notes that a document, now called temp, is no more. If it said that its
-// session goes on, gaffer writes it again. All others may stay as they are now.
+// wentAway records that a document, now called temp, was removed. If its session was
+// still running, gaffer writes it again. All others may stay as they are now.
 func (w *world) wentAway(file, temp string) {
-	data, _ := os.ReadFile(temp) // nobody else knows its name
+	data, _ := os.ReadFile(temp) // no other process knows its name
 	w.damaged = slices.DeleteFunc(w.damaged, func(d damage) bool { return d.text == string(data) })
 	var was struct{ Status string }
 	if json.Unmarshal(data, &was) != nil || filepath.Base(file) != "status.json" || was.Status != "running" {
@@ -477,7 +478,7 @@ func (w *world) cancelRun() fault {
 			return "", errNoTarget
 		}
 		run := runs[n%len(runs)]
-		w.cancelled[run] = true // the answer may be lost
+		w.cancelled[run] = true // set before the call: its answer may be lost
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		return run, w.people.client.Cancel(ctx, run, "", "chaos")

@@ -16,13 +16,13 @@ var (
 	chaosReport  = flag.String("report", "", "the file for the report of the chaos test")
 )
 
-// Fifty agents work for three workers, two coordinators on one PostgreSQL and a
-// local gaffer on SQLite, while processes are killed and stopped, machines are cut
-// off, disks are full and files are damaged. When the faults are over, everything
-// comes to rest, and is as if nothing had been: see chaos_checks_linux_test.go.
+// Fifty agents work for three workers, two coordinators on one PostgreSQL and a local
+// gaffer on SQLite. Meanwhile processes are killed and stopped, machines are
+// disconnected, disks are full and files are damaged. When the faults are over,
+// everything comes to rest, and all invariants hold: see chaos_checks_linux_test.go.
 //
-// The seed decides which faults happen in which order and to whom, and what the
-// agents do. How long each process takes is up to the machine.
+// The seed decides which faults happen in which order and to which targets, and what
+// the agents do. It does not determine how long each process takes.
 func TestFaultChaosLosesNoTaskAndRunsNoneTwiceAtOnce(t *testing.T) {
 	testenv.Integration(t)
 	lasts := time.Duration(testenv.Count(0, 90, 600)) * time.Second
@@ -43,11 +43,11 @@ func TestFaultChaosLosesNoTaskAndRunsNoneTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// tick is how often the world is looked at.
+// tick is the interval between checks of the world.
 const tick = 100 * time.Millisecond
 
-// live makes faults for a while. Storms, in which faults overlap, alternate with
-// calm: then nothing else is wrong, and one fault follows the other.
+// live injects faults for some time. Storms, in which faults overlap, alternate with
+// calm periods, in which one fault follows the other and nothing else is wrong.
 func (w *world) live(lasts time.Duration) {
 	end := time.Now().Add(lasts)
 	over := func() bool { return time.Now().After(end) || w.t.Failed() }
@@ -73,7 +73,7 @@ func (w *world) live(lasts time.Duration) {
 	}
 }
 
-// settle lets everything go on without new faults.
+// settle lets everything run without new faults.
 func (w *world) settle(lasts time.Duration) {
 	for over := time.Now().Add(lasts); time.Now().Before(over); time.Sleep(tick) {
 		w.tend()
@@ -81,15 +81,15 @@ func (w *world) settle(lasts time.Duration) {
 	}
 }
 
-// keep is the folder with all that the world wrote. It is removed if the test has
-// passed.
+// keep returns the folder for all files of the world. It is deleted if the test
+// passes.
 func keep(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gaffer-chaos-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // the database's user goes through it
+	if err := os.Chmod(dir, 0o755); err != nil { // the database's user needs access
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -104,7 +104,7 @@ func keep(t *testing.T) string {
 	return dir
 }
 
-// sub makes a folder.
+// sub creates a folder.
 func sub(t *testing.T, dir, name string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -114,9 +114,9 @@ func sub(t *testing.T, dir, name string) string {
 	return path
 }
 
-// pick returns one of a list, or the zero value if there is none.
+// pick returns a random item of a list, or the zero value if the list is empty.
 func pick[V any](rng *rand.Rand, list []V) (v V) {
-	n := rng.IntN(1 << 20) // drawn in any case: what is drawn next must not depend on the list
+	n := rng.IntN(1 << 20) // always drawn, so that later random numbers do not depend on the list
 	if len(list) > 0 {
 		v = list[n%len(list)]
 	}

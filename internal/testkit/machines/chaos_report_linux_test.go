@@ -13,15 +13,15 @@ import (
 	"gaffer/internal/engine/store/storetest"
 )
 
-// report is what happened, for people.
+// report records what happened.
 type report struct {
 	seed    uint64
 	lasts   time.Duration
 	begun   time.Time
 	rested  time.Duration
 	log     []string
-	file    string         // the log, while it is written
-	faults  map[string]int // by "kind | target"
+	file    string         // the log file
+	faults  map[string]int // counts by "kind | target"
 	cannot  []string       // faults that this machine does not allow
 	ended   map[string]int // programs that ended by themselves
 	figures []string
@@ -31,7 +31,7 @@ type report struct {
 	invariants            []*invariant
 }
 
-// invariant is something that must be true.
+// invariant is a property that must hold.
 type invariant struct {
 	name     string
 	checks   int
@@ -62,7 +62,7 @@ func (r *report) impossible(what, why string) {
 }
 
 func (r *report) fault(f fault, what string) {
-	r.faults[f.kind+" | "+strings.TrimRight(f.target, "0123456789")]++ // machines of one kind together
+	r.faults[f.kind+" | "+strings.TrimRight(f.target, "0123456789")]++ // count machines of one kind together
 	text := f.kind + ": " + f.target
 	if what != "" {
 		text += ", " + what
@@ -83,7 +83,7 @@ func (r *report) checkedTimes(name string, n int) {
 
 func (r *report) checked(name string) { r.checkedTimes(name, 1) }
 
-// found notes that an invariant does not hold.
+// found records that an invariant does not hold.
 func (r *report) found(name, problem string) {
 	r.note("NOT TRUE: %s: %s", name, problem)
 	for _, i := range r.invariants {
@@ -93,7 +93,7 @@ func (r *report) found(name, problem string) {
 	}
 }
 
-// count counts what is stored.
+// count counts the stored rows.
 func (r *report) count(which string, rows storetest.Rows) {
 	classes, statuses := map[string]int{}, map[string]int{}
 	for _, a := range rows.Attempts {
@@ -113,7 +113,7 @@ func counts(of map[string]int) string {
 	return strings.Join(list, ", ")
 }
 
-// text is the report as Markdown.
+// text returns the report as Markdown.
 func (r *report) text(failed bool) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -156,8 +156,8 @@ func (r *report) text(failed bool) string {
 	return b.String()
 }
 
-// write writes the report to a file, if there is one, and prints it. If the test has
-// failed it also prints the end of the log.
+// write prints the report and writes it to a file, if one is given. If the test has
+// failed, it also prints the end of the log.
 func (r *report) write(t *testing.T, file string) {
 	text := r.text(t.Failed())
 	t.Logf("\n%s", text)

@@ -20,34 +20,34 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// world is a fleet and a local project to which faults happen.
+// world is a fleet and a local project into which faults are injected.
 type world struct {
 	t      *testing.T
 	fleet  *fleet
-	local  *service          // runs plans of its own, one after the other
-	dir    string            // of all files
+	local  *service          // runs its own plans, one after the other
+	dir    string            // folder of all files
 	mark   string            // NAME=VALUE in the environment of all processes
 	disks  map[string]string // the small disk of a machine, by its name
 	watch  *Watch
 	report *report
 
-	submit    *Process             // of the plan that is given to the fleet now; nil if none
+	submit    *Process             // submits a plan to the fleet; nil if none is being submitted
 	plans     map[string]chaosPlan // by name
 	given     map[string]bool      // names of plans that a coordinator has acknowledged
 	cancelled map[string]bool      // runs that a user has cancelled, or tried to
 	resuming  bool                 // the local process is a resume
 	people    people
 
-	// Each has its own randomness: how many plans there are depends on the machine,
-	// and must not change which faults happen.
+	// Separate random sources: the number of plans depends on the machine, and must
+	// not change the sequence of faults.
 	rng, fleetPlans, localPlans *rand.Rand
 
-	under     map[string]fault // faults that last, by target
+	under     map[string]fault // active faults, by target
 	restarted map[*service]time.Time
 	damaged   []damage
 	touched   map[string]bool // records and sessions of which a document was damaged or deleted for good
 
-	over       bool // no plan is begun any more
+	over       bool // no more plans are started
 	localRests bool // all runs of the local project have ended
 }
 
@@ -55,10 +55,10 @@ type world struct {
 const (
 	chaosSlots    = 14
 	chaosParallel = 8
-	enoughOpen    = 60 // tasks that the fleet has to do before no plan is added
+	enoughOpen    = 60 // no plan is submitted while the fleet has this many open tasks
 )
 
-// Disks that faults fill.
+// Sizes of the disks that faults fill.
 const (
 	workerDisk = "48m"
 	localDisk  = "256m"
@@ -114,7 +114,7 @@ func (w *world) prepare(m *Machine) {
 	default:
 		return
 	}
-	_ = os.MkdirAll(dir, 0o700) // mount says if it is missing
+	_ = os.MkdirAll(dir, 0o700) // mount reports a missing folder
 	if out, err := w.in(m, "mount", "-t", "tmpfs", "-o", "size="+size, "chaos", dir); err != nil {
 		w.report.impossible("full disk of "+m.Name, fmt.Sprintf("mount a tmpfs: %v: %s", err, out))
 		return
@@ -122,7 +122,7 @@ func (w *world) prepare(m *Machine) {
 	w.disks[m.Name] = dir
 }
 
-// in runs a command in the namespaces of a machine, without the network's faults.
+// in runs a command in the namespaces of a machine. Network faults do not affect it.
 func (w *world) in(m *Machine, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -133,15 +133,16 @@ func (w *world) in(m *Machine, argv ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// see is how this process sees a file of a machine, whose disks it does not share.
+// see returns the path by which this process can access a file of a machine, whose
+// mounts it does not share.
 func (m *Machine) see(path string) string { return fmt.Sprintf("/proc/%d/root%s", m.pid(), path) }
 
 func (w *world) script() string    { return filepath.Join(w.fleet.marks, "agent.sh") }
 func (w *world) localRoot() string { return filepath.Join(w.local.Home, "disk") }
 func (w *world) project() string   { return filepath.Join(w.localRoot(), "shop") }
 
-// chaosAgent is agent.sh STEPS HOW. It leaves a mark with each step, in a file of
-// its task. An agent that asks is two parts, with the question between them.
+// chaosAgent is agent.sh STEPS HOW. It appends a mark for each step to a file of its
+// task. An agent that asks has two parts, before and after the question.
 const chaosAgent = `marks=${0%/*}/$GAFFER_RUN
 mkdir -p "$marks"
 m() { echo "$1 $GAFFER_ATTEMPT" >>"$marks/$GAFFER_TASK"; sleep 0.5; }
@@ -160,21 +161,21 @@ echo "$GAFFER_ATTEMPT" >"$GAFFER_TASK.txt" || exit 4
 m end
 `
 
-// What an agent does.
+// The kinds of agents.
 const (
-	works    = "work"     // and is done
-	fails    = "fail"     // always
-	asks     = "ask"      // a question, and is done after the answer
+	works    = "work"     // succeeds
+	fails    = "fail"     // always fails
+	asks     = "ask"      // asks a question, and succeeds after the answer
 	stubborn = "stubborn" // ignores the signals that ask it to end
 )
 
-// chaosPlan is what the harness knows of a plan.
+// chaosPlan is what the harness knows about a plan.
 type chaosPlan struct {
-	How map[string]string // what the agent of each task does
+	How map[string]string // the kind of each task's agent
 }
 
-// newPlan writes a plan. Most tasks wait for no other. In the local project no user
-// answers questions.
+// newPlan writes a plan. Most tasks have no dependencies. Agents of the local project
+// ask no questions, because no user answers them.
 func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	type task struct {
 		ID            string   `json:"id"`
@@ -228,8 +229,8 @@ func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	return file
 }
 
-// tend does what an init system and users would do: starts programs again that have
-// ended, gives the fleet plans, and goes on with the local project.
+// tend does what an init system and users would do: it restarts programs that have
+// ended, submits plans to the fleet, and continues the local project.
 func (w *world) tend() {
 	for _, s := range slices.Concat(w.fleet.desks, w.fleet.workers) {
 		if _, broken := w.under[s.Name]; broken || !s.process.Ended() || time.Since(w.restarted[s]) < time.Second {
@@ -249,7 +250,7 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// tendFleet submits a plan if the fleet has little to do.
+// tendFleet submits a plan if the fleet has few open tasks.
 func (w *world) tendFleet() {
 	if w.submit != nil {
 		if !w.submit.Ended() {
@@ -275,8 +276,8 @@ func (w *world) tendFleet() {
 
 func (w *world) lastGiven() string { return fmt.Sprintf("fleet-%d", w.report.submitted) }
 
-// tendLocal runs a plan in the local project, or resumes a run whose gaffer has
-// ended before it did.
+// tendLocal runs a plan in the local project, or resumes a run whose gaffer has ended
+// too early.
 func (w *world) tendLocal() {
 	if _, broken := w.under[w.local.Name]; broken {
 		return
@@ -308,7 +309,8 @@ func (w *world) tendLocal() {
 // notFound is gaffer's exit code if there is nothing to resume.
 const notFound = 3
 
-// exitCode is 128 and the signal for a process that a signal has ended.
+// exitCode returns the exit code of a process, or 128 plus the signal that has ended
+// it.
 func exitCode(err error) int {
 	var ended *exec.ExitError
 	switch {
@@ -323,14 +325,15 @@ func exitCode(err error) int {
 	return ended.ExitCode()
 }
 
-// people are the users of the fleet: they answer, and look how much there is to do.
+// people represents the users of the fleet: they answer questions and count the open
+// tasks.
 type people struct {
 	client *coordinator.Client
 
 	mu       sync.Mutex
 	left     int
 	answered int
-	runs     []string // that go on
+	runs     []string // running runs
 }
 
 func (p *people) start(t *testing.T, c *coordinator.Client) {
@@ -350,7 +353,7 @@ func (p *people) start(t *testing.T, c *coordinator.Client) {
 	t.Cleanup(func() { cancel(); done.Wait() })
 }
 
-// look passes over errors: the coordinators may be away.
+// look ignores errors, because the coordinators may be unreachable.
 func (p *people) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -366,7 +369,7 @@ func (p *people) look(ctx context.Context) {
 	_, _ = p.count(ctx)
 }
 
-// openNow asks how many tasks of the fleet have not ended.
+// openNow queries the number of unfinished tasks of the fleet.
 func (p *people) openNow() (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -389,7 +392,7 @@ func (p *people) count(ctx context.Context) (int, error) {
 	return left, nil
 }
 
-// open is how many tasks of the fleet had not ended when that was last known.
+// open returns the last known number of unfinished tasks of the fleet.
 func (p *people) open() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

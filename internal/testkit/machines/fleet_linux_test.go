@@ -18,10 +18,10 @@ import (
 	"gaffer/coordinator"
 )
 
-// lease is how long a worker may be silent before others get its tasks.
+// lease is how long a worker may be silent before other workers get its tasks.
 const lease = 3 * time.Second
 
-// fleet is coordinators on one database, and workers for them.
+// fleet is a set of coordinators on one database, and their workers.
 type fleet struct {
 	t       *testing.T
 	network *Network
@@ -29,16 +29,16 @@ type fleet struct {
 	desks   []*service
 	workers []*service
 	client  *Machine
-	token   string // an admin's
-	marks   string // the folder in which tasks leave what they did
+	token   string // of an admin
+	marks   string // the folder in which tasks leave their marks
 
-	lease   time.Duration  // for tests that want another one than lease
-	slots   int            // of each worker, 2 if 0
-	also    []string       // variables of every program
-	prepare func(*Machine) // is called before the program of a machine starts; may be nil
+	lease   time.Duration  // overrides the constant lease
+	slots   int            // of each worker; 2 if zero
+	also    []string       // additional variables of every program
+	prepare func(*Machine) // called before the program of a machine starts; may be nil
 }
 
-// service is a program that runs on a machine of its own.
+// service is a program that runs on its own machine.
 type service struct {
 	*Machine
 	program string // changed by an upgrade
@@ -51,10 +51,10 @@ func (s *service) start() {
 	s.process = s.Start(s.env, s.project(), append([]string{s.program}, s.args...)...)
 }
 
-// project is where the machine has its copy of the project.
+// project returns the machine's copy of the project.
 func (m *Machine) project() string { return filepath.Join(m.Home, "shop") }
 
-// service makes a machine for a program.
+// service creates a machine for a program.
 func (f *fleet) service(name, program string, args ...string) *service {
 	f.t.Helper()
 	m := f.network.Machine(name)
@@ -71,18 +71,18 @@ func (f *fleet) service(name, program string, args ...string) *service {
 	return s
 }
 
-// env is the environment of programs on the machine.
+// env returns the environment of programs on the machine.
 func (m *Machine) env(also ...string) []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Home, "LC_ALL=C", "USER=" + m.Name, "GAFFER_INSECURE_HTTP=1"}
 	for name, folder := range map[string]string{"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache", "TMPDIR": "tmp"} {
 		dir := filepath.Join(m.Home, folder)
-		_ = os.MkdirAll(dir, 0o700) // the program says if it is missing
+		_ = os.MkdirAll(dir, 0o700) // the program reports a missing folder
 		env = append(env, name+"="+dir)
 	}
 	return append(env, also...)
 }
 
-// newFleet starts coordinators and, if there are to be any, workers with two slots.
+// newFleet starts coordinators and workers with two slots each.
 func newFleet(t *testing.T, program string, desks, workers int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, network: New(t), marks: t.TempDir()}
@@ -110,7 +110,7 @@ func (f *fleet) addDesk(name, program string) {
 	f.desks = append(f.desks, s)
 	s.start()
 	f.ready(s)
-	if f.token == "" { // the first to start makes it
+	if f.token == "" { // the first coordinator creates it
 		text, err := os.ReadFile(filepath.Join(s.Home, "state", "gaffer", "token"))
 		if err != nil {
 			f.t.Fatal(err)
@@ -132,7 +132,7 @@ func (f *fleet) ready(s *service) {
 		if err != nil {
 			return false
 		}
-		_ = res.Body.Close() // the status says it all
+		_ = res.Body.Close() // only the status matters
 		return res.StatusCode == http.StatusOK
 	})
 }
@@ -145,7 +145,7 @@ func (f *fleet) addWorker(name, program string) {
 	s.start()
 }
 
-// addresses are those of all coordinators, the nth first.
+// addresses returns the URLs of all coordinators.
 func (f *fleet) addresses() string {
 	var list []string
 	for _, d := range f.desks {
@@ -154,7 +154,7 @@ func (f *fleet) addresses() string {
 	return strings.Join(list, ",")
 }
 
-// tokenFor has a token made, and waits until all coordinators have heard of it.
+// tokenFor creates a token, and waits until all coordinators accept it.
 func (f *fleet) tokenFor(role, name string) string {
 	f.t.Helper()
 	lines := strings.Split(strings.TrimSpace(f.run("token", "create", "--role", role, "--name", name, "--db", f.db.URL)), "\n")
@@ -169,7 +169,7 @@ func (f *fleet) tokenFor(role, name string) string {
 	return token
 }
 
-// run runs gaffer on the client's machine to its end and returns what it printed.
+// run runs gaffer on the client's machine and returns its output.
 func (f *fleet) run(args ...string) string {
 	f.t.Helper()
 	words := f.client.inside(append([]string{"/bin/sh", "-c", `cd "$1" && shift && exec "$@"`, "sh", f.client.project(), f.desks[0].program}, args...)...)
@@ -183,7 +183,7 @@ func (f *fleet) run(args ...string) string {
 	return out.String()
 }
 
-// asks returns a client of the coordinators, which asks the nth first.
+// asks returns a client of the coordinators that tries the nth first.
 func (f *fleet) asks(n int) *coordinator.Client {
 	f.t.Helper()
 	list := strings.Split(f.addresses(), ",")
@@ -198,12 +198,12 @@ func (f *fleet) asks(n int) *coordinator.Client {
 
 const (
 	step = 100 * time.Millisecond
-	// longEvery is how many tasks there are to one that takes longer than a lease.
+	// One of longEvery tasks takes longer than a lease.
 	longEvery = 4
 )
 
-// script leaves a mark with each step. The first attempt at a task that is held
-// goes on and on: should it have to give way to another, it is still there.
+// script leaves a mark with each step. The first attempt of a held task continues for
+// long, so that it is still alive if another attempt replaces it.
 const script = `
 m() { echo "$1 $GAFFER_ATTEMPT" >>$marks/$GAFFER_TASK; sleep $step; }
 m begin
@@ -214,8 +214,8 @@ for i in $(seq 300); do
 done
 m end`
 
-// submit gives the fleet tasks. Most take up to two seconds. It returns the run and
-// its tasks.
+// submit submits tasks to the fleet. Most take up to two seconds. It returns the run
+// and its tasks.
 func (f *fleet) submit(rng *rand.Rand, tasks int) (run string, ids []string) {
 	f.t.Helper()
 	type task struct {
@@ -242,9 +242,9 @@ func (f *fleet) submit(rng *rand.Rand, tasks int) (run string, ids []string) {
 	return run, ids
 }
 
-// ended is how many tasks have come to their end, as they say themselves.
+// ended returns the number of tasks that have finished, according to their marks.
 func (f *fleet) ended() (n int) {
-	files, _ := filepath.Glob(filepath.Join(f.marks, "t??")) // the pattern is right
+	files, _ := filepath.Glob(filepath.Join(f.marks, "t??")) // the pattern is valid
 	for _, file := range files {
 		if data, err := os.ReadFile(file); err == nil && bytes.Contains(data, []byte("end ")) {
 			n++
@@ -263,7 +263,7 @@ func (f *fleet) alive() {
 	}
 }
 
-// await waits until so many tasks have come to their end.
+// await waits until n tasks have finished.
 func (f *fleet) await(n int) {
 	f.t.Helper()
 	Eventually(f.t, 2*time.Minute, fmt.Sprintf("%d tasks have ended", n), func() bool { return f.ended() >= n })

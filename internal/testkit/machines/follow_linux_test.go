@@ -11,15 +11,14 @@ import (
 	"gaffer/coordinator"
 )
 
-// follower reads the stream from the beginning, through every coordinator that
-// goes away.
+// follower reads the stream from the beginning, across failures of coordinators.
 type follower struct {
 	name   string
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
 	mu   sync.Mutex
-	told []int64 // the numbers of the changes, as they came
+	told []int64 // the numbers of the changes, in the order of arrival
 	gaps int
 	err  error
 }
@@ -59,15 +58,15 @@ func (f *follower) last() int64 {
 	return f.told[len(f.told)-1]
 }
 
-// stop ends the follower and returns what it was told.
+// stop ends the follower and returns the numbers that it received.
 func (f *follower) stop() []int64 {
 	f.cancel()
 	f.done.Wait()
 	return f.told
 }
 
-// check compares what a follower was told with the numbers of all changes up to
-// the last that counts.
+// check compares the received numbers with those of all changes up to the last of
+// want.
 func (f *follower) check(t *testing.T, want []int64) {
 	t.Helper()
 	if len(want) == 0 {

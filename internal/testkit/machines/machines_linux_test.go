@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
-// echo answers lines on a machine until the test ends.
+// echo runs an echo server on a machine until the test ends.
 func echo(t *testing.T, m *Machine) (address string) {
 	t.Helper()
 	var l net.Listener
@@ -39,10 +39,10 @@ func echo(t *testing.T, m *Machine) (address string) {
 	return l.Addr().String()
 }
 
-// hears says whether a line that is sent comes back.
+// hears reports whether a line comes back from the echo server.
 func hears(conn net.Conn, within time.Duration) bool {
 	const line = "are you there?\n"
-	_ = conn.SetDeadline(time.Now().Add(within)) // if it fails, so do the others
+	_ = conn.SetDeadline(time.Now().Add(within)) // if it fails, the next calls fail too
 	if _, err := conn.Write([]byte(line)); err != nil {
 		return false
 	}
@@ -75,7 +75,7 @@ func TestAMachineIsCutOffAndReachedAgain(t *testing.T) {
 			who.Mend()
 			Eventually(t, 20*time.Second, "the connection that was there goes on", func() bool {
 				_ = conn.SetDeadline(time.Now().Add(time.Second))
-				_, err := conn.Read(make([]byte, 100)) // the line that was on its way
+				_, err := conn.Read(make([]byte, 100)) // the delayed line
 				return err == nil
 			})
 			if !hears(conn, 10*time.Second) {
@@ -105,7 +105,7 @@ func TestAProcessIsKilledAloneAndTheRestEndsWithTheMachine(t *testing.T) {
 		p := m.Start(os.Environ(), m.Home, "env", "GAFFER_RUN="+run, "GAFFER_ATTEMPT=a", "sh", "-c", "setsid sleep 1000 & sleep 1000")
 		Eventually(t, 20*time.Second, "all have begun", func() bool { return len(agents(run)) == 3 })
 		p.Kill()
-		// One that is just becoming another program has no environment for a moment.
+		// A process that is just calling exec has no environment for a moment.
 		Eventually(t, 20*time.Second, "the other two are left", func() bool { return len(agents(run)) == 2 })
 	})
 	if left := agents(run); len(left) > 0 {
@@ -113,8 +113,8 @@ func TestAProcessIsKilledAloneAndTheRestEndsWithTheMachine(t *testing.T) {
 	}
 }
 
-// A process whose parent has gone must not stay as a zombie: programs that wait
-// for its end would wait for ever.
+// An orphan must not stay a zombie: programs that wait for its end would wait
+// forever.
 func TestTheEndOfAnOrphanIsTheEnd(t *testing.T) {
 	m := New(t).Machine("m")
 	p := m.Start(os.Environ(), m.Home, "/bin/sh", "-c", "(sleep 0.1 & echo $! >orphan); while kill -0 $(cat orphan) 2>/dev/null; do sleep 0.1; done")

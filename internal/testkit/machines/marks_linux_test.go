@@ -12,10 +12,10 @@ import (
 	"gaffer/internal/engine/store/postgres"
 )
 
-// stored is what the database says in the end.
+// stored is the final content of the database.
 type stored struct {
 	tasks    map[string]store.Task
-	attempts map[string][]store.Attempt // of each task
+	attempts map[string][]store.Attempt // by task
 	events   []store.Event
 }
 
@@ -51,9 +51,9 @@ func (f *fleet) stored(run string) stored {
 	return s
 }
 
-// checkMarks compares what a task left behind with what the store says of it: it
-// is complete, by one attempt, which came to its end once, and after an attempt
-// had begun none before it did anything any more.
+// checkMarks compares the marks of a task with its rows. The task must be complete by
+// one attempt, which finished once. After an attempt had started, earlier ones must
+// not have done anything.
 func (f *fleet) checkMarks(t *testing.T, s stored, task string) {
 	t.Helper()
 	marks, wrong := readMarks(filepath.Join(f.marks, task))
@@ -62,21 +62,21 @@ func (f *fleet) checkMarks(t *testing.T, s stored, task string) {
 	}
 }
 
-// marks is what the attempts at a task left behind.
+// marks holds the marks that the attempts of a task left.
 type marks struct {
-	count map[string]int // of "what attempt"
-	order []string       // of attempts
+	count map[string]int // number of each "what attempt"
+	order []string       // attempts in the order of their first mark
 }
 
-// readMarks also returns what is wrong with them: an attempt that began or ended
-// twice, or that went on after another had begun.
+// readMarks reads the marks and returns problems in them: an attempt that started or
+// finished twice, or that continued after another had started.
 func readMarks(file string) (m marks, wrong []string) {
 	m.count = map[string]int{}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return m, []string{err.Error()}
 	}
-	late := map[string]bool{} // attempts that went on after another had begun
+	late := map[string]bool{} // attempts that continued after another had started
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 		m.count[line]++
 		what, attempt, _ := strings.Cut(line, " ")
@@ -94,7 +94,8 @@ func readMarks(file string) (m marks, wrong []string) {
 	return m, wrong
 }
 
-// check returns how the marks differ from the rows of a task that must be complete.
+// check returns the differences between the marks and the rows of a task that must be
+// complete.
 func (m marks) check(row store.Task, attempts []store.Attempt) (wrong []string) {
 	if row.Status != store.Complete {
 		wrong = append(wrong, fmt.Sprintf("is %q, want %q", row.Status, store.Complete))
@@ -116,8 +117,8 @@ func (m marks) check(row store.Task, attempts []store.Attempt) (wrong []string) 
 	return wrong
 }
 
-// seqs are the numbers of the events that everybody who follows the run must be
-// told: each change of one of its tasks.
+// seqs returns the numbers of all events, and of those that every follower of the run
+// must receive: each change of one of its tasks.
 func (s stored) seqs(run string) (all, tasks []int64) {
 	for _, e := range s.events {
 		all = append(all, e.Seq)

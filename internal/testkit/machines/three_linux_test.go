@@ -28,8 +28,8 @@ func build(t *testing.T, dir string) string {
 
 const root = "../../.." // of the repository
 
-// seed is a new one for each run, or the one in GAFFER_TEST_SEED. It decides what
-// happens when. How fast the machines are is not decided by it.
+// seed returns a random source with a new seed, or with GAFFER_TEST_SEED. The seed
+// decides the order of events, but not the speed of the machines.
 func seed(t *testing.T) *rand.Rand {
 	t.Helper()
 	return rand.New(rand.NewPCG(seedNumber(t), 0))
@@ -48,8 +48,8 @@ func seedNumber(t *testing.T) uint64 {
 	return n
 }
 
-// Two coordinators on one database, three workers, and everything goes wrong in
-// turn: each task is done once, by one agent at a time, and whoever follows is told
+// Two coordinators on one database and three workers suffer every kind of fault in
+// turn. Each task is done once, by one agent at a time, and each follower receives
 // every change once.
 func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 	begun := time.Now()
@@ -97,8 +97,8 @@ func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 		time.Since(begun).Seconds(), len(tasks), attempts, watch.Report(), len(want))
 }
 
-// troubles are all that goes wrong, in some order. Those that last longer than a
-// lease do not come last, when little is left to do.
+// troubles returns all faults in random order. Those that last longer than a lease
+// are not the last, because few tasks are left then.
 func (f *fleet) troubles(rng *rand.Rand) (list []trouble) {
 	moment := func() time.Duration { return time.Duration(rng.IntN(1500)) * time.Millisecond }
 	how := func() Cut { return []Cut{Unplugged, Lost}[rng.IntN(2)] }
@@ -119,7 +119,7 @@ func (f *fleet) troubles(rng *rand.Rand) (list []trouble) {
 	return list
 }
 
-// over waits until the coordinators say that the run is complete.
+// over waits until the coordinators report that the run is complete.
 func (f *fleet) over(run string) {
 	f.t.Helper()
 	status := ""
@@ -136,8 +136,9 @@ func (f *fleet) over(run string) {
 	})
 }
 
-// changes are the numbers of all changes that a coordinator tells from the
-// beginning, which are events of the store, and among them every change of a task.
+// changes returns the numbers of all changes that a coordinator streams from the
+// beginning. It checks that they are events of the store, and that every change of a
+// task is among them.
 func (f *fleet) changes(s stored, run string) []int64 {
 	f.t.Helper()
 	all, tasks := s.seqs(run)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// trouble is something that goes wrong and is mended again.
+// trouble is a temporary fault.
 type trouble struct {
 	what       string
-	with       *service // nil for a worker in the middle of a long task
+	with       *service // nil means a worker in the middle of a long task
 	begin, end func(*service)
-	away       time.Duration // with nil: until somebody else has begun the task
+	away       time.Duration // duration; if with is nil, until another attempt of the task has started
 }
 
-// make has a trouble happen. It reports whether an agent had to give way to another
-// that has begun meanwhile.
+// make injects a fault. It reports whether another attempt has replaced an agent
+// meanwhile.
 func (f *fleet) make(run string, t trouble) (gaveWay bool) {
 	f.t.Helper()
 	s, held := t.with, agent{}
@@ -42,9 +42,9 @@ func (f *fleet) make(run string, t trouble) (gaveWay bool) {
 	return gaveWay
 }
 
-// victim waits for a worker that has just begun a task which takes longer than a
-// lease: what happens to the worker now happens to its agent. It returns nil if
-// none does.
+// victim waits for a worker that has just started a task which takes longer than a
+// lease, so that a fault of the worker also affects its agent. It returns nil if
+// there is none.
 func (f *fleet) victim(run string) (found *service, held agent) {
 	f.t.Helper()
 	for end := time.Now().Add(20 * time.Second); found == nil; time.Sleep(step) {
@@ -70,7 +70,7 @@ func (f *fleet) midway(run string) (*service, agent) {
 	return nil, agent{}
 }
 
-// left is what a task has left so far.
+// left returns the marks of a task so far.
 func (f *fleet) left(task string) []byte {
 	data, err := os.ReadFile(filepath.Join(f.marks, task))
 	if err != nil {
@@ -79,9 +79,9 @@ func (f *fleet) left(task string) []byte {
 	return data
 }
 
-// superseded waits until somebody else has been at the task for a while.
+// superseded waits until another attempt of the task has been running for some time.
 func (f *fleet) superseded(a agent) bool {
-	const patience = 25 * time.Second // of the lease, and of the pause before the next attempt
+	const patience = 25 * time.Second // covers the lease and the pause before the next attempt
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(step) {
 		if bytes.Count(f.left(a.task), []byte("begin ")) > 1 {
 			time.Sleep(5 * step)
@@ -92,22 +92,22 @@ func (f *fleet) superseded(a agent) bool {
 	return false
 }
 
-// restart kills a program and starts it again. What it has started goes on.
+// restart kills a program and starts it again. Its child processes continue.
 func (f *fleet) restart(with *service, away time.Duration) trouble {
 	return trouble{"is killed", with, func(s *service) { s.process.Kill() }, func(s *service) {
 		s.start()
 		if slices.Contains(f.desks, s) {
-			f.ready(s) // one that cannot reach the database ends when it starts
+			f.ready(s) // a coordinator that cannot reach the database ends at its start
 		}
 	}, away}
 }
 
-// hang stops a program. Its connections stay open, and nobody answers.
+// hang stops a program. Its connections stay open without answers.
 func hang(with *service, away time.Duration) trouble {
 	return trouble{"hangs", with, func(s *service) { s.process.Signal(syscall.SIGSTOP) }, func(s *service) { s.process.Signal(syscall.SIGCONT) }, away}
 }
 
-// cut cuts a machine off.
+// cut disconnects a machine.
 func cut(with *service, how Cut, away time.Duration) trouble {
 	return trouble{fmt.Sprintf("is %s", how), with, func(s *service) { s.Cut(how) }, func(s *service) { s.Mend() }, away}
 }

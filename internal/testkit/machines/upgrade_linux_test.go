@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// A fleet is upgraded while it works: first a worker, then the coordinator, and
-// with it the database. An old worker and a new one work for an old coordinator
-// and for a new one.
+// A fleet is upgraded while it works: first a worker, then the coordinator together
+// with the database schema. An old and a new worker work for the old coordinator and
+// for the new one.
 func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	testenv.Proof(t)
 	rng := seed(t)
@@ -57,7 +57,7 @@ func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	s.checkShares(t, upgraded)
 }
 
-// checkShares wants both workers to have done something for both coordinators.
+// checkShares checks that both workers have completed attempts for both coordinators.
 func (s stored) checkShares(t *testing.T, upgraded time.Time) {
 	t.Helper()
 	did := map[string]int{}
@@ -75,8 +75,8 @@ func (s stored) checkShares(t *testing.T, upgraded time.Time) {
 	t.Log(did)
 }
 
-// previous builds the newest commit whose code is not that of this tree. As long
-// as that one has no workers there is nothing to upgrade from, and this tree is.
+// previous builds the newest commit whose code differs from this tree. If that commit
+// has no workers yet, it returns the program of this tree.
 func previous(t *testing.T, after string) string {
 	t.Helper()
 	commit := commitBefore(t)
@@ -105,7 +105,7 @@ func previous(t *testing.T, after string) string {
 	return program
 }
 
-// commitBefore returns "" if there is none.
+// commitBefore returns the newest commit with other code, or "".
 func commitBefore(t *testing.T) string {
 	t.Helper()
 	code := []string{"*.go", "*.sql", "go.mod", "go.sum", ":!*_test.go", ":!internal/testkit/machines"}
@@ -118,7 +118,7 @@ func commitBefore(t *testing.T) string {
 	return ""
 }
 
-// deepen fetches more of the history, if this is a copy without all of it.
+// deepen fetches more of the history if this is a shallow clone.
 func deepen(t *testing.T) bool {
 	t.Helper()
 	if strings.TrimSpace(git(t, "rev-parse", "--is-shallow-repository")) != "true" {
@@ -140,7 +140,7 @@ func git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// gitCommand asks git about the repository, whoever owns it.
+// gitCommand returns a git command that accepts a repository of any owner.
 func gitCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("git", append([]string{"-c", "safe.directory=*"}, args...)...)
 	cmd.Dir = root

@@ -53,7 +53,7 @@ func TestBrowsersRunOnlyTheFilesAndTheImportMap(t *testing.T) {
 	}
 }
 
-// imports finds everything that a module loads, at once or later.
+// imports matches everything that a module loads, statically or dynamically.
 var imports = regexp.MustCompile(`\b(?:from|import|new \w*Worker)\s*\(?\s*['"]([^'"<>\s]+)['"]`)
 
 func TestEveryModuleThatIsLoadedIsThere(t *testing.T) {
@@ -88,7 +88,7 @@ func TestEveryModuleThatIsLoadedIsThere(t *testing.T) {
 	}
 }
 
-// Whatever an agent calls itself must never be more than text.
+// Names that agents choose must never be rendered as markup.
 func TestNoModuleMakesMarkupOfText(t *testing.T) {
 	unsafe := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|\beval\(|new Function|javascript:|setAttribute\('style'|https?://`)
 	for name, a := range site(t).assets {

@@ -36,7 +36,8 @@ func golden(t *testing.T, name, text string) {
 
 var now = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// pick chooses by what is chosen for, so that a fixture never changes by itself.
+// pick chooses an item by a hash of its argument, so that the fixture is always the
+// same.
 func pick[T any](of string, list ...T) T {
 	sum := sha256.Sum256([]byte(of))
 	return list[int(sum[0])%len(list)]
@@ -53,9 +54,9 @@ func put(t *testing.T, path, format string, args ...any) {
 	}
 }
 
-// records makes a ledger of some months in the present folder: full, minimal and
-// legacy records, retries, lost and stuck ones, files that are no records, and
-// what a hostile program would write.
+// records creates a ledger of some months in the current folder: full, minimal and
+// legacy records, retries, lost and stuck ones, files that are not records, and
+// hostile content.
 func records(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -77,7 +78,7 @@ func records(t *testing.T) {
 	put(t, "state/results/bd-001-verify.json", `{"lint": "pass"}`)
 }
 
-// task writes a task in the full form, with retries where it failed.
+// task writes the records of a task in the full form, with retries after failures.
 func task(t *testing.T, bead string, start time.Time) {
 	t.Helper()
 	for n := 1; n <= 4; n++ {
@@ -108,7 +109,7 @@ func task(t *testing.T, bead string, start time.Time) {
 	}
 }
 
-// cost knows what most attempts have cost.
+// cost returns the cost of an attempt. It is known for most attempts.
 func cost(bead string, attempt int) (float64, bool) {
 	return pick(fmt.Sprint(bead, attempt, "cost"), 0.12, 0.5, 1.75, 3.2, 0), bead < "bd-140"
 }

@@ -95,8 +95,8 @@ func TestARoundNumberIsNotBelowWhatItStandsFor(t *testing.T) {
 	}
 }
 
-// browser runs chromium on a file and returns what it prints. What it keeps is
-// in a folder of its own, and what it has started ends with it.
+// browser runs chromium on a file and returns its output. It uses its own profile
+// folder, and kills all processes that chromium has started.
 func browser(t *testing.T, file string, args ...string) string {
 	t.Helper()
 	home := homeOf(t)
@@ -117,15 +117,15 @@ func browser(t *testing.T, file string, args ...string) string {
 	late := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	err := cmd.Wait()
 	late.Stop()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // none is left but in a browser that crashed
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // only a crashed browser leaves processes
 	if err != nil {
 		t.Fatalf("chromium: %v\n%s", err, talk.String())
 	}
 	return out.String()
 }
 
-// homeOf makes a folder that is removed in the end, however long the browser's
-// last processes take to let go of it.
+// homeOf returns a folder that is deleted at the end of the test, once the browser's
+// last processes no longer use it.
 func homeOf(t *testing.T) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "gaffer-browser-")
@@ -138,7 +138,7 @@ func homeOf(t *testing.T) string {
 	return home
 }
 
-// artifacts is where pictures are kept for a person to look at.
+// artifacts returns the folder for pictures that a developer may look at.
 func artifacts(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("GAFFER_ARTIFACTS")
@@ -153,7 +153,7 @@ func artifacts(t *testing.T) string {
 
 func TestABrowserShowsTheChartsOfThePage(t *testing.T) {
 	testenv.Integration(t)
-	folder, err := filepath.Abs(artifacts(t)) // before the test moves to another folder
+	folder, err := filepath.Abs(artifacts(t)) // before the test changes its folder
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ var (
 	tipOf   = regexp.MustCompile(`<title>([^<]+)</title>`)
 )
 
-// checkBars counts the bars that the browser has understood.
+// checkBars checks the number of bars in the browser's DOM.
 func checkBars(t *testing.T, dom string, s ledger.Statistics) {
 	t.Helper()
 	weeks := func(of func(ledger.Week) int) (n int) {
@@ -258,7 +258,7 @@ func rgb(hex int) color.RGBA {
 	return color.RGBA{uint8(hex >> 16), uint8(hex >> 8), uint8(hex), 255}
 }
 
-// checkPicture looks for the colours of the charts in what the browser drew.
+// checkPicture checks that the colours of the charts are in the screenshot.
 func checkPicture(t *testing.T, path string, width int, page color.RGBA, colors []color.RGBA) {
 	t.Helper()
 	f, err := os.Open(path)

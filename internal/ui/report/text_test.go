@@ -11,8 +11,8 @@ import (
 	"gaffer/ledger"
 )
 
-// texts are the reports that the tests look at, by name. The golden files are
-// in the folder that the test starts in, and the records in another.
+// texts returns the reports to compare, by golden file. The golden files are in the
+// folder that the test starts in, the records in another.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

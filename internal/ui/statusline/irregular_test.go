@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// idle is what a state is worth that says nothing.
+// idle is the second row for a state without information.
 const idle = "→ /fctry:evolve to refine, or /fctry:execute to build"
 
-// irregular are states such as programs really leave behind, and what is made of
-// each in the second row.
+// irregular lists states that programs really leave behind, each with the expected
+// second row.
 var irregular = map[string]string{
 	"01-nothing.json":                         idle,
 	"02-space.json":                           idle,

@@ -21,7 +21,7 @@ const (
 	draft  = "---\ntitle: Demo\nstatus: draft\n---\n# Demo\n"
 )
 
-// demo is the project of the protocol's example.
+// demo returns the project of the protocol's example.
 func demo(t *testing.T) Documents {
 	t.Helper()
 	state, err := os.ReadFile("../../../workflow/testdata/seed/state.json")
@@ -34,12 +34,12 @@ func demo(t *testing.T) Documents {
 	}
 }
 
-// rows are the rows without colour, each on a line.
+// rows returns the rows without colour, one per line.
 func rows(d Documents) string {
 	return strings.Join(Render(Read(d), Look{Now: noon}), "\n")
 }
 
-// second is the second row of a project with a spec and this state.
+// second returns the second row of a project with a spec and this state.
 func second(state string) string {
 	all := Render(Read(Documents{Project: "p", State: []byte(state), Spec: []byte{}}), Look{Now: noon})
 	if len(all) != 2 {
@@ -285,7 +285,7 @@ func TestARowIsCutToTheColumnsAndShowsThatItWas(t *testing.T) {
 	}
 }
 
-// check holds for the rows of any documents.
+// check checks properties that hold for the rows of any documents.
 func check(t *testing.T, line Line) {
 	t.Helper()
 	for _, columns := range []int{0, 1, 7, 40} {

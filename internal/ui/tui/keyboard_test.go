@@ -69,7 +69,7 @@ func TestWhatKeysDo(t *testing.T) {
 	}
 }
 
-// press is what follows from several keys.
+// press returns the result of several keys.
 func press(k Keyboard, keys string, open []fleet.Question) (Keyboard, []Action) {
 	var did []Action
 	for _, b := range bytes.SplitAfter([]byte(keys), nil) {
@@ -96,7 +96,8 @@ func TestTheRestOfAnAnswerWhoseQuestionIsGoneIsNobodys(t *testing.T) {
 			t.Errorf("%q: did %+v then", end, did)
 		}
 	}
-	// Also if the next question comes later, and for whoever may leave with q.
+	// The same must hold if the next question comes later, and for an onlooker, who
+	// may leave with q.
 	k, _ := press(Keyboard{Onlooker: true}, "re", questions[:1])
 	k, did := press(k, "q", nil)
 	_, more := press(k, "uired\r", questions[1:])
@@ -169,7 +170,7 @@ func TestKeysAreReadFromWhatATerminalSends(t *testing.T) {
 			t.Errorf("%q: rest %q (-want +got)\n%s", sent, rest, diff)
 		}
 	}
-	// A character that comes in two pieces.
+	// A character that arrives in two pieces.
 	keys, rest := decode([]byte("a\xc3"))
 	again, _ := decode(append(rest, 0xa9))
 	if diff := cmp.Diff([]Key{r('a'), r('é')}, append(keys, again...)); diff != "" {

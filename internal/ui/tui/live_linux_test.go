@@ -48,8 +48,8 @@ func newPTY(t *testing.T, width, height uint16) *pty {
 	read := make(chan struct{})
 	go func() { defer close(read); p.read() }()
 	t.Cleanup(func() {
-		_ = program.Close() // nothing was written to it that matters
-		<-read              // the last of the program's side ends the reading
+		_ = program.Close() // nothing important was written to it
+		<-read              // reading ends when the program's side is closed
 		_ = user.Close()
 	})
 	return p
@@ -188,7 +188,7 @@ func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
 	<-s.actions
 	deadline := time.After(testenv.Patience)
 	for again := false; !again; {
-		s.press(t, "1\r") // for nobody, until the question is there again
+		s.press(t, "1\r") // ignored until the question is shown again
 		select {
 		case got := <-s.actions:
 			again = true
@@ -213,7 +213,7 @@ func TestANoteIsSeenWhateverIsTyped(t *testing.T) {
 	s.waitFor(t, "release")
 	for i := range 5 {
 		note := fmt.Sprintf("note %d", i)
-		s.press(t, "x") // a frame, so that the note waits for the next
+		s.press(t, "x") // draws a frame, so that the note waits for the next one
 		time.Sleep(blink / 5)
 		s.notes <- note
 		s.press(t, "xxx")

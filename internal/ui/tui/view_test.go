@@ -52,8 +52,8 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 	golden(t, "crowd-80.golden", picture(v.Lines(80, 20, false), 80))
 }
 
-// Every size is survived, nothing is wider or higher than the screen, and
-// nothing that an agent wrote steers it.
+// The view works at every size, never exceeds the screen, and lets no control
+// sequence of an agent through.
 func TestTheViewNeverLeavesTheScreen(t *testing.T) {
 	asking := Keyboard{}.See(Questions(release()))
 	asking.input = strings.Repeat("long 日本 ", 30)
@@ -91,7 +91,7 @@ func TestAQuestionIsAskedWithItsNumberedOptions(t *testing.T) {
 		return strings.HasPrefix(row, "? 0c0ffee0/page asks")
 	}):], 80))
 
-	// On a small screen the place to type is still there.
+	// A small screen still shows the input line.
 	rows := v.Lines(40, 6, false)
 	if last := rows[len(rows)-1]; !strings.HasPrefix(last, "> ▏") {
 		t.Errorf("the last row is %q", last)
@@ -118,8 +118,8 @@ func TestAPersonSeesWhatBecomesOfWhatIsTyped(t *testing.T) {
 	}
 }
 
-// Fifty agents that do nothing are drawn five times a second; one percent of a
-// core would be 2 ms for each frame.
+// Fifty idle agents are drawn five times per second. One percent of a core would be 2
+// ms per frame.
 func BenchmarkFiftyIdleAgents(b *testing.B) {
 	v := View{Run: crowd(66, 50), Now: now}
 	v.layers = waves.Of(v.Run.Tasks)

@@ -41,10 +41,10 @@ func before(d time.Duration) time.Time { return now.Add(-d) }
 
 const releaseID = "20260201-142726-0c0ffee0"
 
-// hostile is what a name must never do to a terminal.
+// hostile is a name with control sequences that must not reach a terminal.
 const hostile = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\r\n\x00日本語👩‍👩‍👧"
 
-// release is a run with a task in every state.
+// release returns a run with a task in every state.
 func release() fleet.Run {
 	r := fleet.Run{
 		ID: releaseID, Name: "release 1.4", Project: "web", Status: fleet.Running, Created: before(154 * time.Second),
@@ -80,7 +80,7 @@ func release() fleet.Run {
 	return r
 }
 
-// everything is a fleet with one of each.
+// everything returns a fleet with one item of each kind.
 func everything() Fleet {
 	r := release()
 	summary := r
@@ -104,7 +104,7 @@ func everything() Fleet {
 	}
 }
 
-// screenOf is a model of a size that has seen the fleet.
+// screenOf returns a model of a size that has received the fleet.
 func screenOf(width, height int, what ...any) Model {
 	m := New("", now)
 	m.Where = "http://127.0.0.1:4870"
@@ -112,7 +112,8 @@ func screenOf(width, height int, what ...any) Model {
 	return take(m, what...)
 }
 
-// take takes one after the other; a text is keys with spaces between them.
+// take passes events to the model one after the other. A string is a list of keys
+// separated by spaces.
 func take(m Model, what ...any) Model {
 	for _, one := range what {
 		if text, ok := one.(string); ok {
@@ -126,7 +127,7 @@ func take(m Model, what ...any) Model {
 	return m
 }
 
-// does is what the last of some keys asks for.
+// does presses keys and returns the actions of the last one.
 func does(m Model, keys string) (Model, []any) {
 	names := strings.Fields(keys)
 	m = take(m, strings.Join(names[:len(names)-1], " "))
@@ -150,7 +151,7 @@ func picture(m Model) string {
 	return b.String() + rule
 }
 
-// apiTask is what is read of one task.
+// apiTask returns the details of one task.
 func apiTask() Task {
 	t := release().Tasks[1]
 	t.Prompt = "Build the API on the schema that is there.\nUse the router of the standard library, and write a test for each route, also for those that refuse."
@@ -168,7 +169,7 @@ func logOf(n int) Log {
 	return l
 }
 
-// onRun and onTask are keys that lead there from the fleet.
+// onRun and onTask are keys that navigate there from the fleet.
 const (
 	onRun  = "tab enter"
 	onTask = onRun + " j enter"

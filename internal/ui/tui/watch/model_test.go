@@ -60,7 +60,7 @@ func TestAWorkerLeadsToItsTask(t *testing.T) {
 	}
 }
 
-// What is chosen stays chosen while others come and go around it.
+// The chosen row stays chosen while other rows appear and disappear.
 func TestTheCursorStaysWithItsRow(t *testing.T) {
 	m := screenOf(80, 24, "tab")
 	f := everything()
@@ -76,7 +76,7 @@ func TestTheCursorStaysWithItsRow(t *testing.T) {
 	if kind, _ := take(m, Fleet{}).chosen(); kind != "" {
 		t.Errorf("%s is chosen of nothing", kind)
 	}
-	// Whoever has not moved yet sees what needs them first.
+	// Before the user moves the cursor, the most urgent row is chosen.
 	fresh := screenOf(80, 24)
 	f.Questions = append([]fleet.Question{{ID: "q0", Text: "older", Asked: before(time.Hour)}}, f.Questions...)
 	if _, id := take(fresh, f).chosen(); id != "q0" {
@@ -292,7 +292,7 @@ func TestALogIsFollowedUntilThePersonGoesBack(t *testing.T) {
 	if p := picture(take(m, "/ 9 7 enter")); !strings.Contains(p, "|line 97 green") || strings.Contains(p, "line 98") {
 		t.Error(p)
 	}
-	// Another attempt has another log, and it is followed again.
+	// Another attempt has another log, which is followed again.
 	if p := picture(take(m, Log{Run: releaseID, Task: "api", Begin: true, Lines: []string{"afresh"}})); !strings.Contains(p, "|afresh") {
 		t.Error(p)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// slow is a world where cancelling takes until the person has left.
+// slow is a world in which cancelling takes until the user has left.
 type slow struct {
 	World
 	left   chan struct{}
@@ -23,7 +23,7 @@ func (s slow) Cancel(ctx context.Context, _, _ string) error {
 	return s.cancel(ctx)
 }
 
-// leave cancels a run and leaves at once, and returns what is told then.
+// leave cancels a run, leaves at once, and returns the error of Finish.
 func leave(t *testing.T, patience time.Duration, cancel func(context.Context) error) error {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
@@ -32,7 +32,7 @@ func leave(t *testing.T, patience time.Duration, cancel func(context.Context) er
 	defer in.Close()
 	w := slow{left: make(chan struct{}), cancel: cancel}
 	p := NewProgram(ctx, screenOf(80, 24), Terminal{In: in, Out: io.Discard, Now: func() time.Time { return now }}, w)
-	go func() { _, _ = io.WriteString(keys, "\tcyq") }() // or nobody reads it any more
+	go func() { _, _ = io.WriteString(keys, "\tcyq") }() // the program may no longer read it
 	if err := p.Show(); err != nil {
 		t.Fatal(err)
 	}

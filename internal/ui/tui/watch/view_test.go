@@ -41,7 +41,7 @@ func TestColourIsNeverTheOnlySign(t *testing.T) {
 	}
 }
 
-// spoilt is a fleet in which every text is hostile.
+// spoilt returns a fleet in which every text is hostile.
 func spoilt() (Fleet, fleet.Run, Task, Log) {
 	f, r, task := everything(), release(), apiTask()
 	for i := range f.Runs {
@@ -69,8 +69,8 @@ func spoilt() (Fleet, fleet.Run, Task, Log) {
 	return f, r, task, logOf(100)
 }
 
-// Every size is survived, nothing is wider or higher than the screen, and nothing
-// that others wrote steers it.
+// The screen works at every size, is never exceeded, and lets no control sequence of
+// others through.
 func TestNothingLeavesTheScreen(t *testing.T) {
 	testenv.Integration(t)
 	f, r, task, log := spoilt()
@@ -130,7 +130,7 @@ func TestWhatWasDoneIsToldForAWhile(t *testing.T) {
 	}
 }
 
-// 5,000 tasks are drawn once a second and with every key.
+// 5,000 tasks are drawn once per second and after every key.
 func BenchmarkFiveThousandTasks(b *testing.B) {
 	r := release()
 	for i := range 5000 {
