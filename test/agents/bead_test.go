@@ -10,7 +10,7 @@ import (
 	"gaffer/fleet"
 )
 
-// record is what is asked of a run or result record.
+// record holds the checked fields of a run or result record.
 type record struct {
 	Status    string `json:"status"`
 	Agent     string `json:"agent"`
@@ -57,7 +57,7 @@ func TestABeadThatAPersonRefusesIsNotDone(t *testing.T) {
 		p.play("toolx:touch refused")
 		bead := p.start("dispatch", "bd-8", "do the work", "--agent", agent, "--tmux")
 		p.asks("touch refused")
-		p.typed("agent-bd-8", "2", "Enter") // the second option is to deny
+		p.typed("agent-bd-8", "2", "Enter") // the second option denies
 		if o := bead.wait(); o.code != 1 {
 			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
 		}
@@ -69,7 +69,7 @@ func TestABeadThatAPersonRefusesIsNotDone(t *testing.T) {
 	})
 }
 
-// Nothing depends on the terminal.
+// Closing the terminal does not affect the agent.
 func TestABeadOutlivesItsTerminal(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.play("tool:" + held)
@@ -86,7 +86,7 @@ func TestABeadOutlivesItsTerminal(t *testing.T) {
 	})
 }
 
-// typed types keys in a terminal of gaffer's.
+// typed types keys into one of gaffer's terminals.
 func (p *place) typed(session string, keys ...string) {
 	p.Helper()
 	p.until("the terminal shows the question", func() bool {
@@ -95,7 +95,7 @@ func (p *place) typed(session string, keys ...string) {
 	p.inTmux(append([]string{"send-keys", "-t", session}, keys...)...)
 }
 
-// inTmux runs a command of the tmux server of gaffer's own.
+// inTmux runs a command on gaffer's own tmux server.
 func (p *place) inTmux(args ...string) string {
 	p.Helper()
 	out, err := p.command("tmux", append([]string{"-S", p.socket()}, args...)...).CombinedOutput()
@@ -105,7 +105,7 @@ func (p *place) inTmux(args ...string) string {
 	return string(out)
 }
 
-// socket is that of the tmux server of gaffer's own.
+// socket returns the socket of gaffer's own tmux server.
 func (p *place) socket() string {
 	p.Helper()
 	found, err := filepath.Glob(filepath.Join(p.home, ".local/state/gaffer/tmux/*"))

@@ -10,12 +10,12 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// held is a tool that has begun when the file begun is there, and goes on when
-// go is. It ends by itself, should all else fail. Codex waits half a minute for it
-// and goes on without it then: what is to happen in mid tool has less than that.
+// held is a tool that creates the file begun when it starts, and continues when the
+// file go exists. It ends by itself eventually. Codex waits half a minute for it and
+// then continues without it, so tests have less time than that.
 const held = "echo $$ >> begun; for i in $(seq 1200); do test -e go && break; sleep 0.1; done; test -e go && echo x >> ended"
 
-// midTool starts a run and waits until its agent is in a tool.
+// midTool starts a run and waits until its agent is in a tool call.
 func (p *place) midTool(agent, more string) (*process, fleet.Task) {
 	p.Helper()
 	p.play("tool:" + held)
@@ -27,7 +27,7 @@ func (p *place) midTool(agent, more string) (*process, fleet.Task) {
 	return run, task
 }
 
-// times is how many lines a file has: how often a tool got there.
+// times returns the number of lines of a file: how often a tool got there.
 func (p *place) times(file string) int {
 	p.Helper()
 	return strings.Count(p.read(file), "\n")
@@ -61,7 +61,7 @@ func TestATimeoutInMidToolIsNoSuccess(t *testing.T) {
 	})
 }
 
-// A stranger's SIGTERM is not ours: what the program makes of it counts.
+// A SIGTERM that gaffer has not sent counts as the program's own end.
 func TestAStrangersSignalInMidToolIsNoSuccess(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(fmt.Sprint(int(sig)), func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestAKilledAgentIsFollowedByAFreshOne(t *testing.T) {
 	})
 }
 
-// The supervisor and its agent go together, so that the attempt is lost. That
-// says nothing against the conversation, which goes on.
+// The supervisor and its agent die together, so that the attempt is lost. The
+// conversation is still valid and is continued.
 func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		run, before := p.midTool(agent, "retries: 1")
@@ -151,8 +151,8 @@ func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
 			if len(all) == 0 {
 				return nil
 			}
-			// All of them stop first: a supervisor that outlives its agent records how
-			// the agent died, and then the attempt is not lost.
+			// Stop all of them first: a supervisor that outlives its agent records
+			// how the agent died, and then the attempt is not lost.
 			for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
 				for pid := range all {
 					_ = syscall.Kill(pid, signal) // it may have ended

@@ -20,25 +20,25 @@ import (
 	"gaffer/test/stubmodel"
 )
 
-// patience is how long a test waits for something that should happen soon, on a
-// machine that has other things to do.
+// patience is how long a test waits for something that should happen soon, even on a
+// busy machine.
 const patience = testenv.Patience
 
-// key is what the programs take for a key.
+// key is the API key of the programs.
 const key = "sk-dummy"
 
-// place is a project on a machine of its own: a folder with git, a HOME with
-// nothing in it, and a model that does what the test says.
+// place is a project in its own environment: a folder with git, an empty HOME, and a
+// stub model that the test controls.
 type place struct {
 	*testing.T
 	dir  string // the project
 	home string
-	name string // that the model knows it by
+	name string // its name for the stub model
 	env  []string
 }
 
-// newPlace waits for a seat among the real programs. When the test ends, nothing
-// of it may live any more.
+// newPlace waits for a free slot for the real programs. When the test ends, none of
+// its processes may be alive.
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Parallel()
@@ -56,7 +56,8 @@ func newPlace(t *testing.T) *place {
 		"TMPDIR=" + filepath.Join(root, "tmp"), "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
 		"ANTHROPIC_BASE_URL=" + model.Named(p.name), "ANTHROPIC_API_KEY=" + key,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2", "DISABLE_AUTOUPDATER=1",
-		// Otherwise Claude works without the tools of a server that takes over 5 s to start.
+		// Otherwise Claude works without the tools of a server that takes more than 5
+		// s to start.
 		"MCP_CONNECTION_NONBLOCKING=0", "MCP_CONNECT_TIMEOUT_MS=120000", "MCP_TIMEOUT=120000",
 		"STUB_KEY=" + key,
 	}
@@ -65,7 +66,7 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// shortDir is a temporary folder with room behind it for the name of a socket.
+// shortDir returns a temporary folder whose path is short enough for a socket in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ga-")
@@ -80,7 +81,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// codexConfig is all that Codex must be told to ask another model than its own.
+// codexConfig returns the settings that make Codex use the stub model.
 func (p *place) codexConfig() string {
 	return fmt.Sprintf(`model = "stub-model"
 model_provider = "stub"
@@ -99,7 +100,8 @@ trust_level = "trusted"
 `, model.Named(p.name)+"/v1", p.dir)
 }
 
-// seedClaude spares Claude Code's terminal its first questions.
+// seedClaude writes the settings that skip the first questions of Claude Code's
+// terminal.
 func (p *place) seedClaude() {
 	p.Helper()
 	p.write(filepath.Join(p.home, ".claude.json"), encode(map[string]any{
@@ -109,13 +111,13 @@ func (p *place) seedClaude() {
 	}))
 }
 
-// play says what the model does from now on, see stubmodel.Modes.
+// play sets the model's modes, see stubmodel.Modes.
 func (p *place) play(modes ...string) { model.Play(p.name, modes...) }
 
-// turns are the requests that the model has had in this place.
+// turns returns the model's requests from this place.
 func (p *place) turns() []stubmodel.Request { return model.Turns(p.name) }
 
-// write writes a file, of a path in the project if it is relative.
+// write writes a file. A relative path is relative to the project.
 func (p *place) write(path, text string) {
 	p.Helper()
 	path = p.path(path)
@@ -149,7 +151,7 @@ func (p *place) must(err error) {
 	}
 }
 
-// until waits until something holds.
+// until waits until holds returns true.
 func (p *place) until(what string, holds func() bool) {
 	p.Helper()
 	testenv.Wait(p, what, func() error {
@@ -160,7 +162,7 @@ func (p *place) until(what string, holds func() bool) {
 	})
 }
 
-// placeError asks for the state of a place only when a wait has failed.
+// placeError collects the state of a place only when a wait has failed.
 type placeError struct{ place *place }
 
 func (e placeError) Error() string {
@@ -168,7 +170,7 @@ func (e placeError) Error() string {
 	return fmt.Sprintf("the run\n%s\nprocesses %v\nthe terminal\n%s", encode(e.place.status()), e.place.alive(), screen)
 }
 
-// command returns a program of this place that was not started.
+// command returns a program of this place that is not started yet.
 func (p *place) command(name string, args ...string) *exec.Cmd {
 	if !strings.Contains(name, "/") && (name == "gaffer" || name == "claude" || name == "codex") {
 		name = filepath.Join(programs, name)
@@ -179,19 +181,19 @@ func (p *place) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is how a command has ended.
+// outcome is the result of a command.
 type outcome struct {
 	code        int
 	out, errors string
 }
 
-// gaffer runs a command to its end.
+// gaffer runs a command until it ends.
 func (p *place) gaffer(args ...string) outcome {
 	p.Helper()
 	return p.start(args...).wait()
 }
 
-// done runs a command that must succeed, and returns what it prints.
+// done runs a command that must succeed, and returns its output.
 func (p *place) done(args ...string) string {
 	p.Helper()
 	o := p.gaffer(args...)
@@ -201,7 +203,7 @@ func (p *place) done(args ...string) string {
 	return o.out
 }
 
-// process is a gaffer that goes on.
+// process is a running gaffer.
 type process struct {
 	*place
 	cmd         *exec.Cmd
@@ -210,16 +212,16 @@ type process struct {
 	over        chan struct{}
 }
 
-// start starts a gaffer that is killed with the test if it still lives then.
+// start starts a gaffer that is killed at the end of the test.
 func (p *place) start(args ...string) *process {
 	p.Helper()
 	g := &process{place: p, cmd: p.command("gaffer", args...), over: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = locked{&g.mu, &g.out}, locked{&g.mu, &g.errors}
-	g.cmd.WaitDelay = time.Second // what it has started may hold its output
+	g.cmd.WaitDelay = time.Second // its children may hold its output open
 	p.must(g.cmd.Start())
 	go func() {
 		defer close(g.over)
-		_ = g.cmd.Wait() // how it ends is for the test to say
+		_ = g.cmd.Wait() // the test checks the result
 	}()
 	p.Cleanup(func() {
 		g.kill()
@@ -230,7 +232,7 @@ func (p *place) start(args ...string) *process {
 	return g
 }
 
-// locked is a buffer that is read while it is written.
+// locked is a buffer that can be read while it is written.
 type locked struct {
 	mu *sync.Mutex
 	to *bytes.Buffer
@@ -248,7 +250,7 @@ func (g *process) said() string {
 	return g.out.String() + g.errors.String()
 }
 
-// wait waits for the end.
+// wait waits until the process ends.
 func (g *process) wait() outcome {
 	g.Helper()
 	select {
@@ -259,13 +261,13 @@ func (g *process) wait() outcome {
 	return outcome{g.cmd.ProcessState.ExitCode(), g.out.String(), g.errors.String()}
 }
 
-// kill is kill -9 of the program alone, not of what it has started.
+// kill kills the program only, not its children.
 func (g *process) kill() {
 	_ = g.cmd.Process.Kill() // it may have ended
 	<-g.over
 }
 
-// status is the latest run.
+// status returns the latest run.
 func (p *place) status() fleet.Run {
 	p.Helper()
 	o := p.gaffer("status", "--json")
@@ -276,8 +278,8 @@ func (p *place) status() fleet.Run {
 	return r
 }
 
-// task is the only task of the latest run, once it has an attempt and something
-// holds for it.
+// task returns the only task of the latest run, once it has an attempt and holds
+// returns true.
 func (p *place) task(what string, holds func(fleet.Task) bool) fleet.Task {
 	p.Helper()
 	var last fleet.Task
@@ -295,7 +297,7 @@ func (p *place) task(what string, holds func(fleet.Task) bool) fleet.Task {
 	return last
 }
 
-// ended is the only task of the latest run, which has ended.
+// ended returns the only task of the latest run, which must have ended.
 func (p *place) ended() fleet.Task {
 	p.Helper()
 	r := p.status()
@@ -305,15 +307,15 @@ func (p *place) ended() fleet.Task {
 	return r.Tasks[0]
 }
 
-// tmux runs a tmux command on a server of this place, for terminals that a
-// person would have.
+// tmux runs a tmux command on this place's server, which stands for the user's
+// terminals.
 func (p *place) tmux(args ...string) (string, error) {
 	cmd := p.command("tmux", append([]string{"-L", "person", "-f", "/dev/null"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// alive are the processes of this place, by what their environment says.
+// alive returns the processes of this place, identified by their environment.
 func (p *place) alive() map[int]string {
 	all, err := os.ReadDir("/proc")
 	p.must(err)
@@ -333,16 +335,16 @@ func (p *place) alive() map[int]string {
 	return found
 }
 
-// nothingLeft waits until no process of this place lives.
+// nothingLeft waits until no process of this place is alive.
 func (p *place) nothingLeft() {
 	p.Helper()
 	p.until("nothing is left running", func() bool { return len(p.alive()) == 0 })
 }
 
-// leftovers ends what is left of a test, which has failed then.
+// leftovers kills the remaining processes of a test and fails it if there are any.
 func (p *place) leftovers() {
 	_, _ = p.tmux("kill-server") // there may be none
-	var left map[int]string      // what takes half a minute to end is taken to be left
+	var left map[int]string      // processes that take half a minute to end count as left
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if left = p.alive(); len(left) == 0 {
 			return

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// program runs one of the real programs to its end and returns what it prints.
+// program runs one of the real programs and returns its output.
 func (p *place) program(name string, args ...string) string {
 	p.Helper()
 	cmd := p.command(name, args...)
@@ -27,8 +27,8 @@ func (p *place) program(name string, args ...string) string {
 	return out.String()
 }
 
-// claude asks the real Claude Code something, and returns the hooks that have
-// answered, each with its exit code.
+// claude runs the real Claude Code, and returns the hooks that have answered, each
+// with its outcome.
 func (p *place) claude(args ...string) (hooks []string) {
 	p.Helper()
 	out := p.program("claude", append(args, "-p", "go", "--output-format", "stream-json", "--verbose", "--include-hook-events", "--allowedTools", "Bash")...)
@@ -45,13 +45,13 @@ func (p *place) claude(args ...string) (hooks []string) {
 	return hooks
 }
 
-// codex asks the real Codex.
+// codex runs the real Codex.
 func (p *place) codex() {
 	p.Helper()
 	p.program("codex", "exec", "--json", "--disable", "plugins", "--dangerously-bypass-hook-trust", "go")
 }
 
-// notes are what gaffer has noted of agents that it did not start.
+// notes returns the session documents of agents that gaffer did not start.
 func (p *place) notes(program string) (notes []map[string]any) {
 	p.Helper()
 	files, err := filepath.Glob(filepath.Join(p.home, ".local/state/gaffer/interactive", program+".*.json"))
@@ -64,7 +64,7 @@ func (p *place) notes(program string) (notes []map[string]any) {
 	return notes
 }
 
-// saysAll fails unless each of the events was answered well.
+// saysAll fails unless the hooks of all events have succeeded.
 func saysAll(t *testing.T, got []string) {
 	t.Helper()
 	for _, want := range []string{"SessionStart:startup", "UserPromptSubmit", "PreToolUse:Bash", "PostToolUse:Bash", "Stop"} {
@@ -116,7 +116,7 @@ func TestCodexTellsGafferWhatItDoesAfterInit(t *testing.T) {
 	}
 }
 
-// examples are settings files such as people have.
+// examples is a folder of realistic settings files.
 const examples = "../../internal/byhand/agentsettings/testdata/files"
 
 func TestSettingsOfManyKindsAreStillTakenAfterInit(t *testing.T) {

@@ -18,10 +18,10 @@ const (
 	waiting = hookevents.Waiting
 )
 
-// work is a command that takes until it is told, so that there is time to look.
+// work is a command that runs until a file exists, so that the test has time to look.
 const work = "touch begun; until [ -e over ]; do sleep 0.1; done; rm begun over"
 
-// notSeen is a truth about what is on the screen no more.
+// notSeen returns a condition: the text is no longer on the screen.
 func (t *terminal) notSeen(text string) func() bool {
 	return func() bool { return !strings.Contains(t.screen(), text) }
 }
@@ -59,7 +59,7 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 	summarize(t, delays)
 }
 
-// ends kills the agent, after which it is not seen any more.
+// ends kills the agent and waits until it is no longer found.
 func (t *terminal) ends() {
 	t.Helper()
 	t.must(syscall.Kill(t.pid, syscall.SIGKILL))
@@ -171,12 +171,12 @@ func (t *terminal) best() discover.Source {
 
 func (t *terminal) ready() { t.seen(point{name: "it has started", status: idle, source: t.best()}) }
 
-// asks tells whether a person elsewhere could answer.
+// asks reports whether gaffer has a question of the agent.
 func (t *terminal) asks() bool {
 	return t.gaffer("answer", fmt.Sprintf("%s-%d", t.program, t.pid)).code == 0
 }
 
-// answer answers the agent's question as a person would who is elsewhere.
+// answer answers the agent's question through gaffer, as a user would from elsewhere.
 func (t *terminal) answer(text string, flags []string) {
 	t.Helper()
 	args := []string{"answer", fmt.Sprintf("%s-%d", t.program, t.pid)}

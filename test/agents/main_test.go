@@ -11,14 +11,14 @@ import (
 	"gaffer/test/stubmodel"
 )
 
-// What all tests share.
+// State shared by all tests.
 var (
 	programs string               // a folder with gaffer, claude and codex, for PATH
-	model    *stubmodel.Server    // what the programs take for their vendor
-	seats    = make(chan bool, 2) // of real programs at once: they are big
+	model    *stubmodel.Server    // the stub model that the programs use
+	seats    = make(chan bool, 2) // limits the number of real programs, which need much memory
 )
 
-// where names the folder that the real programs are linked in.
+// where is the variable with the folder of the real programs.
 const where = "GAFFER_AGENTS_BIN"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	flag.Parse()
 	if flag.Lookup("test.list").Value.String() != "" {
-		return m.Run() // a list needs no program
+		return m.Run() // listing tests needs no programs
 	}
 	dir, err := os.MkdirTemp("", "gaffer-agents-")
 	if err != nil {
@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// link makes a program known in another folder.
+// link creates a link to a program in another folder.
 func link(program, as string) error {
 	target, err := filepath.EvalSymlinks(program)
 	if os.Getenv(where) == "" || err != nil {

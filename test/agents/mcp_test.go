@@ -12,8 +12,8 @@ import (
 	"gaffer/fleet"
 )
 
-// calls are what a program is made to call, each tool once, and what its model is
-// then told of the result.
+// calls lists the tool calls that the model makes, each tool once, and a part of the
+// result that the model must receive.
 var calls = []struct{ tool, args, want string }{
 	{"state_read", `{}`, "workflowStep"},
 	{"session_list", `{}`, "session"},
@@ -33,8 +33,8 @@ var calls = []struct{ tool, args, want string }{
 	{"person_ask", `{"question":"May I?","options":["yes","no"]}`, `"answer":"yes"`},
 }
 
-// withServer is a command line of a program that is told of gaffer's server, and
-// asks nobody whether it may call its tools.
+// withServer returns a command line for a program with gaffer's MCP server, whose
+// tools it may call without asking.
 func (p *place) withServer(agent string, args ...string) *exec.Cmd {
 	p.Helper()
 	if agent == "claude" {
@@ -71,7 +71,7 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 			out, err = cmd.CombinedOutput()
 			over <- err
 		}()
-		asker := agent + "-" // and the number of its process, as in 'gaffer ps'
+		asker := agent + "-" // followed by its process id, as in 'gaffer ps'
 		p.until("a person is asked", func() bool {
 			select {
 			case err := <-over:
@@ -95,8 +95,9 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 	})
 }
 
-// asked is the question of an agent whose name begins like that, or nothing. Agents of
-// other tests may wait at their own prompts, so the list is looked at.
+// asked returns the question of an agent whose name has this prefix, or the zero
+// value. It searches the list, because agents of other tests may wait at their own
+// prompts.
 func (p *place) asked(name string) (q fleet.Question) {
 	out, err := p.command("gaffer", "answer", "--json").Output()
 	var all []fleet.Question
@@ -111,7 +112,7 @@ func (p *place) asked(name string) (q fleet.Question) {
 	return q
 }
 
-// checkCalls looks at what the model was told after each of its calls.
+// checkCalls checks the results that the model received after each of its calls.
 func (p *place) checkCalls() {
 	p.Helper()
 	turns := p.turns()
@@ -128,11 +129,11 @@ func (p *place) checkCalls() {
 	}
 }
 
-// resultIn is the last result of a tool in a conversation, without the signs that
-// JSON in JSON has.
+// resultIn returns the last tool result in a conversation, with the escaped quotes of
+// nested JSON replaced.
 func resultIn(body json.RawMessage) string {
 	var r struct{ Messages, Input []json.RawMessage }
-	_ = json.Unmarshal(body, &r) // of either kind
+	_ = json.Unmarshal(body, &r) // works for both protocols
 	for _, turn := range slices.Backward(append(r.Messages, r.Input...)) {
 		if text := string(turn); strings.Contains(text, "tool_result") || strings.Contains(text, "_call_output") {
 			return strings.ReplaceAll(text, `\"`, `"`)
@@ -141,7 +142,7 @@ func resultIn(body json.RawMessage) string {
 	return "nothing"
 }
 
-// A program may start its servers with hardly any of its own environment.
+// A program may start its MCP servers with hardly any of its own environment.
 func TestTheAgentOfATaskIsKnownByItsTools(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.write(filepath.Join(p.home, ".codex/config.toml"), p.codexConfig()+`
@@ -153,7 +154,7 @@ args = ["mcp"]
 		p.write(".claude/settings.json", `{"enableAllProjectMcpServers":true,"permissions":{"allow":["mcp__gaffer"]}}`)
 		p.play(`call:person_ask:{"question":"May I?"}`, "text")
 		g := p.start("run", p.plan(agent, "env: {GAFFER_ROLE: developer}"))
-		if agent == "claude" { // which asks gaffer for every tool
+		if agent == "claude" { // Claude asks gaffer for permission for every tool
 			p.task("it asks for the tool", func(t fleet.Task) bool { return t.Question != nil })
 			p.done("answer", "work", "--option", "1")
 		}

@@ -18,14 +18,14 @@ func each(t *testing.T, test func(p *place, agent string)) {
 	}
 }
 
-// plan writes a plan of one task, which is called work, and returns its file.
+// plan writes a plan with one task, called work, and returns its file.
 func (p *place) plan(agent, more string) string {
 	p.Helper()
 	p.write("plan.yaml", fmt.Sprintf("tasks:\n  - {id: work, agent: %s, prompt: do the work, %s}\n", agent, more))
 	return "plan.yaml"
 }
 
-// came checks how a task ended and that it left nothing.
+// came checks how a task ended and that it left no processes.
 func (p *place) came(task fleet.Task, status fleet.Status, class string) {
 	p.Helper()
 	a := task.Attempt
@@ -92,7 +92,7 @@ func TestAFileIsWrittenWhereItIsAllowed(t *testing.T) {
 	})
 }
 
-// Sub-agents are paid for, too.
+// Sub-agents cost money, too.
 func TestWhatSubAgentsUseIsCounted(t *testing.T) {
 	p := newPlace(t)
 	p.play("task")
@@ -110,14 +110,14 @@ func TestWhatSubAgentsUseIsCounted(t *testing.T) {
 	}
 }
 
-// Somebody's first run of a program is often gaffer's.
+// The first run of a program is often started by gaffer.
 func TestAFolderThatWasNeverTrustedIsWorkedIn(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		config, _, _ := strings.Cut(p.codexConfig(), "[projects")
 		p.write(p.home+"/.codex/config.toml", config)
 		p.play("write:" + p.path("page.txt"))
 		p.must(os.RemoveAll(p.path(".git")))
-		p.must(os.Mkdir(p.path(".fctry"), 0o755)) // a project's root
+		p.must(os.Mkdir(p.path(".fctry"), 0o755)) // marks a project's root
 		run := p.start("run", p.plan(agent, "questions: ask"))
 		if agent == "claude" {
 			p.asks("page.txt")

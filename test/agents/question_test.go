@@ -9,7 +9,7 @@ import (
 	"gaffer/test/stubmodel"
 )
 
-// asks waits until the agent waits for a person, and checks how that is shown.
+// asks waits until the agent waits for the user, and checks how that is shown.
 func (p *place) asks(about string) fleet.Question {
 	p.Helper()
 	task := p.task("it waits for a person", func(t fleet.Task) bool {
@@ -88,7 +88,7 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 		"codex":  `[\"Blue\"]`,
 	}
 	each(t, func(p *place, agent string) {
-		// Codex asks nobody unless it is told to.
+		// By default, Codex has no tool for questions.
 		p.write("gaffer.yaml", "agents:\n  codex:\n    argv: [codex, --enable, default_mode_request_user_input]\n")
 		p.play("ask")
 		run := p.start("run", p.plan(agent, "questions: ask"))
@@ -107,8 +107,8 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 	})
 }
 
-// The question is in the store and the agent lives on: who asks and who answers
-// need not be there at the same time.
+// The question is in the store and the agent keeps running. So the gaffer that asked
+// need not be running when the user answers.
 func TestAQuestionOutlivesAKilledGaffer(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.play("toolx:echo x >> granted")

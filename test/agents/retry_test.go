@@ -7,7 +7,7 @@ import (
 	"gaffer/fleet"
 )
 
-// patient lets the programs try again for longer than a test lasts.
+// patient lets the programs retry for longer than a test lasts.
 func (p *place) patient() {
 	p.Helper()
 	p.env = append(p.env, "CLAUDE_CODE_MAX_RETRIES=10")

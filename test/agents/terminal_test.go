@@ -15,16 +15,17 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// terminal is an agent that a person uses in a terminal, with gaffer's hooks.
+// terminal is an agent that a user runs in a terminal, with gaffer's hooks.
 type terminal struct {
 	*place
 	program string
 	pid     int
 	lookout *discover.Finder
-	id      string // of the worker that it is
+	id      string // id of its worker
 }
 
-// claudeHooks are settings that have Claude Code tell gaffer everything.
+// claudeHooks returns settings that make Claude Code call gaffer's hook for all
+// events.
 func claudeHooks() string {
 	hooks := map[string]any{}
 	for _, name := range strings.Fields("SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionRequest Notification Stop StopFailure SubagentStart SubagentStop PreCompact SessionEnd") {
@@ -33,7 +34,7 @@ func claudeHooks() string {
 	return encode(map[string]any{"hooks": hooks})
 }
 
-// codexHooks are arguments that have Codex do the same.
+// codexHooks returns arguments that make Codex do the same.
 func codexHooks() (args []string) {
 	for _, name := range strings.Fields("SessionStart UserPromptSubmit PreToolUse PermissionRequest PostToolUse Stop Interrupt SessionEnd") {
 		args = append(args, "-c", fmt.Sprintf(`hooks.%s=[{hooks=[{type="command",command="gaffer hook codex",timeout=700}]}]`, name))
@@ -54,7 +55,7 @@ func (p *place) open(program string, more ...string) *terminal {
 	return p.openAs(program, append(args, more...)...)
 }
 
-// openAs starts a program as it is told.
+// openAs starts a program with the given command line in a terminal.
 func (p *place) openAs(program string, args ...string) *terminal {
 	p.Helper()
 	words := []string{"exec"}
@@ -78,7 +79,7 @@ func (p *place) openAs(program string, args ...string) *terminal {
 	return t
 }
 
-// keys types keys, as tmux names them.
+// keys types keys, in tmux's notation.
 func (t *terminal) keys(keys ...string) {
 	t.Helper()
 	if out, err := t.tmux(append([]string{"send-keys", "-t", "person"}, keys...)...); err != nil {
@@ -86,7 +87,7 @@ func (t *terminal) keys(keys ...string) {
 	}
 }
 
-// say types a line and, when it is seen, ends it.
+// say types a line, waits until it is shown, and presses Enter.
 func (t *terminal) say(text string) {
 	t.Helper()
 	t.keys("-l", text)
@@ -95,25 +96,25 @@ func (t *terminal) say(text string) {
 }
 
 func (t *terminal) screen() string {
-	out, _ := t.tmux("capture-pane", "-p", "-t", "person") // it may be gone
+	out, _ := t.tmux("capture-pane", "-p", "-t", "person") // the terminal may be gone
 	return out
 }
 
-// shows is a truth: what a person sees.
+// shows returns a condition: the screen shows a text.
 func (t *terminal) shows(text string) func() bool {
 	return func() bool { return strings.Contains(t.screen(), text) }
 }
 
-// asked is another one: the model has had so many requests more than before.
+// asked returns a condition: the model has received n more requests than now.
 func (t *terminal) asked(n int) func() bool {
 	before := len(t.turns())
 	return func() bool { return len(t.turns()) >= before+n }
 }
 
-// made is another one: a tool that was let run has made a file.
+// made returns a condition: a permitted tool has created a file.
 func (t *terminal) made(file string) func() bool { return func() bool { return t.has(file) } }
 
-// look is what is seen of this agent.
+// look returns the sighting of this agent.
 func (t *terminal) look() (discover.Sighting, bool) {
 	t.Helper()
 	list, err := t.lookout.Look(t.Context())
@@ -126,19 +127,19 @@ func (t *terminal) look() (discover.Sighting, bool) {
 	return discover.Sighting{}, false
 }
 
-// point is a moment of a session: what is so, and what must be seen.
+// point is a moment of a session: a condition, and what gaffer must then show.
 type point struct {
 	name   string
 	do     func()
 	truth  func() bool
 	status hookevents.Status
 	source discover.Source
-	hook   bool // the hooks alone would tell it, too
+	hook   bool // the hooks alone would show it, too
 	also   func(discover.Sighting) bool
 }
 
-// passes goes from point to point and returns how long after the truth each was
-// seen.
+// passes goes through the points and returns how long gaffer took to notice each of
+// them.
 func (t *terminal) passes(points []point) (delays []time.Duration) {
 	t.Helper()
 	for _, pt := range points {
@@ -151,7 +152,7 @@ func (t *terminal) passes(points []point) (delays []time.Duration) {
 	return delays
 }
 
-// seen waits until a point is seen, and from the best source.
+// seen waits until gaffer shows the state of a point, from the expected source.
 func (t *terminal) seen(pt point) time.Duration {
 	t.Helper()
 	var s discover.Sighting
@@ -178,7 +179,7 @@ func (t *terminal) seen(pt point) time.Duration {
 	return took
 }
 
-// summarize prints how long it took.
+// summarize logs the delays.
 func summarize(t *testing.T, delays []time.Duration) {
 	t.Helper()
 	list := slices.Sorted(slices.Values(delays))

@@ -32,7 +32,7 @@ func TestAUsageLimitIsWaitedFor(t *testing.T) {
 		if len(lanes) != 1 {
 			p.Fatalf("want one lane that is closed:\n%s", encode(lanes))
 		}
-		// Claude Code does not tell when a limit ends that a key has.
+		// Claude Code does not report when the limit of an API key ends.
 		if lasts := time.Until(lanes[0].Until); agent == "codex" && (lasts < 50*time.Minute || lasts > 70*time.Minute) {
 			p.Errorf("the lane opens in %s, want in an hour", lasts)
 		}

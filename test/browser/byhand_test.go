@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// hook tells gaffer what an agent does that somebody has started.
+// hook sends an event of an agent that the user has started.
 func (w *world) hook(event string) {
 	w.Helper()
 	cmd := w.command("hook", "claude")
@@ -50,7 +50,7 @@ func TestAnAgentThatAPersonStartedIsSeenAndAnsweredByClick(t *testing.T) {
 	p.seesNot("by hand in")
 }
 
-// What the page shows is what a person types in a terminal.
+// The page shows the name that the user types in a terminal.
 func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,12 +79,13 @@ func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
 	w.ends(id)
 }
 
-// badge is that the only row of agents that people have started says a word.
+// badge returns a script: the row of the agent that the user has started contains a
+// word.
 func badge(word string) string {
 	return `[...document.querySelectorAll('.workers tbody tr')].some((r) => r.innerText.includes('by hand') && r.innerText.includes('` + word + `'))`
 }
 
-// until polls for what another process does.
+// until polls until look returns true.
 func until[V any](w *world, what string, look func() (V, bool)) (v V) {
 	w.Helper()
 	testenv.Wait(w, what, func() error {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// theirs writes a document as another program does.
+// theirs writes a document like another program.
 func (w *world) theirs(name, text string) {
 	w.Helper()
 	path := filepath.Join(w.dir, name)
@@ -16,8 +16,8 @@ func (w *world) theirs(name, text string) {
 	w.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
-// soon waits until the page says something, and logs how long that took. What is
-// promised is a second, which a busy machine does not keep.
+// soon waits until the page shows a text, and logs how long that took. The aim is one
+// second, which a busy machine may exceed.
 func (p *page) soon(what, text string) {
 	p.Helper()
 	began := time.Now()
@@ -50,7 +50,7 @@ func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
 	p.sees(filepath.Base(w.dir))
 	project := "#/projects/" + escaped(p, eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`))
 
-	p.visit(project + "/constructor") // which every object has
+	p.visit(project + "/constructor") // a property of every JavaScript object
 	p.sees("There is no build in this project.")
 	p.visit(project + "/build")
 	p.sees("There is no build in this project.")
@@ -107,5 +107,5 @@ func TestABuildWithoutChunksIsShown(t *testing.T) {
 	w.theirs(".fctry/state.json", `{"currentCommand": "execute", "buildRun": {"id": "run-1", "status": "running"}}`)
 	p := w.open("#/projects")
 	p.click("Build")
-	p.sees("Chunks", "0 of 0 chunks") // and no complaint
+	p.sees("Chunks", "0 of 0 chunks") // and no error
 }

@@ -9,7 +9,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// badges is a script for what the row of a worker says: worker, agent.
+// badges returns a script for the badges in a worker's row: worker, agent.
 func badges(name string) string {
 	return fmt.Sprintf(`(() => { const row = [...document.querySelectorAll('.workers tbody tr')].find((r) => r.querySelector('th').innerText.startsWith(%s)); return row && [...row.querySelectorAll('.status')].map((s) => s.lastChild.textContent).join(' '); })()`, quoted(name))
 }
@@ -19,7 +19,7 @@ func (p *page) seesBadges(name, want string) {
 	p.wait(name+" is "+want, badges(name)+" === "+quoted(want))
 }
 
-// channelTask puts a task into a new channel and lets an agent take it.
+// channelTask creates a task in a new channel and lets an agent claim it.
 func (w *world) channelTask(agent, title string) (task coordinator.Task) {
 	w.Helper()
 	var channel struct{ Channel coordinator.Channel }
@@ -36,20 +36,20 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	p := w.open("#/")
 	p.sees("No worker has been heard of.")
 
-	// A worker that runs and has no task.
+	// An online worker without a task.
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
 	crashed := time.Now()
 	w.beat(coordinator.Heartbeat{AgentID: "old", Name: "old", ClaudeStatus: coordinator.Running})
 	p.seesBadges("dev", "online idle")
 
-	// One whose task is under way. Taking it changes nothing by itself.
+	// A worker with a task. Claiming the task alone does not change its status.
 	task := w.channelTask("dev", "Paint the door")
 	p.sees("Paint the door")
 	p.seesBadges("dev", "online idle")
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online running")
 
-	// One that waits for a person, who answers in the page.
+	// A worker that waits for the user, who answers on the page.
 	w.post("/v1/events", coordinator.NewEvent{
 		AgentID: "dev", TaskID: task.ID, Type: coordinator.TaskPrompt,
 		Payload: json.RawMessage(`{"kind":"choice","question":"Which colour?","options":["red","blue"],"input_mode":"number"}`),
@@ -72,13 +72,13 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	p.seesBadges("dev", "online running")
 	p.seesNot("Which colour?")
 
-	// One that has crashed: offline after 30 seconds, and what it last said stays.
+	// A crashed worker: it is offline after 30 seconds and keeps its last status.
 	for time.Since(crashed) < coordinator.OfflineAfter-5*time.Second {
 		w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 		if !p.holds(badges("old")+" === 'online running'") && time.Since(crashed) < coordinator.OfflineAfter-10*time.Second {
 			t.Fatalf("old is %s after %s", eval[string](p, badges("old")), time.Since(crashed))
 		}
-		time.Sleep(2 * time.Second) // the time of a heartbeat
+		time.Sleep(2 * time.Second) // the interval of heartbeats
 	}
 	p.seesBadges("old", "offline running")
 	if late := time.Since(crashed); late < coordinator.OfflineAfter {
@@ -88,8 +88,8 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	p.shot("fleet-offline")
 }
 
-// twoPictures has a copy of the fleet's module ask for everything once more while it
-// waits for an answer, and once more after it got none.
+// twoPictures makes a copy of the fleet's module request the whole fleet again while
+// a request is pending, and again after a failed request.
 const twoPictures = `(async () => {
   const [Shared, ask, later] = [SharedWorker, fetch, setTimeout];
   let port;
@@ -127,7 +127,7 @@ func TestOfTwoPicturesTheNewerOneIsShown(t *testing.T) {
 	}
 }
 
-// hiddenSoon hides the page after a change, before the frame that was to show it.
+// hiddenSoon hides the page after a change, before the frame that would show it.
 const hiddenSoon = `import('/assets/core/table.js?hidden').then(async ({ Table }) => {
   const frame = requestAnimationFrame;
   window.requestAnimationFrame = () => 0;

@@ -17,11 +17,11 @@ import (
 const (
 	hands     = 40
 	pile      = 2000
-	changes   = 100 // in a second, at least
+	changes   = 100 // per second, at least
 	samplings = 6
 )
 
-// stand is a worker that only says what it does.
+// stand is a simulated worker that only reports a status.
 type stand struct {
 	*world
 	client *coordinator.Client
@@ -39,7 +39,7 @@ func (w *world) stand(i int) *stand {
 	return s
 }
 
-// beat says something else each time.
+// beat reports a different status each time.
 func (s *stand) beat() {
 	s.beats++
 	b := coordinator.WorkBeat{Worker: s.info}
@@ -51,7 +51,7 @@ func (s *stand) beat() {
 	}
 }
 
-// fidget has an agent of the protocol, beside the worker, do something else.
+// fidget changes the status of a protocol agent beside the worker.
 func (s *stand) fidget() {
 	s.beats++
 	status := []string{coordinator.Idle, coordinator.Running, coordinator.Waiting}[s.beats%3]
@@ -64,7 +64,7 @@ func (s *stand) key() coordinator.WorkKey {
 	return coordinator.WorkKey{Attempt: s.held.Attempt.ID, Token: s.held.Attempt.Token}
 }
 
-// turn ends what it has and takes the next.
+// turn finishes the current attempt and claims the next.
 func (s *stand) turn() {
 	claim := coordinator.WorkClaim{Worker: s.info.ID, Labels: s.info.Labels, Key: fmt.Sprint(s.info.ID, "-", s.beats)}
 	s.beats++
@@ -85,8 +85,8 @@ func (s *stand) turn() {
 	s.held = turned.Work
 }
 
-// bustle has workers make so many requests, evenly over a time or as fast as the
-// machine can. One in four is a turn, which is two changes.
+// bustle makes workers send requests, evenly over a time or as fast as possible. One
+// in four is a turn, which is two changes.
 func bustle(stands []*stand, requests int, within time.Duration) {
 	began := time.Now()
 	var all sync.WaitGroup
@@ -107,11 +107,11 @@ func bustle(stands []*stand, requests int, within time.Duration) {
 	all.Wait()
 }
 
-// listen has the page note how old each change is when it comes.
+// listen makes the page record the age of each change on arrival.
 const listen = `import('/assets/core/fleet.js').then((m) => { window.ages = []; m.onChange((u) => window.ages.push(Date.now() - Date.parse(u.time))); return true; })`
 
-// sample is what the page holds after garbage was collected, in MB, and how old
-// changes were since the last sample: the median and the worst of a hundred.
+// sample is the page's heap after garbage collection, in MB, and the ages of changes
+// since the last sample: the median and the 99th percentile.
 type sample struct {
 	MB     float64   `json:"mb"`
 	Ages   []float64 `json:"ages"`
@@ -130,7 +130,7 @@ func (p *page) sample() sample {
 	return s
 }
 
-// loadTime is how long the changes go on.
+// loadTime is how long the changes last.
 func loadTime() time.Duration { return time.Duration(testenv.Count(15, 15, 60)) * time.Second }
 
 func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
@@ -159,13 +159,13 @@ func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 			p.samples = append(p.samples, s)
 		}
 	}
-	// A turn ends an attempt, of which the page of its run keeps a line.
+	// A turn ends an attempt; the run's page keeps a line for it.
 	pages["run"].neitherGrewNorFellBehind(1 + 0.002*changes/4*loadTime().Seconds())
 	pages["fleet"].neitherGrewNorFellBehind(1)
 	pages["run"].matches(run)
 }
 
-// watched is a page with what was seen of it. The first sample warms up.
+// watched is a page with its samples. The first sample is a warm-up.
 type watched struct {
 	*page
 	samples []sample
@@ -192,7 +192,7 @@ func (p *watched) neitherGrewNorFellBehind(mayGrow float64) {
 	}
 }
 
-// matches fails unless the page has every task as the server has it.
+// matches fails unless the page has the same status for every task as the server.
 func (p *page) matches(run string) {
 	p.Helper()
 	p.wait("the page knows what the server knows", fmt.Sprintf(`Promise.all([import('/assets/core/fleet.js'), fetch('/v1/runs/%s').then((r) => r.json())]).then(([m, { run }]) => {

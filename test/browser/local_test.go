@@ -11,13 +11,13 @@ import (
 	"gaffer/fleet"
 )
 
-// local runs a plan on the server's machine, without the server, and returns its
+// local runs a plan on the server's machine, without the server. It returns the run's
 // id and, with --detach, the process that works on it.
 func (w *world) local(plan string, flags ...string) (id string, pid int) {
 	w.Helper()
 	file := filepath.Join(w.dir, "plan.yaml")
 	w.must(os.WriteFile(file, []byte(plan), 0o600))
-	text, _ := w.command(append([]string{"run", file, "--json"}, flags...)...).Output() // it fails with the run
+	text, _ := w.command(append([]string{"run", file, "--json"}, flags...)...).Output() // the exit code is that of the run
 	var out struct {
 		ID, Run string
 		PID     int

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// What all tests share: the program and one browser. Each test has a server, and
-// a browser profile without cookies, of its own.
+// State shared by all tests: the program and one browser. Each test has its own
+// server and its own browser profile without cookies.
 var (
 	gaffer  string
 	browser context.Context

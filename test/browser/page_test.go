@@ -19,17 +19,17 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// page is a tab in a browser profile of its own, logged in.
+// page is a logged-in tab in its own browser profile.
 type page struct {
 	*world
 	ctx context.Context
 
 	mu     sync.Mutex
-	errors []string // what the page has complained about
+	errors []string // errors in the page
 }
 
-// open logs a new browser in and shows a page. What goes wrong in the page fails
-// the test at its end.
+// open logs a new browser in and shows a page. Errors in the page fail the test at
+// its end.
 func (w *world) open(hash string) *page {
 	w.Helper()
 	p := w.tabAt(w.loginURL())
@@ -37,7 +37,7 @@ func (w *world) open(hash string) *page {
 	return p
 }
 
-// tabAt opens an address in a browser profile of its own.
+// tabAt opens an address in a new browser profile.
 func (w *world) tabAt(url string) *page {
 	w.Helper()
 	p := w.tab(browser, chromedp.WithNewBrowserContext())
@@ -54,7 +54,7 @@ func (p *page) another(hash string) *page {
 	return next
 }
 
-// tab opens an empty tab, and listens to what goes wrong in it.
+// tab opens an empty tab, and records its errors.
 func (w *world) tab(in context.Context, how ...chromedp.ContextOption) *page {
 	w.Helper()
 	ctx, end := chromedp.NewContext(in, how...)
@@ -78,7 +78,7 @@ func (w *world) tab(in context.Context, how ...chromedp.ContextOption) *page {
 	return p
 }
 
-// hearExceptions notes what the page's scripts do not catch.
+// hearExceptions records uncaught exceptions of the page's scripts.
 func (p *page) hearExceptions(ctx context.Context) {
 	for e, err := range chromedp.Events(ctx, runtime.ExceptionThrown) {
 		if err != nil {
@@ -95,8 +95,8 @@ func describe(o *runtime.RemoteObject) string {
 	return o.Description
 }
 
-// hearLog notes what is logged as an error, such as a breach of the page's policy.
-// A server that is away is no error of the page.
+// hearLog records log entries with the level error, such as violations of the page's
+// policy. It ignores network errors, because the server may be down.
 func (p *page) hearLog(ctx context.Context) {
 	for e, err := range chromedp.Events(ctx, log.EntryAdded) {
 		if err != nil {
@@ -114,7 +114,7 @@ func (p *page) complain(text string) {
 	p.errors = append(p.errors, text)
 }
 
-// call is a command of the browser's as an action.
+// call returns an action that sends a command to the browser.
 func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, command, params)
@@ -131,8 +131,8 @@ func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// visit shows another page of the dashboard. The one before is shown until the page
-// has heard of the address.
+// visit shows another page of the dashboard. It waits for the hashchange event,
+// because the previous page is shown until then.
 func (p *page) visit(hash string) {
 	p.Helper()
 	_ = eval[bool](p, fmt.Sprintf(`new Promise((done) => {
@@ -144,12 +144,12 @@ func (p *page) visit(hash string) {
 	p.wait("the page is there", there)
 }
 
-// there is a script for whether a page is shown.
+// there is a script that reports whether a page is shown.
 const there = `document.querySelector('main') && !document.querySelector('.starting')`
 
 func (p *page) size(width, height int64) { p.do(chromedp.EmulateViewport(width, height)) }
 
-// dark lets the page believe that its person likes it dark.
+// dark sets the preferred colour scheme.
 func (p *page) dark(on bool) {
 	value := "light"
 	if on {
@@ -159,11 +159,11 @@ func (p *page) dark(on bool) {
 }
 
 func quoted(text string) string {
-	data, _ := json.Marshal(text) // a string can be written
+	data, _ := json.Marshal(text) // encoding a string never fails
 	return string(data)
 }
 
-// eval returns what a script in the page comes to.
+// eval returns the value of a script in the page.
 func eval[V any](p *page, script string) V {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -181,13 +181,13 @@ func (p *page) act(script string) {
 	_ = eval[bool](p, "(() => { "+script+"; return true; })()")
 }
 
-// holds says whether a script's value is true.
+// holds reports whether a script's value is true.
 func (p *page) holds(script string) bool {
 	p.Helper()
 	return eval[bool](p, "!!("+script+")")
 }
 
-// may is holds for a page that may be on its way to another.
+// may is like holds for a page that may be navigating.
 func (p *page) may(script string) bool {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
@@ -206,7 +206,7 @@ func (p *page) wait(what, script string) {
 	})
 }
 
-// pageError asks the page what it says only when a wait has failed.
+// pageError reads the page's text only when a wait has failed.
 type pageError struct {
 	page   *page
 	script string
@@ -216,13 +216,13 @@ func (e pageError) Error() string {
 	return fmt.Sprintf("%s is not true; the page says:\n%s", e.script, e.page.text())
 }
 
-// text is all that the page says.
+// text returns all text of the page.
 func (p *page) text() string {
 	p.Helper()
 	return eval[string](p, "document.body.innerText")
 }
 
-// sees waits until the page says something.
+// sees waits until the page shows the texts.
 func (p *page) sees(texts ...string) {
 	p.Helper()
 	for _, text := range texts {
@@ -230,14 +230,13 @@ func (p *page) sees(texts ...string) {
 	}
 }
 
-// seesNot waits until the page no longer says something.
+// seesNot waits until the page no longer shows a text.
 func (p *page) seesNot(text string) {
 	p.Helper()
 	p.wait("the page no longer says "+text, fmt.Sprintf("!document.body.innerText.includes(%s)", quoted(text)))
 }
 
-// click clicks what a person would click: the first button, link or tab with
-// that text or label.
+// click clicks the first button, link or tab with that text or label.
 func (p *page) click(text string) {
 	p.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button,a,[role=tab],summary')].find((e) => e.offsetParent !== null && (e.innerText?.trim() === %[1]s || e.getAttribute('aria-label') === %[1]s))`, quoted(text))
@@ -245,7 +244,7 @@ func (p *page) click(text string) {
 	p.act(find + ".click()")
 }
 
-// press presses keys as a keyboard does.
+// press sends keyboard events.
 func (p *page) press(keys ...string) {
 	p.Helper()
 	for _, k := range keys {
@@ -258,7 +257,7 @@ const (
 	enter = kb.Enter
 )
 
-// shots is where pictures are kept, to be looked at.
+// shots returns the folder for screenshots.
 func (p *page) shots() string {
 	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
 		return dir
@@ -266,7 +265,7 @@ func (p *page) shots() string {
 	return p.ArtifactDir()
 }
 
-// shot takes a picture of what is in sight.
+// shot takes a screenshot of the visible part.
 func (p *page) shot(name string) {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)

@@ -18,7 +18,7 @@ var (
 	demoThere = regexp.MustCompile(`the dashboard is at (http://\S+);`)
 )
 
-// demo starts the example fleet and returns a page of it, logged in.
+// demo starts the example fleet and returns a logged-in page of it.
 func demo(t *testing.T) *page {
 	t.Helper()
 	w := &world{T: t, dir: t.TempDir(), home: t.TempDir()}
@@ -34,7 +34,7 @@ func demo(t *testing.T) *page {
 	return p
 }
 
-// ask reads something with the page's own cookie.
+// ask sends a request with the page's own cookie.
 func ask[V any](p *page, path, member string) V {
 	p.Helper()
 	text := eval[string](p, fmt.Sprintf("fetch(%s).then((r) => r.text())", quoted(path)))
@@ -45,7 +45,7 @@ func ask[V any](p *page, path, member string) V {
 	return v
 }
 
-// views are the pages that are looked at, by the name of their picture.
+// views returns the addresses of the pages, by the name of their screenshot.
 func (p *page) views() map[string]string {
 	p.Helper()
 	var run fleet.Run
@@ -76,8 +76,8 @@ func escaped(p *page, text string) string {
 	return eval[string](p, fmt.Sprintf("encodeURIComponent(%s)", quoted(text)))
 }
 
-// Every page of the example fleet is there in the light, in the dark and on a
-// narrow screen, without an error, and is kept as a picture.
+// Every page of the example fleet works in light, in dark and on a narrow screen
+// without an error, and is saved as a screenshot.
 func TestEveryPageIsPictured(t *testing.T) {
 	t.Parallel()
 	p := demo(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 )
 
-// worked is a project with records: of two agents, some that failed, some that were
-// tried twice.
+// worked returns a project with records: of two models, some failed, some with two
+// attempts.
 func worked(t *testing.T) (w *world, run string) {
 	t.Helper()
 	w = newWorld(t)
@@ -65,7 +65,7 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 	p.click("Show all records")
 	p.sees("of 13 tasks")
 
-	// To one record, and to its task.
+	// From a record to its task.
 	p.act(`[...document.querySelectorAll('.ledger a')].find((a) => a.innerText.startsWith('bd-part-01')).click()`)
 	p.sees("failure_reason", "prompt_hash", "Task part-01", "Verification")
 	p.wait("it is in the address", `location.hash.includes('bead=bd-part-01')`)

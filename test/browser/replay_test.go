@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// listed are the tasks in the rows with their status, as JSON with keys in order.
+// listed is a script for the status of each listed task, as JSON with sorted keys.
 const listed = `JSON.stringify(Object.fromEntries([...document.querySelectorAll('.t-rows .row')].map((r) => [r.querySelector('.c-task a').innerText, r.querySelector('.status').lastChild.textContent]).sort()))`
 
 func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
 	p.wait("it ends by itself", listed+" === "+quoted(statuses(run))+` && document.querySelector('[aria-label=Play]')`)
 }
 
-// stepThrough goes back step by step and finds each part of the story.
+// stepThrough steps back through the replay and checks each part.
 func (p *page) stepThrough(moments int) {
 	p.Helper()
 	var told string
@@ -66,7 +66,7 @@ func (p *page) stepThrough(moments int) {
 	}
 }
 
-// The story of many changes is made up: a server would take minutes for a real one.
+// The many changes are made up, because a real run would take minutes.
 const manyChanges = `import('/assets/run/fold.js').then(({ Past }) => {
   const past = new Past();
   const changes = [{ id: '1', type: 'runs', time: 't0', change: { id: 'r', status: 'running' } }];
@@ -103,7 +103,7 @@ func TestTwentyThousandChangesAreScrubbedQuickly(t *testing.T) {
 	if found.Moments != 20_001 || len(found.Wrong) > 0 {
 		t.Errorf("found %+v", found)
 	}
-	if found.Took > 30_000 { // it is a few; a busy machine has more
+	if found.Took > 30_000 { // a few are expected; a busy machine takes longer
 		t.Errorf("a moment takes %.1f ms", found.Took)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// shop is a run that has everything: tasks that wait for others, a question, an
-// attempt that fails, and a name that is no markup.
+// shop is a plan with everything: dependencies, a question, a failing attempt, and a
+// name that looks like markup.
 const shop = `
 name: shop
 parallel: 4
@@ -67,7 +67,7 @@ tasks:
       fake: say It is good.
 `
 
-// shopPath is the chain that shop takes its time for.
+// shopPath is the critical path of shop.
 const shopPath = "schema api tests review"
 
 func (w *world) run(id string) fleet.Run {
@@ -82,7 +82,7 @@ func (w *world) ends(id string) fleet.Run {
 	return until(w, "the end of run "+id, func() (fleet.Run, bool) { run := w.run(id); return run, run.Status.Final() })
 }
 
-// looks takes pictures of a page as people have it: light, dark, and on a phone.
+// looks takes screenshots in light, in dark, and on a phone.
 func (p *page) looks(name string) {
 	p.Helper()
 	p.shot(name)
@@ -95,10 +95,10 @@ func (p *page) looks(name string) {
 	p.size(1280, 800)
 }
 
-// nodes are the words of a graph's boxes, by their task.
+// nodes is a script for the status in each box of a graph, by task.
 const nodes = `Object.fromEntries([...document.querySelectorAll('.node')].map((n) => [n.dataset.task, n.querySelector('.state').textContent]))`
 
-// watchNodes notes what happens to the boxes of a graph from here on.
+// watchNodes records all changes of a graph's boxes from now on.
 const watchNodes = `
 window.boxes = new Map([...document.querySelectorAll('.node')].map((n) => [n.dataset.task, n]));
 window.words = {}; window.others = [];
@@ -144,7 +144,8 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 	if got := strings.Join(words["tests"], " "); got != "queued running complete" {
 		t.Errorf("tests was %s", got)
 	}
-	// That it runs is over at once, before it asks and after the answer: a page that has much to do may not come to show it.
+	// The running status is very short, before the question and after the answer. A
+	// busy page may not show it.
 	if got := strings.Join(words["design"], " "); strings.ReplaceAll(got, "running ", "") != "queued waiting complete" {
 		t.Errorf("design was %s", got)
 	}
@@ -155,7 +156,7 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 	p.graphByKeyboard(id)
 }
 
-// graphByKeyboard goes through the graph of shop without a pointer.
+// graphByKeyboard navigates the graph of shop without a pointer.
 func (p *page) graphByKeyboard(id string) {
 	p.Helper()
 	transform := `document.querySelector('.graph svg > g').getAttribute('transform')`
@@ -325,7 +326,7 @@ func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
 	p.wait("the row has the focus again", `document.activeElement.dataset.index === '2'`)
 }
 
-// tabTo presses Tab until something has the focus.
+// tabTo presses Tab until a script's value is true.
 func (p *page) tabTo(what, holds string) {
 	p.Helper()
 	for range 60 {
@@ -337,7 +338,7 @@ func (p *page) tabTo(what, holds string) {
 	p.Fatalf("%s has no focus after 60 tabs; it is on %s", what, eval[string](p, `document.activeElement.outerHTML.slice(0, 200)`))
 }
 
-// waves is a plan with that many tasks, in ten waves.
+// waves returns a plan with that many tasks, in ten waves.
 func waves(tasks int) string {
 	var b strings.Builder
 	b.WriteString("name: waves\ndefaults: {agent: fake}\ntasks:\n")
@@ -452,7 +453,7 @@ func TestAGraphMayHaveFewerTasksThanBefore(t *testing.T) {
 	p.wait("and goes on to the next", `document.activeElement.dataset.task === 'b'`)
 }
 
-// past returns a run's changes as the page gets them.
+// past returns a run's changes in the form that the page receives.
 func (w *world) past(id string) (all []coordinator.PastChange) {
 	w.Helper()
 	for after := ""; ; {
@@ -465,12 +466,12 @@ func (w *world) past(id string) (all []coordinator.PastChange) {
 	}
 }
 
-// statuses are the tasks of a run with their status, as JSON with keys in order.
+// statuses returns the status of each task of a run, as JSON with sorted keys.
 func statuses(run fleet.Run) string {
 	all := map[string]string{}
 	for _, t := range run.Tasks {
 		all[t.ID] = string(t.Status)
 	}
-	text, _ := json.Marshal(all) // strings can be written
+	text, _ := json.Marshal(all) // encoding strings never fails
 	return string(text)
 }

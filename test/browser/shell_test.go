@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// question has an agent of the protocol ask something.
+// question makes a protocol agent ask a question.
 func (w *world) question(agent, task, text string, options ...string) {
 	w.Helper()
 	payload, err := json.Marshal(map[string]any{"kind": "choice", "question": text, "options": options, "input_mode": "number"})
@@ -34,7 +34,7 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 	w.restart(func() {
 		p.sees("stale since", "reconnecting")
 		p.shot("fleet-stale")
-		// Another coordinator on the same database goes on meanwhile.
+		// Meanwhile another coordinator on the same database continues.
 		other := w.start("serve", "--listen", "127.0.0.1:0")
 		w.url = other.await(listening)
 		w.beat(coordinator.Heartbeat{AgentID: "early", ClaudeStatus: coordinator.Running})
@@ -45,7 +45,7 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 	p.sees("live")
 	for name, status := range map[string]string{"early": coordinator.Running, "late": coordinator.Waiting} {
 		p.wait(name+" is "+status, badges(name)+"?.endsWith("+quoted(" "+status)+")")
-		w.beat(coordinator.Heartbeat{AgentID: name, ClaudeStatus: status}) // who was away for long is offline
+		w.beat(coordinator.Heartbeat{AgentID: name, ClaudeStatus: status}) // an agent without heartbeats for long is offline
 		p.seesBadges(name, "online "+status)
 	}
 	if !p.holds(`window.here`) {
@@ -58,7 +58,7 @@ func TestManyTabsShareOneStream(t *testing.T) {
 	w := newWorld(t)
 	first := w.open("#/")
 	var tabs []*page
-	for range 7 { // browsers open six connections to one server
+	for range 7 { // browsers open at most six connections to one server
 		tabs = append(tabs, first.another("#/"))
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
@@ -67,16 +67,16 @@ func TestManyTabsShareOneStream(t *testing.T) {
 	}
 }
 
-// hostile is what somebody might call something, in the hope that a page runs it.
+// hostile is a name that would execute code if a page rendered it as markup.
 const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=2</script>&lt;b&gt;'"` + "`${window.pwned=3}`" + "\u202e\u0000\u001b[31m"
 
-// noText is what cannot be made a text of by itself.
+// noText holds values that cannot be converted to strings implicitly.
 const noText = `{"host":{"toString":1},"version":{"toString":1},"labels":[{"toString":1}],"slots":1,"held":{"toString":1}}`
 
 func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	text := strings.Map(func(r rune) rune { // control characters are refused in names
+	text := strings.Map(func(r rune) rune { // names with control characters are refused
 		if r < ' ' || r == '\u202e' {
 			return -1
 		}
@@ -91,7 +91,7 @@ func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	for _, odd := range []string{`"x"`, `[]`, `{"labels":{"a":1},"slots":{"b":[]},"version":[{}]}`, `null`, noText} {
 		w.beat(coordinator.Heartbeat{Name: "odd" + odd, ClaudeStatus: coordinator.Idle, Meta: json.RawMessage(odd)})
 	}
-	for _, name := range []string{"__proto__", "constructor"} { // which every object has
+	for _, name := range []string{"__proto__", "constructor"} { // properties of every JavaScript object
 		w.beat(coordinator.Heartbeat{AgentID: name, Name: name, ClaudeStatus: coordinator.Idle})
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "two", Name: "two", ClaudeStatus: coordinator.Idle})
@@ -118,7 +118,7 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-// harmless fails if something that was said became more than text.
+// harmless fails if a text was rendered as markup or executed.
 func (p *page) harmless() {
 	p.Helper()
 	if p.holds(`'pwned' in window || document.querySelector('img[src=x], main script, [onerror]')`) {
@@ -134,7 +134,7 @@ func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
 	w.question("dev", task.ID, "Which colour?", "red", "blue")
 	p := w.open("#/")
 	p.sees("Which colour?")
-	p.press("q") // to the first question
+	p.press("q") // jumps to the first question
 	p.wait("its first answer has the focus", `document.activeElement.innerText === 'red'`)
 	p.press(tab)
 	p.wait("then the second", `document.activeElement.innerText === 'blue'`)
@@ -154,10 +154,10 @@ func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
 	}
 }
 
-// labelled says what a screen reader would have no words for.
+// labelled is a script for the elements without a name for a screen reader.
 const labelled = `[...document.querySelectorAll('button,a,input,select,textarea,[role=img],[role=group]')].filter((e) => e.offsetParent !== null && !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title)).map((e) => e.outerHTML.slice(0, 200))`
 
-// fits fails if the page stays wider than the screen or has something without words.
+// fits fails if the page stays wider than the screen or has elements without a name.
 func (p *page) fits(what string) {
 	p.Helper()
 	testenv.Wait(p, what+" as wide as the screen", func() error {
@@ -200,7 +200,7 @@ func TestTheFleetFitsANarrowScreenAndTheDark(t *testing.T) {
 	}
 }
 
-// luminance is how bright the page's ground is, from 0 to 1.
+// luminance returns the brightness of the page's background, from 0 to 1.
 func luminance(p *page, dark bool) float64 {
 	p.Helper()
 	p.dark(dark)
@@ -222,8 +222,8 @@ func TestABrowserThatIsNotLoggedInIsToldHowToComeIn(t *testing.T) {
 	}
 }
 
-// firstPaint loads the page anew and returns when its rows were there, in
-// milliseconds since it was asked for.
+// firstPaint reloads the page and returns the time of the first contentful paint, in
+// milliseconds.
 func (p *page) firstPaint(rows string) float64 {
 	p.Helper()
 	p.do(chromedp.Reload())
@@ -233,7 +233,7 @@ func (p *page) firstPaint(rows string) float64 {
 	return eval[float64](p, paint+".startTime")
 }
 
-// The aim is 300 ms; a machine that does other things as well is given some time.
+// The aim is 300 ms; a busy machine gets more time.
 func TestTheFirstPictureIsThereAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

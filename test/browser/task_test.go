@@ -14,10 +14,10 @@ import (
 	"gaffer/coordinator"
 )
 
-// task is the address of the page of a task.
+// task returns the address of a task's page.
 func task(run, id string) string { return "#/runs/" + run + "/tasks/" + id }
 
-// module is what a function of the page's own files comes to.
+// module returns the value of an expression in one of the page's modules.
 func module[V any](p *page, file, expression string) V {
 	p.Helper()
 	return eval[V](p, fmt.Sprintf("import('/assets/%s').then((m) => %s)", file, expression))
@@ -108,7 +108,7 @@ func TestPiecesOfALogHaveTheLinesThatBeginInThem(t *testing.T) {
 	}
 }
 
-// logLines is what the lines of the log in sight say.
+// logLines is a script for the visible lines of the log.
 const logLines = `[...document.querySelectorAll('.log .l')].map((l) => l.querySelector('.t').innerText)`
 
 func (p *page) seesLine(text string) {
@@ -116,7 +116,7 @@ func (p *page) seesLine(text string) {
 	p.wait("the log says "+text, logLines+".some((t) => t.includes("+quoted(text)+"))")
 }
 
-// atEnd is whether the last line of the log is in sight.
+// atEnd is a script that reports whether the last line of the log is visible.
 const atEnd = `((el) => el.scrollTop + el.clientHeight >= el.scrollHeight - 2)(document.querySelector('.log'))`
 
 func TestALogIsFollowedUntilSomebodyScrollsUp(t *testing.T) {
@@ -147,7 +147,7 @@ tasks:
 	}
 	p.shot("task-log")
 
-	// Who reads what was is not taken away from it.
+	// New lines do not move the text that the user is reading.
 	p.act(`document.querySelector('.log').scrollTop = 400`)
 	p.wait("following has stopped", `document.querySelector('.toend')`)
 	top := eval[string](p, logLines+".find((t) => t)")
@@ -206,7 +206,8 @@ tasks:
 	p.sees("nothing found")
 }
 
-// long is a log that no page could hold: a million lines, a hundred megabytes.
+// long returns a run with a log that no page could hold: a million lines, a hundred
+// megabytes.
 func (w *world) long() string {
 	w.Helper()
 	run := w.submit(`
@@ -227,7 +228,7 @@ tasks:
 	return run
 }
 
-// logEnd is the end of a log as the server has it.
+// logEnd returns the end of a log from the server.
 func (w *world) logEnd(run, task string) string {
 	w.Helper()
 	body, _, err := w.client().Log(w.Context(), run, task, coordinator.LogQuery{Tail: 100})
@@ -262,7 +263,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	p.wait("the line that is too long is cut", `document.querySelector('.log .cut')?.innerText.includes('more of this line, cut')`)
 	p.wait("the last line is in sight", atEnd)
 
-	// The page answers while it is searched.
+	// The page stays responsive during a search.
 	p.act(`window.late = 0; let last = performance.now(); window.watch = setInterval(() => { const now = performance.now(); window.late = Math.max(window.late, now - last - 50); last = now; }, 50)`)
 	began = time.Now()
 	p.visit(task(run, "flood") + "?find=treasure")
@@ -273,7 +274,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	p.wait("its number is known", `document.querySelector('.log .hit .n').dataset.n === '123456'`)
 	p.shot("task-long-found")
 
-	// To and fro through all of it.
+	// Scroll back and forth through the whole log.
 	for _, part := range []float64{0, 0.25, 0.5, 0.75, 0.99, 0.1} {
 		p.act(fmt.Sprintf(`((el) => { el.scrollTop = %g * (el.scrollHeight - el.clientHeight); })(document.querySelector('.log'))`, part))
 		want := part * 1e6
@@ -284,7 +285,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	p.act(`document.querySelector('.log').focus()`)
 	for range 5 {
 		p.act(`document.querySelector('.log').scrollBy(0, 300)`)
-		time.Sleep(50 * time.Millisecond) // as a wheel turns
+		time.Sleep(50 * time.Millisecond) // like turning a mouse wheel
 	}
 	p.wait("1500 pixels are 75 lines", `((l) => l?.querySelector('.n').dataset.n === '76')(document.elementFromPoint(400, document.querySelector('.log').getBoundingClientRect().top + 10)?.closest('.l'))`)
 
@@ -330,7 +331,7 @@ tasks:
 	p.shot("task-attempts")
 }
 
-// evil is what no field of a page may do anything with but show it.
+// evil is markup that every field must show as text.
 const evil = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 
 func TestWhatATaskSaysIsShownAsText(t *testing.T) {
@@ -421,7 +422,8 @@ tasks:
 	w.ends(run)
 }
 
-// A browser tells of scrolling with its next picture: what was scrolled may be gone by then.
+// A browser fires scroll events with its next frame. The scrolled element may be gone
+// by then.
 func TestALogThatIsGoneIsNotScrolled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -438,7 +440,7 @@ tasks:
 	p.visit(task(run, "only") + "?tab=attempts")
 	p.wait("the log is gone", `!window.gone.isConnected`)
 	p.act(`['scroll', 'scrollend'].forEach((name) => window.gone.dispatchEvent(new Event(name)))`)
-	p.sees("Attempt 1") // and no complaint
+	p.sees("Attempt 1") // and no error
 }
 
 func TestALogIsOpenedWhereItHasWhatIsLookedFor(t *testing.T) {
@@ -478,8 +480,8 @@ tasks:
 	}
 }
 
-// A search begins a moment after the last key, which may be between a log's end and
-// the next picture.
+// A search begins a moment after the last key. That may be between the removal of a
+// log and the next frame.
 func TestALogThatIsGoneIsNotSearchedFromWhereItStood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -498,7 +500,7 @@ tasks:
 	p.act(`const log = document.querySelector('.log'); new MutationObserver(() => { if (!log.isConnected) { window.gone = true; window.due(); } }).observe(document.querySelector('main'), { subtree: true, childList: true })`)
 	p.visit(task(run, "only") + "?tab=attempts")
 	p.wait("the log is gone", `window.gone`)
-	p.sees("Attempt 1") // and no complaint
+	p.sees("Attempt 1") // and no error
 }
 
 func TestWhatALogHasToTellIsToldBeforeItIsAnotherOne(t *testing.T) {
@@ -518,7 +520,7 @@ func TestWhatALogHasToTellIsToldBeforeItIsAnotherOne(t *testing.T) {
 	}
 }
 
-// leftAtOnce shows a page's part and takes it away before there was a picture of it.
+// leftAtOnce shows a part of a page and removes it before the first frame.
 const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.js', 'core/fleet.js', 'core/view.js'].map((file) => import('/assets/' + file))).then(async ([{ LogTab }, { useTask }, run, { watchRun, releaseRun }, { html, render }]) => {
   const began = [];
   const Real = Worker;

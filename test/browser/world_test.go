@@ -28,7 +28,7 @@ import (
 // patience is how long a test waits for something that should happen at once.
 const patience = testenv.Patience
 
-// world is a project on a machine of its own, with a server.
+// world is a project in its own environment, with a server.
 type world struct {
 	*testing.T
 	dir    string // the project
@@ -36,7 +36,7 @@ type world struct {
 	url    string
 	token  string
 	server *process
-	flags  []string // of the server
+	flags  []string // flags of the server
 }
 
 // newWorld starts a server in an empty project.
@@ -49,8 +49,8 @@ func newWorld(t *testing.T, flags ...string) *world {
 	return w
 }
 
-// sweep ends what workers have left running: that is what they promise when they
-// are killed.
+// sweep kills the agents that killed workers have left running. Agents survive their
+// worker by design.
 func (w *world) sweep() {
 	all, err := os.ReadDir("/proc")
 	w.must(err)
@@ -90,7 +90,7 @@ func (w *world) serve(address string) {
 	}
 }
 
-// restart ends the server with -9 and starts it again where it was.
+// restart kills the server and starts it again at the same address.
 func (w *world) restart(while func()) {
 	w.Helper()
 	w.server.kill()
@@ -98,7 +98,7 @@ func (w *world) restart(while func()) {
 	w.serve(strings.TrimPrefix(w.url, "http://"))
 }
 
-// command returns a gaffer that was not started.
+// command returns a gaffer command that is not started yet.
 func (w *world) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(gaffer, args...)
 	cmd.Dir = w.dir
@@ -107,7 +107,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// process is a gaffer that goes on.
+// process is a running gaffer.
 type process struct {
 	*world
 	cmd  *exec.Cmd
@@ -133,7 +133,7 @@ func (w *world) start(args ...string) *process {
 			p.said.Write(append(lines.Bytes(), '\n'))
 			p.mu.Unlock()
 		}
-		_ = p.cmd.Wait() // how it ends is for the test to say
+		_ = p.cmd.Wait() // the test checks the result
 	}()
 	w.Cleanup(func() {
 		p.end()
@@ -151,7 +151,7 @@ func (p *process) text() string {
 	return text[max(0, len(text)-4000):]
 }
 
-// await returns what a process has said, once it has.
+// await waits until the output matches, and returns the match.
 func (p *process) await(want *regexp.Regexp) string {
 	p.Helper()
 	var m []string
@@ -170,7 +170,7 @@ func (p *process) await(want *regexp.Regexp) string {
 	return m[1]
 }
 
-// end asks a process to end, and insists after a while.
+// end sends SIGTERM to a process, and kills it after some time.
 func (p *process) end() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
@@ -185,7 +185,7 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// worker starts a worker of the project, with a folder of its own.
+// worker starts a worker of the project.
 func (w *world) worker(name string, args ...string) *process {
 	w.Helper()
 	p := w.start(append([]string{"worker", "--server", w.url, "--name", name}, args...)...)
@@ -196,7 +196,8 @@ func (w *world) worker(name string, args ...string) *process {
 	return p
 }
 
-// submit runs a plan on the server, without waiting for it, and returns its id.
+// submit submits a plan to the server without waiting for it, and returns the run's
+// id.
 func (w *world) submit(plan string) string {
 	w.Helper()
 	file := filepath.Join(w.dir, "plan.yaml")
@@ -216,7 +217,7 @@ func (w *world) submit(plan string) string {
 	return out.Run
 }
 
-// client speaks the protocol as an admin.
+// client returns a client with an admin's token.
 func (w *world) client() *coordinator.Client {
 	w.Helper()
 	c, err := coordinator.New(w.url, coordinator.Options{Token: w.token})
@@ -231,7 +232,7 @@ func (w *world) agents() []coordinator.Agent {
 	return list
 }
 
-// beat says what an agent of the protocol does.
+// beat sends a heartbeat of a protocol agent.
 func (w *world) beat(h coordinator.Heartbeat) coordinator.Agent {
 	w.Helper()
 	a, err := w.client().Heartbeat(context.Background(), h)
@@ -239,7 +240,7 @@ func (w *world) beat(h coordinator.Heartbeat) coordinator.Agent {
 	return a
 }
 
-// post makes a request as an admin and returns the answer's body.
+// post sends a request as an admin and returns the answer's body.
 func (w *world) post(path string, body any) []byte {
 	w.Helper()
 	answer, ok := w.try(path, body)
@@ -249,7 +250,7 @@ func (w *world) post(path string, body any) []byte {
 	return answer
 }
 
-// try is post for a request that may be refused.
+// try is like post for a request that may be refused.
 func (w *world) try(path string, body any) (answer []byte, ok bool) {
 	w.Helper()
 	text, err := json.Marshal(body)
@@ -266,7 +267,7 @@ func (w *world) try(path string, body any) (answer []byte, ok bool) {
 	return answer, res.StatusCode < 300
 }
 
-// loginURL makes a link that logs a browser in.
+// loginURL returns a link that logs a browser in.
 func (w *world) loginURL() string {
 	w.Helper()
 	var link struct {

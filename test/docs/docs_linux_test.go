@@ -25,8 +25,8 @@ import (
 
 const root = "../.."
 
-// fewest is a floor under the number of blocks that are run or checked, so that
-// a mistake in the test cannot pass over most of them. Raise it with the pages.
+// fewest is the minimum number of blocks that must be run or checked, so that a
+// mistake in this test cannot skip most of them. Raise it with the pages.
 const fewest = 65
 
 // tally counts blocks.
@@ -62,7 +62,7 @@ func TestEveryBlockOfTheDocumentationDoesWhatItsPageSays(t *testing.T) {
 	t.Logf("%d of %d pages: %d blocks run, %d checked, %d compared with output, %d not run; %d pictures",
 		n.pages.Load(), len(pages), n.run.Load(), n.checked.Load(), n.compared.Load(), n.skipped.Load(), n.pictures.Load())
 	if int(n.pages.Load()) != len(pages) {
-		return // -run chose some of them, or one has failed
+		return // -run has selected some pages, or one has failed
 	}
 	if done := n.run.Load() + n.checked.Load() + n.compared.Load(); done < fewest {
 		t.Errorf("only %d blocks were run, checked or compared, want %d at least", done, fewest)
@@ -71,8 +71,8 @@ func TestEveryBlockOfTheDocumentationDoesWhatItsPageSays(t *testing.T) {
 	}
 }
 
-// documentation lists the pages: those at the root, all of docs, and the README
-// files of folders that people look into.
+// documentation returns the pages: those at the root, all of docs, and the README
+// files of examples and integrations.
 func documentation(t *testing.T) (pages []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/README.md", "integrations/README.md", "integrations/*/README.md"} {
@@ -234,7 +234,7 @@ func check(t *testing.T, s *shell, b *block) error {
 	if b.file != "" && !strings.HasSuffix(b.file, "gaffer.yaml") {
 		return nil // a command of the page reads it
 	}
-	// Settings, in a project of their own or where the page says.
+	// Settings, in their own project, in the file that the page names.
 	other := newProject(t, nil)
 	name := b.file
 	if name == "" {
@@ -249,7 +249,7 @@ func check(t *testing.T, s *shell, b *block) error {
 
 var inlineCommand = regexp.MustCompile("`(gaffer [^`]+)`")
 
-// runInline runs the command of the fixture for each `gaffer …` in the text.
+// runInline runs the fixture's command for each `gaffer …` in the text.
 func runInline(t *testing.T, p *project, page string) {
 	seen := map[string]bool{}
 	fenced := false

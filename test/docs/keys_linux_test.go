@@ -22,11 +22,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// keys runs a command in a terminal of 100 columns and types a text when the
-// command has printed something and then fallen silent. It types the text again
-// every few seconds, since a program that sets up its terminal may discard what was
-// typed before. It prints what the terminal has shown and returns the command's
-// exit code.
+// keys runs a command in a terminal of 100 columns. It types a text when the command
+// has printed something and then paused. It types the text again every few seconds,
+// because a program that sets up its terminal may discard earlier input. It prints
+// the terminal's output and returns the command's exit code.
 func keys(text string, argv []string) int {
 	terminal, other, err := openTerminal()
 	if err != nil {
@@ -40,7 +39,7 @@ func keys(text string, argv []string) int {
 		fmt.Fprintln(os.Stderr, "keys:", err)
 		return 1
 	}
-	_ = other.Close() // the command has it
+	_ = other.Close() // the command has its own descriptor
 
 	printed, typed := make(chan []byte), false
 	go func() {
@@ -65,12 +64,12 @@ func keys(text string, argv []string) int {
 				next = time.After(200 * time.Millisecond)
 			}
 		case <-next:
-			_, _ = terminal.WriteString(text) // or the command has ended
+			_, _ = terminal.WriteString(text) // the command may have ended
 			typed, next = true, time.After(3*time.Second)
 		}
 	}
 	err = cmd.Wait()
-	_, _ = os.Stdout.Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n"))) // for whoever reads the failure
+	_, _ = os.Stdout.Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n"))) // for the failure message
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		fmt.Fprintln(os.Stderr, "keys:", err)
 		return 1
@@ -78,7 +77,7 @@ func keys(text string, argv []string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// openTerminal returns both sides of a new terminal.
+// openTerminal returns both sides of a new pseudo-terminal.
 func openTerminal() (*os.File, *os.File, error) {
 	main, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {

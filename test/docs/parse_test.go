@@ -11,17 +11,17 @@ import (
 type item struct {
 	line  int
 	block *block
-	run   string    // a command that is not shown
-	with  [2]string // what the page has, and what commands have instead
+	run   string    // a hidden command
+	with  [2]string // a text of the page, and its replacement in commands
 }
 
 // block is a fenced block.
 type block struct {
 	language string
 	lines    []string
-	file     string // what it is written to
+	file     string // file that it is written to
 	reason   string // why it is not run
-	follows  bool   // nothing stands between it and the block or hidden command before it
+	follows  bool   // it directly follows a block or hidden command
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 	fileLine  = regexp.MustCompile(`^# (\S+\.(?:yaml|yml|json|jsonl|toml))$`)
 )
 
-// parse returns the items of a page in their order.
+// parse returns the items of a page in order.
 func parse(page string) ([]item, error) {
 	var items []item
 	var file, reason string // for the next block
@@ -101,7 +101,7 @@ func parse(page string) ([]item, error) {
 	return items, nil
 }
 
-// command is a command of a page with the output that the page shows for it.
+// command is a command of a page with the output that the page shows.
 type command struct {
 	line  int
 	text  string
@@ -110,7 +110,7 @@ type command struct {
 
 var hereDocument = regexp.MustCompile(`<<-?\s*['"]?(\w+)['"]?`)
 
-// commands splits the lines of an sh block that begins at a line of its page.
+// commands splits the lines of an sh block. line is the block's line in the page.
 func commands(line int, lines []string) (all []command) {
 	for i := 0; i < len(lines); i++ {
 		if text := strings.TrimSpace(lines[i]); text == "" || strings.HasPrefix(text, "#") {
@@ -160,7 +160,8 @@ func hidesCommand(lines []string) (string, bool) {
 	return lines[at], true
 }
 
-// mismatch says where output is not what the page shows, or "".
+// mismatch returns the first difference between the output and what the page shows,
+// or "".
 func mismatch(shown []string, out, dir string) string {
 	var got []string
 	if out = strings.TrimRight(out, "\n"); out != "" {
@@ -204,7 +205,7 @@ func lineForm(line string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + "$")
 }
 
-// varying is what differs from run to run, and what stands for it.
+// varying lists patterns that differ from run to run, and their placeholders.
 var varying = []struct {
 	form *regexp.Regexp
 	as   string

@@ -23,20 +23,20 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// project is the project of a page: its folder, and the environment of commands.
+// project is the project of a page: its folder, and the environment of its commands.
 type project struct {
 	dir    string // the project
-	steps  string // commands and their output, one file each
+	steps  string // folder of the commands and their output, one file each
 	home   string
 	env    []string
 	port   string
-	inline map[string]string // the command for each span
+	inline map[string]string // the command for each inline span
 }
 
-// newProject makes a project with the files of a fixture, which may be nil.
+// newProject creates a project with the files of a fixture, which may be nil.
 func newProject(t *testing.T, fixture *txtar.Archive) *project {
 	t.Helper()
-	top, err := os.MkdirTemp("", "docs-") // the test's own folder has a path that is too long for a socket
+	top, err := os.MkdirTemp("", "docs-") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func newProject(t *testing.T, fixture *txtar.Archive) *project {
 		testenv.Wait(t, "the end of all processes of the page", func() error {
 			left := testenv.ProcessesWith(mark)
 			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended by itself
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			}
 			if len(left) > 0 {
 				return fmt.Errorf("processes %v are there", left)
@@ -93,11 +93,11 @@ func newProject(t *testing.T, fixture *txtar.Archive) *project {
 	}
 	p.env = []string{
 		mark, "HOME=" + p.home, "XDG_STATE_HOME=" + filepath.Join(p.home, "state"), "PATH=" + bin + ":" + os.Getenv("PATH"), "EXAMPLES=" + examples, "GAFFER_TRUST=all",
-		"ANTHROPIC_API_KEY=x", "CODEX_API_KEY=x", "GEMINI_API_KEY=x", // a reader is logged in
+		"ANTHROPIC_API_KEY=x", "CODEX_API_KEY=x", "GEMINI_API_KEY=x", // as if the reader were logged in
 		"TERM=xterm", "NO_COLOR=1", "LANG=C.UTF-8", "TZ=UTC", "BROWSER=true",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=n@example.com", "GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=n@example.com",
 	}
-	p.write(t, "~/.curlrc", "fail\nno-progress-meter\n") // so that an HTTP error is a failure
+	p.write(t, "~/.curlrc", "fail\nno-progress-meter\n") // makes an HTTP error a failure
 	if fixture == nil {
 		return p
 	}
@@ -136,7 +136,7 @@ func (p *project) write(t *testing.T, name, text string) {
 	}
 }
 
-// run runs a command in a shell of its own and returns what it prints.
+// run runs a command in its own shell and returns its output.
 func (p *project) run(command string) (string, error) {
 	cmd := exec.Command("bash", "-c", command)
 	cmd.Dir, cmd.Env = p.dir, p.env
@@ -144,22 +144,22 @@ func (p *project) run(command string) (string, error) {
 	return string(out), err
 }
 
-// shell is the one shell in which the commands of a page run, so that they share
+// shell is the single shell in which the commands of a page run, so that they share
 // variables, functions and jobs.
 type shell struct {
 	*project
 	t       *testing.T
 	stdin   io.Writer
-	status  *os.File // the shell's word on each command
+	status  *os.File // the shell reports the status of each command here
 	lines   *bufio.Reader
 	count   int
 	replace []string
 	jobs    []job
 }
 
-// job is a service that runs.
+// job is a running service.
 type job struct {
-	kind               int // its place in services
+	kind               int // index in services
 	pid, about, output string
 }
 
@@ -182,12 +182,12 @@ func newShell(t *testing.T, p *project) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = w.Close() // the shell has it
+	_ = w.Close() // the shell has its own descriptor
 	s.status, s.lines = r, bufio.NewReader(r)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // or it has ended
-		_ = cmd.Wait()         // it was killed
-		_ = r.Close()          // only read from
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // the error is expected: it was killed
+		_ = r.Close()          // opened for reading only
 	})
 	s.tell("set -u -o pipefail")
 	return s
@@ -199,7 +199,7 @@ func (s *shell) tell(line string) {
 	}
 }
 
-// answer returns the next word of the shell.
+// answer returns the next status line of the shell.
 func (s *shell) answer(about string) string {
 	s.t.Helper()
 	if err := s.status.SetReadDeadline(time.Now().Add(testenv.Patience)); err != nil {
@@ -215,7 +215,7 @@ func (s *shell) answer(about string) string {
 // service is a kind of command that runs until it is stopped.
 type service struct {
 	form  *regexp.Regexp
-	ready string // what it prints when it is ready
+	ready string // text that it prints when it is ready
 	exits bool   // SIGTERM ends it with exit code 0
 }
 
@@ -228,9 +228,8 @@ var services = []service{
 	{regexp.MustCompile(`^curl -N\b`), "event: hello", false},
 }
 
-// do runs a command and returns what it prints, both streams as they come, and
-// its exit code. Of one that runs until it is stopped that is what it prints until
-// it is ready, and 0.
+// do runs a command and returns its combined output and its exit code. For a service,
+// that is the output until it is ready, and 0.
 func (s *shell) do(line int, text string) (string, int) {
 	s.t.Helper()
 	shown := text
@@ -289,7 +288,7 @@ func (s *shell) output(path string) string {
 // every stands for all kinds of services.
 const every = -1
 
-// stop ends the jobs of a kind, the latest first.
+// stop stops the jobs of a kind, the latest first.
 func (s *shell) stop(kind int) {
 	s.t.Helper()
 	var left []job
@@ -307,17 +306,17 @@ func (s *shell) stop(kind int) {
 	s.jobs = left
 }
 
-// ports counts the ports that were given to pages.
+// ports counts the ports that were assigned to pages.
 var ports atomic.Int32
 
-// freePort finds a port on which nothing listens, another one for each page. A page
-// listens on it much later, so it is none that the system gives to connections.
+// freePort returns a port on which nothing listens, a different one for each page. A
+// page uses it much later, so it is outside the range of ephemeral ports.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
 		port := strconv.Itoa(20000 + (os.Getpid()+int(ports.Add(1)))%10000)
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			_ = l.Close() // nothing was connected
+			_ = l.Close() // there was no connection
 			return port
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// either is the first outcome if ok, else the second.
+// either returns first if ok is true, else second.
 func either(ok bool, first, second outcome) outcome {
 	if ok {
 		return first
@@ -28,7 +28,7 @@ func either(ok bool, first, second outcome) outcome {
 	return second
 }
 
-// checks decide, from outside, what came of each attack.
+// checks determine the outcome of each attack from outside.
 var checks = map[string]func(*world) outcome{
 	"approve-itself":          ownRequest,
 	"approve-itself-env-i":    ownRequest,
@@ -73,7 +73,7 @@ var checks = map[string]func(*world) outcome{
 				return limit
 			}
 		}
-		w.must(os.Remove(w.project("gaffer.yaml"))) // the user sees it in the difference
+		w.must(os.Remove(w.project("gaffer.yaml"))) // the user sees it in the diff
 		return either(w.complete(), refused, limit)
 	},
 	"open-link":         unchanged,
@@ -143,7 +143,7 @@ var checks = map[string]func(*world) outcome{
 	"delete-database": func(w *world) outcome {
 		w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
 		w.waitGone()
-		w.isEnded = true // the run is not known any more
+		w.isEnded = true // the run no longer exists
 		return either(w.run().ID == "", limit, prevented)
 	},
 
@@ -251,7 +251,8 @@ func (w *world) waitReport(what string) {
 	w.Errorf("the attack did not %s", what)
 }
 
-// waitEnd waits until a task has ended; one that does not is left for the check.
+// waitEnd waits until a task has ended. It ignores a timeout; the check will fail
+// then.
 func (w *world) waitEnd(task string, limit time.Duration) {
 	for begin := time.Now(); time.Since(begin) < limit; time.Sleep(100 * time.Millisecond) {
 		if s := w.task(task).Status; s != fleet.Running && s != fleet.Queued && s != "" {
@@ -260,7 +261,8 @@ func (w *world) waitEnd(task string, limit time.Duration) {
 	}
 }
 
-// ownRequest is refused if the attacker's own request is still open.
+// ownRequest returns refused if the attacker's own request is still open and its
+// commands were refused.
 func ownRequest(w *world) outcome {
 	isOpen := w.isOpen("attacker")
 	return either(isOpen && w.wasRefused(), refused, either(isOpen, prevented, limit))
@@ -271,14 +273,14 @@ func siblingRequest(w *world) outcome {
 	return either(isOpen && w.wasRefused(), refused, either(isOpen, prevented, limit))
 }
 
-// unchanged is refused if every command was, and the run goes on as if nothing had
-// been.
+// unchanged returns refused if every command was refused and the run completes
+// normally.
 func unchanged(w *world) outcome {
 	return either(w.wasRefused() && w.complete(), refused, limit)
 }
 
-// fenced is refused if the coordinator has refused every request, and the sibling
-// still runs.
+// fenced returns refused if the coordinator has refused every request and the sibling
+// is still running.
 func fenced(w *world) outcome {
 	n := 0
 	for _, t := range w.report() {
@@ -293,8 +295,8 @@ func fenced(w *world) outcome {
 	return either(n > 0 && w.task("sibling").Status == fleet.Running && w.complete(), refused, limit)
 }
 
-// truthful is prevented if the documents say at the end what happened, and no file
-// of the user was written.
+// truthful returns prevented if the documents are correct at the end and no file of
+// the user was written.
 func truthful(w *world) outcome {
 	if !w.complete() {
 		return limit
@@ -314,7 +316,7 @@ func truthful(w *world) outcome {
 	}
 	file := w.project(".founder-mode", "status", "sessions", w.finished.ID, "status.json")
 	if info, err := os.Lstat(file); err == nil && info.Mode().IsRegular() {
-		_ = json.Unmarshal([]byte(w.read(file)), &doc) // an empty document is not truthful
+		_ = json.Unmarshal([]byte(w.read(file)), &doc) // an empty document is not correct
 	}
 	results, _ := filepath.Glob(w.project("state", "results", "*.json")) // the pattern is valid
 	if doc.Status != "complete" || len(results) < len(w.finished.Tasks) {
@@ -324,15 +326,15 @@ func truthful(w *world) outcome {
 	return either(ok, prevented, limit)
 }
 
-// named is recorded if the run goes on, no file of the user was written, and gaffer
-// says which document it could not write.
+// named returns recorded if the run completes, no file of the user was written, and
+// gaffer names the document that it could not write.
 func named(w *world) outcome {
 	ok := w.complete() && w.read(w.path(outsideFile)) == "the user's\n"
 	said := strings.Contains(w.words.String(), "not written") || strings.Contains(w.words.String(), "not all written")
 	return either(ok && said, recorded, limit)
 }
 
-// noTrace is prevented if no planted program has run, whatever gaffer did with the
+// noTrace returns prevented if no planted program has run during any operation on the
 // worktree.
 func noTrace(w *world) outcome {
 	w.end()
@@ -346,8 +348,8 @@ func noTrace(w *world) outcome {
 	return prevented
 }
 
-// goneAfterwards is prevented if no process of the attempt is alive when its task
-// has ended.
+// goneAfterwards returns prevented if no process of the attempt is alive when its
+// task has ended.
 func goneAfterwards(w *world) outcome {
 	w.waitEnd("attacker", patience)
 	left := w.left()
@@ -357,9 +359,9 @@ func goneAfterwards(w *world) outcome {
 	return either(len(left) == 0, prevented, limit)
 }
 
-// survivor is about a process that was detached before its supervisor was killed. It
-// is prevented if gaffer ends the process, and recorded if the task waits, says why,
-// and goes on when the process is gone.
+// survivor checks a process that was detached before its supervisor was killed. It
+// returns prevented if gaffer ends the process, and recorded if the task waits,
+// reports why, and continues when the process is gone.
 func survivor(w *world) outcome {
 	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
 		task := w.task("attacker")
@@ -377,8 +379,8 @@ func survivor(w *world) outcome {
 	return limit
 }
 
-// harmless is prevented if nothing that a user looks at has a character in it that a
-// terminal acts on, apart from gaffer's own colours.
+// harmless returns prevented if no output of gaffer contains characters that a
+// terminal interprets, apart from gaffer's own colours.
 func harmless(w *world) outcome {
 	w.end()
 	ok := true
@@ -408,7 +410,8 @@ func harmless(w *world) outcome {
 	return either(ok, prevented, limit)
 }
 
-// firstControl returns the first text that a terminal acts on, with what follows.
+// firstControl returns the first text that a terminal would interpret, with the
+// following characters.
 func firstControl(out []byte) string {
 	for i := 0; i < len(out); {
 		r, n := utf8.DecodeRune(out[i:])

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// Every attack has the outcome that docs/attacks.md shows, no task ever has two live
-// attempts, nothing is left running, and gaffer works afterwards.
+// Every attack has the outcome that docs/attacks.md shows. No task ever has two live
+// attempts, no process is left running, and gaffer works afterwards.
 func TestSecurityAHostileAgentGetsAsFarAsDocumented(t *testing.T) {
 	testenv.Integration(t)
 	for _, groups := range []bool{true, false} {
@@ -56,7 +56,7 @@ func TestSecurityAHostileAgentGetsAsFarAsDocumented(t *testing.T) {
 	}
 }
 
-// aftermath checks what must hold after every attack.
+// aftermath checks the invariants that hold after every attack.
 func (w *world) aftermath(got outcome) {
 	w.Helper()
 	if two := w.doubles(); len(two) > 0 && !w.canDouble {

@@ -20,24 +20,24 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// world is one attack: a user with a project and a state folder, the gaffer that
-// the user has started, and what the test has seen.
+// world is the environment of one attack: a user with a project and a state folder,
+// the gaffer that the user has started, and the observations of the test.
 type world struct {
 	*testing.T
 	attack
-	agent    // paths
+	agent    // for paths
 	env      []string
-	gaffer   *exec.Cmd // that works on the run
+	gaffer   *exec.Cmd // works on the run
 	words    *output
 	gone     chan struct{} // closed when gaffer has ended
 	url      string
-	group    string // a control group for all of this world, if not empty
+	group    string // control group of this world, if not empty
 	isEnded  bool
 	seen     *sighting
 	finished fleet.Run
 }
 
-// output is what a program has printed so far.
+// output collects the output of a program.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -55,8 +55,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// patience is how long a run may take to end after its attack. An attack that
-// blocks a run fails the test after this time.
+// patience is how long a run may take to end after its attack. If an attack blocks a
+// run, the test fails after this time.
 const patience = 60 * time.Second
 
 func newWorld(t *testing.T, a attack, groups bool) *world {
@@ -84,12 +84,12 @@ func newWorld(t *testing.T, a attack, groups bool) *world {
 	if a.tmpfs != "" {
 		w.must(syscall.Mount("tmpfs", w.path("state"), "tmpfs", 0, a.tmpfs))
 		t.Cleanup(func() { w.must(syscall.Unmount(w.path("state"), syscall.MNT_DETACH)) })
-		t.Cleanup(func() { w.leaveNothing() }) // before the file system goes
+		t.Cleanup(func() { w.leaveNothing() }) // before the file system is unmounted
 	}
 	return w
 }
 
-// repository is a git repository with one commit on main, made once.
+// makeRepository creates a git repository with one commit on main, once.
 var makeRepository = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "hostile-repository-")
 	if err != nil {
@@ -121,10 +121,10 @@ func (w *world) must(err error) {
 	}
 }
 
-// isolate makes a control group for everything that the user of this world starts.
-// The groups that gaffer makes are below it, so nothing of them is left. A gaffer
-// without groups of its own looks for remains of a lost attempt among the processes
-// of its group, and those of other tests are none.
+// isolate creates a control group for everything that the user of this world starts.
+// The groups that gaffer creates are below it, so all of them are deleted with it. A
+// gaffer without its own groups searches the processes of its group for remains of a
+// lost attempt; so it does not find processes of other tests.
 func (w *world) isolate() {
 	w.Helper()
 	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
@@ -140,7 +140,7 @@ func (w *world) isolate() {
 			testenv.Wait(w, "the control groups to be empty", func() error { // a killed process is a member for a moment
 				below, _ := filepath.Glob(filepath.Join(dir, "gaffer-*")) // the pattern is valid
 				for _, sub := range below {
-					_ = os.Remove(sub) // the error of the last one says it
+					_ = os.Remove(sub) // removing the parent returns the error
 				}
 				return os.Remove(dir)
 			})
@@ -150,7 +150,7 @@ func (w *world) isolate() {
 	w.Fatal("this test needs a control group of its own; run it as root")
 }
 
-// command is a command of the user.
+// command returns a command of the user.
 func (w *world) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(w.path("bin", "gaffer"), args...)
 	if w.group != "" {
@@ -160,8 +160,8 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// user runs a command of the user to its end and returns what it printed and its
-// exit code. One that hangs fails the test.
+// user runs a command of the user and returns its output and exit code. A command
+// that hangs fails the test.
 func (w *world) user(args ...string) (string, int) {
 	w.Helper()
 	cmd := w.command(args...)
@@ -182,7 +182,7 @@ func (w *world) user(args ...string) (string, int) {
 	return out.String(), code
 }
 
-// plan is the attacker's task, and the sibling's.
+// plan writes a plan with the tasks of the attacker and the sibling.
 func (w *world) plan() string {
 	exe, err := os.Executable()
 	w.must(err)
@@ -209,7 +209,7 @@ func (w *world) plan() string {
 	return w.path("plan.json")
 }
 
-// start begins the run, and returns when the attack is over.
+// start starts the run, and returns when the attack is over.
 func (w *world) start() {
 	w.Helper()
 	args := []string{"run", w.plan(), "--local"}
@@ -248,7 +248,7 @@ func (w *world) work(args ...string) {
 	w.must(w.gaffer.Start())
 	gaffer, gone := w.gaffer, w.gone
 	time.AfterFunc(0, func() {
-		_ = gaffer.Wait() // how it ended is in ProcessState
+		_ = gaffer.Wait() // the result is in ProcessState
 		close(gone)
 	})
 }
@@ -257,7 +257,7 @@ func (w *world) background(cmd *exec.Cmd) {
 	w.Helper()
 	w.must(cmd.Start())
 	w.Cleanup(func() {
-		_ = cmd.Process.Kill() // or it has ended
+		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 	})
 }
@@ -273,18 +273,18 @@ func (w *world) serve() {
 	})
 }
 
-// run is the run as the user sees it.
+// run returns the run as the user sees it.
 func (w *world) run() (run fleet.Run) {
 	w.Helper()
 	id := strings.TrimSpace(w.read(w.path("run")))
 	out, _ := w.user(append([]string{"status", id, "--json"}, w.at()...)...)
 	if i := strings.Index(out, "{"); i >= 0 {
-		_ = json.NewDecoder(strings.NewReader(out[i:])).Decode(&run) // an empty run says that there is none
+		_ = json.NewDecoder(strings.NewReader(out[i:])).Decode(&run) // an empty run means that there is none
 	}
 	return run
 }
 
-// at says where the run of this world is.
+// at returns the flags that select the fleet of this world's run.
 func (w *world) at() []string {
 	if w.hasWorker {
 		return []string{"--server", w.url}
@@ -301,14 +301,14 @@ func (w *world) task(id string) fleet.Task {
 	return fleet.Task{}
 }
 
-// isOpen reports whether the permission request of a task waits for its answer.
+// isOpen reports whether the permission request of a task is still open.
 func (w *world) isOpen(task string) bool {
 	out, code := w.user(append([]string{"answer", task}, w.at()...)...)
 	return code == 0 && strings.Contains(out, "rm -rf build")
 }
 
-// end releases all agents, refuses what they ask for, and waits until the run has
-// ended. If no gaffer works on the run, the user resumes it.
+// end releases all agents, denies their requests, and waits until the run has ended.
+// If no gaffer works on the run, the user resumes it.
 func (w *world) end() fleet.Run {
 	w.Helper()
 	if w.isEnded {
@@ -338,8 +338,8 @@ func (w *world) end() fleet.Run {
 	return w.finished
 }
 
-// waitGone waits until the gaffer that works on the run has ended, and with it has
-// written the documents.
+// waitGone waits until the gaffer that works on the run has ended, and so has written
+// the documents.
 func (w *world) waitGone() {
 	w.Helper()
 	select {
@@ -349,7 +349,7 @@ func (w *world) waitGone() {
 	}
 }
 
-// report is what the attack says of itself.
+// report returns the attack's own report.
 func (w *world) report() (list []tried) {
 	for line := range strings.Lines(w.read(w.path(reportFile))) {
 		var t tried
@@ -360,7 +360,7 @@ func (w *world) report() (list []tried) {
 	return list
 }
 
-// wasRefused reports whether gaffer has refused each command that the attack ran.
+// wasRefused reports whether gaffer has refused each command of the attack.
 func (w *world) wasRefused() bool {
 	n := 0
 	for _, t := range w.report() {
@@ -375,13 +375,13 @@ func (w *world) wasRefused() bool {
 	return n > 0
 }
 
-// succeeded reports whether a step of the attack went through.
+// succeeded reports whether a step of the attack succeeded.
 func (w *world) succeeded(what string) bool {
 	return slices.ContainsFunc(w.report(), func(t tried) bool { return strings.Contains(t.What, what) && t.Code == 0 })
 }
 
-// processes lists the processes that belong to this world: the folder is in their
-// arguments or in their environment.
+// processes returns the processes of this world: the folder is in their arguments or
+// in their environment.
 func (w *world) processes() (list []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	for _, dir := range files {
@@ -400,7 +400,7 @@ func (w *world) processes() (list []int) {
 	return list
 }
 
-// left describes the processes of attempts that are alive.
+// left describes the processes of attempts that are still alive.
 func (w *world) left() (list []string) {
 	for _, pid := range w.processes() {
 		if line := argumentsOf(pid); strings.Contains(line, "supervise") || strings.Contains(line, " "+w.top+" ") {
@@ -410,12 +410,12 @@ func (w *world) left() (list []string) {
 	return list
 }
 
-// leaveNothing kills what is left of this world.
+// leaveNothing kills all remaining processes of this world.
 func (w *world) leaveNothing() {
 	testenv.Wait(w, "the processes of the attack end", func() error {
 		left := w.processes()
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
 		if len(left) > 0 {
 			return fmt.Errorf("%v are left", left)
@@ -424,7 +424,7 @@ func (w *world) leaveNothing() {
 	})
 }
 
-// sighting is what the sampler has seen of one world.
+// sighting holds the sampler's observations of one world.
 type sighting struct{ doubles []string }
 
 var sampler struct {
@@ -433,8 +433,8 @@ var sampler struct {
 	worlds map[string]*sighting
 }
 
-// watch looks at the processes of a world all the time, for two live attempts of a
-// task.
+// watch registers a world with the sampler, which continuously looks for two live
+// attempts of a task.
 func watch(top string) *sighting {
 	s := &sighting{}
 	sampler.Lock()
@@ -453,8 +453,8 @@ func (w *world) doubles() []string {
 	return slices.Clone(w.seen.doubles)
 }
 
-// sample looks, and will look again. It lists the processes with a world, a task and an attempt at the end of
-// their arguments.
+// sample checks all processes that have a world, a task and an attempt at the end of
+// their arguments, and schedules the next check.
 func sample() {
 	type key struct{ top, task string }
 	type live struct {

@@ -16,13 +16,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// speech is how one protocol says a few things.
+// speech holds sample messages of one protocol.
 type speech struct {
 	path    string
-	request string // with %s where the tools and the conversation go
+	request string // with %s for the tools and the conversation
 	tools   string
 	result  string
-	text    string // what a part of a streamed text is followed by
+	text    string // the text that follows a part of a streamed text
 	called  string
 }
 
@@ -63,7 +63,7 @@ func speeches() map[string]speech {
 	}
 }
 
-// post makes a request and returns the answer.
+// post sends a request and returns the answer.
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
 	res, err := http.Post(url, "application/json", strings.NewReader(body))
@@ -216,7 +216,7 @@ func TestANamePlaysItsModesOneForEachTurn(t *testing.T) {
 				heard = append(heard, word)
 			}
 		}
-		// Nothing but a turn takes a mode.
+		// Only turns use a mode.
 		post(t, s.Named("a")+sp.path, `{"messages":[{"role":"user","content":"a title, please"}]}`)
 	}
 	if got, want := fmt.Sprint(heard), fmt.Sprint([]string{"rate_limit_error", `\"ls\"`, `\"pwd\"`, "bye", "Done."}); got != want {
