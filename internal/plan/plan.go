@@ -81,7 +81,7 @@ type Task struct {
 	AnswerDefault string         `json:",omitzero"` // the answer after that
 
 	Dispatch *Dispatch       `json:",omitzero"` // set for a bead
-	Step     json.RawMessage `json:",omitzero"` // set for a task of a team or of gaffer's service, in that package's own format
+	Step     json.RawMessage `json:",omitzero"` // set for a task of a team or of the coordinator protocol, in the JSON format of that package
 	Keep     bool            `json:",omitzero"` // keep the agent's whole last message, not only its beginning
 
 	Done bool   `json:",omitzero"` // ticked, or has a summary; left out with [Options.PendingOnly]

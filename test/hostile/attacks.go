@@ -6,9 +6,9 @@ type outcome string
 // The outcomes.
 const (
 	prevented outcome = "prevented"     // it has no effect, or gaffer repairs the effect
-	refused   outcome = "refused"       // gaffer says no, and what it says is in the attempt's log
+	refused   outcome = "refused"       // gaffer refuses, and its message is in the attempt's log
 	recorded  outcome = "only recorded" // it has an effect, and gaffer shows it with its cause
-	limit     outcome = "not prevented" // it has an effect that gaffer does not see; security.md says so
+	limit     outcome = "not prevented" // it has an effect that gaffer does not notice; security.md says so
 )
 
 // attack is one row of docs/attacks.md, and the function that performs it.
@@ -16,7 +16,7 @@ type attack struct {
 	name, tries string
 	with        outcome // with control groups
 	without     outcome // without them
-	because     string  // what protects, or what would
+	because     string  // what protects, or what would protect
 	section     string  // of docs/security.md, for an attack that is not prevented
 
 	scene

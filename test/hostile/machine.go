@@ -120,7 +120,7 @@ func holdLocks(a *agent) {
 		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			held++
 		}
-		_ = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}) // the other kind
+		_ = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}) // the other kind of lock: POSIX
 		keep = append(keep, file)
 	}
 	a.note("hold locks", 0, strconv.Itoa(held))
@@ -219,7 +219,7 @@ func fillDisk(a *agent) {
 				break
 			}
 		}
-		for err != nil { // the rest, byte by byte
+		for err != nil { // fill the remaining space byte by byte
 			if _, full := file.Write([]byte("x")); full != nil {
 				break
 			}

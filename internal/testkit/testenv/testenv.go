@@ -71,10 +71,12 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// BuildProgram is Program for a TestMain.
+// BuildProgram is like [Program], for a TestMain: it returns an error instead of
+// failing a test.
 var BuildProgram = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(programVar); path != "" {
-		// The go command notes the file, so a cached result ends with the program.
+		// The go command records the stat, so a cached test result becomes invalid
+		// when the program changes.
 		_, err := os.Stat(path)
 		return path, err
 	}
