@@ -162,8 +162,7 @@ func Agents() []string {
 	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}
 }
 
-// FakeAgent is gaffer's own agent for tests. It has no model and does what its prompt
-// says.
+// FakeAgent is gaffer's own agent. It has no model and does what its prompt says.
 const FakeAgent = "fake"
 
 // CommandAgent is the agent that runs a task's Argv.

@@ -17,7 +17,7 @@ const (
 	Codex  Program = "codex"
 )
 
-// Programs returns all of them.
+// Programs returns the programs that gaffer edits settings of.
 func Programs() []Program { return []Program{Claude, Codex} }
 
 // Title returns the program's official name.

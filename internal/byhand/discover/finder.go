@@ -131,8 +131,8 @@ type found struct {
 }
 
 // gather matches processes with documents. For each process it uses the session with
-// the latest hook event. It skips processes with another HOME, because they belong to
-// somebody else, such as a test.
+// the latest hook event. It skips processes with another HOME, because they do not
+// belong to this user's setup; a test's agents are an example.
 func (l *Finder) gather(docs []*document) []*found {
 	var list []*found
 	known := map[identity]facts{}

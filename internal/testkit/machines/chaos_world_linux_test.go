@@ -174,8 +174,8 @@ type chaosPlan struct {
 	How map[string]string // the kind of each task's agent
 }
 
-// newPlan writes a plan. Most tasks have no dependencies. Agents of the local project
-// ask no questions, because no user answers them.
+// newPlan writes a plan. Most tasks have no dependencies. In the local project every
+// question has a default answer, because no user answers it.
 func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	type task struct {
 		ID            string   `json:"id"`

@@ -198,7 +198,7 @@ func (f *fleet) asks(n int) *coordinator.Client {
 
 const (
 	step = 100 * time.Millisecond
-	// One of longEvery tasks takes longer than a lease.
+	// longEvery means that one of so many tasks takes longer than a lease.
 	longEvery = 4
 )
 

@@ -30,8 +30,8 @@ func Bar(c fleet.Counts, room int) Line {
 	}
 }
 
-// share returns how many of room columns stand for n of total: at least one if n is
-// not zero, and all only if n equals total.
+// share returns how many of room columns stand for n of total: rounded down, but at
+// least one if n is not zero.
 func share(n, total, room int) int {
 	if n == 0 {
 		return 0
