@@ -6,8 +6,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// touch changes the agents that differ from the last write, in a document that
-// nobody else has written to since.
+// touch updates only the agents listed in is.Changed. Use it only if no other program
+// has changed the document since our last write.
 func (r *Recording) touch(root *jsontree.Node, is Truth) written {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
@@ -28,7 +28,8 @@ func (r *Recording) touch(root *jsontree.Node, is Truth) written {
 	return next
 }
 
-// adopt makes a document right that somebody else has written to.
+// adopt updates a document that another program has changed. It sets our own members,
+// agents and waves, and keeps those of other programs.
 func (r *Recording) adopt(root *jsontree.Node, is *Status) written {
 	setHead(root, r.id, is)
 	agents := root.Array("agents")
@@ -47,7 +48,7 @@ func (r *Recording) adopt(root *jsontree.Node, is *Status) written {
 	}
 	next.alone = agents.Len() == len(is.Agents)
 	if waves := root.Child("waves"); waves == nil || waves.Kind() != jsontree.Array {
-		root.Set("waves", []Wave{}) // derived, so nothing of anybody's is lost
+		root.Set("waves", []Wave{}) // waves are derived from agents, so no data is lost
 	}
 	sum, states := survey(root, true)
 	setSummary(root, sum)
@@ -57,8 +58,8 @@ func (r *Recording) adopt(root *jsontree.Node, is *Status) written {
 	return next
 }
 
-// places returns where the agents stand. Where two share an id the first one
-// counts, as for a finder.
+// places maps each agent id to the agent's index. If two agents share an id, the
+// first one counts, as in finder.
 func places(agents []*jsontree.Node) map[string]int {
 	at := map[string]int{}
 	for i, agent := range agents {
@@ -70,7 +71,8 @@ func places(agents []*jsontree.Node) map[string]int {
 	return at
 }
 
-// setHead sets what is said of the session itself.
+// setHead sets the session's own members: everything except agents, waves and
+// summary.
 func setHead(root *jsontree.Node, id string, is *Status) {
 	root.Set("schema_version", SchemaVersion)
 	root.Set("session_id", id)
@@ -96,7 +98,8 @@ func setAgent(node *jsontree.Node, a Agent) {
 	node.Set("error", a.Error)
 }
 
-// wavesOf finds the waves of a document by their number.
+// wavesOf indexes the waves of a document by number. If two waves share a number, the
+// first one counts.
 func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	waves := map[int]*jsontree.Node{}
 	for _, node := range root.Child("waves").Items() {
@@ -108,9 +111,8 @@ func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	return waves
 }
 
-// setMembers makes the waves have their agents, and adds those waves that are
-// missing. Agents of others stay in the wave in which they are; they are
-// returned, counted for each wave.
+// setMembers sets the agents of each wave and appends missing waves. Agents of other
+// programs stay in their wave. The result counts them, per wave.
 func setMembers(root *jsontree.Node, is *Status, states map[string]State) []tally {
 	ours := make(map[string]bool, len(is.Agents))
 	for _, a := range is.Agents {
@@ -135,7 +137,7 @@ func setMembers(root *jsontree.Node, is *Status, states map[string]State) []tall
 	return others
 }
 
-// together lists the agents of a wave, others' last.
+// together lists the agents of a wave: first ours, then those of other programs.
 func together(ours []string, theirs []jsontree.Value) any {
 	if len(theirs) == 0 {
 		return ours
@@ -157,8 +159,9 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates are the statuses of the waves by their agents, ours and others'.
-// Unlike a document, the truth tells which of the cancelled ones have run.
+// waveStates computes the status of each wave from its agents, ours and others'. A
+// document does not say whether a cancelled agent has run. Status does: its StartedAt
+// is set.
 func (r *Recording) waveStates(is *Status, others []tally) []State {
 	if len(r.members) != len(is.Waves) || r.agents != len(is.Agents) {
 		r.members, r.agents = membersOf(is), len(is.Agents)

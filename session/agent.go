@@ -8,8 +8,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// stateOf reads a status without making a string for the words it knows. A
-// missing one is what every writer means by it.
+// stateOf reads a status. It allocates no string for known words. If the status is
+// absent or null, it returns missing, the default that every writer of the protocol
+// uses.
 func stateOf(v jsontree.Value, missing State) State {
 	switch string(v.Raw()) {
 	case `"queued"`:
@@ -30,7 +31,7 @@ func stateOf(v jsontree.Value, missing State) State {
 
 func agentState(agent *jsontree.Node) State { return stateOf(agent.Get("status"), Queued) }
 
-// startAgent makes a queued agent run. A pid of 0 is one that is not known.
+// startAgent moves a queued agent to running. A pid of 0 means unknown.
 func startAgent(agent *jsontree.Node, now time.Time, pid int) error {
 	if err := moveAgent(agent, Running); err != nil {
 		return err
@@ -44,8 +45,8 @@ func startAgent(agent *jsontree.Node, now time.Time, pid int) error {
 	return nil
 }
 
-// endAgent ends an agent as to. It leaves the exit code alone: a cancelled
-// agent has none.
+// endAgent moves an agent to the final status to. It does not set the exit code,
+// because a cancelled agent has none.
 func endAgent(agent *jsontree.Node, now time.Time, to State) error {
 	if err := moveAgent(agent, to); err != nil {
 		return err
@@ -66,10 +67,10 @@ func moveAgent(agent *jsontree.Node, to State) error {
 	return nil
 }
 
-// secondsSince is the difference of the two times as they stand in the
-// document, so that it always agrees with them. If they are less than a second
-// apart it is 1, since monitors take 0 for unknown. It is 0 if the clock was set
-// back.
+// secondsSince returns the seconds between started and now. It truncates now to the
+// precision written to the document, so the duration matches the two times there. It
+// returns 1 for less than a second, because monitors read 0 as unknown. It returns 0
+// if the clock was set back.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {
@@ -82,7 +83,7 @@ func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	return max(0, math.Round(seconds*1000)/1000), true
 }
 
-// clearMember makes a member null, and leaves a missing one missing.
+// clearMember sets a member to null. It does not add a missing member.
 func clearMember(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

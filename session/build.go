@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// build returns the document of a new session. The draft has been checked.
+// build returns the document of a new session. The caller has checked the draft.
 func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 	text, err := marshal(Status{
 		SchemaVersion: SchemaVersion,
@@ -42,14 +42,14 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 		waves.Append(wave)
 	}
 	settle(doc.Root(), now)
-	if err := doc.Err(); err != nil { // too deep to be read again
+	if err := doc.Err(); err != nil { // nested too deeply to be parsed again
 		return nil, &DraftError{"agents", err.Error()}
 	}
 	return layOut(doc.Bytes())
 }
 
-// layOut also checks what the agents' own members may have made too deep or
-// too large to be read again.
+// layOut formats a document. It returns a DraftError if the caller's agents make the
+// document too deep or too large to be read again.
 func layOut(text []byte) ([]byte, error) {
 	data, err := jsontree.Format(text)
 	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -61,12 +61,12 @@ func layOut(text []byte) ([]byte, error) {
 	return data, err
 }
 
-// newAgent adds to an agent what it lacks, as every other writer does. Where
-// its output goes is not the caller's to say.
+// newAgent adds the members that the agent lacks, as every other writer does. It
+// always overwrites log_file: the store decides where the output goes.
 func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {
-		return given // it came from a document that was checked
+		return given // cannot happen: it comes from a parsed document
 	}
 	agent := doc.Root()
 	if agent.Get("status").Absent() {
@@ -84,7 +84,8 @@ func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	return doc.Value()
 }
 
-// waves returns the waves as given, or as the agents' own numbers make them.
+// waves returns the waves of the draft. A draft without waves gets them from the wave
+// numbers of its agents.
 func (d Draft) waves() []any {
 	var waves []any
 	for _, given := range d.Waves.Items() {
@@ -109,7 +110,7 @@ func (d Draft) waves() []any {
 func newWave(given jsontree.Value) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {
-		return given // it came from a document that was checked
+		return given // cannot happen: it comes from a parsed document
 	}
 	if wave := doc.Root(); wave.Get("status").Absent() {
 		wave.Set("status", string(Pending))
@@ -117,7 +118,7 @@ func newWave(given jsontree.Value) jsontree.Value {
 	return doc.Value()
 }
 
-// marshal is json.Marshal without escapes for HTML.
+// marshal is json.Marshal without HTML escaping.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -11,7 +11,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Check returns every departure from the protocol in a document.
+// Check returns every violation of the protocol in a document.
 func Check(path string, v jsontree.Value) []statefile.Finding {
 	c := checker{path: path}
 	status, mismatches := Decode(v)
@@ -40,7 +40,7 @@ func (c *checker) irregular(at, name, text string, args ...any) {
 	c.add(statefile.Irregular, at, name, text, args)
 }
 
-// mostFindings is where a document that is wrong all over stops being reported.
+// mostFindings limits the findings reported for one document.
 const mostFindings = 1000
 
 func (c *checker) add(severity statefile.Severity, at, name, text string, args []any) {
@@ -65,7 +65,8 @@ func (c *checker) mismatches(all []jsontree.Mismatch) {
 	}
 }
 
-// required are the members without which a reader of a session is lost.
+// required lists the members whose absence makes a document invalid. Other missing
+// members are only irregular.
 var required = []string{"session_id", "status", "agents"}
 
 func (c *checker) session(v jsontree.Value, s Status) {
@@ -91,14 +92,14 @@ func (c *checker) session(v jsontree.Value, s Status) {
 	c.time("completed_at", v.Get("completed_at"))
 }
 
-// status reports a word that the protocol does not have.
+// status reports a status that the protocol does not define.
 func (c *checker) status(at string, v jsontree.Value, words []State) {
 	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
 		c.invalid(at, "unknown-status", "%q where %s should be", cut(text), orList(words))
 	}
 }
 
-// ending reports a session whose status is not what its agents' make it.
+// ending reports a session whose status contradicts the statuses of its agents.
 func (c *checker) ending(v jsontree.Value, s Status) {
 	sum := s.Count()
 	switch {
@@ -168,8 +169,8 @@ func (c *checker) agent(at string, agent jsontree.Value) {
 	c.time(at+".completed_at", agent.Get("completed_at"))
 }
 
-// time reports a time that is read as meant but is not RFC 3339 in UTC. One that
-// cannot be read is a mismatch.
+// time reports a time that is readable but is not RFC 3339 in UTC. An unreadable time
+// is reported by mismatches.
 func (c *checker) time(at string, v jsontree.Value) {
 	text, ok := v.Str()
 	if !ok {
@@ -179,7 +180,7 @@ func (c *checker) time(at string, v jsontree.Value) {
 	if err != nil {
 		return
 	}
-	there, _ := timestamp.Parse(text, time.FixedZone("", 3600)) // it has just been read
+	there, _ := timestamp.Parse(text, time.FixedZone("", 3600)) // cannot fail: Parse has just succeeded
 	switch {
 	case !here.Equal(there):
 		c.irregular(at, "naive-timestamp", "%q has no zone; read as local time", text)
@@ -229,7 +230,7 @@ func (c *checker) waves(v jsontree.Value) {
 	}
 }
 
-// shown is a value for a sentence.
+// shown formats a value for a finding's text.
 func shown(v jsontree.Value) string {
 	if v.Kind() == jsontree.Missing {
 		return "nothing"
@@ -237,7 +238,7 @@ func shown(v jsontree.Value) string {
 	return cut(string(v.Raw()))
 }
 
-// cut shortens what another program wrote, for a sentence.
+// cut shortens text from another program for use in a message.
 func cut(text string) string {
 	const most = 60
 	if len(text) <= most {

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The steps of removing sessions.
+// Names of the file operations that delete sessions.
 const (
 	opFindLeftovers host.Op = "find leftovers"
 	opDeactivate    host.Op = "remove active-session"
@@ -18,30 +18,31 @@ const (
 	opRemoveSession host.Op = "remove session file"
 )
 
-// removedPrefix hides a session's folder while it is being removed.
+// removedPrefix marks the hidden folder of a session that is being deleted.
 const removedPrefix = ".removed-"
 
-// leftoverAge is for how long nothing must have been done in the hidden folder of
-// a new session before its writer is taken for dead.
+// leftoverAge is the age of a new session's hidden folder after which its writer is
+// considered dead. The age counts from the last change in the folder.
 const leftoverAge = time.Hour
 
-// Cleaning says which sessions to remove.
+// Cleaning selects the sessions to delete.
 type Cleaning struct {
 	OlderThan time.Duration
-	Force     bool // also the active session and those that run
-	DryRun    bool // only tell
+	Force     bool // also delete the active session and running ones
+	DryRun    bool // only report; delete nothing
 }
 
-// Cleaned is an old session and what became of it.
+// Cleaned is the result for one old session.
 type Cleaned struct {
 	ID   string `json:"session_id"`
-	Kept string `json:"kept,omitempty"` // why it was not removed
+	Kept string `json:"kept,omitempty"` // why it was not deleted; empty if it was
 }
 
-// Clean removes sessions that ended, or else began, long ago. It returns every
-// such session, also those it kept: the active one and those that run, unless
-// forced, and always those that cannot be read. A crash leaves each session
-// whole or gone; what is left hidden is removed the next time.
+// Clean deletes sessions that ended long ago, or that started long ago if they have
+// no end. It returns every old session, including those it kept. Without Force it
+// keeps the active session and running ones. It always keeps sessions that cannot be
+// read. A crash leaves each session either complete or deleted; the next Clean
+// removes hidden leftovers.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	return done, nil
 }
 
-// last is when something last happened in the session as far as is known.
+// last returns the time of the last known event of the session.
 func (e Entry) last() time.Time {
 	switch {
 	case !e.CompletedAt.IsZero():
@@ -77,11 +78,11 @@ func (e Entry) last() time.Time {
 	case !e.StartedAt.IsZero():
 		return e.StartedAt.Time
 	}
-	made, _ := idMade(e.ID) // an unknown time is long ago; such a session is kept
+	made, _ := idMade(e.ID) // a zero time makes the session look old; keep then retains it
 	return made
 }
 
-// keep says why an old session must not be removed, or nothing.
+// keep returns why an old session must not be deleted, or "".
 func (e Entry) keep(force bool) string {
 	switch {
 	case e.Err != nil:
@@ -98,7 +99,7 @@ func (e Entry) keep(force bool) string {
 	return ""
 }
 
-// idMade reads the time in an id.
+// idMade parses the creation time in a session id.
 func idMade(id string) (time.Time, error) {
 	if len(id) < len(idTime) {
 		return time.Time{}, errors.New("no time in the id")
@@ -106,8 +107,9 @@ func idMade(id string) (time.Time, error) {
 	return time.Parse(idTime, id[:len(idTime)])
 }
 
-// remove takes the link away first, so that it never leads to nothing, then
-// the whole folder out of sight in one step, then what is in it.
+// remove deletes a session in three steps. It removes the active-session link first,
+// so that the link never dangles. Then it hides the folder by one rename. Then it
+// deletes the folder's content.
 func (s *Store) remove(e Entry) error {
 	h := s.opts.Host
 	if e.Active {
@@ -131,7 +133,7 @@ func (s *Store) remove(e Entry) error {
 	return s.removeAll(hidden)
 }
 
-// removeLeftovers finishes what a process that died had begun.
+// removeLeftovers deletes hidden folders left by crashed processes.
 func (s *Store) removeLeftovers() error {
 	entries, err := s.opts.Host.ReadDir(opFindLeftovers, s.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,8 +153,9 @@ func (s *Store) removeLeftovers() error {
 	return nil
 }
 
-// isLeftover goes by the folder's own time: the id of a session that is recorded
-// late says when its run began.
+// isLeftover reports whether a hidden folder was left by a crashed process. It uses
+// the folder's modification time, not the time in the id: the id of a session that is
+// recorded late contains the start of its run.
 func (s *Store) isLeftover(name string) bool {
 	if strings.HasPrefix(name, removedPrefix) {
 		return true
@@ -165,8 +168,8 @@ func (s *Store) isLeftover(name string) bool {
 	return err == nil && h.Now().Sub(info.ModTime()) > leftoverAge
 }
 
-// removeAll removes a folder and all in it, and follows no link. What somebody
-// else has removed meanwhile is as good as removed.
+// removeAll deletes a folder and its content. It follows no links. Files that another
+// process has already deleted are no error.
 func (s *Store) removeAll(name string) error {
 	h := s.opts.Host
 	info, err := h.Lstat(opRemoveSession, name)

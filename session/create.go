@@ -15,7 +15,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The steps of making a session beside those of writing its document.
+// Names of the file operations that create a session, besides those that write its
+// document.
 const (
 	opMakeSession host.Op = "make session folder"
 	opShowSession host.Op = "show session folder"
@@ -23,14 +24,14 @@ const (
 	opUndoSession host.Op = "undo session folder"
 )
 
-// newPrefix hides a session's folder until its document is in it.
+// newPrefix marks the hidden folder of a new session until its document is written.
 const newPrefix = ".new-"
 
-// ActiveKept is the kind of a notice: active-session is not a link, so it was
-// left as it is and the new session is not the active one.
+// ActiveKept is the kind of a notice. It says that active-session is not a link, so
+// it was left unchanged and the new session is not the active one.
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
-// errTaken is a session id that somebody else has.
+// errTaken reports that the session id is already in use.
 var errTaken = errors.New("session id is taken")
 
 const (
@@ -38,8 +39,8 @@ const (
 	idRandom = 4 // bytes
 )
 
-// NewID returns an id for a session made now: the time in UTC and a random
-// part, such as 20260201-143022-abc12345.
+// NewID returns the id for a session created now: the time in UTC and a random part,
+// such as 20260201-143022-abc12345.
 func NewID(now time.Time, random io.Reader) (string, error) {
 	var b [idRandom]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
@@ -48,9 +49,9 @@ func NewID(now time.Time, random io.Reader) (string, error) {
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(b[:]), nil
 }
 
-// Create makes a session and makes it the active one. A crash leaves no part
-// of a session: either it is there with its document, or it is not. If only
-// the last step failed, the id is returned with the error.
+// Create creates a session and makes it the active one. After a crash the session
+// either exists with its document or does not exist. If only the activation fails,
+// Create returns both the id and the error.
 func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
@@ -71,7 +72,7 @@ func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	return id, nil
 }
 
-// makeFolder makes the folder of sessions, which git ignores.
+// makeFolder creates the folder for sessions. Git ignores that folder.
 func (s *Store) makeFolder() error {
 	if err := statefile.MkdirIgnored(s.opts.Host, s.root); err != nil {
 		return err
@@ -99,7 +100,8 @@ func (s *Store) createFresh(d Draft) (string, error) {
 	return "", fmt.Errorf("session id: %d ids in a row were taken", draws)
 }
 
-// place puts the session's folder where others see it, complete.
+// place writes a session into a hidden folder and renames it, so that other programs
+// only ever see it complete.
 func (s *Store) place(id string, data []byte) error {
 	h, hidden := s.opts.Host, filepath.Join(s.sessions(), newPrefix+id)
 	err := h.Mkdir(opMakeSession, hidden, 0o755)
@@ -110,7 +112,7 @@ func (s *Store) place(id string, data []byte) error {
 		return err
 	}
 	if err := s.show(id, hidden, data); err != nil {
-		// What stays behind is hidden, and swept by Clean.
+		// Clean deletes what remains of the hidden folder.
 		_ = h.Remove(opUndoSession, filepath.Join(hidden, statusName))
 		_ = h.Remove(opUndoSession, hidden)
 		return err
@@ -118,9 +120,10 @@ func (s *Store) place(id string, data []byte) error {
 	return h.SyncDir(opSyncSession, s.sessions())
 }
 
-// show fills the hidden folder and gives it its name. The name is looked for
-// first, because a folder may be renamed over an empty one. Nobody else can
-// take it meanwhile: the hidden folder is ours alone.
+// show writes the document into the hidden folder and renames the folder to its final
+// name. It first checks that the name is free, because a rename may replace an empty
+// folder. No other process can take the name in between: it would need the hidden
+// folder, which only we have.
 func (s *Store) show(id, hidden string, data []byte) error {
 	h := s.opts.Host
 	if _, err := h.Lstat(opMakeSession, s.dir(id)); err == nil {
@@ -134,8 +137,8 @@ func (s *Store) show(id, hidden string, data []byte) error {
 	return h.Rename(opShowSession, hidden, s.dir(id))
 }
 
-// activate points active-session to a session. Something that is not a link
-// was put there by a person, and is left to that person.
+// activate points active-session to a session. If active-session is not a link, the
+// user put it there; activate leaves it unchanged and sends a notice.
 func (s *Store) activate(id string) error {
 	info, err := s.opts.Host.Lstat(opReadActive, s.active())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// SchemaVersion is what new documents carry.
+// SchemaVersion is the schema_version of new documents.
 const SchemaVersion = "1.0"
 
 // Status is the document of one session, status.json.
@@ -27,8 +27,7 @@ type Status struct {
 	Waves         []Wave  `json:"waves"`
 }
 
-// Agent is one member of a session. What is nil is null or missing in the
-// document.
+// Agent is one agent of a session. A nil field is null or missing in the document.
 type Agent struct {
 	ID              string   `json:"id"`
 	Name            string   `json:"name"`
@@ -62,14 +61,14 @@ type Wave struct {
 	Agents []string `json:"agents"`
 }
 
-// Time is a time in a document; the zero Time is null. Every form found in the
-// wild is read, one without a zone as local time, and UTC with Z is written.
+// Time is a time in a document. The zero Time is null. It reads every time format
+// found in practice; a time without a zone is local time. It writes UTC with Z.
 type Time struct{ time.Time }
 
-// wantTime is what a mismatch of a [Time] says should be there.
+// wantTime is the expectation in the mismatch of an unreadable [Time].
 const wantTime = "a time"
 
-// MarshalJSON returns the one form that is written.
+// MarshalJSON returns null for the zero time, and RFC 3339 in UTC otherwise.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -77,7 +76,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return json.Marshal(timestamp.Format(t.Time))
 }
 
-// DecodeJSON reads any form found in the wild.
+// DecodeJSON reads every time format found in practice.
 func (t *Time) DecodeJSON(v jsontree.Value) error {
 	text, ok := v.Str()
 	if !ok {
@@ -91,9 +90,9 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// Decode reads a document as far as it can be read, and tells where it could
-// not. A missing status is read as every writer means it: a session runs, an
-// agent is queued.
+// Decode reads as much of a document as possible and returns the parts that do not
+// fit. A missing status defaults to running for a session and to queued for an agent,
+// as in every other writer.
 func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	var s Status
 	found := jsontree.Decode(v, &s)
@@ -110,20 +109,20 @@ func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	return s, found
 }
 
-// IsComplete reports whether the session has ended, well or not.
+// IsComplete reports whether the session has ended, successfully or not.
 func (s Status) IsComplete() bool { return s.Status.Final() }
 
-// RunningAgents returns the agents that run.
+// RunningAgents returns the running agents.
 func (s Status) RunningAgents() []Agent { return s.agentsIn(Running) }
 
-// PendingAgents returns the agents that have yet to start.
+// PendingAgents returns the queued agents.
 func (s Status) PendingAgents() []Agent { return s.agentsIn(Queued) }
 
 func (s Status) agentsIn(state State) []Agent {
 	return slices.DeleteFunc(slices.Clone(s.Agents), func(a Agent) bool { return a.Status != state })
 }
 
-// Count returns the summary as it should be.
+// Count computes the summary from the agents.
 func (s Status) Count() Summary {
 	var sum Summary
 	for _, a := range s.Agents {
@@ -132,8 +131,8 @@ func (s Status) Count() Summary {
 	return sum
 }
 
-// add counts one agent. A word that the protocol does not have counts only in
-// the total.
+// add counts one agent. A status that the protocol does not define counts only in the
+// total.
 func (s *Summary) add(state State) {
 	s.Total++
 	switch state {
@@ -150,10 +149,10 @@ func (s *Summary) add(state State) {
 	}
 }
 
-// final reports whether nothing is left to run.
+// final reports whether all agents have ended.
 func (s Summary) final() bool { return s.Complete+s.Failed+s.Cancelled == s.Total }
 
-// outcome is how a session with these agents ends.
+// outcome returns the final status of a session with these agents.
 func (s Summary) outcome() State {
 	if s.Failed > 0 {
 		return Failed

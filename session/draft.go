@@ -10,15 +10,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// sources are the jobs that make a session.
+// sources lists the values of source that the protocol defines.
 var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
 
-// Sources lists what a session's source may be.
+// Sources returns the allowed values of a session's source.
 func Sources() []string { return slices.Clone(sources) }
 
-// Draft is what a new session is made of. Agents and Waves are arrays as they
-// are to stand in the document; what they lack is added, what gaffer does not
-// know is kept. Without Waves, the agents' own wave numbers make them.
+// Draft describes a new session. Agents and Waves are arrays in the form of the
+// document. Create adds missing members and keeps unknown ones. Without Waves, the
+// agents' wave numbers determine the waves.
 type Draft struct {
 	Source     string
 	SourceFile string
@@ -26,8 +26,8 @@ type Draft struct {
 	Waves      jsontree.Value
 }
 
-// ParseAgents reads the agents of a draft: an array, or an object that has one
-// as its member agents. name is the file's, for errors.
+// ParseAgents reads the agents of a draft: either an array, or an object whose member
+// "agents" is one. name is the file name for errors.
 func ParseAgents(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "agents")
 }
@@ -55,7 +55,7 @@ func parseList(name string, data []byte, member string) (jsontree.Value, error) 
 	return list, nil
 }
 
-// AgentsOf returns agents in the form that a draft takes.
+// AgentsOf converts agents to the form that a draft takes.
 func AgentsOf(agents ...Agent) (jsontree.Value, error) {
 	text, err := marshal(agents)
 	if err != nil {
@@ -64,7 +64,7 @@ func AgentsOf(agents ...Agent) (jsontree.Value, error) {
 	return ParseAgents("agents", text)
 }
 
-// check finds whatever cannot be in a session, before anything is written.
+// check returns an error if the draft is not a valid session.
 func (d Draft) check() error {
 	if !slices.Contains(sources, d.Source) {
 		return &SourceError{d.Source}
@@ -76,7 +76,7 @@ func (d Draft) check() error {
 	return checkWaves(d.Waves, ids)
 }
 
-// checkAgents returns the position of each agent by its id.
+// checkAgents validates the agents and returns the index of each agent by its id.
 func checkAgents(agents jsontree.Value) (map[string]int, error) {
 	if !agents.Absent() && agents.Kind() != jsontree.Array {
 		return nil, &DraftError{"agents", agents.Kind().String() + " where an array should be"}
@@ -134,7 +134,8 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers adds the wave's agents to member, the wave of each agent.
+// checkMembers validates the agents of a wave. It records the wave of each agent in
+// member.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {
 		return &DraftError{at + ".agents", "the wave has no agents"}

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Elapsed returns how long the agent has run, until now if it still runs, and
-// false if that is not known. It is never negative, although a clock may have
-// been set back.
+// Elapsed returns how long the agent has run, up to now if it is still running. It
+// returns false if that is unknown. The result is never negative, even if the clock
+// was set back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
-		// A foreign number may be beyond what a Duration holds.
+		// The number of another program may exceed the range of a Duration.
 		seconds := min(max(*a.DurationSeconds, 0), math.MaxInt64/float64(2*time.Second))
 		return time.Duration(seconds * float64(time.Second)), true
 	}
@@ -27,8 +27,7 @@ func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// FormatElapsed writes a duration as the table of agents shows it: 42s,
-// 2m 34s, 1h 05m.
+// FormatElapsed formats a duration for the table of agents: 42s, 2m 34s, 1h 05m.
 func FormatElapsed(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	switch {

@@ -7,11 +7,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// TransitionError is a change of status that the protocol does not have.
+// TransitionError reports a change of status that the protocol does not allow.
 type TransitionError struct {
 	What     string // such as "agent 003"
 	From, To State
-	Allowed  []State // what may follow From; nothing if From is final
+	Allowed  []State // the statuses that may follow From; empty if From is final
 }
 
 func (e *TransitionError) Error() string {
@@ -31,7 +31,7 @@ func (e *TransitionError) follows() string {
 // Conflict marks the error as a refused transition.
 func (e *TransitionError) Conflict() bool { return true }
 
-// BusyError is a session that cannot end because agents are left to run.
+// BusyError reports that a session cannot end because some agents have not ended.
 type BusyError struct {
 	ID     string
 	Agents []string
@@ -44,17 +44,17 @@ func (e *BusyError) Error() string {
 // Conflict marks the error as a refused transition.
 func (e *BusyError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *BusyError) Hint() string {
 	return "end the agents first, or cancel the session"
 }
 
-// NotFoundError is a session or an agent that is not there.
+// NotFoundError reports a session or an agent that does not exist.
 type NotFoundError struct {
 	What    string // "session" or "agent"
 	ID      string
 	Where   string
-	Similar []string // ids that may have been meant
+	Similar []string // existing ids that resemble ID
 }
 
 func (e *NotFoundError) Error() string {
@@ -65,24 +65,24 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// NotFound marks the error as something that is not there.
+// NotFound marks the error as a missing object.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// ActiveError is an active-session that leads to no session.
+// ActiveError reports that active-session does not point to a session.
 type ActiveError struct {
 	Path, Problem string
 }
 
 func (e *ActiveError) Error() string { return e.Path + ": " + e.Problem }
 
-// NotFound marks the error as something that is not there.
+// NotFound marks the error as a missing object.
 func (e *ActiveError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *ActiveError) Hint() string { return "name a session by its id" }
 
-// DocumentError is a document that cannot be changed because it is not of the
-// protocol's form.
+// DocumentError reports a document that cannot be changed because its structure is
+// not that of the protocol.
 type DocumentError struct {
 	Path     string
 	Mismatch jsontree.Mismatch
@@ -90,11 +90,10 @@ type DocumentError struct {
 
 func (e *DocumentError) Error() string { return e.Path + ": " + e.Mismatch.String() }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *DocumentError) Invalid() bool { return true }
 
-// DraftError is something in the agents or waves given for a new session that
-// cannot be. Nothing was written.
+// DraftError reports invalid agents or waves of a new session. Nothing was written.
 type DraftError struct {
 	At      string // such as agents[2].id
 	Problem string
@@ -102,17 +101,17 @@ type DraftError struct {
 
 func (e *DraftError) Error() string { return e.At + ": " + e.Problem }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *DraftError) Invalid() bool { return true }
 
-// SourceError is a source that the protocol does not have.
+// SourceError reports a source that the protocol does not define.
 type SourceError struct{ Source string }
 
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("source %q: want %s", e.Source, orList(sources))
 }
 
-// Usage marks the error as a mistake in what was asked.
+// Usage marks the error as a mistake in the command's arguments.
 func (e *SourceError) Usage() bool { return true }
 
 // orList joins words as in "a, b or c".
@@ -128,7 +127,7 @@ func orList[S ~string](words []S) string {
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// someOf joins ids, at most a handful.
+// someOf joins up to eight ids and counts the others.
 func someOf(ids []string) string {
 	const most = 8
 	if len(ids) <= most {

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// agentsOf yields the agents of a document, or nothing.
+// agentsOf yields the agents of a document.
 func agentsOf(root *jsontree.Node) iter.Seq[*jsontree.Node] {
 	return func(yield func(*jsontree.Node) bool) {
 		agents := root.Child("agents")
@@ -22,10 +22,10 @@ func agentsOf(root *jsontree.Node) iter.Seq[*jsontree.Node] {
 	}
 }
 
-// finder finds agents by their id, where two share one the first, as every
-// other writer does. Updates that are written together look into the same
-// document: the first walks through it, the second makes an index for all that
-// follow. Who adds or removes agents must reset it.
+// finder finds agents by id. If two agents share an id, it returns the first one, as
+// every other writer does. Updates in one batch search the same document: the first
+// search walks through it, the second builds an index. Code that adds or removes
+// agents must reset the finder.
 type finder struct {
 	root *jsontree.Node
 	byID map[string]*jsontree.Node
@@ -68,7 +68,8 @@ func byID(root *jsontree.Node) map[string]*jsontree.Node {
 	return index
 }
 
-// notFound says of an id that no agent could have that it is one.
+// notFound returns the error for an unknown agent id. If the id cannot be a valid
+// agent id, the error says so.
 func notFound(root *jsontree.Node, id string) error {
 	if err := statefile.CheckName("agent id", id); err != nil {
 		return err

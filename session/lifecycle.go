@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// StartAgent makes a queued agent run. A pid of 0 is one that is not known.
-// It is refused in a session that has ended.
+// StartAgent moves a queued agent to running. A pid of 0 means unknown. It fails if
+// the session has ended.
 func (s *Store) StartAgent(ctx context.Context, id, agent string, pid int) error {
 	return s.update(ctx, id, func(root *jsontree.Node, f *finder) error {
 		node, err := f.find(root, agent)
@@ -22,14 +22,14 @@ func (s *Store) StartAgent(ctx context.Context, id, agent string, pid int) error
 	})
 }
 
-// CompleteAgent ends a running agent well.
+// CompleteAgent moves a running agent to complete.
 func (s *Store) CompleteAgent(ctx context.Context, id, agent string, exitCode int) error {
 	return s.end(ctx, id, agent, Complete, func(node *jsontree.Node) {
 		node.Set("exit_code", exitCode)
 	})
 }
 
-// FailAgent ends a running agent badly. message says why, for people.
+// FailAgent moves a running agent to failed. message is the reason, for the user.
 func (s *Store) FailAgent(ctx context.Context, id, agent, message string, exitCode int) error {
 	return s.end(ctx, id, agent, Failed, func(node *jsontree.Node) {
 		node.Set("exit_code", exitCode)
@@ -37,7 +37,7 @@ func (s *Store) FailAgent(ctx context.Context, id, agent, message string, exitCo
 	})
 }
 
-// CancelAgent ends an agent that is queued or runs.
+// CancelAgent cancels a queued or running agent.
 func (s *Store) CancelAgent(ctx context.Context, id, agent string) error {
 	return s.end(ctx, id, agent, Cancelled, func(*jsontree.Node) {})
 }
@@ -56,7 +56,7 @@ func (s *Store) end(ctx context.Context, id, agent string, to State, set func(*j
 	})
 }
 
-// CancelSession cancels every agent that is queued or runs, and the session.
+// CancelSession cancels the session and its queued and running agents.
 func (s *Store) CancelSession(ctx context.Context, id string) error {
 	return s.update(ctx, id, func(root *jsontree.Node, _ *finder) error {
 		return cancelSession(root, id, s.opts.Now())
@@ -79,9 +79,9 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 	return nil
 }
 
-// CompleteSession ends a session whose agents have all ended: as failed if one
-// of them has, as complete otherwise, also if there are none. A session ends
-// by itself with its last agent; saying so again is no error.
+// CompleteSession ends a session whose agents have all ended. The session becomes
+// failed if an agent failed, and complete otherwise, also without agents. A session
+// also ends automatically with its last agent. Therefore ending it again is no error.
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

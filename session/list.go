@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The steps of looking around.
+// Names of the file operations that find and list sessions.
 const (
 	opLook       host.Op = "look at session"
 	opList       host.Op = "list sessions"
@@ -32,8 +32,8 @@ type Entry struct {
 	Err         error   `json:"-"` // why the document could not be read
 }
 
-// IDs lists the sessions, the oldest first. A folder without a document is not
-// a session: somebody is about to make one, or died while doing so.
+// IDs lists the session ids, oldest first. A folder without a document is not a
+// session: its writer has not finished or has died.
 func (s *Store) IDs() ([]string, error) {
 	names, err := s.folders()
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) IDs() ([]string, error) {
 	return ids, nil
 }
 
-// folders lists what is in the sessions' folder and is not hidden, by name.
+// folders lists the visible folders below the sessions folder, sorted by name.
 func (s *Store) folders() ([]string, error) {
 	entries, err := s.opts.Host.ReadDir(opList, s.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,22 +66,23 @@ func (s *Store) folders() ([]string, error) {
 	return names, nil
 }
 
-// mayBeFolder counts links in: a session may have been moved and linked.
+// mayBeFolder also accepts links, because the user may have moved and linked a
+// session.
 func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
 
-// missing also covers a path that goes through something that is no folder.
+// missing also accepts ENOTDIR: a path that leads through a file does not exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// List reads every session, the oldest first. One that cannot be read has its
-// error in the entry and does not stop the rest.
+// List reads every session, oldest first. If a session cannot be read, its entry
+// holds the error and List continues.
 func (s *Store) List() ([]Entry, error) {
 	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
-	active, _ := s.Active() // none is active if it cannot be told
+	active, _ := s.Active() // on error, no session is marked as active
 	entries := make([]Entry, len(ids))
 	for i, id := range ids {
 		entries[i] = s.entry(id)
@@ -90,8 +91,8 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// entry reads only what a list shows. Counts are taken from the agents, since
-// a summary may be wrong.
+// entry reads only the members that a list shows. It counts the agents itself,
+// because the summary may be wrong.
 func (s *Store) entry(id string) Entry {
 	var e Entry
 	doc, err := s.Document(id)
@@ -107,8 +108,9 @@ func (s *Store) entry(id string) Entry {
 	return e
 }
 
-// Active returns the id of the session that was made last. A link that other
-// writers left absolute or relative to another folder still names its session.
+// Active returns the id of the active session, which is the newest one. Other writers
+// create links that are absolute or relative to another folder. Therefore only the
+// last element of the link counts.
 func (s *Store) Active() (string, error) {
 	target, err := s.activeTarget()
 	if err != nil {

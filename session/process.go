@@ -6,17 +6,17 @@ import (
 	"gaffer/statefile"
 )
 
-// Gone says whether the agent runs by the document although no process has its
-// pid. Of an agent without a pid that is not known. exists says whether a process
-// has a pid; see [host.Exists].
+// Gone reports whether the document says that the agent is running although no
+// process has its pid. It returns false for an agent without a pid. exists reports
+// whether a process has a pid; see [host.Exists].
 //
-// It is about processes of this machine. A pid that another process has got
-// since, or that is of another machine, cannot be told from the agent's own.
+// Pids refer to this machine. Gone cannot detect that the pid belongs to another
+// machine or that another process has reused it.
 func (a Agent) Gone(exists func(pid int) bool) bool {
 	return a.Status == Running && a.PID != nil && *a.PID > 0 && !exists(*a.PID)
 }
 
-// CheckProcesses reports the agents whose process is gone.
+// CheckProcesses reports the running agents whose process no longer exists.
 func CheckProcesses(path string, s Status, exists func(pid int) bool) []statefile.Finding {
 	var found []statefile.Finding
 	for i, a := range s.Agents {

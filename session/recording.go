@@ -15,22 +15,23 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Recording writes the document of a session for the program that runs it and
-// keeps the truth about it elsewhere. Others' commands move a session by the
-// protocol's transitions; a recording says what is so, whatever the document
-// said before: also that an agent which had ended runs again.
+// Recording writes the document of a session whose state is stored elsewhere, such as
+// in the engine's store. Commands change a session only by the protocol's
+// transitions. A recording overwrites the document with the given state, whatever the
+// document said before: an agent that had ended may run again.
 //
-// A document that is not there is made, one that is damaged is kept aside and
-// made anew, and one that others have changed is put right. Members, agents and
-// waves that are not the session's own stay as they are.
+// A recording creates a missing document. It keeps a copy of a damaged document and
+// writes a new one. It corrects changes by other programs, but keeps the members,
+// agents and waves that they have added.
 //
-// Another program may set the session or an agent that has not ended to cancelled:
-// that is a request, see [CancelledError].
+// If another program sets the session, or an agent that has not ended, to cancelled,
+// that is a request: see [CancelledError].
 //
-// A recording is for one goroutine at a time.
+// A Recording must not be used by several goroutines at the same time.
 type Recording struct {
-	// Heed makes a write fail with a [*CancelledError], and leave the document as it
-	// is, if another program asks for a cancellation in it.
+	// Heed enables cancellation requests. If another program has requested a
+	// cancellation in the document, a write fails with a [*CancelledError] and leaves
+	// the document unchanged.
 	Heed bool
 
 	store *Store
@@ -38,33 +39,33 @@ type Recording struct {
 	file  *statefile.File
 	seed  maphash.Seed
 
-	members   [][]int // the positions of each wave's agents in the truth
-	agents    int     // that the truth had then
+	members   [][]int // for each wave, the indexes of its agents in Status.Agents
+	agents    int     // number of agents when members was computed
 	last      written
-	unsure    uint64 // the sum of a document of ours that may be in place although writing it failed; 0 if none
+	unsure    uint64 // hash of our last document whose write failed but which may be on disk; 0 if none
 	seen      seen
-	started   time.Time // by the truth
+	started   time.Time // start of the session according to the last Truth
 	activated bool
 }
 
-// written is what a recording knows of the document it wrote last.
+// written describes the document that the recording wrote last.
 type written struct {
-	sum    uint64  // of the document; nobody has changed it if it still has it
-	known  bool    // something was written
-	at     []int   // where each agent of the truth stands in the document
+	sum    uint64  // hash of the document; if it still matches, no other program has changed it
+	known  bool    // a document was written
+	at     []int   // index in the document of each of our agents
 	waves  []State // the waves' statuses
-	alone  bool    // the document has no agents of others
-	others []tally // their agents in each wave, nil in a document of our own making
+	alone  bool    // the document has no agents of other programs
+	others []tally // other programs' agents per wave; nil in a document that we created
 }
 
-// seen is what the document's file looked like after the last write.
+// seen describes the document's file after the last write.
 type seen struct {
 	size  int64
 	mtime time.Time
 }
 
-// Recording returns the recording of a session, which need not be there yet. It
-// touches nothing.
+// Recording returns the recording of a session, which need not exist yet. It reads
+// and writes no file.
 func (s *Store) Recording(id string) (*Recording, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
@@ -82,20 +83,21 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close removes what the recording keeps beside the document to be quick.
+// Close deletes the temporary files that the recording keeps beside the document to
+// speed up writes.
 func (r *Recording) Close() { r.file.Close() }
 
-// Truth is what a session's document is to say. Its agents are in the same order
-// at every write, and new ones come last. The summary, the statuses of waves
-// and the log files are not taken from it: they follow from the rest.
+// Truth is the state that a session's document is to show. Agents must keep their
+// order between writes; new ones are appended. The summary, the statuses of waves and
+// the log files are computed, so their values in Status are ignored.
 type Truth struct {
 	Status  *Status
-	Changed []int // the agents that may differ from the last write that succeeded
+	Changed []int // indexes of agents that may differ from the last successful write
 }
 
-// Write makes the document say what truth says. truth is asked while the
-// document is locked, so that of two programs that record one session the
-// later writes what is true then. It may be asked more than once.
+// Write updates the document to the state that truth returns. It calls truth while
+// the document is locked. If two programs record the same session, the later write
+// therefore has the newer state. Write may call truth more than once.
 func (r *Recording) Write(ctx context.Context, truth func() (Truth, error)) error {
 	made, err := r.makeFolder(truth)
 	if err == nil && !made {
@@ -114,8 +116,9 @@ func (r *Recording) Write(ctx context.Context, truth func() (Truth, error)) erro
 	return nil
 }
 
-// Disturbed reports whether somebody else has changed or removed the document
-// since the last write, as far as the looks of its file tell. It is quick.
+// Disturbed reports whether another program has changed or deleted the document since
+// the last write. It compares only the size and modification time of the file, so it
+// is fast.
 func (r *Recording) Disturbed() bool {
 	info, err := r.store.opts.Host.Stat(opLook, r.file.Path())
 	if err != nil {
@@ -124,7 +127,7 @@ func (r *Recording) Disturbed() bool {
 	return info.Size() != r.seen.size || !info.ModTime().Equal(r.seen.mtime)
 }
 
-// saw remembers how the document's file looks.
+// saw stores the size and modification time of the document's file.
 func (r *Recording) saw(info fs.FileInfo) {
 	r.seen = seen{}
 	if info != nil {
@@ -132,8 +135,8 @@ func (r *Recording) saw(info fs.FileInfo) {
 	}
 }
 
-// look remembers how the document's file looks if it still holds data: somebody
-// else may have written to it since.
+// look calls saw if the file still holds data. Another program may have changed it
+// since our write.
 func (r *Recording) look(data []byte) {
 	h, path := r.store.opts.Host, r.file.Path()
 	info, err := h.Stat(opLook, path)
@@ -145,8 +148,8 @@ func (r *Recording) look(data []byte) {
 	}
 }
 
-// makeFolder makes a session that is not there at all, so that it appears
-// complete.
+// makeFolder creates a session whose folder is missing. The session appears complete,
+// by one rename.
 func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err error) {
 	s := r.store
 	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
@@ -168,7 +171,7 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 		return false, err
 	}
 	err = s.place(r.id, data)
-	if errors.Is(err, errTaken) { // by somebody who puts a log there, or left it half made
+	if errors.Is(err, errTaken) { // another program has created the folder, for a log or by an interrupted write
 		return false, nil
 	}
 	if err != nil {
@@ -183,8 +186,8 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	return err == nil, err
 }
 
-// checkLinkedFolder refuses a folder behind a symbolic link unless the session's
-// document is in it: see isLink.
+// checkLinkedFolder returns an error for a folder that is a symbolic link, unless it
+// contains this session's document. See isLink for the reason.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
 	if err == nil && doc.Root().Get("session_id").Text() == r.id {
@@ -193,7 +196,7 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// ask returns the truth, and remembers when the session began.
+// ask calls truth and stores the start time of the session.
 func (r *Recording) ask(truth func() (Truth, error)) (Truth, error) {
 	is, err := truth()
 	if err == nil {
@@ -202,11 +205,11 @@ func (r *Recording) ask(truth func() (Truth, error)) (Truth, error) {
 	return is, err
 }
 
-// errSame is an update that has nothing to write.
+// errSame ends an update that has nothing to write.
 var errSame = errors.New("the document is as it should be")
 
-// update makes the document right that is in the session's folder, and reports
-// whether there was none.
+// update brings the document in an existing folder up to date. made reports whether
+// the document was missing.
 func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (made bool, err error) {
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
@@ -227,14 +230,14 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 	switch {
 	case err == nil:
 		r.last, r.unsure = next, 0
-	case next.known: // it may be in place all the same: the folder could not be synced
+	case next.known: // the document may be in place: only syncing the folder has failed
 		r.unsure = next.sum
 	}
 	return made, err
 }
 
-// edit changes the document to what is true: the agents that changed if nobody
-// else has written to it, all of it otherwise.
+// edit changes the document to the given state. It changes only the listed agents if
+// no other program has written to the document, and the whole document otherwise.
 func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
@@ -266,19 +269,19 @@ func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) 
 	return next, doc.Err()
 }
 
-// isLink reports whether the document is a symbolic link. Agents write to the
-// session's folder, and a link there could lead to any file of the user.
+// isLink reports whether the document is a symbolic link. Agents can write to the
+// session's folder, and a link there could point to any file of the user.
 func (r *Recording) isLink() bool {
 	info, err := r.store.opts.Host.Lstat(opLook, r.file.Path())
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// CancelledError is a document in which another program has set the session, or
-// agents of it that have not ended, to cancelled.
+// CancelledError reports that another program has set the session, or some of its
+// unfinished agents, to cancelled in the document.
 type CancelledError struct {
 	Session string
-	All     bool     // the session itself
-	Agents  []string // otherwise
+	All     bool     // the session itself was cancelled
+	Agents  []string // the cancelled agents, if All is false
 }
 
 func (e *CancelledError) Error() string {
@@ -288,8 +291,8 @@ func (e *CancelledError) Error() string {
 	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
 }
 
-// requested returns what a document asks to cancel that has not ended in truth, or
-// nil.
+// requested returns a CancelledError for the session or agents that the document
+// cancels and that have not ended according to is. It returns nil if there are none.
 func requested(root *jsontree.Node, is *Status) error {
 	open := func(s State) bool { return s == Queued || s == Running }
 	asked := &CancelledError{Session: root.Get("session_id").Text()}
@@ -314,13 +317,14 @@ func requested(root *jsontree.Node, is *Status) error {
 	return asked
 }
 
-// usable reports whether there is something in the document to keep.
+// usable reports whether the document has the protocol's structure and content worth
+// keeping.
 func (r *Recording) usable(root *jsontree.Node) bool {
 	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
 }
 
-// replace makes the whole document anew. What it was is kept aside, unless it
-// was nothing.
+// replace writes a whole new document. It first saves a copy of the old one, unless
+// that was empty.
 func (r *Recording) replace(root *jsontree.Node, is *Status) (written, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
 		if err := r.keepAside(root.Value().Raw()); err != nil {
@@ -339,7 +343,8 @@ func (r *Recording) replace(root *jsontree.Node, is *Status) (written, error) {
 	return r.fresh(is), nil
 }
 
-// keepAside saves a document of another form before it is replaced.
+// keepAside saves a copy of a document with the wrong structure before it is
+// replaced.
 func (r *Recording) keepAside(data []byte) error {
 	h, to := r.store.opts.Host, r.file.Path()
 	base := to + ".corrupt-" + h.Now().UTC().Format("20060102T150405Z")
@@ -353,7 +358,7 @@ func (r *Recording) keepAside(data []byte) error {
 			return err
 		}
 		if kept, err := statefile.ReadBytes(h, name); err == nil && bytes.Equal(kept, data) {
-			break // kept by a write that did not get further
+			break // already saved by an earlier write that was interrupted
 		}
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
@@ -361,7 +366,7 @@ func (r *Recording) keepAside(data []byte) error {
 	return nil
 }
 
-// build returns the whole document.
+// build returns a new document.
 func (r *Recording) build(is *Status) ([]byte, error) {
 	whole := *is
 	whole.SchemaVersion, whole.SessionID, whole.Summary = SchemaVersion, r.id, is.Count()
@@ -380,8 +385,8 @@ func (r *Recording) build(is *Status) ([]byte, error) {
 	return layOut(text)
 }
 
-// Render returns the document of a session that says what a recording would
-// write where there is none. It touches nothing.
+// Render returns the document that a recording would create for is. It reads and
+// writes no file.
 func (s *Store) Render(id string, is *Status) ([]byte, error) {
 	r, err := s.Recording(id)
 	if err != nil {
@@ -390,7 +395,7 @@ func (s *Store) Render(id string, is *Status) ([]byte, error) {
 	return r.build(is)
 }
 
-// fresh is what is known of a document that was just built.
+// fresh returns the written value of a document that build has just returned.
 func (r *Recording) fresh(is *Status) written {
 	at := make([]int, len(is.Agents))
 	for i := range at {
@@ -399,22 +404,22 @@ func (r *Recording) fresh(is *Status) written {
 	return written{known: true, at: at, waves: r.waveStates(is, nil), alone: true}
 }
 
-// sum is a hash of all that a document says. It does not put the document
-// together, which may be large.
+// sum hashes the content of a document. It hashes piece by piece, so that a large
+// document is not assembled in memory.
 func (r *Recording) sum(root *jsontree.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
-	root.Pieces(func(text []byte) { _, _ = h.Write(text) }) // it never fails
+	root.Pieces(func(text []byte) { _, _ = h.Write(text) }) // a maphash write never fails
 	return h.Sum64()
 }
 
-// logged returns an agent with its log file.
+// logged returns the agent with its log file set.
 func (r *Recording) logged(a Agent) Agent {
 	a.LogFile = path.Join(r.store.opts.LogPrefix, sessionsName, r.id, a.ID+".log")
 	return a
 }
 
-// activate makes the session the active one unless a later one is.
+// activate makes the session the active one, unless a later session is active.
 func (r *Recording) activate() error {
 	active, err := r.store.Active()
 	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {
@@ -426,10 +431,10 @@ func (r *Recording) activate() error {
 	return r.store.activate(r.id)
 }
 
-// before reports whether another session began later. Ids do not tell: others
-// name their sessions as they like, or by local time. Of two that began in the
-// same second the ids decide, so that two recordings agree. One of which nobody
-// can read when it began is no later one.
+// before reports whether the session other started later than ours. It compares start
+// times, not ids: other programs choose ids freely or use local time. If both started
+// in the same second, the ids decide, so that two recordings agree. A session without
+// a readable start time is not later.
 func (r *Recording) before(other string) bool {
 	is, err := r.store.Load(other)
 	switch {

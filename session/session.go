@@ -1,24 +1,24 @@
-// Package session keeps the status of sessions: which agents run in which
-// waves, what became of them, and where their logs are. The documents are
-// shared with writers in other languages, under a lock that is a folder.
+// Package session stores the status of sessions: the agents of each wave, their
+// results, and their log files. Programs in other languages read and write the same
+// documents. All writers take a lock that is a folder.
 //
 //	<root>/sessions/<session id>/status.json
 //	<root>/sessions/<session id>/<agent id>.log
 //	<root>/active-session -> sessions/<session id>
 //
-// [Store] has the operations. What follows from the agents' statuses (the
-// summary, the waves' statuses, the end of the session) is never set by a
-// caller: it is worked out anew in every write. A program that keeps the truth
-// about its session elsewhere writes it with a [Recording], which alone is told
-// how the session stands.
+// [Store] has the operations. Callers never set values that are derived from the
+// agents' statuses: the summary, the statuses of waves, and the end of the session.
+// Every write computes them again. A program that stores the state of its session
+// elsewhere writes the document with a [Recording]. Only a Recording sets the
+// session's status directly.
 package session
 
 import "slices"
 
-// State is a word in the status field of an agent, a session or a wave.
+// State is the status of an agent, a session or a wave.
 type State string
 
-// The words. Pending is only for waves, Queued only for agents.
+// The statuses of the protocol. Only waves can be Pending. Only agents can be Queued.
 const (
 	Pending   State = "pending"
 	Queued    State = "queued"
@@ -28,30 +28,31 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// next lists what may follow an agent's status. A status not listed is final.
+// next lists the statuses that may follow an agent's status. A status not listed is
+// final.
 var next = map[State][]State{
 	Queued:  {Running, Cancelled},
 	Running: {Complete, Failed, Cancelled},
 }
 
-// nextSession is next for a session.
+// nextSession lists the statuses that may follow a session's status.
 var nextSession = map[State][]State{
 	Running: {Complete, Failed, Cancelled},
 }
 
-// The words that each kind of thing may have.
+// The statuses that agents, sessions and waves may have.
 var (
 	agentStates   = []State{Queued, Running, Complete, Failed, Cancelled}
 	sessionStates = []State{Running, Complete, Failed, Cancelled}
 	waveStates    = []State{Pending, Running, Complete}
 )
 
-// Final reports whether nothing may follow s, for an agent as for a session. A
-// word that the protocol does not have is not final.
+// Final reports whether s is a final status of an agent or a session. An unknown
+// status is not final.
 func (s State) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
-// Label is how the table of agents shows s. A word that the protocol does not
-// have is shown as it is.
+// Label returns the text for s in the table of agents. An unknown status is returned
+// unchanged.
 func (s State) Label() string {
 	switch s {
 	case Queued:
@@ -68,7 +69,7 @@ func (s State) Label() string {
 	return string(s)
 }
 
-// move checks one transition. what names the thing for the error.
+// move checks one transition. what names the object in the error.
 func move(table map[State][]State, what string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil

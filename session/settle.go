@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// settle sets what follows from the agents: the summary, the waves' statuses,
-// and the end of a session whose last agent has ended. It runs once for each
-// write, reads every agent, and touches only what has changed.
+// settle sets the values derived from the agents: the summary, the statuses of waves,
+// and the end of a session whose last agent has ended. It runs once per write. It
+// reads every agent but changes only values that differ.
 func settle(root *jsontree.Node, now time.Time) {
 	if agents := root.Child("agents"); agents == nil || agents.Kind() != jsontree.Array {
 		return
@@ -29,8 +29,9 @@ func settle(root *jsontree.Node, now time.Time) {
 	}
 }
 
-// survey reads every agent once: how many are in which status, and if asked
-// for, who. Where two share an id the first one counts, as for a finder.
+// survey reads every agent once and counts the statuses. If who is true, it also
+// returns the status of each agent by id. If two agents share an id, the first one
+// counts, as in finder.
 func survey(root *jsontree.Node, who bool) (sum Summary, states map[string]State) {
 	if who {
 		states = map[string]State{}
@@ -49,8 +50,8 @@ func survey(root *jsontree.Node, who bool) (sum Summary, states map[string]State
 	return sum, states
 }
 
-// idOf is what an id is known by in a wave. One that is no string is not of the
-// protocol and cannot be asked for, but is still another's than the next.
+// idOf returns the key of an agent id. The protocol allows only strings. For any
+// other value the key is its JSON text, so that two different values stay distinct.
 func idOf(v jsontree.Value) string {
 	if id, ok := v.Str(); ok {
 		return id
@@ -65,8 +66,9 @@ func endSession(root *jsontree.Node, now time.Time, to State) {
 	root.Set("completed_at", timestamp.Format(now))
 }
 
-// setSummary keeps members that the protocol does not have, and the spelling
-// of numbers that are right. What is not an object is replaced: it is derived.
+// setSummary updates the summary. It keeps unknown members, and the formatting of
+// numbers that are already right. It replaces a summary that is not an object,
+// because the summary is derived.
 func setSummary(root *jsontree.Node, sum Summary) {
 	node := root.Child("summary")
 	if node == nil || node.Kind() != jsontree.Object {
@@ -85,7 +87,7 @@ type namedCount struct {
 	n    int
 }
 
-// counts lists the members in the protocol's order.
+// counts lists the members of the summary in the protocol's order.
 func (s Summary) counts() []namedCount {
 	return []namedCount{
 		{"total", s.Total},
@@ -97,7 +99,7 @@ func (s Summary) counts() []namedCount {
 	}
 }
 
-// settleWaves leaves alone a wave whose agents are not known.
+// settleWaves updates the status of each wave. It skips waves without a known agent.
 func settleWaves(waves *jsontree.Node, states map[string]State) {
 	for _, wave := range waves.Items() {
 		if wave.Kind() != jsontree.Object {
@@ -110,8 +112,8 @@ func settleWaves(waves *jsontree.Node, states map[string]State) {
 	}
 }
 
-// waveState is what a wave that was in state was is in, by its agents, and
-// false if it has none that is known.
+// waveState computes the status of a wave from its agents. was is its current status.
+// It returns false if none of its agents is known.
 func waveState(was State, ids jsontree.Value, states map[string]State) (State, bool) {
 	all := tallyOf(was, ids.Items(), states)
 	if all.known == 0 {
@@ -120,11 +122,12 @@ func waveState(was State, ids jsontree.Value, states map[string]State) (State, b
 	return all.state(), true
 }
 
-// tally counts the agents of a wave.
+// tally counts the agents of a wave: those that are known, those that have ended, and
+// those that have run.
 type tally struct{ known, final, ran int }
 
-// tallyOf counts those of the agents that are known. Of one that was cancelled,
-// that its wave was running before is all that tells that it ran.
+// tallyOf counts the known agents of a wave. A document does not say whether a
+// cancelled agent has run; it counts as run if the wave was running.
 func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all tally) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {
@@ -144,7 +147,8 @@ func (t *tally) add(state State, began bool) {
 	}
 }
 
-// state is complete when all agents have ended, and running once one has run.
+// state returns complete if all agents have ended, and running if at least one has
+// run.
 func (t tally) state() State {
 	switch {
 	case t.final == t.known:

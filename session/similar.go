@@ -2,7 +2,7 @@ package session
 
 import "strings"
 
-// similar returns the ids that may have been meant by id, at most a handful.
+// similar returns up to five ids that resemble id.
 func similar(id string, ids []string) []string {
 	const most = 5
 	var found []string
@@ -14,8 +14,8 @@ func similar(id string, ids []string) []string {
 	return found
 }
 
-// alike reports whether one id is the other mistyped in one place, written
-// without its leading zeros, or cut short.
+// alike reports whether a is b with one typing error, without leading zeros, or cut
+// short.
 func alike(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") || strings.HasPrefix(b, a) {

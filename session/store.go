@@ -15,29 +15,29 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The names below a store's root.
+// File names below a store's root.
 const (
 	sessionsName = "sessions"
 	statusName   = "status.json"
 	activeName   = "active-session"
 )
 
-// Options say how a store works. The zero value is right for most programs.
+// Options configure a store. The zero value suits most programs.
 type Options struct {
 	Host host.Host        // the real machine if nil
 	Now  func() time.Time // the host's clock if nil
 	Rand io.Reader        // crypto/rand if nil
 
-	// LogPrefix is the store's root as it stands in log_file, which is to be
-	// relative to the project's root. It is the root as given if empty.
+	// LogPrefix is the store's root as written in log_file, which should be relative
+	// to the project's root. It defaults to the root as given.
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
-	// Notice is told what a person should know although all went well.
+	// Notice receives messages for the user about operations that succeeded.
 	Notice func(statefile.Notice)
 }
 
-// Store is the sessions of one project. It is safe for concurrent use; updates
+// Store manages the sessions of one project. It is safe for concurrent use. Updates
 // of one session that wait at the same time share one write.
 type Store struct {
 	root string
@@ -47,15 +47,16 @@ type Store struct {
 	files map[string]*document // by session id
 }
 
-// document is the one File of a session: only updates of the same File share a
-// write. The finder is used inside updates alone, which come one by one.
+// document holds the only statefile.File of a session, because only updates of the
+// same File share a write. The finder is used only inside updates, which never run
+// concurrently.
 type document struct {
 	*statefile.File
 	finder finder
 }
 
-// New returns the store in the folder root, such as .founder-mode/status. It
-// touches nothing.
+// New returns the store in the folder root, such as .founder-mode/status. It reads
+// and writes no file.
 func New(root string, opts Options) *Store {
 	if opts.Host == nil {
 		opts.Host = host.OS()
@@ -72,8 +73,8 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
-// Close removes what the store keeps beside its documents to be quick. It must
-// not be used while an update is under way.
+// Close deletes the temporary files that the store keeps beside its documents to
+// speed up writes. The caller must not call it during an update.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +86,7 @@ func (s *Store) Close() {
 // Root returns the store's folder.
 func (s *Store) Root() string { return s.root }
 
-// Dir returns the folder of a session, whether or not there is one.
+// Dir returns the path of a session's folder, whether or not it exists.
 func (s *Store) Dir(id string) (string, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return "", err
@@ -93,7 +94,7 @@ func (s *Store) Dir(id string) (string, error) {
 	return s.dir(id), nil
 }
 
-// LogPath returns where an agent's output goes, whether or not there is any.
+// LogPath returns the path of an agent's log, whether or not it exists.
 func (s *Store) LogPath(id, agent string) (string, error) {
 	dir, err := s.Dir(id)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *Store) dir(id string) string    { return filepath.Join(s.sessions(), id
 func (s *Store) status(id string) string { return filepath.Join(s.dir(id), statusName) }
 func (s *Store) active() string          { return filepath.Join(s.root, activeName) }
 
-// file returns the one document of a session.
+// file returns the only document value of a session.
 func (s *Store) file(id string) (*document, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
@@ -136,18 +137,18 @@ func (s *Store) file(id string) (*document, error) {
 	return f, nil
 }
 
-// Document returns a session's document as it stands on disk, without a lock.
+// Document reads a session's document from disk, without a lock.
 func (s *Store) Document(id string) (*jsontree.Doc, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
 	}
-	// Not of the one File: whoever asks for any id must not make the store keep it.
+	// Do not use s.file: requests for arbitrary ids would fill the map of files.
 	doc, err := statefile.New(s.status(id), statefile.Options{Host: s.opts.Host}).Load()
 	return doc, s.explain(id, err)
 }
 
-// Load returns a session's document as far as it can be read. [Store.Validate]
-// tells what could not.
+// Load reads as much of a session's document as possible. [Store.Validate] reports
+// the parts that could not be read.
 func (s *Store) Load(id string) (Status, error) {
 	doc, err := s.Document(id)
 	if err != nil {
@@ -157,9 +158,9 @@ func (s *Store) Load(id string) (Status, error) {
 	return status, nil
 }
 
-// Update changes a session's document by hand, for what the other operations
-// do not do. What follows from the agents is set afterwards. See
-// [statefile.File.Update] for what change may do.
+// Update changes a session's document directly, for changes that no other operation
+// covers. It sets the derived values afterwards. See [statefile.File.Update] for what
+// change may do.
 func (s *Store) Update(ctx context.Context, id string, change func(root *jsontree.Node) error) error {
 	return s.update(ctx, id, func(root *jsontree.Node, f *finder) error {
 		*f = finder{} // change may add and remove agents
@@ -182,7 +183,8 @@ func (s *Store) update(ctx context.Context, id string, change func(*jsontree.Nod
 	return s.explain(id, err)
 }
 
-// checkForm refuses to change a document in which nothing could be found.
+// checkForm returns an error if the document is not an object or its agents are not
+// an array.
 func checkForm(path string, root *jsontree.Node) error {
 	if root.Kind() != jsontree.Object {
 		return &DocumentError{path, jsontree.Mismatch{Path: "document", Want: "an object", Found: root.Kind().String()}}
@@ -194,7 +196,8 @@ func checkForm(path string, root *jsontree.Node) error {
 	return nil
 }
 
-// explain says of a document that is not there that the session is not.
+// explain replaces the error for a missing document by a NotFoundError for the
+// session.
 func (s *Store) explain(id string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -202,6 +205,6 @@ func (s *Store) explain(id string, err error) error {
 	if _, statErr := s.opts.Host.Lstat(opLook, s.status(id)); !errors.Is(statErr, fs.ErrNotExist) {
 		return err
 	}
-	ids, _ := s.IDs() // only to be helpful
+	ids, _ := s.IDs() // only for the hint; an error is ignored
 	return &NotFoundError{What: "session", ID: id, Where: s.sessions(), Similar: similar(id, ids)}
 }

@@ -13,8 +13,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Validate yields every departure from the protocol in the store, session by
-// session. A document that cannot be read is one of them and stops nothing.
+// Validate yields every violation of the protocol in the store, session by session.
+// An unreadable document is a finding and does not stop the iteration.
 func (s *Store) Validate() iter.Seq[statefile.Finding] {
 	return func(yield func(statefile.Finding) bool) {
 		names, err := s.folders()
@@ -37,8 +37,8 @@ func (s *Store) Validate() iter.Seq[statefile.Finding] {
 	}
 }
 
-// CheckFile returns every departure from the protocol in the document at path,
-// and in the lock beside it.
+// CheckFile returns every violation of the protocol in the document at path and in
+// its lock.
 func CheckFile(h host.Host, path string) []statefile.Finding {
 	if h == nil {
 		h = host.OS()
@@ -62,8 +62,8 @@ func CheckFile(h host.Host, path string) []statefile.Finding {
 	)
 }
 
-// checkFolder compares the id with the folder's name, where the document is in
-// a session's folder and not a copy somewhere else.
+// checkFolder compares the session id with the folder's name. It skips documents
+// outside of a sessions folder, which are copies.
 func checkFolder(path string, v jsontree.Value) []statefile.Finding {
 	dir := filepath.Dir(path)
 	id, ok := v.Get("session_id").Str()
@@ -76,7 +76,7 @@ func checkFolder(path string, v jsontree.Value) []statefile.Finding {
 	}}
 }
 
-// unreadable names the ways in which a document may not be one.
+// unreadable returns the finding for a file that cannot be read as a document.
 func unreadable(path string, err error) statefile.Finding {
 	f := statefile.Finding{Path: path, Name: "unreadable", Severity: statefile.Invalid, Text: err.Error()}
 	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -101,7 +101,7 @@ func checkLock(h host.Host, path string) []statefile.Finding {
 	}}
 }
 
-// checkActive looks at the link to the active session.
+// checkActive checks the link to the active session.
 func (s *Store) checkActive() []statefile.Finding {
 	f := statefile.Finding{Path: s.active(), Severity: statefile.Irregular}
 	target, err := s.activeTarget()
@@ -122,8 +122,8 @@ func (s *Store) checkActive() []statefile.Finding {
 	return []statefile.Finding{f}
 }
 
-// noTarget is about an active-session that is no link. That there is none is
-// nothing to report.
+// noTarget returns the finding for an active-session that is not a link. A missing
+// active-session is no finding.
 func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
 	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
 		return nil
