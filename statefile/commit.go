@@ -15,13 +15,14 @@ import (
 
 const opSweepTemps host.Op = "sweep temps"
 
-// maxRedo bounds how often an update is made again. Each time costs the other
-// program a write of its own, so only a program that does nothing else gets there.
+// maxRedo limits how often an update is repeated because another program has changed
+// the document. Each repetition needs a new write by that program, so only a program
+// that writes without pause reaches the limit.
 const maxRedo = 100
 
-// commit makes the changes of all requests and writes them together to path,
-// which is behind all links. Each request gets an error of its own. The lock is
-// held.
+// commit applies the changes of all requests and writes them together to path, in
+// which all links are resolved. It stores an error in each request that fails. The
+// caller holds the lock.
 func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
@@ -32,14 +33,14 @@ func (f *File) commit(path string, batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && !isStep(err) { // find out whose change it is
+	if len(batch) > 1 && !isStep(err) { // find the request that causes the error
 		for i := range batch {
 			f.commit(path, batch[i:i+1])
 		}
 		return
 	}
 	for _, r := range batch {
-		if r.err == nil { // its own error says more
+		if r.err == nil { // the request's own error is more specific
 			r.err = err
 		}
 	}
@@ -50,8 +51,8 @@ func isStep(err error) bool {
 	return errors.As(err, &step)
 }
 
-// try makes the changes once. Its error is one that no single request is known
-// to have caused.
+// try applies the changes once. It returns only errors that cannot be attributed to a
+// single request.
 func (f *File) try(path string, batch []*request) error {
 	old, doc, err := f.open(path)
 	if err != nil {
@@ -82,7 +83,7 @@ func (f *File) try(path string, batch []*request) error {
 	return f.write(old, doc.Bytes())
 }
 
-// open reads the document that the changes start from.
+// open reads the document to be changed.
 func (f *File) open(path string) (found, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.settle()
@@ -104,9 +105,9 @@ func (f *File) open(path string) (found, *jsontree.Doc, error) {
 	return old, doc, err
 }
 
-// write makes data the document, unless somebody else changed it since old. An
-// update that changes nothing still makes durable what is there: its caller is
-// about to rely on it.
+// write replaces the document by data, unless another program has changed it since
+// old was read. If data equals old, write syncs the existing file: the caller relies
+// on its durability.
 func (f *File) write(old found, data []byte) error {
 	if len(data) > MaxSize {
 		return tooLarge(f.path, int64(len(data)))
@@ -128,29 +129,29 @@ func (f *File) saw(info fs.FileInfo) {
 	}
 }
 
-// sweepTemps removes what writers that died have left. Only the holder of the
-// lock writes temps, so all that are there are leftovers. It is done once:
-// later ones are found by the next process.
+// sweepTemps deletes temporary files left by writers that died. Only the holder of
+// the lock creates such files, so all that exist are leftovers. It runs once per
+// File; the next process deletes later leftovers.
 func (f *File) sweepTemps(path string) {
 	if f.swept {
 		return
 	}
 	f.swept = true
 	for _, name := range f.leftovers(path, forUpdate) {
-		_ = f.host.Remove(opSweepTemps, name) // a leftover harms nobody
+		_ = f.host.Remove(opSweepTemps, name) // a leftover does no harm
 	}
 	if f.opts.Locking != Folder {
 		return
 	}
-	for _, name := range f.leftovers(f.path, forLock) { // its owner may still use it
+	for _, name := range f.leftovers(f.path, forLock) { // the owner may still use it
 		if owner, signed := readOwner(f.host, name); signed && f.host.Alive(owner) == host.Dead {
 			removeLock(f.host, name)
 		}
 	}
 }
 
-// leftovers lists the hidden files for a purpose beside path. That they cannot be
-// listed is nothing to tell: the update itself will say what is wrong.
+// leftovers lists the hidden files for a purpose beside path. It ignores errors: if
+// the folder cannot be read, the update itself fails with a better message.
 func (f *File) leftovers(path, purpose string) (names []string) {
 	entries, _ := f.host.ReadDir(opSweepTemps, folderOf(path))
 	for _, e := range entries {
@@ -161,7 +162,7 @@ func (f *File) leftovers(path, purpose string) (names []string) {
 	return names
 }
 
-// keepAside saves the bytes of a file that is not JSON before it is replaced.
+// keepAside saves a copy of a file that is not JSON before it is replaced.
 func (f *File) keepAside(path string, data []byte, corrupt *CorruptError) error {
 	base := path + ".corrupt-" + f.host.Now().UTC().Format("20060102T150405Z")
 	name := base
@@ -174,7 +175,7 @@ func (f *File) keepAside(path string, data []byte, corrupt *CorruptError) error 
 			return err
 		}
 		if kept, err := ReadBytes(f.host, name); err == nil && bytes.Equal(kept, data) {
-			break // kept by an update that did not get further
+			break // already saved by an update that was interrupted
 		}
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
@@ -188,15 +189,15 @@ func (f *File) notice(kind NoticeKind, path, text string) {
 	}
 }
 
-// Programs that write in place leave a file half written for a moment. A file
-// that is not JSON and was changed within settleAge gets settleTries looks.
+// Programs that write in place leave an incomplete file for a moment. If a file is
+// not JSON and was changed within settleAge, settle reads it up to settleTries times.
 const (
 	settleAge   = time.Second
 	settleTries = 50
 	settlePause = 5 * time.Millisecond
 )
 
-// settle reads the document. Its bytes are returned also if they are not JSON,
+// settle reads the document. If it is not JSON, settle returns its bytes together
 // with a [*CorruptError].
 func (f *File) settle() (*jsontree.Doc, []byte, fs.FileInfo, error) {
 	for try := 1; ; try++ {

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// CorruptError is a file that is not JSON.
+// CorruptError reports a file that is not JSON.
 type CorruptError struct {
 	Path   string
 	Syntax *jsontree.SyntaxError
@@ -19,28 +19,28 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: not JSON: %s", e.Path, e.Syntax.Line, e.Syntax.Column, e.Syntax.Problem)
 }
 
-// Unwrap returns where and why the file is not JSON.
+// Unwrap returns the syntax error.
 func (e *CorruptError) Unwrap() error { return e.Syntax }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *CorruptError) Invalid() bool { return true }
 
-// FormError is something at a document's path that cannot be a document: a
-// folder, a pipe, a file over [MaxSize].
+// FormError reports that a document's path holds something that cannot be a document:
+// a folder, a pipe, or a file larger than [MaxSize].
 type FormError struct {
 	Path, Problem string
 }
 
 func (e *FormError) Error() string { return e.Path + ": " + e.Problem }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *FormError) Invalid() bool { return true }
 
-// StepError is a step of an update that failed.
+// StepError reports the step of an update that failed.
 type StepError struct {
 	Step     host.Op
 	Path     string // the document
-	Replaced bool   // the new document is in place although it may not be durable
+	Replaced bool   // the new document is in place but may not be durable
 	Err      error
 }
 
@@ -54,36 +54,37 @@ func (e *StepError) Error() string {
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// LockError is a lock that did not become free in time.
+// LockError reports that a lock did not become free in time.
 type LockError struct {
 	Path   string // the lock
 	Waited time.Duration
-	Holder string // who holds it, in words
+	Holder string // description of the holder
 }
 
 func (e *LockError) Error() string {
 	return fmt.Sprintf("%s: locked for %s by %s", e.Path, e.Waited.Round(time.Millisecond), e.Holder)
 }
 
-// Conflict marks the error as one about another program's doing.
+// Conflict marks the error as caused by another program.
 func (e *LockError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *LockError) Hint() string {
 	return "end that program or wait for it; a lock whose owner died is broken by itself"
 }
 
-// NameError is an id that cannot be part of a path.
+// NameError reports an id that cannot be part of a path.
 type NameError struct {
 	What, Name, Problem string
 }
 
 func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Problem) }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks the error as a mistake in the command's arguments.
 func (e *NameError) Usage() bool { return true }
 
-// cause leaves out the path of a file error: the message around it has one.
+// cause returns the innermost error. It drops the path of a file error, because the
+// message around it already has one.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -2,22 +2,22 @@ package statefile
 
 import "fmt"
 
-// Finding is one departure of a document from its protocol.
+// Finding is one violation of a document's protocol.
 type Finding struct {
 	Path     string   `json:"path"`         // the document
-	At       string   `json:"at,omitempty"` // where in it, such as agents[2].status
-	Name     string   `json:"name"`         // the departure's fixed name, such as legacy-timestamp
+	At       string   `json:"at,omitempty"` // position in the document, such as agents[2].status
+	Name     string   `json:"name"`         // fixed name of the violation, such as legacy-timestamp
 	Severity Severity `json:"severity"`
-	Text     string   `json:"text"` // what was found and what should be there
+	Text     string   `json:"text"` // what was found and what is expected
 }
 
-// Severity says how bad a finding is.
+// Severity says how serious a finding is.
 type Severity string
 
 const (
 	// Invalid documents break their protocol: a reader may misread them.
 	Invalid Severity = "invalid"
-	// Irregular documents are read as meant, but not every program does so.
+	// Irregular documents are understood by gaffer, but not by every program.
 	Irregular Severity = "irregular"
 )
 

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The steps of taking and giving back a lock.
+// Names of the file operations that take and release a lock.
 const (
 	opLock        host.Op = "lock"
 	opMakeLock    host.Op = "make lock folder"
@@ -27,25 +27,26 @@ const (
 const (
 	ownerFile    = "owner"
 	staleLockAge = 10 * time.Second
-	// Another program holds its lock for about as long as it writes. Waiting
-	// starts short, to get a turn between programs that ask every 50 ms, and
-	// grows, to cost nothing when the holder is dead.
+	// Other programs hold their lock only while they write. The first pauses are
+	// short, to get the lock between programs that retry every 50 ms. Pauses grow, to
+	// cost little if the holder is dead.
 	firstPause = time.Millisecond
 	lastPause  = 20 * time.Millisecond
 )
 
-// held is a lock that is held: the advisory lock of our own programs, and under
-// it, where the protocol has one, the folder that all programs respect. Our own
-// queue for the first, which the kernel keeps in order and frees when its
-// holder dies; only its holder looks at the second.
+// held is an acquired lock. It consists of two locks. The first is an advisory lock
+// between gaffer's own processes: the kernel serves them in order and releases it
+// when its holder dies. The second exists only if the protocol defines it: the folder
+// that all programs respect. Only the holder of the first lock tries to take the
+// second.
 type held struct {
 	file   *File
-	path   string // the document, behind all links
+	path   string // the document, with all links resolved
 	kernel host.Lock
 	folder string
 }
 
-// lock waits for the document's lock until ctx ends, or until LockTimeout after
+// lock waits for the document's lock until ctx ends or LockTimeout has passed since
 // since.
 func (f *File) lock(ctx context.Context, since time.Time) (*held, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(since)
@@ -93,8 +94,8 @@ func (f *File) lockFailed(ctx context.Context, lock, holder string, err error) e
 	return &StepError{Step: opLock, Path: f.path, Err: err}
 }
 
-// release gives both locks back. What cannot be given back is found stale by
-// the next holder.
+// release releases both locks. If a release fails, the next process finds the lock
+// stale.
 func (h *held) release() {
 	if h.folder != "" {
 		h.releaseFolder()
@@ -102,9 +103,9 @@ func (h *held) release() {
 	_ = h.kernel.Unlock()
 }
 
-// releaseFolder removes the lock folder, or after the first time, when more is
-// to be expected, puts it aside for the next: making a folder and a file in it
-// and removing both costs half as much as the whole durable write.
+// releaseFolder deletes the lock folder. From the second release on it hides the
+// folder instead, for reuse by the next update. Creating and deleting the folder and
+// its file costs half as much as the whole durable write.
 func (h *held) releaseFolder() {
 	f := h.file
 	f.locked++
@@ -123,7 +124,7 @@ func removeLock(m host.Host, folder string) {
 	_ = m.Remove(opReleaseLock, folder)
 }
 
-// takeFolder makes the lock folder, and waits for whoever has made it before.
+// takeFolder creates the lock folder, and waits while another program holds it.
 func (h *held) takeFolder(ctx context.Context, folder string) error {
 	m := h.file.host
 	watched, pause := watchedLock{}, firstPause
@@ -147,13 +148,14 @@ func (h *held) takeFolder(ctx context.Context, folder string) error {
 	}
 }
 
-// makeFolder takes the lock with a folder that is signed already, so that a
-// process that dies never leaves one without a name. Where a folder cannot be
-// renamed without replacing another it is signed in place.
+// makeFolder takes the lock by renaming a folder that already contains the owner
+// file. A process that dies therefore never leaves an anonymous lock. If the machine
+// cannot rename without replacing, makeFolder creates the folder in place and writes
+// the owner file afterwards.
 func (h *held) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hidden(f.host, f.path, forLock) // where the lock is to be: the document may be on another disk
+		aside := hidden(f.host, f.path, forLock) // beside the lock, not the document, which may be on another disk
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -169,15 +171,15 @@ func (h *held) makeFolder(folder string) error {
 	case errors.Is(err, errors.ErrUnsupported):
 		f.Close()
 		return h.makeSigned(folder)
-	case errors.Is(err, fs.ErrNotExist): // somebody tidied up
+	case errors.Is(err, fs.ErrNotExist): // another process has deleted the hidden folder
 		f.kept = ""
 		return h.makeFolder(folder)
 	}
 	return &StepError{Step: opMakeLock, Path: f.path, Err: err}
 }
 
-// makeSigned makes a folder with our name in it, which also keeps another
-// program's rmdir from removing it.
+// makeSigned creates a folder with a file that names this process as the owner. The
+// file also makes rmdir by another program fail.
 func (h *held) makeSigned(folder string) error {
 	m := h.file.host
 	if err := m.Mkdir(opMakeLock, folder, 0o755); err != nil {
@@ -206,21 +208,23 @@ func (h *held) sign(folder string) error {
 	return err
 }
 
-// watchedLock is a lock folder of somebody else, watched until it goes or is
-// seen to be stale.
+// watchedLock observes another program's lock folder until it disappears or is stale.
 type watchedLock struct {
 	made  time.Time // the folder's modification time
 	since time.Time // when it was first seen with that time
 }
 
-// judge says who holds the folder and whether that is stale: its owner is dead,
-// or it was watched for staleLockAge and nobody touched it. Of a folder without
-// a name its own time counts as well. A folder with a name may have been made
-// long before it was used; that it is stale after a while although its owner
-// lives, is because the owner does not have the kernel's lock, since we do, so
-// it could not remove the folder when it let go.
+// judge returns a description of the holder and reports whether the lock is stale.
+//
+// A lock is stale if its owner is dead, or if it has not changed while we watched it
+// for staleLockAge. For a folder without an owner file the age of the folder counts
+// as well. It does not count for a folder with an owner file, because gaffer may
+// create that folder long before it uses it.
+//
+// A watched lock is stale even if its owner lives: we hold the kernel's lock, so the
+// owner has released that one but could not delete the folder.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	info, err := m.Lstat(opLookAtLock, folder) // a link keeps others out wherever it leads
+	info, err := m.Lstat(opLookAtLock, folder) // a link also blocks other programs, whatever its target
 	if err != nil {
 		return "a program that just let go", false
 	}
@@ -240,8 +244,8 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	return holder, watched
 }
 
-// StaleLock says whether a lock folder was left behind, as far as one look can
-// tell, and by whom.
+// StaleLock describes the holder of a lock folder and reports whether the lock is
+// stale, judged by its current state only.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -255,21 +259,21 @@ func readOwner(m host.Host, folder string) (host.Process, bool) {
 	return p, true
 }
 
-// breakFolder takes a stale lock folder out of the way and reports whether it
-// could. It is renamed first, which only one can do; if it turns out to be a
-// fresh one that was made since we looked, it is put back.
+// breakFolder removes a stale lock folder and reports whether it is gone. It renames
+// the folder first, which only one process can do. If the renamed folder is a new
+// lock, created since we looked, breakFolder puts it back.
 func (h *held) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
 	aside := hidden(m, folder, "broken")
 	if err := m.Rename(opBreakLock, folder, aside); err != nil {
-		return errors.Is(err, fs.ErrNotExist) // its owner was quicker
+		return errors.Is(err, fs.ErrNotExist) // its owner has released it
 	}
 	info, err := m.Lstat(opBreakLock, aside)
 	if err == nil && !info.ModTime().Equal(made) {
 		_ = m.Rename(opBreakLock, aside, folder)
 		return false
 	}
-	if err == nil && info.IsDir() { // what a link leads to is not the lock
+	if err == nil && info.IsDir() { // do not delete files behind a link
 		_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
 	}
 	_ = m.Remove(opBreakLock, aside)

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxName leaves room for what is put around an id: file systems end at 255.
+// maxName leaves room for prefixes and suffixes: file systems allow 255 bytes.
 const maxName = 200
 
-// CheckName says whether an id may become a file's name: what names the kind of
-// id in the error, which is a [*NameError].
+// CheckName returns a [*NameError] if an id cannot be used as a file name. what names
+// the kind of id in the error.
 func CheckName(what, name string) error {
 	problem := ""
 	switch {

@@ -8,15 +8,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// mostPortable is where the findings of one document end: a document that is
-// wrong all over is not worth more.
+// mostPortable limits the findings for one document.
 const mostPortable = 100
 
-// CheckPortable reports what JSON readers disagree about: a byte order mark,
-// bytes that are not UTF-8, half of a surrogate pair, a member that an object has
-// twice, a number that no float64 holds. Our reader takes all of it; others
-// refuse the document or read another value. The document must not have been
-// edited since it was read.
+// CheckPortable reports content on which JSON readers disagree: a byte order mark,
+// bytes that are not UTF-8, an unpaired surrogate, a duplicate member, a number out
+// of the range of float64. Our reader accepts all of them. Other readers reject the
+// document or read another value. The document must not have been edited since it was
+// parsed.
 func CheckPortable(path string, doc *jsontree.Doc) []Finding {
 	c := portable{path: path}
 	data := doc.Bytes()
@@ -70,7 +69,7 @@ func (c *portable) value(v jsontree.Value, at string) {
 	}
 }
 
-// join names a member of what is at a place.
+// join returns the path of a member of the value at a path.
 func join(at, name string) string {
 	name = shorten(name)
 	if at == "" {
@@ -93,7 +92,8 @@ func invalidUTF8(data []byte) int {
 	}
 }
 
-// hasLoneSurrogate looks for an escape such as \ud800 that is not half of a pair.
+// hasLoneSurrogate reports whether a string has an escape such as \ud800 that is not
+// part of a pair.
 func hasLoneSurrogate(quoted []byte) bool {
 	const escape = len(`\uFFFF`)
 	for {
@@ -113,8 +113,8 @@ func hasLoneSurrogate(quoted []byte) bool {
 	}
 }
 
-// isSurrogate says whether b begins with an escape \udX.. whose X is one of
-// these digits.
+// isSurrogate reports whether b begins with an escape \udX.. whose X is one of the
+// digits.
 func isSurrogate(b []byte, digits string) bool {
 	return len(b) >= 6 && b[0] == '\\' && b[1] == 'u' && (b[2] == 'd' || b[2] == 'D') && bytes.IndexByte([]byte(digits), b[3]) >= 0
 }

@@ -18,7 +18,7 @@ func (f *File) submit(ctx context.Context, change func(*jsontree.Doc) error) err
 	return f.updates.Do(ctx, &request{change: change, since: f.host.Now()}, &leader{file: f})
 }
 
-// leader writes for all who wait. It is a [group.Leader].
+// leader writes the changes of all waiting requests. It is a [group.Leader].
 type leader struct {
 	file *File
 	held *held
@@ -34,7 +34,7 @@ func (l *leader) Prepare(ctx context.Context, first *request) (func(), error) {
 	return l.held.release, nil
 }
 
-// Work makes and writes the changes.
+// Work applies the changes and writes the document.
 func (l *leader) Work(batch []*request) []error {
 	l.file.commit(l.held.path, batch)
 	errs := make([]error, len(batch))

@@ -16,14 +16,14 @@ const (
 	opSyncAgain host.Op = "sync unchanged"
 )
 
-// ErrChanged is a file that another program changed between our reading it and
-// our replacing it.
+// ErrChanged reports that another program has changed a file between our read and our
+// replacement.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
-// Replace puts data in the place of old at path, atomically and durably, with
-// the permissions and the owner of what is there. A file whose content is no
-// longer old is [ErrChanged] and stays as it is. It takes no lock: for a shared
-// document use [File.Update].
+// Replace replaces the content old of the file at path by data, atomically and
+// durably. It keeps the permissions and the owner. If the content is no longer old,
+// it returns [ErrChanged] and leaves the file unchanged. It takes no lock: use
+// [File.Update] for a shared document.
 func Replace(h host.Host, path string, old, data []byte) error {
 	target, err := resolve(h, path)
 	if err != nil {
@@ -42,13 +42,13 @@ func Replace(h host.Host, path string, old, data []byte) error {
 
 // found is a file as it was read.
 type found struct {
-	path string // behind all links
+	path string // with all links resolved
 	data []byte
-	info fs.FileInfo // nil if there was none
+	info fs.FileInfo // nil if the file did not exist
 }
 
-// replace returns how the file looks that is there now, as it was before anybody
-// else could write to it.
+// replace returns the information of the new file, taken before another program could
+// write to it.
 func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
@@ -60,14 +60,14 @@ func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 	}
 	info, step, err := old.giveWay(h, temp)
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		_ = h.Remove(opRemoveTemp, temp) // report the first error
 		return nil, &StepError{Step: step, Path: old.path, Err: err}
 	}
 	return info, syncFolder(h, old.path)
 }
 
-// giveWay puts temp in the place of a file that is still as it was read. With an
-// error comes the step that failed.
+// giveWay renames temp over a file that has not changed since it was read. With an
+// error it returns the step that failed.
 func (old found) giveWay(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
 	if err != nil {
@@ -79,8 +79,9 @@ func (old found) giveWay(h host.Host, temp string) (fs.FileInfo, host.Op, error)
 	return info, opRename, h.Rename(opRename, temp, old.path)
 }
 
-// recheck compares content, not times: a file's times are coarser than two
-// writes can be apart.
+// recheck returns ErrChanged if the file has changed. It compares the content, not
+// the modification time, whose resolution is too coarse to tell two quick writes
+// apart.
 func (old found) recheck(h host.Host) error {
 	f, err := h.Open(opRead, old.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +93,7 @@ func (old found) recheck(h host.Host) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // nothing was written to it
+	defer func() { _ = f.Close() }() // read only: a close error loses nothing
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -103,8 +104,8 @@ func (old found) recheck(h host.Host) error {
 	return holds(f, old.data)
 }
 
-// holds compares what is left of a file with data, piece by piece: the document
-// may be large, and it is in memory once already.
+// holds returns nil if the reader's remaining content equals data. It compares piece
+// by piece, to avoid a second copy of a large document in memory.
 func holds(r io.Reader, data []byte) error {
 	piece := make([]byte, min(len(data)+1, 32<<10))
 	for {
@@ -124,8 +125,8 @@ func holds(r io.Reader, data []byte) error {
 	}
 }
 
-// Sync makes the file at path durable, and its name. Whoever wrote it may have
-// died before that.
+// Sync makes the file at path and its directory entry durable. Its writer may have
+// died before doing so.
 func Sync(h host.Host, path string) error {
 	file, err := h.Open(opSyncAgain, path)
 	if err != nil {
@@ -141,8 +142,9 @@ func Sync(h host.Host, path string) error {
 	return syncFolder(h, path)
 }
 
-// Sweep removes what calls of [Replace] and [WriteNew] for path have left whose
-// process died. The caller knows that none is under way.
+// Sweep deletes temporary files that calls of [Replace] and [WriteNew] for path have
+// left when their process died. The caller must ensure that no such call is in
+// progress.
 func Sweep(h host.Host, path string) error {
 	target, err := resolve(h, path)
 	if err != nil {

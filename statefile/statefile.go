@@ -1,8 +1,9 @@
-// Package statefile keeps one JSON document on disk that several programs
-// share, and loses nothing: a document is old or new, never half; an update
-// that returned survives a crash and a power cut; fields that the writer does
-// not know survive every rewrite; a corrupt file is kept, never replaced in
-// silence.
+// Package statefile stores one JSON document on disk that several programs share.
+//
+// A reader sees the old or the new document, never a partial one. An update that has
+// returned survives a crash and a power cut. Every write keeps members that the
+// writer does not know. A corrupt file is never overwritten silently: its bytes are
+// kept.
 package statefile
 
 import (
@@ -15,62 +16,61 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// MaxSize is the largest document that is read or written.
+// MaxSize is the maximum size of a document, in bytes.
 const MaxSize = 64 << 20
 
-// DefaultLockTimeout is how long an update waits for its turn.
+// DefaultLockTimeout is how long an update waits for the lock by default.
 const DefaultLockTimeout = 30 * time.Second
 
-// Locking is how writers of a document keep out of each other's way.
+// Locking selects how writers of a document exclude each other.
 type Locking int
 
 const (
-	// Advisory is an advisory lock on a file beside the document. Programs
-	// that know nothing of it are noticed just before the document is
-	// replaced, and the update is made again on what they wrote.
+	// Advisory uses an advisory lock on a file beside the document. Programs that
+	// ignore it are detected just before the document is replaced: the update then
+	// runs again on their version.
 	Advisory Locking = iota
-	// Folder adds the session protocol's lock, which writers in other
-	// languages take with mkdir and release with rmdir: <name>.lock.
+	// Folder adds the lock of the session protocol, <name>.lock. Writers in other
+	// languages take it with mkdir and release it with rmdir.
 	Folder
 )
 
-// Options say how a document is kept. The zero value is an advisory lock and no
-// rules about the content.
+// Options configure a document. The zero value means an advisory lock and no rules
+// about the content.
 type Options struct {
 	Host    host.Host // the real machine if nil
 	Locking Locking
 
-	// Empty is what an update of an absent document starts from. Without it
-	// such an update fails with fs.ErrNotExist.
+	// Empty is the initial content if the document does not exist. Without Empty, an
+	// update of a missing document fails with fs.ErrNotExist.
 	Empty []byte
-	// StartOver lets an update replace a file that is not JSON by Empty, after
-	// its bytes were kept beside it as <name>.corrupt-<time>. A file behind a
-	// symbolic link is never replaced so: the link may lead to any file of the
-	// user.
+	// StartOver lets an update replace a file that is not JSON by Empty. The old
+	// bytes are kept as <name>.corrupt-<time>. A file behind a symbolic link is never
+	// replaced like this, because the link may point to any file of the user.
 	StartOver bool
-	// Finish sets what is derived from the rest, such as totals. It runs once
-	// for each write, after every change.
+	// Finish sets derived values, such as totals. It runs once per write, after all
+	// changes.
 	Finish func(*jsontree.Doc) error
-	// Saw is told, while the lock is held, how the file looks that has the
-	// document after an update: the one that was written or, if nothing was, the
-	// one that was read, nil if there is none. One that looks otherwise later was
-	// changed by somebody else.
+	// Saw receives the information of the document's file after an update, while the
+	// lock is held. It describes the file that was written or, if nothing was
+	// written, the file that was read; it is nil if there is no file. If the file
+	// differs later, another program has changed it.
 	Saw func(fs.FileInfo)
-	// Notice is told what a person should know although the update went well.
+	// Notice receives messages for the user about updates that succeeded.
 	Notice func(Notice)
-	// LockTimeout is DefaultLockTimeout if zero.
+	// LockTimeout defaults to DefaultLockTimeout.
 	LockTimeout time.Duration
 }
 
-// Notice is something a person should know: a lock was broken, a corrupt file
-// was kept aside.
+// Notice is a message for the user: a stale lock was broken, or a corrupt file was
+// kept.
 type Notice struct {
 	Kind NoticeKind
 	Path string
 	Text string // a sentence
 }
 
-// NoticeKind says what a notice is about.
+// NoticeKind is the subject of a notice.
 type NoticeKind string
 
 // The kinds of notices.
@@ -79,8 +79,8 @@ const (
 	CorruptKept NoticeKind = "corrupt-kept"
 )
 
-// File is one document. It is safe for concurrent use: updates that wait at the
-// same time share one write.
+// File is one document. It is safe for concurrent use. Updates that wait at the same
+// time share one write.
 type File struct {
 	path string
 	host host.Host
@@ -88,13 +88,13 @@ type File struct {
 
 	updates group.Group[*request]
 
-	// Used by the leader of updates alone.
-	swept  bool   // leftovers were looked for
-	locked int    // how often the lock folder was given back
-	kept   string // a signed lock folder that waits to be used
+	// Only the leader of updates uses these fields.
+	swept  bool   // leftovers were deleted
+	locked int    // how often the lock folder was released
+	kept   string // path of a signed lock folder kept for reuse
 }
 
-// New returns the document at path. It touches nothing.
+// New returns the document at path. It reads and writes no file.
 func New(path string, opts Options) *File {
 	if opts.Host == nil {
 		opts.Host = host.OS()
@@ -105,12 +105,11 @@ func New(path string, opts Options) *File {
 	return &File{path: path, host: opts.Host, opts: opts}
 }
 
-// Path returns where the document is.
+// Path returns the path of the document.
 func (f *File) Path() string { return f.path }
 
-// Close removes what the File keeps beside the document to be quick. A File that
-// is not closed leaves it to the next process. It must not be used while an
-// update is under way.
+// Close deletes the hidden lock folder that the File keeps for reuse. Without Close,
+// the next process deletes it. The caller must not call Close during an update.
 func (f *File) Close() {
 	if f.kept != "" {
 		removeLock(f.host, f.kept)
@@ -118,25 +117,24 @@ func (f *File) Close() {
 	}
 }
 
-// Load reads the document without taking a lock. An absent one is
-// fs.ErrNotExist, one that is not JSON a [*CorruptError].
+// Load reads the document without taking a lock. It returns fs.ErrNotExist if the
+// document does not exist, and a [*CorruptError] if it is not JSON.
 func (f *File) Load() (*jsontree.Doc, error) {
 	doc, _, _, err := f.settle()
 	return doc, err
 }
 
-// Update changes the document: lock, read, change, write beside it, sync,
-// rename, sync the folder, unlock. When it returns nil the change is durable.
-// When it returns an error the document does not have the change, with one
-// exception that the error names: the folder could not be synced after the
-// document was replaced.
+// Update changes the document: lock, read, change, write a temporary file, sync,
+// rename, sync the folder, unlock. If it returns nil, the change is durable. If it
+// returns an error, the change was not made. The only exception is named by the
+// error: the document was replaced, but the folder could not be synced.
 //
-// change edits the document it is given; an error from it is returned as it is
-// and nothing is written for it. It must do nothing else, since it runs again
-// when the document was changed meanwhile by a program that takes no lock.
+// change edits the given document. If it returns an error, Update returns that error
+// and does not write this change. change must have no other effects, because it runs
+// again if a program that takes no lock has changed the document in the meantime.
 //
-// Updates of one File from many goroutines are written together, each caller
-// returning when its own is durable.
+// Concurrent updates of one File are written together. Each call returns when its own
+// change is durable.
 func (f *File) Update(ctx context.Context, change func(*jsontree.Doc) error) error {
 	return f.submit(ctx, change)
 }

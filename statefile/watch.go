@@ -14,19 +14,20 @@ import (
 const (
 	opWatch  host.Op = "watch"
 	watching         = 50 * time.Millisecond
-	// A file's times are only so fine: a file that was this young when it was
-	// read may have changed since without its time changing.
+	// coarse is a safe upper bound for the resolution of modification times. A file
+	// that was younger than this when it was read may have changed since without a
+	// new time.
 	coarse = time.Second
 )
 
-// Watch calls changed with the document's bytes, now and after each change by
-// any program, until ctx ends. An absent document is nil bytes. What cannot be
-// read is passed as the error, and watching goes on. Changes that follow each
-// other within a moment may be seen as one.
+// Watch calls changed with the document's bytes at once and after each change by any
+// program, until ctx ends. The bytes are nil if the document does not exist. If it
+// cannot be read, Watch passes the error and continues. Changes in quick succession
+// may be reported as one.
 //
-// It looks at the file's time and identity a few times a second, which unlike
-// the kernel's notifications also works across rename, removal of the folder,
-// containers and network file systems.
+// Watch polls the file's time and inode several times a second. Unlike the kernel's
+// notifications, that also works across renames, deleted folders, containers and
+// network file systems.
 func (f *File) Watch(ctx context.Context, changed func(data []byte, err error)) error {
 	w := watcher{file: f, changed: changed}
 	for {
@@ -41,7 +42,7 @@ type watcher struct {
 	file    *File
 	changed func([]byte, error)
 	info    fs.FileInfo
-	read    time.Time // when the last reading began
+	read    time.Time // start of the last read
 	told    bool
 	data    []byte
 	err     error
@@ -81,7 +82,7 @@ func sameError(a, b error) bool {
 	return a.Error() == b.Error()
 }
 
-// sameNode reports whether two looks saw the same file under a name.
+// sameNode reports whether a and b describe the same inode.
 func sameNode(a, b fs.FileInfo) bool {
 	x, ok1 := a.Sys().(*syscall.Stat_t)
 	y, ok2 := b.Sys().(*syscall.Stat_t)

@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The steps of reading and writing a file.
+// Names of the file operations that read and write a file.
 const (
 	opRead       host.Op = "read"
 	opCreateTemp host.Op = "create temp"
@@ -30,9 +30,9 @@ const (
 	opResolve    host.Op = "follow link"
 )
 
-// ReadBytes reads the file at path as one that another program may have put
-// there to trip us: only a regular file of at most MaxSize is read, and nothing
-// is waited for. The error is fs.ErrNotExist or a [*FormError], or the machine's.
+// ReadBytes reads the file at path safely, even if another program has put something
+// harmful there. It reads only regular files of at most MaxSize and never blocks. The
+// error is fs.ErrNotExist, a [*FormError], or another file error.
 func ReadBytes(h host.Host, path string) ([]byte, error) {
 	data, _, err := read(h, path)
 	return data, err
@@ -46,7 +46,7 @@ func read(h host.Host, path string) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = f.Close() }() // nothing was written to it
+	defer func() { _ = f.Close() }() // read only: a close error loses nothing
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
@@ -81,15 +81,15 @@ func tooLarge(path string, size int64) error {
 	return &FormError{path, fmt.Sprintf("is %d bytes, more than the %d MiB a document may have", size, MaxSize>>20)}
 }
 
-// readAll reads up to a byte more than MaxSize: the file may grow meanwhile.
+// readAll reads at most MaxSize+1 bytes, because the file may grow in the meantime.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	_, err := b.ReadFrom(io.LimitReader(r, MaxSize+1))
 	return b.Bytes(), err
 }
 
-// WriteNew writes a new file durably: whoever sees the name sees all of it. An
-// existing one is fs.ErrExist and stays as it is.
+// WriteNew writes a new file durably. The file appears with its complete content. If
+// path exists, WriteNew returns fs.ErrExist and leaves it unchanged.
 func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
 	temp, err := writeTemp(h, path, hidden(h, path, forNew), data, perm, nil)
 	if err != nil {
@@ -105,7 +105,7 @@ func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
 	return syncFolder(h, path)
 }
 
-// folderOf is filepath.Dir without tidying up: after a link, .. is not the
+// folderOf is filepath.Dir without cleaning the path: after a link, ".." is not the
 // folder that the text before it names.
 func folderOf(path string) string {
 	dir, _ := filepath.Split(path)
@@ -121,27 +121,28 @@ func sibling(path, name string) string {
 	return dir + name
 }
 
-// hiddenPrefix begins the names of hidden files for a purpose, beside path.
+// hiddenPrefix returns the prefix of hidden files for a purpose beside path.
 func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }
 
-// hidden returns a name for a hidden file beside path that no other writer has.
+// hidden returns a unique path for a hidden file beside path.
 func hidden(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
 
-// The purposes of hidden files. What is left of the first two by a writer that
-// died is removed by the next one; the others are made without the lock that
-// tells it that nobody needs them.
+// The purposes of hidden files. The next writer deletes leftovers of the first two
+// after a crash. It must not delete the others: they are created without the lock, so
+// they may still be in use.
 const (
 	forUpdate = "tmp"
 	forLock   = "lock"
 	forNew    = "new"
 )
 
-// writeTemp writes data durably to temp, beside path, with the permissions and
-// the owner of what is there now, if anything is, and returns temp.
+// writeTemp writes data durably to temp, a file beside path, and returns temp. It
+// copies the permissions and the owner of the existing file, described by now, if
+// there is one.
 func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, now fs.FileInfo) (string, error) {
 	f, err := h.Create(opCreateTemp, temp, perm)
 	if err != nil {
@@ -152,7 +153,7 @@ func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, no
 		step, err = opCloseTemp, closeErr
 	}
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		_ = h.Remove(opRemoveTemp, temp) // report the first error
 		return "", &StepError{Step: step, Path: path, Err: err}
 	}
 	return temp, nil
@@ -183,7 +184,7 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 		if err != nil {
 			return opChownTemp, err
 		}
-		if !grouped { // what one group may, another may only if all may
+		if !grouped { // the new group gets only the permissions of all users
 			perm = perm&^0o070 | perm&0o007<<3
 		}
 	}
@@ -193,9 +194,10 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 	return opChmodTemp, f.Chmod(opChmodTemp, perm)
 }
 
-// keepOwner keeps what it may, and tells whether that is the group at least. A file
-// can be given away by root alone; in a folder that several people write to, the
-// document then belongs to the last of them.
+// keepOwner sets the owner and the group as far as permitted. It reports whether it
+// could set at least the group. Only root can give a file to another user. In a
+// folder that several users write to, the document therefore belongs to the last
+// writer.
 func keepOwner(f host.File, uid, gid int) (grouped bool, err error) {
 	err = f.Chown(opChownTemp, uid, gid)
 	if errors.Is(err, syscall.EPERM) {
@@ -214,9 +216,8 @@ func syncFolder(h host.Host, path string) error {
 	return nil
 }
 
-// MkdirAll makes the folder at path and what is missing above it, durably. One
-// that is there already is made durable too: whoever made it may have died
-// before that.
+// MkdirAll creates the folder at path and its missing parents, durably. It also syncs
+// the entry of an existing folder, because its creator may have died before doing so.
 func MkdirAll(h host.Host, path string) error {
 	parent := filepath.Dir(path)
 	info, err := h.Stat(opMakeFolder, path)
@@ -237,14 +238,13 @@ func MkdirAll(h host.Host, path string) error {
 	return h.SyncDir(opSyncFolder, parent)
 }
 
-// ignoreName is the file that tells git what to ignore in a folder.
+// ignoreName is the name of git's ignore file.
 const ignoreName = ".gitignore"
 
-// MkdirIgnored is MkdirAll for a folder whose documents belong to this machine and
-// not into a commit. If the folder is not there, it is made with a .gitignore in it
-// that ignores all of it. A crash leaves the folder with that file or no folder. Of
-// a folder that is there, git ignores only our locks, see [Ignore]: a project may
-// commit its documents.
+// MkdirIgnored is MkdirAll for a folder whose documents should not be committed. A
+// new folder gets a .gitignore that ignores everything in it. A crash leaves the
+// folder with that file, or no folder. In an existing folder only our locks are
+// ignored, see [Ignore], because a project may commit its documents.
 func MkdirIgnored(h host.Host, path string) error {
 	if _, err := h.Stat(opMakeFolder, path); !errors.Is(err, fs.ErrNotExist) {
 		if err := MkdirAll(h, path); err != nil {
@@ -266,16 +266,16 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err != nil {
 		_ = h.Remove(opRemoveTemp, filepath.Join(temp, ignoreName))
 		_ = h.Remove(opRemoveTemp, temp)
-		if _, there := h.Stat(opMakeFolder, path); there != nil { // else another process has made it meanwhile
+		if _, there := h.Stat(opMakeFolder, path); there != nil { // otherwise another process has created it in the meantime
 			return err
 		}
 	}
 	return MkdirAll(h, path)
 }
 
-// Ignore lets git ignore our locks and the given names in a folder that has
-// documents of others as well. A .gitignore that is there is left as it is. The
-// new one ignores itself: it belongs to this machine, too.
+// Ignore writes a .gitignore that excludes our locks and the given names, for a
+// folder that also has files of others. It does not change an existing .gitignore.
+// The new file also ignores itself, because it belongs to this machine.
 func Ignore(h host.Host, folder string, names ...string) error {
 	path := filepath.Join(folder, ignoreName)
 	if _, err := h.Lstat(opMakeFolder, path); err == nil {
@@ -292,8 +292,8 @@ func Ignore(h host.Host, folder string, names ...string) error {
 	return err
 }
 
-// syncParent passes over a folder that we may not open: it is not one that we
-// made anything in.
+// syncParent syncs a folder. It ignores permission errors: we created nothing in a
+// folder that we cannot open.
 func syncParent(h host.Host, parent string) error {
 	err := h.SyncDir(opSyncFolder, parent)
 	if errors.Is(err, fs.ErrPermission) {
@@ -302,23 +302,23 @@ func syncParent(h host.Host, parent string) error {
 	return err
 }
 
-// ReplaceLink makes the symbolic link at path point to target, atomically and
-// durably, whether or not there was one before.
+// ReplaceLink points the symbolic link at path to target, atomically and durably. It
+// creates a missing link.
 func ReplaceLink(h host.Host, target, path string) error {
 	temp := hidden(h, path, forNew)
 	if err := h.Symlink(opCreateTemp, target, temp); err != nil {
 		return &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}
 	if err := h.Rename(opRename, temp, path); err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		_ = h.Remove(opRemoveTemp, temp) // report the first error
 		return &StepError{Step: opRename, Path: path, Err: err}
 	}
 	return syncFolder(h, path)
 }
 
-// resolve follows the links at path, not those above it, to where the document
-// really is or would be. What is there and cannot be a document is a
-// [*FormError] of the path as it was given.
+// resolve follows the links at path, but not those in its parent folders, to the
+// document's real path, which need not exist. If something other than a document is
+// there, it returns a [*FormError] with the given path.
 func resolve(h host.Host, path string) (string, error) {
 	given := path
 	for range 40 {

@@ -1,5 +1,5 @@
-// Package group makes callers that wait at the same time share one piece of
-// work, such as one write and one sync for all of them.
+// Package group batches the work of concurrent callers. For example, callers that
+// wait at the same time share one write and one sync.
 package group
 
 import (
@@ -11,15 +11,15 @@ import (
 	"sync"
 )
 
-// Group is a queue of requests. The first caller leads: it works for itself and
-// for everybody who came meanwhile. For those who come during that, and so on for
-// as long as there are any, a goroutine does: were it one of them, it could begin
-// only when it gets to run, behind all that were just told. The zero value is
-// ready.
+// Group is a queue of requests. The first caller becomes the leader. It does the work
+// for itself and for all requests that were queued while it prepared. A goroutine
+// then works on the requests that arrived during that work, until the queue is empty.
+// No waiting caller takes over that work, because it could start only after the
+// scheduler has run all callers that were just woken. The zero value is ready to use.
 type Group[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
-	leader  *entry[R] // the one that the work is for, with all others that waited; nil if nobody works
+	leader  *entry[R] // the request that leads the current batch; nil if no work is in progress
 }
 
 type entry[R any] struct {
@@ -33,22 +33,22 @@ type entry[R any] struct {
 	done     chan struct{}
 }
 
-// ErrPanic is what the others get when the work that they share panics, or ends its
-// goroutine.
+// ErrPanic is the error of the other callers when their shared work panics or ends
+// its goroutine.
 var ErrPanic = errors.New("the work that was shared with others panicked")
 
-// Leader does the work.
+// Leader does the work of a batch.
 type Leader[R any] interface {
-	// Prepare gets what the work needs, such as a lock, for the request that
-	// leads. If it fails, that request alone fails, and another leads.
+	// Prepare acquires what the work needs, such as a lock, for the leading request.
+	// If it fails, only that request fails, and the next one leads.
 	Prepare(ctx context.Context, first R) (release func(), err error)
-	// Work does what all requests ask for and returns an error for each.
+	// Work executes all requests and returns one error for each.
 	Work(all []R) []error
 }
 
-// Do queues a request and returns when it is done, with its own error. A caller
-// whose ctx ends leaves, unless the work on its request has begun. If the work of
-// which it is the leader panics, it does.
+// Do queues a request, waits until it is done, and returns its error. If ctx ends
+// before the work on the request has started, Do removes the request and returns. If
+// the work panics in a batch that this request leads, Do panics too.
 func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 		if g.leave(e) {
 			return ctx.Err()
 		}
-		<-e.done // too late to leave: the work has begun
+		<-e.done // too late to leave: the work has started
 	}
 	if e.panicked != nil {
 		panic(e.panicked)
@@ -73,25 +73,25 @@ func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 	return e.err
 }
 
-// work does what is asked for until nobody waits. The last thing it does is to
-// tell the last who did.
+// work processes batches until the queue is empty. Its last action is to wake the
+// callers of the last batch.
 func (g *Group[R]) work(leader *entry[R]) {
 	for leader != nil {
 		leader = g.lead(leader)
 	}
 }
 
-// lead works for everybody who waits, with e as the leader, tells them, and returns
-// who leads next. All of that happens too if the work panics, or ends the goroutine,
-// as a test does that fails in it.
+// lead works on all queued requests, with e as the leader. It wakes their callers and
+// returns the next leader. It also does so if the work panics or ends the goroutine,
+// as a failing test does.
 func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 	var batch []*entry[R]
 	exits := true
 	defer func() {
-		if r := recover(); r != nil { // it is the caller's, not the group's
+		if r := recover(); r != nil { // the panic belongs to the caller, not to the group
 			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
-		if batch == nil { // nothing was begun
+		if batch == nil { // Prepare has failed; no work was started
 			g.remove(e)
 			batch = []*entry[R]{e}
 		}
@@ -122,15 +122,16 @@ func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 	return nil
 }
 
-// panicked is what the caller that leads panics with.
+// panicked is the value that the leading caller panics with.
 type panicked struct {
 	value any
-	stack []byte // where it was
+	stack []byte // stack of the original panic
 }
 
 func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
 
-// join queues e and reports whether it is the leader: nobody else works.
+// join queues e and reports whether it is the leader, that is, no work is in
+// progress.
 func (g *Group[R]) join(e *entry[R]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,7 +142,7 @@ func (g *Group[R]) join(e *entry[R]) bool {
 	return g.leader == e
 }
 
-// next makes the one who has waited longest the leader, if there is one.
+// next makes the request that has waited longest the leader and returns it, or nil.
 func (g *Group[R]) next() *entry[R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,8 +153,8 @@ func (g *Group[R]) next() *entry[R] {
 	return g.leader
 }
 
-// leave takes e out of the queue and reports whether it could: a leader stays,
-// and so does one whose work has begun.
+// leave removes e from the queue and reports whether that was possible. A leader, or
+// a request whose work has started, cannot leave.
 func (g *Group[R]) leave(e *entry[R]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -174,7 +175,7 @@ func (g *Group[R]) drop(e *entry[R]) {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *entry[R]) bool { return w == e })
 }
 
-// take empties the queue.
+// take returns all queued requests and empties the queue.
 func (g *Group[R]) take() []*entry[R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,7 +184,7 @@ func (g *Group[R]) take() []*entry[R] {
 	return batch
 }
 
-// Waiting returns how many requests nobody works on yet.
+// Waiting returns the number of requests whose work has not started.
 func (g *Group[R]) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

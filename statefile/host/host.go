@@ -1,7 +1,7 @@
-// Package host is what an update of a document asks of the machine: files,
-// locks, the clock, and who is alive. Every file operation carries the name of
-// the step it belongs to, so that an error can say which step failed and a test
-// can make exactly that step fail, or be the last thing a process ever did.
+// Package host abstracts the machine for updates of documents: files, locks, the
+// clock and processes. Every file operation carries the name of its step. An error
+// can therefore name the failed step, and a test can make exactly that step fail or
+// let the process die there.
 package host
 
 import (
@@ -14,45 +14,46 @@ import (
 // Op names a step of a larger operation, such as "sync temp".
 type Op string
 
-// Host is a machine. [OS] is the real one; package hosttest has one that
+// Host is a machine. [OS] returns the real one; package hosttest has one that
 // crashes. Names are paths. Errors are those of package os.
 type Host interface {
-	// Open opens a file for reading. It never waits, not even for the other
-	// end of a pipe.
+	// Open opens a file for reading. It never blocks, not even on a named pipe.
 	Open(op Op, name string) (File, error)
-	// Create makes a new file for writing; an existing one is fs.ErrExist.
+	// Create creates a new file for writing. It returns fs.ErrExist if the file
+	// exists.
 	Create(op Op, name string, perm fs.FileMode) (File, error)
-	// Rename replaces to with from, atomically.
+	// Rename atomically renames from to to and replaces an existing file.
 	Rename(op Op, from, to string) error
-	// RenameNew renames from to to; an existing one is fs.ErrExist. Where the
-	// machine cannot do that the error is errors.ErrUnsupported.
+	// RenameNew renames from to to. It returns fs.ErrExist if to exists, and
+	// errors.ErrUnsupported if the machine has no such operation.
 	RenameNew(op Op, from, to string) error
-	// Link gives a file a second name; an existing one is fs.ErrExist.
+	// Link creates a hard link. It returns fs.ErrExist if to exists.
 	Link(op Op, from, to string) error
 	Symlink(op Op, target, name string) error
 	Readlink(op Op, name string) (string, error)
-	// Remove removes a file or an empty folder.
+	// Remove deletes a file or an empty folder.
 	Remove(op Op, name string) error
-	// Mkdir makes one folder; an existing one is fs.ErrExist.
+	// Mkdir creates one folder. It returns fs.ErrExist if it exists.
 	Mkdir(op Op, name string, perm fs.FileMode) error
 	Stat(op Op, name string) (fs.FileInfo, error)
 	Lstat(op Op, name string) (fs.FileInfo, error)
 	ReadDir(op Op, name string) ([]fs.DirEntry, error)
-	// Names yields the names in a folder, in no order. It holds only a few at
-	// a time, however many there are. An error is the last that it yields.
+	// Names yields the names in a folder in no particular order. It keeps only a few
+	// in memory, however many there are. After an error it stops.
 	Names(op Op, name string) iter.Seq2[string, error]
 	// SyncDir makes the entries of a folder durable.
 	SyncDir(op Op, name string) error
-	// Lock takes the exclusive advisory lock on a file, which is made if need
-	// be, and waits for it until ctx ends. The lock ends with the process.
+	// Lock takes the exclusive advisory lock on a file and creates the file if it is
+	// missing. It waits until ctx ends. The kernel releases the lock when the process
+	// ends.
 	Lock(ctx context.Context, op Op, name string) (Lock, error)
 
 	Now() time.Time
-	// Sleep waits until d has passed or ctx has ended, and returns ctx's error.
+	// Sleep waits until d has passed or ctx has ended. It returns the error of ctx.
 	Sleep(ctx context.Context, d time.Duration) error
 	// Self identifies the calling process.
 	Self() Process
-	// Alive tells whether a process is still there.
+	// Alive reports whether a process is still running.
 	Alive(p Process) Liveness
 }
 
@@ -68,23 +69,24 @@ type File interface {
 	Close() error
 }
 
-// Lock is a lock that is held.
+// Lock is an acquired lock.
 type Lock interface{ Unlock() error }
 
-// Process identifies a process for as long as machines exist: a pid alone is
-// given again to others.
+// Process identifies a process uniquely. A pid alone does not, because the kernel
+// reuses pids.
 type Process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // clock ticks between boot and the process's start
-	Boot  string `json:"boot"`  // the kernel's id of this boot
-	Space string `json:"space"` // the pid namespace in which PID counts
+	Boot  string `json:"boot"`  // the kernel's id of the current boot
+	Space string `json:"space"` // the pid namespace that PID belongs to
 	Host  string `json:"host"`
 }
 
-// Liveness is what can be said about a process from here.
+// Liveness says whether a process is running, as far as this process can tell.
 type Liveness int
 
-// A process in another pid namespace or on another machine is Unknown.
+// The values of Liveness. A process in another pid namespace or on another machine is
+// Unknown.
 const (
 	Unknown Liveness = iota
 	Alive

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// OS returns the machine this program runs on.
+// OS returns the machine that this program runs on.
 func OS() Host { return osHost{} }
 
 type osHost struct{}
 
-// namesAtOnce is how many names of a folder are in memory.
+// namesAtOnce is the number of names that Names reads at once.
 const namesAtOnce = 512
 
 func (osHost) Open(_ Op, name string) (File, error) {
@@ -48,7 +48,7 @@ func (osHost) Now() time.Time                                { return time.Now()
 
 func (osHost) RenameNew(_ Op, from, to string) error {
 	err := retryInterrupted(func() error { return renameNew(from, to) })
-	if errors.Is(err, syscall.EINVAL) { // the file system cannot
+	if errors.Is(err, syscall.EINVAL) { // the file system does not support it
 		err = syscall.ENOTSUP
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 			yield("", err)
 			return
 		}
-		defer func() { _ = dir.Close() }() // nothing was written
+		defer func() { _ = dir.Close() }() // read only: a close error loses nothing
 		for {
 			names, err := dir.Readdirnames(namesAtOnce)
 			for _, n := range names {
@@ -83,8 +83,8 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 	}
 }
 
-// SyncDir and Create do without what os.Open does to files that might be
-// sockets or pipes: it costs as much as a small write.
+// SyncDir, like Create, avoids os.Open, which registers files with the network
+// poller. That costs as much as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
 	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -129,22 +129,23 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
-// OpenLock opens the file of a lock, which it makes if need be, for its owner alone
-// whatever the umask: whoever can open the file can hold its lock. A file that others
-// can open, because an earlier version made it, is closed to them.
+// OpenLock opens a lock file and creates it if it is missing. Only the owner can open
+// the file, whatever the umask, because everyone who can open it can hold its lock.
+// If an earlier version created the file with wider permissions, OpenLock restricts
+// them.
 func OpenLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // that of another owner stays as it is
+		_ = f.Chmod(0o600) // fails for another owner's file, which then stays as it is
 	}
 	return f, nil
 }
 
-// Lock opens name and waits for its flock. A file that was removed or replaced
-// while we waited is not the one others will lock, so it is opened again.
+// Lock opens name and waits for its flock. If the file was deleted or replaced while
+// it waited, other processes lock another file. Lock then opens the file again.
 func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
 	for {
 		f, err := OpenLock(name)
@@ -167,9 +168,9 @@ func sameFile(f *os.File, name string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
-// flock waits for the lock on f, which it closes if it fails. The kernel's wait
-// cannot be interrupted, so it happens aside; whoever stops waiting leaves the
-// file to that goroutine, which lets go as soon as it has the lock.
+// flock waits for the lock on f. If it fails, it closes f. The system call cannot be
+// interrupted, so it runs in a goroutine. If ctx ends first, that goroutine closes
+// the file, and so releases the lock, once it has the lock.
 func flock(ctx context.Context, f *os.File) error {
 	err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })
 	if !errors.Is(err, syscall.EWOULDBLOCK) {

@@ -8,7 +8,7 @@ import (
 
 func (osHost) Self() Process { return self() }
 
-// self is worked out once: a process does not change its identity.
+// self is computed once, because the identity of a process does not change.
 var self = sync.OnceValue(func() Process {
 	p := Process{PID: os.Getpid(), Boot: bootID(), Space: pidSpace()}
 	p.Host, _ = os.Hostname()
@@ -16,7 +16,7 @@ var self = sync.OnceValue(func() Process {
 	return p
 })
 
-// Identify returns the identity of the process that has this pid now.
+// Identify returns the identity of the process that currently has this pid.
 func Identify(pid int) (Process, error) {
 	p := self()
 	start, err := startTime(pid)
@@ -27,15 +27,15 @@ func Identify(pid int) (Process, error) {
 	return p, nil
 }
 
-// Exists says whether a process has this pid now. It says false only where that is
-// certain.
+// Exists reports whether a process currently has this pid. It returns false only if
+// that is certain.
 func Exists(pid int) bool {
 	_, err := startTime(pid)
 	return err == nil || !os.IsNotExist(err)
 }
 
-// Alive says Dead only where that is certain: the machine was booted again, or
-// nobody in our own pid namespace has this pid and start time.
+// Alive returns Dead only if that is certain: the machine was rebooted, or no process
+// in our pid namespace has this pid and start time.
 func (osHost) Alive(p Process) Liveness {
 	me := self()
 	if p.PID <= 0 || p.Boot == "" || p.Host != me.Host {

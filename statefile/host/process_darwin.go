@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// On macOS a boot is known by its time, and a process by being there at all:
-// whether a pid was given again cannot be told without the system's own tools.
+// bootID returns the kernel's id of the current boot. On macOS, startTime only checks
+// that a process with the pid exists: the standard library cannot read start times,
+// so reuse of a pid is not detected.
 func bootID() string {
 	boot, err := syscall.Sysctl("kern.bootsessionuuid")
 	if err != nil {

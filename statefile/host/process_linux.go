@@ -22,23 +22,24 @@ func pidSpace() string {
 	return space
 }
 
-// startTime returns when a process started, in clock ticks since boot. One that
-// has ended and that nobody has waited for does not exist any more.
+// startTime returns the start time of a process, in clock ticks since boot. A zombie
+// process counts as not existing.
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) && syscall.Kill(pid, 0) != syscall.ESRCH {
-		return 0, os.ErrPermission // it is there, and hidden from us
+		return 0, os.ErrPermission // the process exists but is hidden from us
 	}
 	if err != nil {
 		return 0, err
 	}
-	// The program's name stands in brackets and may itself hold spaces and
-	// brackets. After it come the state and, as the 20th field, the start time.
+	// The program's name is in parentheses and may contain spaces and parentheses.
+	// The fields after it start with the state; the 20th is the start time.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
 	}
-	// The state is that of the first thread: others may go on without it.
+	// The state is that of the main thread. Other threads may still be running;
+	// fields[17] is the number of threads.
 	if state := fields[0][0]; (state == 'Z' || state == 'X') && string(fields[17]) <= "1" {
 		return 0, os.ErrNotExist
 	}

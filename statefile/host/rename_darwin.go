@@ -2,5 +2,5 @@ package host
 
 import "syscall"
 
-// renameNew would need a call that the standard library does not have.
+// renameNew is not supported: the standard library lacks the system call.
 func renameNew(_, _ string) error { return syscall.ENOTSUP }

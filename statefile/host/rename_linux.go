@@ -6,10 +6,11 @@ import (
 	"unsafe"
 )
 
-// renameat2 by processor; the standard library does not have it.
+// renameat2 is the number of the system call, by architecture. The standard library
+// does not define it.
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276}[runtime.GOARCH]
 
-// renameNew renames unless there is something at to.
+// renameNew renames from to to unless to exists.
 func renameNew(from, to string) error {
 	if renameat2 == 0 {
 		return syscall.ENOTSUP

@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// Mismatch is one place where a document is not of the form its reader knows.
+// Mismatch is a value in a document that does not have the expected type.
 type Mismatch struct {
 	Path  string // such as agents[2].status
 	Want  string // such as "a string"
-	Found string // what stands there, shortened
+	Found string // the value found, shortened
 }
 
 func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: %s where %s should be", m.Path, m.Found, m.Want)
 }
 
-// Decoder is a type that reads itself from a value, for members that come in
-// more than one form. The error says what should be there, such as "a number
-// or a string".
+// Decoder is implemented by types that decode themselves, for members with more than
+// one form. The error names the expected form, such as "a number or a string".
 type Decoder interface{ DecodeJSON(v Value) error }
 
-// Decode fills the struct that into points to from v by its json tags. Unlike
-// encoding/json it never gives up: a member of the wrong form leaves its field
-// zero and is reported, and the rest is read. Null and missing leave a field
-// zero. A field of type Value takes whatever is there.
+// Decode fills the struct that into points to from v, by its json tags. Unlike
+// encoding/json it does not stop at an error: a member of the wrong type leaves its
+// field zero and is reported, and decoding continues. Null and missing members leave
+// a field zero. A field of type Value takes any value.
 func Decode(v Value, into any) []Mismatch {
 	var d decoder
 	d.value(v, reflect.ValueOf(into).Elem(), "")
@@ -165,7 +164,7 @@ func tagName(f reflect.StructField) string {
 	return name
 }
 
-// Unknown lists the members of v that the struct type of into has no field for.
+// Unknown lists the members of v for which the struct type of into has no field.
 func Unknown(v Value, into any) []string {
 	known := map[string]bool{}
 	t := reflect.TypeOf(into)

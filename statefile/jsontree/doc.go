@@ -1,11 +1,11 @@
-// Package jsontree reads and edits JSON documents without disturbing what it
-// was not asked to change: unknown members, their order, the spelling of
-// numbers and the white space all survive, byte for byte.
+// Package jsontree reads and edits JSON documents. It keeps everything that an edit
+// does not change, byte for byte: unknown members, their order, the formatting of
+// numbers, and white space.
 //
-// A document is checked once, in full, by [Parse], which also marks where
-// everything stands. After that, reading goes by the marks ([Value]) and editing
-// splits only the containers on the way to the change ([Node]), so that a change
-// to one member of a large document costs a scan and a splice, not a decode.
+// [Parse] checks a document once, completely, and indexes the position of every
+// value. Reading uses the index ([Value]). Editing splits only the containers on the
+// path to the change ([Node]). A change of one member of a large document therefore
+// costs a scan and a splice, not a decode.
 package jsontree
 
 import (
@@ -14,8 +14,8 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// Doc is one JSON document that is being read or edited. It is not safe for
-// concurrent use.
+// Doc is a JSON document that can be read and edited. It is not safe for concurrent
+// use.
 type Doc struct {
 	lead, trail []byte // white space (and a byte order mark) around the root
 	root        *Node
@@ -24,9 +24,8 @@ type Doc struct {
 	err         error
 }
 
-// Parse checks that data is one JSON value and returns it as a document. The
-// document keeps and aliases data, which must not change afterwards. The error
-// is a [*SyntaxError].
+// Parse checks that data is one JSON value and returns it as a document. The document
+// aliases data, so data must not change afterwards. The error is a [*SyntaxError].
 func Parse(data []byte) (*Doc, error) {
 	root, err := jsonview.Parse(data)
 	if err != nil {
@@ -41,10 +40,10 @@ func Parse(data []byte) (*Doc, error) {
 // Root returns the document's value for editing.
 func (d *Doc) Root() *Node { return d.root }
 
-// Value returns the document's value, as it is now, for reading.
+// Value returns the current value of the document for reading.
 func (d *Doc) Value() Value { return d.root.Value() }
 
-// Bytes returns the document as it is now.
+// Bytes returns the current text of the document.
 func (d *Doc) Bytes() []byte {
 	b := make([]byte, 0, len(d.lead)+d.root.length()+len(d.trail))
 	b = append(b, d.lead...)
@@ -52,9 +51,9 @@ func (d *Doc) Bytes() []byte {
 	return append(b, d.trail...)
 }
 
-// Err returns the first edit that could not be made (a member set on something
-// that is not an object, a value that JSON cannot express), or nil. A document
-// with an error must not be written.
+// Err returns the error of the first edit that failed, or nil. An edit fails, for
+// example, if it sets a member on something other than an object, or if JSON cannot
+// express the value. A document with an error must not be written.
 func (d *Doc) Err() error { return d.err }
 
 func (d *Doc) fail(err error) {
@@ -63,13 +62,13 @@ func (d *Doc) fail(err error) {
 	}
 }
 
-// Mark names a moment in a document's editing. See [Doc.Rollback].
+// Mark is a point in the history of a document's edits. See [Doc.Rollback].
 type Mark struct{ edits int }
 
-// Mark returns the present moment.
+// Mark returns the current point.
 func (d *Doc) Mark() Mark { return Mark{len(d.undo)} }
 
-// Rollback takes back every edit since m, and the error if there was one.
+// Rollback undoes every edit since m and clears the error.
 func (d *Doc) Rollback(m Mark) {
 	for i := len(d.undo) - 1; i >= m.edits; i-- {
 		d.undo[i]()
@@ -78,8 +77,8 @@ func (d *Doc) Rollback(m Mark) {
 	d.err = nil
 }
 
-// Format returns data, one JSON value, indented by two spaces a level and
-// ended by a newline: the form of a new document.
+// Format formats data, one JSON value, as a new document: indented by two spaces per
+// level, with a newline at the end.
 func Format(data []byte) ([]byte, error) {
 	d, err := Parse(bytes.TrimSpace(data))
 	if err != nil {

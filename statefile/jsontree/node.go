@@ -8,20 +8,20 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// Node is one value of a document, for editing. A node is split into its parts
-// only when something below it is to change.
+// Node is one value of a document, for editing. It is split into its parts only when
+// something below it changes.
 type Node struct {
 	doc    *Doc
 	parent *Node
-	found  Value // the value as found or made; out of date once dirty
+	found  Value // the value as parsed or set; outdated if dirty
 	split  bool
 	dirty  bool // some part differs from found
 	parts  []part
 	tail   []byte // white space before the closing bracket
 }
 
-// part is a member or an item with the white space around it, so that a
-// container is written back as it was found.
+// part is a member or an item with the white space around it. It allows a container
+// to be written back unchanged.
 type part struct {
 	lead  []byte
 	key   []byte // quoted; nil in an array
@@ -30,11 +30,10 @@ type part struct {
 	trail []byte
 }
 
-// Kind returns what n is.
+// Kind returns the kind of n.
 func (n *Node) Kind() Kind { return n.found.Kind() }
 
-// Value returns n, as it is now, for reading. The value does not follow later
-// edits.
+// Value returns the current value of n for reading. Later edits do not change it.
 func (n *Node) Value() Value {
 	if !n.dirty {
 		return n.found
@@ -42,7 +41,7 @@ func (n *Node) Value() Value {
 	return jsonview.Made(n.append(nil))
 }
 
-// Get returns the member called name, as it is now, or a missing value.
+// Get returns the current value of the member called name, or a missing value.
 func (n *Node) Get(name string) Value {
 	if !n.split {
 		return n.found.Get(name)
@@ -61,8 +60,8 @@ func (n *Node) Child(name string) *Node {
 	return nil
 }
 
-// Object returns the member called name, made an empty object first if it is
-// missing or null. A member of another kind is an error of the document.
+// Object returns the member called name. If it is missing or null, Object sets it to
+// an empty object first. If it has another kind, the document gets an error.
 func (n *Node) Object(name string) *Node { return n.container(name, Object, "{}") }
 
 // Array is like [Node.Object] for an array.
@@ -80,7 +79,7 @@ func (n *Node) container(name string, kind Kind, empty string) *Node {
 	return child
 }
 
-// Len returns how many members or items n has.
+// Len returns the number of members or items.
 func (n *Node) Len() int {
 	if !n.split {
 		return n.found.Len()
@@ -88,8 +87,8 @@ func (n *Node) Len() int {
 	return len(n.parts)
 }
 
-// Items yields the items of the array n with their index, or nothing. The
-// array must not gain or lose items meanwhile.
+// Items yields the items of an array with their index, and nothing for other kinds.
+// The caller must not add or remove items during the iteration.
 func (n *Node) Items() iter.Seq2[int, *Node] {
 	return func(yield func(int, *Node) bool) {
 		if n.Kind() != Array {
@@ -104,8 +103,8 @@ func (n *Node) Items() iter.Seq2[int, *Node] {
 	}
 }
 
-// Members yields the members of the object n in their order, or nothing. The
-// object must not gain or lose members meanwhile.
+// Members yields the members of an object in order, and nothing for other kinds. The
+// caller must not add or remove members during the iteration.
 func (n *Node) Members() iter.Seq2[string, *Node] {
 	return func(yield func(string, *Node) bool) {
 		if n.Kind() != Object {
@@ -120,9 +119,9 @@ func (n *Node) Members() iter.Seq2[string, *Node] {
 	}
 }
 
-// Set gives the member called name the value v, adding it at the end if it is
-// missing. v is anything encoding/json takes, or a [Value]. A member that has
-// this very text already stays untouched.
+// Set sets the member called name to v and appends it if it is missing. v is a
+// [Value] or anything that encoding/json accepts. If the member already has the same
+// text, it stays untouched.
 func (n *Node) Set(name string, v any) {
 	if n.Kind() != Object {
 		n.doc.fail(fmt.Errorf("set %q on %s", name, n.Kind()))
@@ -143,7 +142,8 @@ func (n *Node) Set(name string, v any) {
 	n.add(jsonview.Quote(nil, name), text)
 }
 
-// fits refuses what would make a document that [Parse] refuses.
+// fits reports whether text fits at depth without exceeding [MaxDepth]. Otherwise it
+// sets the document's error.
 func (n *Node) fits(text []byte, depth int) bool {
 	if depth+jsonview.Nesting(text) <= MaxDepth {
 		return true
@@ -152,7 +152,7 @@ func (n *Node) fits(text []byte, depth int) bool {
 	return false
 }
 
-// Append adds v to the end of the array n.
+// Append appends v to an array.
 func (n *Node) Append(v any) {
 	if n.Kind() != Array {
 		n.doc.fail(fmt.Errorf("append to %s", n.Kind()))
@@ -168,7 +168,7 @@ func (n *Node) Append(v any) {
 	}
 }
 
-// Replace gives n itself the value v.
+// Replace replaces n by v.
 func (n *Node) Replace(v any) {
 	text, err := encode(v)
 	if err != nil {
@@ -180,8 +180,7 @@ func (n *Node) Replace(v any) {
 	}
 }
 
-// Delete removes the member called name, also where the name stands twice, and
-// reports whether there was one.
+// Delete removes all members called name and reports whether there was one.
 func (n *Node) Delete(name string) bool {
 	found := false
 	for i := n.find(name); i >= 0; i = n.find(name) {
@@ -220,7 +219,7 @@ func (n *Node) find(name string) int {
 	return -1
 }
 
-// add appends a part, laid out like its neighbours.
+// add appends a part, formatted like its neighbours.
 func (n *Node) add(key, text []byte) {
 	n.open()
 	depth := n.depth()
@@ -236,7 +235,7 @@ func (n *Node) add(key, text []byte) {
 	n.parts, n.tail = append(n.parts, p), tail
 }
 
-// replace gives n new text, laid out as n was.
+// replace sets the text of n, formatted as n was.
 func (n *Node) replace(text []byte) {
 	was := n.Value()
 	multiline := hasNewline(was.Raw())
@@ -252,7 +251,7 @@ func (n *Node) replace(text []byte) {
 	n.found, n.split, n.dirty, n.parts, n.tail = jsonview.Made(text), false, false, nil, nil
 }
 
-// change records how to take an edit of n back and marks what is above n.
+// change records how to undo an edit of n and marks n and its parents as dirty.
 func (n *Node) change(undo func()) {
 	n.doc.undo = append(n.doc.undo, undo)
 	for at := n; at != nil; at = at.parent {
@@ -268,7 +267,7 @@ func (n *Node) depth() int {
 	return depth
 }
 
-// multiline reports whether the parts of n stand on lines of their own.
+// multiline reports whether the parts of n are on separate lines.
 func (n *Node) multiline() bool {
 	n.open()
 	if len(n.parts) == 0 {
@@ -277,8 +276,8 @@ func (n *Node) multiline() bool {
 	return hasNewline(n.parts[0].lead)
 }
 
-// itemsInline reports whether the last item of the array n is a container that
-// stands on one line, as the next one then does too.
+// itemsInline reports whether the last item of an array is a container on a single
+// line. A new item is then formatted in the same way.
 func (n *Node) itemsInline() bool {
 	if len(n.parts) == 0 {
 		return false
@@ -306,7 +305,7 @@ func (n *Node) open() {
 		}
 		n.parts = append(n.parts, next)
 	}
-	if len(n.parts) > 0 { // the white space before the bracket belongs to the container
+	if len(n.parts) > 0 { // white space before the bracket belongs to the container
 		last := &n.parts[len(n.parts)-1]
 		n.tail, last.trail = last.trail, nil
 	} else {
@@ -315,7 +314,7 @@ func (n *Node) open() {
 	n.split = true
 }
 
-// length is how many bytes append adds.
+// length returns the number of bytes that append adds.
 func (n *Node) length() int {
 	if !n.dirty {
 		return len(n.found.Raw())
@@ -327,14 +326,14 @@ func (n *Node) length() int {
 	return sum
 }
 
-// append adds the text of n, as it is now, to b.
+// append appends the current text of n to b.
 func (n *Node) append(b []byte) []byte {
 	n.Pieces(func(piece []byte) { b = append(b, piece...) })
 	return b
 }
 
-// Pieces calls each with the text of n, as it is now, piece by piece, without
-// putting it together. A piece must not be changed.
+// Pieces calls each with the current text of n, piece by piece, without assembling
+// it. each must not modify a piece.
 func (n *Node) Pieces(each func(piece []byte)) {
 	raw := n.found.Raw()
 	if !n.dirty {

@@ -8,16 +8,16 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// style is how a document is laid out, learnt from the document itself.
+// style is the formatting of a document, derived from the document itself.
 type style struct {
 	unit      string // one level of indentation
-	eol       string // what ends a line
-	multiline bool   // members stand on lines of their own
+	eol       string // line ending
+	multiline bool   // members are on separate lines
 	space     bool   // a space after ':' and, on one line, after ','
 }
 
-// styleOf looks at the root's first member. An empty document gets ours: two
-// spaces a level.
+// styleOf derives the style from the root's first member. An empty document gets the
+// default: two spaces per level.
 func styleOf(root Value) style {
 	if c := root.Cursor(); c.Next() {
 		lead, colon := root.Raw()[c.Lead:c.Key], root.Raw()[c.Colon:c.Val]
@@ -36,7 +36,7 @@ func styleOf(root Value) style {
 	return house
 }
 
-// house is how new documents are laid out.
+// house is the style of new documents.
 var house = style{unit: "  ", eol: "\n", multiline: true, space: true}
 
 func hasNewline(b []byte) bool { return bytes.IndexByte(b, '\n') >= 0 }
@@ -54,8 +54,8 @@ func (s style) gap() []byte {
 
 func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
 
-// newPart returns an empty part for the end of container n, and the container's
-// white space before its closing bracket.
+// newPart returns an empty part for the end of container n, and the white space
+// before the container's closing bracket.
 func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	p.colon = s.colon()
 	count := len(n.parts)
@@ -75,7 +75,7 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	return p, n.tail
 }
 
-// layout returns the compact JSON text laid out for a place at depth.
+// layout formats compact JSON text for a position at depth.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	if v := jsonview.Made(text); v.Len() > 0 {
 		s.multiline = multiline
@@ -84,7 +84,8 @@ func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	return text
 }
 
-// appendValue passes over each byte once: a value may be both large and deep.
+// appendValue appends v, formatted. It reads each byte once, because a value may be
+// both large and deep.
 func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	raw := v.Raw()
 	for i := jsonview.SkipSpace(raw, 0); i < len(raw); i = jsonview.SkipSpace(raw, i) {
@@ -112,7 +113,7 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	return b
 }
 
-// appendBreak starts a new line, or adds what stands there on a single line.
+// appendBreak starts a new line, or appends inline if the style is single-line.
 func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
 	if s.multiline {
 		return append(b, s.newline(depth)...)

@@ -6,13 +6,13 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// What is read of a document is package jsonview's.
+// Reading is implemented by package jsonview.
 type (
 	// Value is a view of one value in a checked document.
 	Value = jsonview.Value
-	// Kind is what sort of JSON value something is.
+	// Kind is the kind of a JSON value.
 	Kind = jsonview.Kind
-	// Place is where one part of a container stands in the bytes that were parsed.
+	// Place is the position of a value in the parsed bytes.
 	Place = jsonview.Place
 	// SyntaxError says where and why bytes are not JSON.
 	SyntaxError = jsonview.SyntaxError
@@ -29,13 +29,13 @@ const (
 	Object  = jsonview.Object
 )
 
-// MaxDepth is how deep a document may nest.
+// MaxDepth is the maximum nesting depth of a document.
 const MaxDepth = jsonview.MaxDepth
 
 // Valid reports whether data is one JSON value within this package's limits.
 func Valid(data []byte) bool { return jsonview.Valid(data) }
 
-// Interface returns v as encoding/json would decode it, numbers as json.Number.
+// Interface decodes v as encoding/json would, with numbers as json.Number.
 func Interface(v Value) any {
 	if v.Absent() {
 		return nil
@@ -44,8 +44,8 @@ func Interface(v Value) any {
 	return decoded
 }
 
-// interfaceAt decodes the value at b[i] and returns the index after it. It
-// passes over each byte once: a document may be both large and deep.
+// interfaceAt decodes the value at b[i] and returns the index after it. It reads each
+// byte once, because a document may be both large and deep.
 func interfaceAt(b []byte, i int) (any, int) {
 	switch b[i] {
 	case '{':

@@ -1,24 +1,25 @@
 package jsonview
 
-// Cursor walks the parts of a container and says where each stands in the
-// container's bytes.
+// Cursor iterates over the parts of a container. Its fields are the positions of the
+// current part in the container's bytes.
 type Cursor struct {
 	raw    []byte
 	object bool
-	Lead   int // white space before the part, after the bracket or comma
-	Key    int // the member's name; the same as val in an array
-	Colon  int // what stands between name and value
+	Lead   int // start of the white space before the part
+	Key    int // start of the member's name; equals Val in an array
+	Colon  int // end of the name; the colon and white space follow
 	Val    int
-	End    int // white space after the value, up to the comma or bracket
-	After  int // the comma or bracket
+	End    int // end of the value; white space may follow
+	After  int // position of the comma or closing bracket
 
-	index      *index // nil if the container was made
-	here       int32  // the part's mark
-	mark, stop int32  // the next part's, and the one after the container
-	base       int    // where raw begins in the document
+	index      *index // nil if the container was not parsed but set
+	here       int32  // mark of the current part
+	mark, stop int32  // next part's mark, and the mark after the container
+	base       int    // start of raw in the document
 }
 
-// Cursor starts before the first part of v, and ends there if v has no parts.
+// Cursor returns a cursor before the first part of v. If v has no parts, Next returns
+// false.
 func (v Value) Cursor() Cursor {
 	kind := v.Kind()
 	if kind != Object && kind != Array {
@@ -32,7 +33,7 @@ func (v Value) Cursor() Cursor {
 	return c
 }
 
-// Value returns the part's value.
+// Value returns the value of the current part.
 func (c *Cursor) Value() Value {
 	v := Value{raw: c.raw[c.Val:c.End]}
 	if c.index != nil {
@@ -41,7 +42,7 @@ func (c *Cursor) Value() Value {
 	return v
 }
 
-// Next goes to the next part and tells whether there is one.
+// Next moves to the next part and reports whether there is one.
 func (c *Cursor) Next() bool {
 	if c.index != nil {
 		return c.nextMark()
@@ -66,7 +67,7 @@ func (c *Cursor) Next() bool {
 	return true
 }
 
-// nextMark is next by the marks.
+// nextMark is Next for a parsed container: it uses the index.
 func (c *Cursor) nextMark() bool {
 	if c.mark == c.stop {
 		return false

@@ -1,18 +1,18 @@
 package jsonview
 
-// index is where everything stands in a checked document, so that nothing need
-// be scanned for again.
+// index holds the position of every value in a checked document, so that nothing is
+// scanned twice.
 type index struct {
 	src     []byte
 	marks   []mark
-	escaped bool // some member's name is written with an escape
+	escaped bool // some member's name contains an escape
 }
 
-// mark is where one value stands. The marks of its parts follow it.
+// mark is the position of one value. The marks of its parts follow it.
 type mark struct {
-	key, colon int32 // the member's name and what comes after it; val in an array
+	key, colon int32 // start and end of the member's name; both equal val in an array
 	val, end   int32
-	next       int32 // the mark after this value and its parts
+	next       int32 // index of the mark after this value and its parts
 }
 
 // value returns the value at a mark.
@@ -21,7 +21,7 @@ func (x *index) value(at int32) Value {
 	return Value{raw: x.src[m.val:m.end], index: x, at: at}
 }
 
-// get returns the member called name of the object at a mark.
+// get returns the last member called name of the object at a mark.
 func (x *index) get(object int32, name string) Value {
 	found := int32(-1)
 	for i, end := object+1, x.marks[object].next; i < end; i = x.marks[i].next {
@@ -37,7 +37,7 @@ func (x *index) get(object int32, name string) Value {
 	return x.value(found)
 }
 
-// len returns how many parts the container at a mark has.
+// len returns the number of parts of the container at a mark.
 func (x *index) len(container int32) int {
 	n := 0
 	for i, end := container+1, x.marks[container].next; i < end; i = x.marks[i].next {

@@ -1,13 +1,13 @@
-// Package jsonview reads JSON documents where they stand: a document is checked
-// once, in full, and what it holds is looked up in its own bytes.
+// Package jsonview reads JSON documents without decoding them. It checks a document
+// once, completely, and then finds values in the document's own bytes.
 //
-// It imports neither strings nor encoding/json, nor anything that does, since the
-// answer to an agent's hook waits for whatever is behind it. Package jsontree, which
-// edits documents and decodes them, is built on it.
+// It imports neither strings nor encoding/json, not even indirectly. Every import
+// delays the start of the program, and agents wait for gaffer's hook commands.
+// Package jsontree, which edits and decodes documents, is built on it.
 package jsonview
 
-// Parse checks that data is one JSON value and returns that. The value keeps and
-// aliases data, which must not change afterwards. The error is a [*SyntaxError].
+// Parse checks that data is one JSON value and returns it. The value aliases data, so
+// data must not change afterwards. The error is a [*SyntaxError].
 func Parse(data []byte) (Value, error) {
 	x, err := check(data)
 	if err != nil {
@@ -22,6 +22,6 @@ func Valid(data []byte) bool {
 	return err == nil
 }
 
-// Made returns the value in raw, which is known to be one, without white space
-// around it.
+// Made returns the value in raw without checking it. raw must be valid JSON without
+// surrounding white space.
 func Made(raw []byte) Value { return Value{raw: raw} }

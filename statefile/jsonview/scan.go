@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep a document may nest. Real documents stay below ten;
-// other programs' readers give up at about a thousand.
+// MaxDepth is the maximum nesting depth of a document. Real documents stay below ten.
+// Readers of other programs fail at about a thousand.
 const MaxDepth = 1000
 
 // SyntaxError says where and why bytes are not JSON.
 type SyntaxError struct {
-	Offset, Line, Column int // line and column count from 1, the column in bytes
+	Offset, Line, Column int // Line and Column count from 1; Column counts bytes
 	Problem              string
 }
 
@@ -35,8 +35,8 @@ func syntaxError(data []byte, at int, problem string) *SyntaxError {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// check finds the one value in data, checks it in full, and marks where
-// everything stands.
+// check checks that data is one JSON value and indexes the position of every value in
+// it.
 func check(data []byte) (*index, error) {
 	if len(data) > math.MaxInt32 {
 		return nil, &SyntaxError{Line: 1, Column: 1, Problem: "the document is larger than 2 GiB"}
@@ -57,19 +57,19 @@ func check(data []byte) (*index, error) {
 	return &index{src: data, marks: c.marks, escaped: c.escaped}, nil
 }
 
-// bytesPerMark is about how many bytes a value takes with its name and the
-// white space around it.
+// bytesPerMark is the approximate size of a value with its name and white space. It
+// is used to allocate the marks.
 const bytesPerMark = 24
 
-// checker walks a document by the grammar. The first problem stops it with at
-// on the offending byte.
+// checker parses a document by the JSON grammar. It stops at the first problem, with
+// at on the offending byte.
 type checker struct {
 	data    []byte
 	at      int
 	problem string
 	marks   []mark
-	escapes int  // how many so far
-	escaped bool // one of them in a name
+	escapes int  // number of escapes so far
+	escaped bool // a name contains an escape
 }
 
 func (c *checker) fail(problem string) bool {
@@ -99,10 +99,10 @@ func (c *checker) peek() byte {
 	return 0
 }
 
-// value checks a value that has no name.
+// value checks a value without a name.
 func (c *checker) value(depth int) bool { return c.named(depth, c.at, c.at) }
 
-// named checks a value and marks it.
+// named checks a value and adds its mark.
 func (c *checker) named(depth, key, colon int) bool {
 	i := len(c.marks)
 	c.marks = append(c.marks, mark{key: int32(key), colon: int32(colon), val: int32(c.at)})
@@ -205,9 +205,9 @@ func (c *checker) str() bool {
 	}
 }
 
-// skipPlain returns the index of the next byte that does not stand for itself
-// inside a string: a quote, a backslash, a control character. It looks at eight
-// bytes at a time, since most of a document is strings.
+// skipPlain returns the index of the next special byte in a string: a quote, a
+// backslash or a control character. It checks eight bytes at a time, because
+// documents consist mostly of strings.
 func skipPlain(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
@@ -283,9 +283,9 @@ func isHex(b byte) bool {
 	return isDigit(b) || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
-// The functions below walk bytes that [Parse] has passed.
+// The functions below require bytes that [Parse] has accepted.
 
-// SkipSpace returns the index of the next byte that is no white space.
+// SkipSpace returns the index of the next byte that is not white space.
 func SkipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
@@ -324,7 +324,7 @@ func SkipValue(b []byte, i int) int {
 
 var endsScalar = [256]bool{',': true, '}': true, ']': true, ' ': true, '\n': true, '\t': true, '\r': true}
 
-// Nesting returns how deep the value in b nests: 0 for one without parts.
+// Nesting returns the nesting depth of the value in b: 0 for a value without parts.
 func Nesting(b []byte) int {
 	depth, most := 0, 0
 	for i := 0; i < len(b); i++ {

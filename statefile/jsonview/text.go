@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Quote adds text to b as a JSON string, spelt as encoding/json spells it when it
-// does not escape HTML. Bytes that are not UTF-8 become U+FFFD.
+// Quote appends text to b as a JSON string. It escapes like encoding/json without
+// HTML escaping. Bytes that are not UTF-8 become U+FFFD.
 func Quote(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
-	from := 0 // of what stands for itself
+	from := 0 // start of the text that needs no escape
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
@@ -38,10 +38,11 @@ func Quote(b []byte, text string) []byte {
 	return append(append(b, text[from:]...), '"')
 }
 
-// escapes are the bytes with an escape of one letter, each after that letter.
+// escapes lists the bytes with a one-letter escape, as pairs of the letter and the
+// byte.
 const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
 
-// shortOf returns the letter that stands for c after a backslash, or 0.
+// shortOf returns the letter of the escape for c, or 0.
 func shortOf(c byte) byte {
 	for i := 1; i < len(escapes); i += 2 {
 		if escapes[i] == c {
@@ -51,8 +52,8 @@ func shortOf(c byte) byte {
 	return 0
 }
 
-// Unquote decodes a checked string. Bytes that are not UTF-8, and halves of a pair
-// that stand alone, become U+FFFD.
+// Unquote decodes a checked string. Bytes that are not UTF-8 and unpaired surrogates
+// become U+FFFD.
 func Unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	plain := utf8.Valid(inner)
@@ -91,7 +92,7 @@ func Unquote(quoted []byte) string {
 	return string(b)
 }
 
-// ofShort returns the byte that letter stands for after a backslash.
+// ofShort returns the byte that an escape with this letter stands for.
 func ofShort(letter byte) byte {
 	for i := 0; i < len(escapes); i += 2 {
 		if escapes[i] == letter {
@@ -103,7 +104,7 @@ func ofShort(letter byte) byte {
 
 const unitLen = len(`\uFFFF`)
 
-// unit returns the UTF-16 code unit whose escape b begins with, or U+FFFD.
+// unit returns the UTF-16 code unit of the escape at the start of b, or U+FFFD.
 func unit(b []byte) rune {
 	if len(b) < unitLen || b[0] != '\\' || b[1] != 'u' {
 		return utf8.RuneError

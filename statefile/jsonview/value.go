@@ -6,10 +6,11 @@ import (
 	"strconv"
 )
 
-// Kind is what sort of JSON value something is.
+// Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds. Missing is the kind of the zero [Value]: no such member.
+// The kinds. Missing is the kind of the zero [Value], which stands for a member that
+// does not exist.
 const (
 	Missing Kind = iota
 	Null
@@ -24,16 +25,16 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is a view of one value in a checked document. Reading it allocates
-// nothing beyond the strings it returns. The zero Value is a missing one, and
-// every method may be called on it.
+// Value is a view of one value in a checked document. Reading allocates nothing
+// except the returned strings. The zero Value is a missing value; all methods accept
+// it.
 type Value struct {
 	raw   []byte
-	index *index // of the document that it was found in; nil if it was made
-	at    int32  // its mark
+	index *index // index of the parsed document; nil if the value was not parsed
+	at    int32  // its mark in index
 }
 
-// Kind returns what v is.
+// Kind returns the kind of v.
 func (v Value) Kind() Kind { return kindOf(v.raw) }
 
 func kindOf(raw []byte) Kind {
@@ -55,11 +56,10 @@ func kindOf(raw []byte) Kind {
 	return Number
 }
 
-// Absent reports whether v is missing or null, which the protocols treat alike.
+// Absent reports whether v is missing or null. The protocols treat both alike.
 func (v Value) Absent() bool { k := v.Kind(); return k == Missing || k == Null }
 
-// Raw returns the bytes of v as they stand in the document. They must not be
-// changed.
+// Raw returns the bytes of v in the document. The caller must not change them.
 func (v Value) Raw() []byte { return v.raw }
 
 // Str returns the string v, or false if v is not a string.
@@ -73,19 +73,19 @@ func (v Value) Str() (string, bool) {
 // Text returns the string v, or "" if v is not a string.
 func (v Value) Text() string { s, _ := v.Str(); return s }
 
-// Int returns the integer v, or false if v is not a whole number of 64 bits.
+// Int returns v as an integer, or false if v is not an integer of 64 bits.
 func (v Value) Int() (int64, bool) {
 	if v.Kind() != Number {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(string(v.raw), 10, 64)
 	if err != nil {
-		return 0, false // not the nearest number, which is what n is
+		return 0, false // on overflow, n is the nearest number, which is wrong
 	}
 	return n, true
 }
 
-// Float returns the number v, or false if v is not a number a float64 can hold.
+// Float returns v as a float64, or false if v is not a number in its range.
 func (v Value) Float() (float64, bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -97,13 +97,13 @@ func (v Value) Float() (float64, bool) {
 	return f, true
 }
 
-// Bool returns the boolean v, or false twice if v is not one.
+// Bool returns the boolean v. ok is false if v is not a boolean.
 func (v Value) Bool() (value, ok bool) {
 	return v.Kind() == Bool && v.raw[0] == 't', v.Kind() == Bool
 }
 
-// Get returns the member called name, or a missing value. Where a name stands
-// twice the last one counts, as in every reader our documents meet.
+// Get returns the member called name, or a missing value. If an object has the name
+// twice, the last member counts, as in the other readers of these documents.
 func (v Value) Get(name string) Value {
 	var found Value
 	if v.Kind() != Object {
@@ -120,7 +120,7 @@ func (v Value) Get(name string) Value {
 	return found
 }
 
-// Len returns how many members or items v has.
+// Len returns the number of members or items.
 func (v Value) Len() int {
 	if v.index != nil {
 		return v.index.len(v.at)
@@ -132,7 +132,7 @@ func (v Value) Len() int {
 	return n
 }
 
-// Members yields the members of the object v in their order, or nothing.
+// Members yields the members of an object in order, and nothing for other kinds.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if v.Kind() != Object {
@@ -146,7 +146,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Items yields the items of the array v with their index, or nothing.
+// Items yields the items of an array with their index, and nothing for other kinds.
 func (v Value) Items() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {
 		if v.Kind() != Array {
@@ -161,14 +161,13 @@ func (v Value) Items() iter.Seq2[int, Value] {
 	}
 }
 
-// Place is where one part of a container stands in the bytes that were parsed.
+// Place is the position of a value in the parsed bytes.
 type Place struct {
-	Name     int // of the member; the same as From in an array
-	From, To int // its value
+	Name     int // start of the member's name; equals From in an array
+	From, To int // start and end of the value
 }
 
-// Place returns where v stands in the bytes that were parsed, or false if it was
-// not found there.
+// Place returns the position of v in the parsed bytes, or false if v was not parsed.
 func (v Value) Place() (Place, bool) {
 	if v.index == nil {
 		return Place{}, false
@@ -177,8 +176,8 @@ func (v Value) Place() (Place, bool) {
 	return Place{Name: int(m.key), From: int(m.val), To: int(m.end)}, true
 }
 
-// String returns v as a person would read it: a string without its quotes, the
-// JSON text of anything else.
+// String returns v as readable text: a string without its quotes, and the JSON text
+// of any other value.
 func (v Value) String() string {
 	if s, ok := v.Str(); ok {
 		return s
@@ -186,7 +185,7 @@ func (v Value) String() string {
 	return string(v.raw)
 }
 
-// MarshalJSON returns v as it stands in its document, or null if it is missing.
+// MarshalJSON returns the bytes of v in its document, or null if v is missing.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.raw == nil {
 		return []byte("null"), nil
@@ -194,11 +193,11 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// KeyIs tells whether a member's name, as it stands in its document, is name.
+// KeyIs reports whether the quoted member name equals name.
 func KeyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		return bytes.IndexByte(inner, '\\') < 0 // an escape never stands for itself
+		return bytes.IndexByte(inner, '\\') < 0 // a backslash in the text starts an escape, so the names differ
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && Unquote(quoted) == name
 }

@@ -1,6 +1,5 @@
-// Package lazyregexp compiles regular expressions when they are first used.
-// gaffer starts a process of its own for every attempt, in which most of them
-// never are.
+// Package lazyregexp compiles regular expressions at first use. gaffer starts a
+// process for every attempt, and such a process uses few of them.
 package lazyregexp
 
 import (
@@ -8,8 +7,8 @@ import (
 	"sync"
 )
 
-// New returns a function that returns the compiled expression. A mistake in it
-// panics at its first use.
+// New returns a function that returns the compiled expression. It panics at the first
+// use if the expression is invalid.
 func New(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

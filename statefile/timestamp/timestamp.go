@@ -1,5 +1,5 @@
-// Package timestamp reads the times that programs really write into state
-// documents, and writes the one form that ours use: UTC, RFC 3339 with Z.
+// Package timestamp reads the time formats that programs use in state documents. It
+// writes one format: RFC 3339 in UTC with Z.
 package timestamp
 
 import (
@@ -10,12 +10,12 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Format returns t to the second, in UTC.
+// Format formats t in UTC, to the second.
 func Format(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// layouts are the forms found in the wild. Fractions of a second are taken by
-// all of them. The naive ones are local time: that is what a Python program
-// writes with datetime.now().isoformat().
+// layouts are the formats found in practice. All of them accept fractions of a
+// second. Naive formats have no zone and mean local time: Python's
+// datetime.now().isoformat() writes that.
 var layouts = []struct {
 	layout string
 	naive  bool
@@ -29,7 +29,7 @@ var layouts = []struct {
 	{"2006-01-02", true},
 }
 
-// Error is a text that is not a time.
+// Error reports a text that is not a time.
 type Error struct{ Text string }
 
 func (e *Error) Error() string {
@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%q is not a time; write it as 2026-02-12T17:08:00Z", e.Text)
 }
 
-// Parse reads a time in any form found in the wild. A naive time is taken as
-// local to zone.
+// Parse reads a time in any of the known formats. zone is the zone of a time that
+// names none.
 func Parse(s string, zone *time.Location) (time.Time, error) {
 	for _, l := range layouts {
 		in := time.UTC
@@ -54,17 +54,16 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, &Error{Text: s}
 }
 
-// rfc3339 is the form that the library's parser, which is lenient about single
-// digits, commas and offsets, does not hold a time to.
+// rfc3339 matches the strict format. time.Parse alone is lenient about single digits,
+// commas and offsets.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// UTC reports whether s, a time that is [Strict], says that it is in UTC. Z and
-// +00:00 mean the same.
+// UTC reports whether s is in UTC. s must be [Strict]. Z and +00:00 mean the same.
 func UTC(s string) bool {
 	return strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "z") || strings.HasSuffix(s, "+00:00")
 }
 
-// Strict reports whether s is RFC 3339 in full, as the protocols ask.
+// Strict reports whether s is strictly RFC 3339, as the protocols require.
 func Strict(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil && rfc3339().MatchString(s)

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// disk is a tree of files that knows what would survive a power cut.
+// disk is a simulated file system that distinguishes durable data from data that a
+// power cut can lose.
 type disk struct {
 	root *node
 	now  time.Time
@@ -22,15 +23,15 @@ type node struct {
 	mode    fs.FileMode
 	mtime   time.Time
 	content []byte
-	synced  []byte // what of content is durable
+	synced  []byte // the durable content
 
-	entries map[string]*node // of a folder, as processes see them
-	durable map[string]*node // as they were at the last sync
-	pending []*change        // since then
+	entries map[string]*node // entries of a folder as processes see them
+	durable map[string]*node // entries as of the last sync
+	pending []*change        // changes since the last sync
 }
 
-// change is one change of a folder's entries: names that go and a name that
-// comes. A rename between folders is one change of both.
+// change is one change of a folder's entries: it removes one name, adds one, or both.
+// A rename between two folders is one change of both.
 type change struct {
 	from, to     *node // folders
 	gone, come   string
@@ -49,7 +50,8 @@ func (n *node) syncEntries() {
 	n.pending = nil
 }
 
-// lookup finds the node at name. The last link is followed only if asked for.
+// lookup finds the node at name. It follows a link at the end of name only if follow
+// is true.
 func (d *disk) lookup(name string, follow bool) (*node, error) {
 	return d.walk(path.Clean(name), follow, 0)
 }
@@ -80,7 +82,7 @@ func (d *disk) walk(name string, follow bool, links int) (*node, error) {
 	return at, nil
 }
 
-// parent finds the folder that name is or would be in.
+// parent finds the folder that contains, or would contain, name.
 func (d *disk) parent(name string) (folder *node, base string, err error) {
 	folder, err = d.lookup(path.Dir(path.Clean(name)), true)
 	if err == nil && folder.entries == nil {
@@ -89,7 +91,7 @@ func (d *disk) parent(name string) (folder *node, base string, err error) {
 	return folder, path.Base(name), err
 }
 
-// add gives n a new name.
+// add adds a directory entry for n.
 func (d *disk) add(name string, n *node) error {
 	folder, base, err := d.parent(name)
 	if err != nil {
@@ -172,7 +174,7 @@ func (d *disk) list(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// powerCut leaves what is durable, and of the rest what chance leaves.
+// powerCut keeps the durable data. It keeps or drops all other data at random.
 func (d *disk) powerCut(rng *rand.Rand) {
 	seen := map[*node]bool{}
 	d.root.powerCut(rng, seen)
@@ -209,7 +211,8 @@ func (n *node) powerCut(rng *rand.Rand, seen map[*node]bool) {
 	}
 }
 
-// loseContent is what makes a renamed but unsynced file an empty one.
+// loseContent drops unsynced content at random. It can turn a file that was renamed
+// but not synced into an empty one.
 func (n *node) loseContent(rng *rand.Rand) {
 	if string(n.content) != string(n.synced) {
 		switch rng.IntN(3) {
@@ -222,7 +225,7 @@ func (n *node) loseContent(rng *rand.Rand) {
 	n.synced = n.content
 }
 
-// info describes n as it is now.
+// info returns the current file information of n.
 func (n *node) info(name string) fs.FileInfo {
 	return info{name: path.Base(name), size: int64(len(n.content)), mode: n.mode, mtime: n.mtime}
 }

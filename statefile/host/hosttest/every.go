@@ -8,21 +8,21 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Crashes is something that is done on a machine that crashes at each of its
-// steps in turn, once by the death of the process and several times by a power
-// cut, which leaves more to chance.
+// Crashes runs an operation on a machine that crashes at each step in turn. At each
+// step it tests one death of the process and several power cuts, which lose different
+// data.
 type Crashes struct {
-	Prepare func(h host.Host) error // before anything can go wrong; may be nil
+	Prepare func(h host.Host) error // runs without faults before Do; may be nil
 	Do      func(h host.Host) error
-	// Check looks at what is left, as a new process. done tells that Do
-	// returned without an error, so that what it did must be there.
+	// Check verifies, as a new process, what is left after the crash. done reports
+	// that Do returned without an error, so that its result must exist.
 	Check func(t *testing.T, h host.Host, done bool)
 }
 
-// powerCuts is how many ways of losing unsynced data are tried at each step.
+// powerCuts is the number of random power cuts that are tested at each step.
 const powerCuts = 4
 
-// Run does all of it and returns how many crashes there were.
+// Run executes all crashes and returns their number.
 func (c Crashes) Run(t *testing.T) (crashes int) {
 	for _, power := range []bool{false, true} {
 		seeds := map[bool]int{false: 1, true: powerCuts}[power]
@@ -36,7 +36,8 @@ func (c Crashes) Run(t *testing.T) (crashes int) {
 	return crashes
 }
 
-// once reports whether the fault fell on a step of Do.
+// once runs the operation with one fault and reports whether the fault occurred
+// during Do.
 func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(seed, Fault{})
@@ -53,7 +54,7 @@ func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 			t.Fatalf("%s, seed %d: %v", m.Struck(), seed, err)
 		}
 		if !died && f.Power {
-			m.PowerCut() // what was done must survive it
+			m.PowerCut() // completed work must survive a power cut
 		}
 		m.SetFault(Fault{})
 		c.Check(t, m.Process(), err == nil)

@@ -1,8 +1,8 @@
-// Package hosttest is a machine made to break. Its disk forgets what was not
-// synced, its processes die at a chosen step, and the order in which processes
-// take their steps follows from a seed, so that a failure can be had again.
+// Package hosttest simulates a machine that fails. Its disk loses data that was not
+// synced. Its processes die at a chosen step. A seed determines the order in which
+// processes execute their steps, so a failure can be reproduced.
 //
-// Use it inside a testing/synctest bubble: time passes only when every process
+// Use it inside a testing/synctest bubble: time advances only when every process
 // waits for it.
 package hosttest
 
@@ -16,29 +16,29 @@ import (
 	"gaffer/statefile/host"
 )
 
-// ErrDead is what every operation of a dead process returns.
+// ErrDead is returned by every operation of a dead process.
 var ErrDead = errors.New("the process is dead")
 
-// Fault is what goes wrong, if anything.
+// Fault describes the fault to inject. The zero value injects none.
 type Fault struct {
-	At    int   // the number of the step, from 1; never if 0
+	At    int   // number of the step, from 1; 0 means never
 	Power bool  // the whole machine loses power; otherwise only the process dies
-	Err   error // the step fails with this and nobody dies
+	Err   error // if set, the step fails with this error and no process dies
 }
 
-// Machine is a disk, a clock and some processes.
+// Machine is a disk, a clock and processes.
 type Machine struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
 	fault   Fault
 	steps   int
-	struck  string // the step that the fault fell on, for messages
+	struck  string // description of the step where the fault occurred, for messages
 	disk    *disk
 	boots   int
 	procs   []*Process
 	calls   []*call // operations that wait for their turn
 	threads int
-	stirred chan struct{} // something may have changed for Run
+	stirred chan struct{} // signals Run that something may have changed
 	locks   map[string]*kernelLock
 }
 
@@ -51,9 +51,8 @@ func New(seed uint64, fault Fault) *Machine {
 	return &Machine{rng: rng, fault: fault, disk: newDisk(), stirred: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
-// Process starts a process. It does nothing until it is given something to do
-// with [Machine.Go], except for operations that the test itself makes on it
-// while nothing else runs.
+// Process starts a process. It runs only what [Machine.Go] gives it. While no thread
+// runs, the test may also call its operations directly.
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,8 +63,8 @@ func (m *Machine) Process() *Process {
 	return p
 }
 
-// Go runs work as a thread of p. The work ends by itself soon after p dies,
-// since every operation then fails.
+// Go runs work as a thread of p. After p dies every operation fails, so work is
+// expected to return soon.
 func (m *Machine) Go(p *Process, work func()) {
 	m.mu.Lock()
 	m.threads++
@@ -80,7 +79,7 @@ func (m *Machine) Go(p *Process, work func()) {
 	}()
 }
 
-// Run gives the threads turns, one at a time, until all have ended.
+// Run schedules the threads, one step at a time, until all have ended.
 func (m *Machine) Run() {
 	for {
 		synctest.Wait()
@@ -89,7 +88,7 @@ func (m *Machine) Run() {
 			break
 		}
 		if next == nil {
-			<-m.stirred // all wait for the clock, which goes on now
+			<-m.stirred // all threads wait for the clock; let time advance
 			continue
 		}
 		close(next.turn)
@@ -121,15 +120,14 @@ func (m *Machine) pick() (*call, int) {
 	return next, m.threads
 }
 
-// Steps returns how many steps were taken.
+// Steps returns the number of executed steps.
 func (m *Machine) Steps() int { return m.steps }
 
-// Struck names the step that the fault fell on, for messages.
+// Struck describes the step where the fault occurred, for messages.
 func (m *Machine) Struck() string { return m.struck }
 
-// PowerCut ends all processes and drops what was not synced: each pending
-// change of a folder is kept or lost by chance, and so is any part of a file's
-// unsynced content.
+// PowerCut kills all processes and drops unsynced data at random: each pending change
+// of a folder is kept or lost, and so is part of each file's unsynced content.
 func (m *Machine) PowerCut() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,10 +151,11 @@ func (m *Machine) kill(p *Process) {
 	}
 }
 
-// SetFault chooses what goes wrong from now on.
+// SetFault sets the fault to inject from now on.
 func (m *Machine) SetFault(f Fault) { m.fault = f }
 
-// strike takes one step of p. It returns an error if the step must not happen.
+// strike counts one step of p and injects the fault if this is its step. It returns
+// an error if the step must not execute.
 func (m *Machine) strike(p *Process, op host.Op, name string) error {
 	if p.dead {
 		return ErrDead

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Process is one process of a [Machine], and a [host.Host].
+// Process is one process of a [Machine]. It implements [host.Host].
 type Process struct {
 	machine   *Machine
 	id        host.Process
@@ -20,7 +20,7 @@ type Process struct {
 
 var _ host.Host = (*Process)(nil)
 
-// step waits for its turn and then does one thing to the disk.
+// step waits for the process's turn and then executes one disk operation.
 func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	m := p.machine
 	if c := p.queueUp(); c != nil {
@@ -36,7 +36,8 @@ func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	return pathError(op, name, do(m.disk))
 }
 
-// queueUp asks for a turn, if the process must wait for one.
+// queueUp requests a turn. It returns nil if the process does not have to wait for
+// one.
 func (p *Process) queueUp() *call {
 	p.machine.mu.Lock()
 	defer p.machine.mu.Unlock()
@@ -221,8 +222,8 @@ func (p *Process) Alive(id host.Process) host.Liveness {
 	return host.Dead
 }
 
-// kernelLock is an advisory lock. Whoever waits is woken when it becomes free
-// and tries again.
+// kernelLock is an advisory lock. When it becomes free, all waiting processes wake up
+// and try again.
 type kernelLock struct {
 	holder *Process
 	freed  chan struct{}
@@ -289,7 +290,7 @@ func (l *heldLock) Unlock() error {
 	return nil
 }
 
-// openFile is a file that a process has open.
+// openFile is a file opened by a process.
 type openFile struct {
 	process *Process
 	node    *node
@@ -306,7 +307,7 @@ func (f *openFile) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write happens in two halves, so that a crash can fall between them.
+// Write writes in two steps, so that a crash can occur between them.
 func (f *openFile) Write(op host.Op, b []byte) error {
 	for _, half := range [][]byte{b[:len(b)/2], b[len(b)/2:]} {
 		err := f.process.step(op, f.name, func(d *disk) error {
