@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The steps of writing records together.
+// Names of the file operations that write records in a batch.
 const (
 	opMakeNew    host.Op = "create new records"
 	opWriteNew   host.Op = "write new records"
@@ -22,16 +22,16 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// Whole is an attempt that is over: its beginning and its end.
+// Whole is a finished attempt: its run and its result.
 type Whole struct {
 	Run    Run
 	Result Result
 }
 
-// RecordNew records attempts that are over and are the first of their tasks, all
-// at once: the folders are locked and synced once for all of them. It reports
-// which of them are recorded; the others are for [Store.Record], which says what
-// is the matter. As there, each result is durable before its run.
+// RecordNew records finished attempts in a batch. Each must be the first attempt of
+// its task. It locks and syncs the folders once for all of them. recorded reports
+// which attempts were written. Pass the others to [Store.Record], which returns the
+// reason. As in Record, each result is durable before its run.
 func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -39,7 +39,7 @@ func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, e
 		return recorded, fmt.Errorf("record: %w", err)
 	}
 	defer unlock()
-	var files [2][]newFile // the results and the runs
+	var files [2][]newFile // the results, then the runs
 	for i, w := range list {
 		run, result, ok := s.encodeNew(w)
 		if ok {
@@ -62,7 +62,7 @@ func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, e
 	return recorded, nil
 }
 
-// lockAll makes the folders of both kinds and keeps other writers out of them.
+// lockAll creates the folders of both kinds and locks them against other writers.
 func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	var held []func()
 	unlock = func() {
@@ -87,8 +87,8 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// encodeNew returns the records of an attempt, as Begin and Finish would write
-// them, if its task has none.
+// encodeNew returns the records of an attempt as Begin and Finish would write them.
+// ok is false if the task already has a record or the attempt is invalid.
 func (s *Store) encodeNew(w Whole) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
@@ -109,7 +109,8 @@ func (s *Store) encodeNew(w Whole) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed is to a run that is not written yet what complete is to one that is.
+// completed returns a run with its end set, for a run that is not on disk yet.
+// complete does the same for a record on disk.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -119,9 +120,9 @@ func completed(run Run, r Result) Run {
 	return run
 }
 
-// newFile is a record that is to appear.
+// newFile is a record to be written.
 type newFile struct {
-	of         int // whose it is
+	of         int // index of its attempt in the list
 	path, temp string
 	data       []byte
 	file       host.File
@@ -136,13 +137,13 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 	return kept
 }
 
-// show makes files appear in a folder, each durable and whole, and returns which
-// did: where there is one already, that stays.
+// show writes files to a folder and returns which were written. Each file appears
+// complete and durable. An existing file stays unchanged.
 func (s *Store) show(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
 			if f.temp != "" && !shown[f.of] {
-				_ = s.host.Remove(opDropNew, f.temp) // a leftover harms nobody
+				_ = s.host.Remove(opDropNew, f.temp) // a leftover does no harm
 			}
 		}
 	}()
@@ -166,8 +167,8 @@ func (s *Store) show(dir string, files []newFile) (shown map[int]bool, err error
 	return there, nil
 }
 
-// fillNew writes all files under other names and then syncs them: the first sync
-// does most of the work for all.
+// fillNew writes all files under temporary names and then syncs them. Syncing after
+// all writes is faster: the first sync does most of the work for all files.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {
@@ -205,7 +206,7 @@ func (f newFile) step(op host.Op, err error) error {
 	return &statefile.StepError{Step: op, Path: f.path, Err: err}
 }
 
-// rename gives a file its name, unless that is taken.
+// rename renames temp to path, unless path exists.
 func (s *Store) rename(temp, path string) error {
 	err := s.host.RenameNew(opShowNew, temp, path)
 	if !errors.Is(err, errors.ErrUnsupported) {

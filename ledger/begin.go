@@ -12,14 +12,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Begin records that an attempt starts. It becomes the latest record of its
-// task, after the present one was kept under its own number. An attempt that
-// is recorded already with the same values, whether or not it has ended since,
-// is left as it is, so that a caller may repeat itself after a crash; with
-// other values the error is an [*ImmutableError].
+// Begin records the start of an attempt. The new record becomes the latest one of its
+// task. The previous record is kept under its attempt number. If the attempt is
+// already recorded with the same values, even if it has ended since, Begin changes
+// nothing, so a caller may repeat it after a crash. If the recorded values differ, it
+// returns an [*ImmutableError].
 //
-// Beginning a later attempt while an earlier one says "running" is allowed: its
-// end may still be recorded.
+// Begin accepts a later attempt while an earlier one is still "running". The end of
+// the earlier one can be recorded later.
 func (s *Store) Begin(ctx context.Context, run Run) error {
 	if run.ResultFile == "" {
 		run.ResultFile = s.resultFile(run.Bead)
@@ -50,7 +50,8 @@ func (s *Store) resultFile(bead string) string {
 	return path.Join(s.opts.Name, ResultKind.folder(), bead+extension)
 }
 
-// encodeValid returns a new record as a document, held to its rules.
+// encodeValid encodes a new record and returns a RecordError if it violates the rules
+// of its kind.
 func encodeValid(kind Kind, to string, record any) ([]byte, error) {
 	data, err := encode(record)
 	if err != nil {
@@ -67,9 +68,9 @@ func encodeValid(kind Kind, to string, record any) ([]byte, error) {
 	return data, nil
 }
 
-// put makes data the record of an attempt. A crash after any step leaves the
-// present record under its old name, its new name or both, and putting again
-// goes on from there. The folder's lock is held.
+// put writes data as the record of an attempt. A crash after any step leaves the
+// previous record under its old name, its new name, or both; calling put again then
+// completes the work. The caller holds the folder's lock.
 func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	latest := s.path(kind, bead)
 	now, err := s.load(latest)
@@ -89,7 +90,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 		return s.putLate(kind, bead, attempt, data)
 	}
 	err = s.keep(latest, s.keptPath(kind, bead, number), now.data)
-	if errors.Is(err, fs.ErrExist) { // another program began or ended this attempt once more
+	if errors.Is(err, fs.ErrExist) { // another program has recorded the same attempt again
 		_, err = s.backup(now)
 	}
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	return s.replace(now, data)
 }
 
-// putLate records an attempt that others have followed already.
+// putLate records an attempt after a later one was recorded.
 func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error {
 	kept := s.keptPath(kind, bead, attempt)
 	there, err := s.load(kept)
@@ -111,8 +112,8 @@ func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error 
 	return s.mustSay(there, kind, attempt, data)
 }
 
-// mustSay refuses what would change a record that is there, and makes sure that
-// what is there is durable: whoever wrote it may have died before that.
+// mustSay returns an ImmutableError if data differs from the existing record.
+// Otherwise it syncs the record, because its writer may have died before doing so.
 func (s *Store) mustSay(there *document, kind Kind, attempt int, data []byte) error {
 	if !bytes.Equal(there.data, data) && !bytes.Equal(said(kind, there.value()), data) {
 		return &ImmutableError{Path: there.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
@@ -120,8 +121,7 @@ func (s *Store) mustSay(there *document, kind Kind, attempt int, data []byte) er
 	return statefile.Sync(s.host, there.path)
 }
 
-// said returns a record as it was written at first: of a run, before its end
-// was known.
+// said returns a record as it was first written. For a run, that is without its end.
 func said(kind Kind, v jsontree.Value) []byte {
 	var record any
 	if kind == RunKind {

@@ -10,12 +10,12 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// check holds one record to its rules and collects what departs from them.
+// check checks one record against the rules and collects the findings.
 type check struct {
 	fields
 	path   string
 	strict bool
-	full   bool // the record says that it is in the full form
+	full   bool // the record claims the full form: it has a schema_version
 	found  []statefile.Finding
 }
 
@@ -37,7 +37,7 @@ func (c *check) irregular(at, name, format string, args ...any) {
 	c.add(statefile.Irregular, at, name, format, args...)
 }
 
-// record checks v by the rules of its kind and of the form it is in.
+// record checks v against the rules of its kind and form.
 func (c *check) record(v jsontree.Value) {
 	if v.Kind() != jsontree.Object {
 		c.invalid("", notObject, "%s where a %s record should be", v.Kind(), c.kind)
@@ -73,7 +73,7 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds says which kind of JSON value a form is, and in words.
+// kinds maps each form to its JSON kind and to its name for messages.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string
@@ -98,7 +98,7 @@ func (c *check) value(r rule, v jsontree.Value, at string) {
 	}
 	switch r.form {
 	case aText:
-		if r.filled || r.oneOf != nil { // a long text is not decoded for nothing
+		if r.filled || r.oneOf != nil { // do not decode long texts without need
 			c.word(r, v.Text(), at)
 		}
 	case anInstant:
@@ -169,8 +169,8 @@ func (c *check) instant(s, at string) {
 	}
 }
 
-// isDateTime is JSON Schema's date-time. Go alone would take an hour of one
-// digit and a comma before the fraction.
+// isDateTime reports whether s is a date-time of JSON Schema. time.Parse alone would
+// also accept an hour of one digit and a comma before the fraction.
 func isDateTime(s string) bool {
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
 		return false
@@ -182,7 +182,7 @@ func isHash(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// shorten quotes a text for a message.
+// shorten quotes a text for a message and cuts it after 60 characters.
 func shorten(s string) string {
 	const most = 60
 	if len(s) > 4*most {

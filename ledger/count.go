@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Count makes the report of records that are in no files. It is for one goroutine
-// at a time.
+// Count computes a report from records that are not in files. It must not be used by
+// several goroutines at the same time.
 type Count struct {
 	query Query
 	now   time.Time
@@ -17,19 +17,19 @@ type Count struct {
 	pick  *selection
 }
 
-// NewCount returns a count of nothing yet.
+// NewCount returns an empty count.
 func NewCount(q Query, now time.Time) *Count {
 	return &Count{query: q, now: now, tally: newTally(now), pick: newSelection(q)}
 }
 
-// Pair is what is recorded of an attempt: its run, and its result if it has ended.
+// Pair holds the records of an attempt: its run, and its result if it has ended.
 type Pair struct {
 	Run    Run
 	Result *Result
 }
 
-// Add counts the attempts of one task, as [Store.Report] counts those of its
-// files, and returns those that the report is over.
+// Add counts the attempts of one task, as [Store.Report] counts records in files. It
+// returns the attempts that match the query.
 func (c *Count) Add(attempts []Pair) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
@@ -49,7 +49,7 @@ func (c *Count) Add(attempts []Pair) ([]Attempt, error) {
 	return c.add(m), nil
 }
 
-// add counts one task and returns those of its attempts that count.
+// add counts one task and returns its attempts that match the query.
 func (c *Count) add(m merged) []Attempt {
 	kept := c.pick.from(&m)
 	c.query.price(kept)
@@ -57,7 +57,7 @@ func (c *Count) add(m merged) []Attempt {
 	return kept
 }
 
-// take reads a record as if it were a file's.
+// take reads a record as if it came from a file.
 func (m *merged) take(kind Kind, bead string, attempt int, record any) error {
 	text, err := encode(record)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *merged) take(kind Kind, bead string, attempt int, record any) error {
 	return nil
 }
 
-// Report is what was counted.
+// Report returns the report of the counted attempts.
 func (c *Count) Report() Report {
 	stats := c.tally.statistics()
 	details := c.tally.recommend(stats)
@@ -84,8 +84,8 @@ func (c *Count) Report() Report {
 	}
 }
 
-// Completed returns the records of an attempt as [Store.Begin], and
-// [Store.Finish] if it has ended, write them. It touches nothing.
+// Completed returns the records of an attempt as [Store.Begin] and, if it has ended,
+// [Store.Finish] would write them. It reads and writes no file.
 func (s *Store) Completed(p Pair) Pair {
 	if p.Run.ResultFile == "" {
 		p.Run.ResultFile = s.resultFile(p.Run.Bead)

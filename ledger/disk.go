@@ -11,7 +11,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The steps of keeping a record and of replacing it.
+// Names of the file operations that keep and replace a record.
 const (
 	opLook     host.Op = "look at record"
 	opKeep     host.Op = "keep record"
@@ -20,7 +20,7 @@ const (
 	opSyncDrop host.Op = "sync folder of dropped name"
 )
 
-// document is a record as it is on disk.
+// document is a record as read from disk.
 type document struct {
 	path string
 	data []byte
@@ -29,7 +29,8 @@ type document struct {
 
 func (d *document) value() jsontree.Value { return d.doc.Value() }
 
-// attempt returns the record's number, which every form of it has.
+// attempt returns the record's attempt number. Both the full and the minimal form
+// must have one.
 func (d *document) attempt() (int, error) {
 	n, ok := intOf(d.value().Get("attempt"))
 	if !ok || n < 1 {
@@ -40,7 +41,7 @@ func (d *document) attempt() (int, error) {
 	return int(n), nil
 }
 
-// load reads a record, or nil if there is none.
+// load reads a record. It returns nil if there is none.
 func (s *Store) load(path string) (*document, error) {
 	file := statefile.New(path, statefile.Options{Host: s.host})
 	doc, err := file.Load()
@@ -60,8 +61,9 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path a second name, durably. If that name is taken,
-// by the same content it was given before; by another the error is fs.ErrExist.
+// keep gives the record at path a second name, durably. If that name exists with the
+// same content, keep has already run and succeeds. If it exists with other content,
+// keep returns fs.ErrExist.
 func (s *Store) keep(path, kept string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err
@@ -79,8 +81,8 @@ func (s *Store) keep(path, kept string, data []byte) error {
 	return s.syncFolder(opSyncKeep, kept)
 }
 
-// replace puts data in the place of old, unless another program changed the
-// file since it was read. The folder's lock is held.
+// replace replaces the content of old by data, unless another program has changed the
+// file since it was read. The caller holds the folder's lock.
 func (s *Store) replace(old *document, data []byte) error {
 	if err := s.noLink(old.path); err != nil {
 		return err
@@ -92,7 +94,8 @@ func (s *Store) replace(old *document, data []byte) error {
 	return err
 }
 
-// noLink refuses a link to a record: it is not for us to put a file in its place.
+// noLink returns an error if path is a link: gaffer must not replace the user's link
+// by a file.
 func (s *Store) noLink(path string) error {
 	info, err := s.host.Lstat(opLook, path)
 	if err != nil {
@@ -104,7 +107,8 @@ func (s *Store) noLink(path string) error {
 	return nil
 }
 
-// sameBytes makes sure that the file at path has the content that was read.
+// sameBytes returns an error if the content of the file at path differs from what was
+// read.
 func (s *Store) sameBytes(path string, read *document) error {
 	now, err := statefile.ReadBytes(s.host, path)
 	switch {

@@ -5,47 +5,48 @@ import (
 	"slices"
 )
 
-// Durations say how long runs took, of those that have ended and say so.
+// Durations describes how long runs took. It covers runs that have ended and have a
+// duration.
 type Durations struct {
 	Runs int `json:"runs"`
-	// The seconds within which half, 90 % and 99 % of the runs ended.
+	// The 50th, 90th and 99th percentile, in seconds.
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
 	P99 float64 `json:"p99"`
-	// Estimated says that the three are within 1 % of the truth and not exact.
+	// Estimated reports that the percentiles are not exact, but within 1 %.
 	Estimated bool     `json:"estimated"`
 	Buckets   []Bucket `json:"buckets"`
 }
 
-// Bucket is the runs that took at least From and less than To seconds.
+// Bucket counts the runs that took at least From and less than To seconds.
 type Bucket struct {
 	From  float64  `json:"from"`
-	To    *float64 `json:"to"` // null for the last
+	To    *float64 `json:"to"` // null for the last bucket
 	Count int      `json:"count"`
 }
 
-// bounds are where the buckets after the first begin, in seconds: 10 s, 30 s,
+// bounds are the lower limits of all buckets but the first, in seconds: 10 s, 30 s,
 // 1, 2, 5, 10, 20, 30 min, 1, 2, 4 h.
 var bounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400}
 
 const (
-	// maxExact is how many durations are held to give exact quantiles.
+	// maxExact is the number of durations that are kept for exact percentiles.
 	maxExact = 4096
-	// step is the ratio of neighbours in the estimate, which is off by at most
-	// half of what it is above 1.
+	// step is the ratio of neighbouring steps in the estimate. The estimate is off by
+	// at most half of step-1, that is 1 %.
 	step = 1.02
-	// leastSeconds and mostSeconds bound what is told apart. No run takes a
-	// century; a record that says so is not believed.
+	// leastSeconds and mostSeconds limit the range. A record with a duration of a
+	// century or more is wrong and is ignored.
 	leastSeconds = 1e-3
 	mostSeconds  = 100 * 365 * 24 * 60 * 60
 )
 
-// durations counts seconds in buckets for people, and in fine steps for
-// quantiles: each step is a fixed ratio above the one before it, so that their
-// number is bounded and the error is the same everywhere.
+// durations counts durations twice: in buckets for display, and in fine steps for
+// percentiles. Each step is a fixed ratio above the previous one. That bounds the
+// number of steps, and the relative error is the same everywhere.
 type durations struct {
 	buckets [len(bounds) + 1]int
-	exact   []float64 // the first ones
+	exact   []float64 // the first maxExact durations
 	steps   map[int]int
 	n       int
 }
@@ -83,7 +84,8 @@ func (d *durations) distribution() Durations {
 	return out
 }
 
-// quantile returns the least duration that a part q of the runs did not exceed.
+// quantile returns the smallest duration that a fraction q of the runs did not
+// exceed.
 func (d *durations) quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0

@@ -8,11 +8,10 @@ import (
 	"gaffer/statefile"
 )
 
-// ImmutableError is a record that would have been written a second time with
-// another content.
+// ImmutableError reports an attempt to change an existing record.
 type ImmutableError struct {
 	Path    string
-	Attempt int // 0 if another program is to blame
+	Attempt int // 0 if another program has changed the record
 	Problem string
 }
 
@@ -23,7 +22,7 @@ func (e *ImmutableError) Error() string {
 // Conflict marks the error as a refused change.
 func (e *ImmutableError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *ImmutableError) Hint() string {
 	if e.Attempt == 0 {
 		return "look at what the other program wrote, then try again"
@@ -31,7 +30,7 @@ func (e *ImmutableError) Hint() string {
 	return fmt.Sprintf("record another attempt with a number above %d", e.Attempt)
 }
 
-// TransitionError is a change of status that the protocol does not have.
+// TransitionError reports a change of status that the protocol does not allow.
 type TransitionError struct {
 	Path     string
 	From, To Status
@@ -59,7 +58,7 @@ func checkTransition(path string, from, to Status) error {
 	return &TransitionError{Path: path, From: from, To: to}
 }
 
-// NoRunError is an attempt that was never recorded as started.
+// NoRunError reports an attempt that has no run record.
 type NoRunError struct {
 	Bead    string
 	Attempt int
@@ -69,10 +68,10 @@ func (e *NoRunError) Error() string {
 	return fmt.Sprintf("bead %s: no run record of attempt %d", e.Bead, e.Attempt)
 }
 
-// NotFound marks the error as about something that is not there.
+// NotFound marks the error as a missing object.
 func (e *NoRunError) NotFound() bool { return true }
 
-// RecordError is a record that cannot be used because of what it holds.
+// RecordError reports a record with invalid content.
 type RecordError struct {
 	Path  string
 	Found []statefile.Finding
@@ -89,8 +88,8 @@ func (e *RecordError) Error() string {
 	return e.Path + ": " + strings.Join(texts, "; ")
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *RecordError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *RecordError) Hint() string { return "'gaffer validate' shows what is wrong with a record" }

@@ -2,14 +2,14 @@ package ledger
 
 import "gaffer/statefile/jsontree"
 
-// fields are the fields of one record, found in one pass over it.
+// fields holds the fields of one record, collected in one pass.
 type fields struct {
 	kind   Kind
 	values []jsontree.Value // in the order of the rules; nil if there is no record
 }
 
-// collect sorts the members of v into the fields and returns the names of the
-// others. Of a name that stands twice the last one counts.
+// collect assigns the members of v to the fields and returns the names of unknown
+// members. If a name occurs twice, the last member counts.
 func (f *fields) collect(v jsontree.Value) (unknown []string) {
 	f.values = make([]jsontree.Value, len(f.kind.rules()))
 	for name, member := range v.Members() {

@@ -1,15 +1,14 @@
 package ledger
 
-// The names of findings. Those of the first group are about a file as a whole,
-// of the second about the form of a record, of the third about values that make
-// no sense although their form is right, of the fourth about records as they are
-// found in the wild. Those about JSON itself are [statefile.CheckPortable]'s.
+// Names of findings, in four groups: the file as a whole; the form of a record;
+// values that are well-formed but make no sense; irregular records found in practice.
+// Findings about JSON itself come from [statefile.CheckPortable].
 const (
 	notJSON      = "not-json"
 	unreadable   = "unreadable"
 	notADocument = "not-a-document"
 	notRecord    = "not-a-record"
-	sameAttempt  = "same-attempt-twice" // of a file that a report leaves out
+	sameAttempt  = "same-attempt-twice" // for a file that a report leaves out
 
 	notObject     = "not-an-object"
 	missingField  = "missing-field"

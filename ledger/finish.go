@@ -13,10 +13,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Finish records how an attempt ended: the result first, then the end in the
-// run record, so that a crash between them leaves an outcome that a repeated
-// Finish, or a fix, carries over. What the result leaves empty is taken from
-// the run and the clock. It returns the result as recorded.
+// Finish records the end of an attempt. It writes the result first and then the end
+// in the run record. If it crashes in between, a repeated Finish or Fix copies the
+// outcome to the run. Empty fields of r are filled from the run and the clock. Finish
+// returns the result as recorded.
 func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
@@ -60,8 +60,8 @@ func (s *Store) finish(r Result) (Result, error) {
 	return r, s.writeEnd(run, r.Bead)
 }
 
-// writeEnd replaces a run record by its completed form. A second name that an
-// unfinished Begin has given it goes first: it would keep the run as running.
+// writeEnd replaces a run record by its completed form. It first deletes a second
+// name that an interrupted Begin has created: that copy would still say "running".
 func (s *Store) writeEnd(run *document, bead string) error {
 	data := run.doc.Bytes()
 	if bytes.Equal(data, run.data) {
@@ -87,7 +87,7 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	case err != nil:
 		return &statefile.StepError{Step: opDropCopy, Path: path, Err: err}
 	case !bytes.Equal(there, data):
-		return nil // not a copy
+		return nil // different content: not a copy
 	}
 	if err := s.host.Remove(opDropCopy, path); err != nil {
 		return &statefile.StepError{Step: opDropCopy, Path: path, Err: err}
@@ -95,7 +95,7 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	return s.syncFolder(opSyncDrop, path)
 }
 
-// find returns the record of an attempt, wherever it is, or nil.
+// find returns the record of an attempt, whether latest or kept, or nil.
 func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	latest, err := s.load(s.path(kind, bead))
 	if err != nil || latest == nil {
@@ -108,8 +108,8 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	return s.load(s.keptPath(kind, bead, attempt))
 }
 
-// filled returns r with what its run, an earlier Finish and the clock say about
-// the fields that it leaves empty.
+// filled returns r with its empty fields set from the run, an earlier Finish and the
+// clock.
 func filled(r Result, of Run, before *document, now time.Time) Result {
 	r.SchemaVersion = Version
 	fill(&r.Agent, of.Agent)
@@ -132,13 +132,14 @@ func filled(r Result, of Run, before *document, now time.Time) Result {
 	if r.DurationSeconds == nil {
 		r.DurationSeconds = seconds(r.StartedAt, r.FinishedAt)
 	}
-	// A run that does not say when it began has an outcome all the same, and a
-	// result must have a time there. How long it took stays unknown.
+	// A result must have a start time, even if its run has none. The duration stays
+	// unknown.
 	fill(&r.StartedAt, r.FinishedAt)
 	return r
 }
 
-// wellFormed returns a time as a record may have it, or nothing if it is none.
+// wellFormed returns a time in the format that records require, or "" if s is not a
+// time.
 func wellFormed(s string) string {
 	if at := timeOf(s); !isDateTime(s) && !at.IsZero() {
 		return timestamp.Format(at)
@@ -149,7 +150,7 @@ func wellFormed(s string) string {
 	return s
 }
 
-// fill sets an empty field to the first value that is not.
+// fill sets an empty field to the first non-empty value.
 func fill(field *string, values ...string) {
 	for _, v := range values {
 		if *field == "" {
@@ -158,9 +159,9 @@ func fill(field *string, values ...string) {
 	}
 }
 
-// seconds returns the time between two timestamps, or nil if one of them is
-// none. It is 1 for what took less, since monitors take 0 for unknown, and 0 if
-// the clock was set back.
+// seconds returns the seconds between two timestamps, or nil if one of them is
+// invalid. It returns 1 for less than a second, because monitors read 0 as unknown,
+// and 0 if the clock was set back.
 func seconds(from, to string) *int {
 	started, err1 := timestamp.Parse(from, time.UTC)
 	finished, err2 := timestamp.Parse(to, time.UTC)
@@ -174,9 +175,9 @@ func seconds(from, to string) *int {
 	return &n
 }
 
-// complete sets in a run record what is known once its attempt has ended. A run
-// that has ended so already stays untouched; one that ended otherwise is
-// refused. A minimal record says no status: it is running.
+// complete sets the end of the attempt in its run record. If the run has already
+// ended in the same way, it changes nothing. If it has ended differently, it returns
+// an error. A record in the minimal form has no status and counts as running.
 func complete(run *jsontree.Node, path string, r Result) error {
 	from := Status(run.Get("status").Text())
 	if run.Get("status").Absent() {

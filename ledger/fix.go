@@ -13,28 +13,28 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Outcome says what became of a file that was to be fixed.
+// Outcome is the result of fixing a file.
 type Outcome string
 
 // The outcomes.
 const (
 	Unchanged Outcome = "unchanged" // nothing was missing
 	Fixed     Outcome = "fixed"
-	Refused   Outcome = "refused" // it cannot be repaired, and was not touched
+	Refused   Outcome = "refused" // it cannot be repaired and was not changed
 )
 
-// Fix is what became of one file.
+// Fix describes what was done with one file.
 type Fix struct {
 	Path    string   `json:"path"`
 	Outcome Outcome  `json:"outcome"`
 	Set     []string `json:"set,omitempty"`    // the fields that were added or derived
-	Backup  string   `json:"backup,omitempty"` // where the file is as it was
+	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file
 	Why     string   `json:"why,omitempty"`    // why it was refused
 }
 
-// Fix brings every record of the ledger to the full form as far as that can be
-// derived. It tells each of every record; those that are no records are passed
-// over.
+// Fix brings every record of the ledger to the full form, as far as the missing
+// fields can be derived. It calls each for every record. It skips files that are not
+// records.
 func (s *Store) Fix(ctx context.Context, each func(Fix) error) error {
 	for _, records := range s.folders() {
 		if err := s.fixAll(ctx, records, each); err != nil {
@@ -72,8 +72,8 @@ func (s *Store) fixAll(ctx context.Context, records folder, each func(Fix) error
 	return nil
 }
 
-// fix repairs one file. The backup is durable before the file is replaced, so
-// that a crash anywhere leaves the record old or new and the old one kept.
+// fix repairs one file. The backup is durable before the file is replaced. A crash
+// therefore leaves the old or the new record, and the old content is kept.
 func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	unlock, err := s.lock(ctx, f.dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	if fix.Outcome != Fixed {
 		return fix, nil
 	}
-	// What else goes wrong with the look does so again when it is replaced.
+	// Other errors of noLink occur again in replace.
 	if link, ok := errors.AsType[*statefile.FormError](s.noLink(path)); ok {
 		return Fix{Path: path, Outcome: Refused, Why: link.Problem}, nil
 	}
@@ -107,8 +107,8 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	return fix, s.replace(old, fixed)
 }
 
-// repaired decides about one record and returns it as it should be. It is
-// refused unless the whole of it then keeps to its rules.
+// repaired decides what to do with a record and returns its repaired form. It refuses
+// the record unless the repaired form is valid.
 func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile string) (Fix, []byte) {
 	fix := Fix{Path: f.path(), Outcome: Unchanged}
 	if doc.Root().Kind() == jsontree.Object {
@@ -133,8 +133,8 @@ func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile str
 	return fix, doc.Bytes()
 }
 
-// partnerOf returns the other record of the same attempt, found beside the
-// folder of f, or a missing value. It must be sound itself to be believed.
+// partnerOf returns the other record of the same attempt, from the folder beside that
+// of f. It returns a missing value if there is none or if that record is invalid.
 func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	attempt, ok := intOf(v.Get("attempt"))
 	if !ok || filepath.Base(f.dir) != f.kind.folder() {
@@ -157,8 +157,8 @@ func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// backup keeps a record as <name>.bak, or the next name that is free. A backup
-// is never overwritten; one with the very same content will do.
+// backup keeps a record as <name>.bak, or under the next free name. It never
+// overwrites a backup. It reuses one with identical content.
 func (s *Store) backup(old *document) (string, error) {
 	for n := 1; ; n++ {
 		name := old.path + ".bak"
@@ -175,7 +175,7 @@ func (s *Store) backup(old *document) (string, error) {
 	}
 }
 
-// String says what became of the file, for people.
+// String describes the fix for the user.
 func (f Fix) String() string {
 	switch f.Outcome {
 	case Fixed:

@@ -10,9 +10,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// tasksByBead yields the files of the ledger by the bead that the records name.
-// The name of a file says it of nearly all, so that only those whose record names
-// another bead are remembered. That takes a look at every record beforehand.
+// tasksByBead yields the files of the ledger, grouped by the bead named in the
+// record. For nearly all files that is the bead in the file name. Only the exceptions
+// are kept in memory. Finding them requires reading every record first.
 func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error) {
 	misnamed, err := s.misnamed(ctx)
 	if err != nil || len(misnamed) == 0 {
@@ -40,7 +40,8 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 			}
 			t = slices.DeleteFunc(t, func(f file) bool { return moved[f.path()] })
 			if len(left) > 0 && left[0] == bead {
-				// The file that has the bead's name counts before others.
+				// Records are read from the end, so the file named after the bead
+				// takes precedence.
 				t = append(slices.Clone(misnamed[bead]), t...)
 				slices.SortStableFunc(t, func(a, b file) int { return cmp.Compare(a.kind.order(), b.kind.order()) })
 				left = left[1:]
@@ -57,7 +58,7 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 	}, nil
 }
 
-// misnamed returns the files whose record names another bead than their name, by
+// misnamed returns the files whose record names another bead than the file name, by
 // the record's bead, runs before results.
 func (s *Store) misnamed(ctx context.Context) (map[string]task, error) {
 	found := map[string]task{}

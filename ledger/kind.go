@@ -23,5 +23,5 @@ func (k Kind) other() Kind {
 	return RunKind
 }
 
-// order is where records of this kind stand among those of a task.
+// order returns the position of this kind among the records of a task.
 func (k Kind) order() int { return slices.Index(Kinds(), k) }

@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Attempt is one attempt of a task, merged from its run record, its result
-// record or both, in whatever form they are.
+// Attempt is one attempt of a task. It combines the run record and the result record,
+// in whatever form they are, and either may be missing.
 type Attempt struct {
 	Bead            string   `json:"bead"`
 	Attempt         int      `json:"attempt"`
@@ -28,11 +28,11 @@ type Attempt struct {
 	Reason          string   `json:"reason,omitempty"`
 	WillRetry       bool     `json:"will_retry,omitempty"`
 	PromptHash      string   `json:"prompt_hash,omitempty"`
-	CostUSD         *float64 `json:"cost_usd,omitempty"` // absent if it is not known
+	CostUSD         *float64 `json:"cost_usd,omitempty"` // absent if unknown
 	HasRun          bool     `json:"has_run"`
 	HasResult       bool     `json:"has_result"`
 
-	// What only the run record says, as it stands there; null if it does not.
+	// Fields of the run record, unchanged; null if missing.
 	SchemaVersion jsontree.Value `json:"schema_version"`
 	Prompt        jsontree.Value `json:"prompt"`
 	PromptFull    jsontree.Value `json:"prompt_full"`
@@ -44,16 +44,16 @@ type Attempt struct {
 	TemplateName  jsontree.Value `json:"template_name"`
 	Verification  jsontree.Value `json:"verification"`
 
-	// What the result record says.
+	// Fields of the result record, unchanged.
 	ResultStatus     jsontree.Value `json:"result_status"`
 	ResultFinishedAt jsontree.Value `json:"result_finished_at"`
 	ResultReason     jsontree.Value `json:"result_reason"`
 
-	started, finished time.Time // zero if they cannot be read
-	failure           string    // the reason of a failure as one word, if the run has it
+	started, finished time.Time // zero if unreadable
+	failure           string    // failure_reason of the run record, usually one word
 }
 
-// begin is when the attempt started, or ended if that is all that is known.
+// begin returns the start time, or the end time if the start is unknown.
 func (a Attempt) begin() time.Time {
 	if a.started.IsZero() {
 		return a.finished
@@ -61,7 +61,7 @@ func (a Attempt) begin() time.Time {
 	return a.started
 }
 
-// moment is when the attempt ended, or started if that is all that is known.
+// moment returns the end time, or the start time if the end is unknown.
 func (a Attempt) moment() time.Time {
 	if a.finished.IsZero() {
 		return a.started
@@ -71,11 +71,11 @@ func (a Attempt) moment() time.Time {
 
 func (a Attempt) hasFailed() bool { return a.Status == Failed || a.Status == TimedOut }
 
-// isTimed says whether the attempt has ended and tells how long it took.
+// isTimed reports whether the attempt has ended and has a duration.
 func (a Attempt) isTimed() bool { return a.DurationSeconds != nil && a.Status != Running }
 
-// isStuck tells an attempt that says "running" although nothing can be: see
-// the finding of the same name.
+// isStuck reports whether the attempt says "running" although it cannot be running
+// any more. See the finding stuckRunning.
 func (a Attempt) isStuck(now time.Time) bool {
 	if a.Status != Running {
 		return false
@@ -86,7 +86,7 @@ func (a Attempt) isStuck(now time.Time) bool {
 // leftOut is a file that a report does not count.
 type leftOut struct{ reason, path string }
 
-// merged is what a report takes from one task.
+// merged is the contribution of one task to a report.
 type merged struct {
 	attempts []Attempt
 	left     []leftOut
@@ -118,7 +118,7 @@ func mergeTask(h host.Host, t task) merged {
 	return m
 }
 
-// attempt returns the attempt with number n, made if need be.
+// attempt returns the attempt with number n and adds it if it is missing.
 func (m *merged) attempt(bead string, n int) *Attempt {
 	for i := range m.attempts {
 		if m.attempts[i].Attempt == n {
@@ -129,7 +129,8 @@ func (m *merged) attempt(bead string, n int) *Attempt {
 	return &m.attempts[len(m.attempts)-1]
 }
 
-// number returns the record's attempt; one that says none is the first.
+// number returns the attempt number of a record. It falls back to the number in the
+// file name, then to 1.
 func number(rec fields, name fileName) int {
 	if n, ok := intOf(rec.get("attempt")); ok && n > 0 && n < 1<<31 {
 		return int(n)
@@ -137,9 +138,9 @@ func number(rec fields, name fileName) int {
 	return max(name.attempt, 1)
 }
 
-// take adds what one record says, unless another record of its kind was taken.
-// Results are taken before runs, so what a field has already is the outcome's
-// word.
+// take adds the fields of one record. It returns false if the attempt already has a
+// record of that kind. Results are taken before runs, so a field that is already set
+// comes from the result and has precedence.
 func (a *Attempt) take(rec fields) bool {
 	switch {
 	case rec.kind == ResultKind && !a.HasResult:
@@ -168,7 +169,7 @@ func (a *Attempt) take(rec fields) bool {
 	return true
 }
 
-// takeRun adds what only a run knows.
+// takeRun adds the fields that only a run record has.
 func (a *Attempt) takeRun(run fields) {
 	a.Model, a.Repo, a.Template = run.text("model"), run.text("repo"), run.text("template_name")
 	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
@@ -180,8 +181,8 @@ func (a *Attempt) takeRun(run fields) {
 	a.TemplateName, a.Verification = run.get("template_name"), run.get("verification")
 }
 
-// takeStart prefers the run's word on when it began, unless it is no time and
-// the result's is one. A result that began when it ended did not know it: see
+// takeStart sets the start time from the run record, unless that is not a time and
+// the result's is. A result whose start equals its end did not know its start: see
 // filled.
 func (a *Attempt) takeStart(said string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(said).IsZero() {
@@ -189,14 +190,14 @@ func (a *Attempt) takeStart(said string) {
 	}
 }
 
-// derive fills in what follows from the rest. An attempt that has no outcome is
-// running as far as anyone knows.
+// derive sets fields that follow from others. An attempt without an outcome counts as
+// running.
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
 		n := a.finished.Sub(a.started).Seconds()
 		if n == 0 {
-			n = 1 // the times are to the second; 0 would be read as unknown
+			n = 1 // times are to the second, and 0 would be read as unknown
 		}
 		if n < mostSeconds {
 			a.DurationSeconds = &n
@@ -205,7 +206,7 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	if a.hasFailed() { // a result's reason is a sentence, which groups nothing
+	if a.hasFailed() { // the reason of a result is a sentence, which is useless for grouping
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}
 	fill(&a.Agent, "unknown")
@@ -214,10 +215,10 @@ func (a *Attempt) derive() {
 	fill(&a.TaskType, "other")
 }
 
-// noTemplate stands for the template of a prompt that was written by hand.
+// noTemplate is the template name of prompts that were written by hand.
 const noTemplate = "custom"
 
-// taskTypes are the first words of a prompt that say what sort of task it is.
+// taskTypes are the first words of a prompt that identify the type of a task.
 var taskTypes = []string{"build", "fix", "update", "review", "design", "implement", "add", "refactor", "test", "document"}
 
 func taskType(prompt string) string {

@@ -11,12 +11,12 @@ import (
 const (
 	extension    = ".json"
 	attemptInfix = ".attempt-"
-	// verifySuffix ends the name of a file that checks of an agent's work leave
-	// beside the results. It is not a result.
+	// verifySuffix ends the name of files with check results, which are stored beside
+	// the results. They are not records.
 	verifySuffix = "-verify"
 )
 
-// CheckBead says whether bead may be the id of a task in a ledger.
+// CheckBead returns an error if bead cannot be the id of a task in a ledger.
 func CheckBead(bead string) error {
 	if err := statefile.CheckName("bead", bead); err != nil {
 		return err
@@ -31,15 +31,15 @@ func keptName(bead string, attempt int) string {
 	return bead + attemptInfix + strconv.Itoa(attempt) + extension
 }
 
-// fileName is what the name of a record's file says.
+// fileName is the parsed name of a record's file.
 type fileName struct {
 	file    string
 	bead    string
-	attempt int // of a kept attempt; 0 for the latest
+	attempt int // number of a kept attempt; 0 for the latest
 }
 
-// parseName reads the name of a file beside records, or says that it is none:
-// hidden files, backups and other formats are not.
+// parseName parses the name of a record's file. It returns false for other files:
+// hidden files, backups and other formats.
 func parseName(file string) (fileName, bool) {
 	stem, ok := strings.CutSuffix(file, extension)
 	if !ok || stem == "" || strings.HasPrefix(file, ".") {
@@ -54,7 +54,7 @@ func parseName(file string) (fileName, bool) {
 	return fileName{file, stem, 0}, true
 }
 
-// compareNames orders files by task, earlier attempts first and the latest last.
+// compareNames orders files by task, then by attempt, with the latest record last.
 func compareNames(a, b fileName) int {
 	if c := strings.Compare(a.bead, b.bead); c != 0 {
 		return c

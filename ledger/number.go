@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// wholeNumber returns the JSON number in raw without fraction and exponent, or
-// false if it is not whole. 1.0 and 10e-1 are 1, as in JSON Schema. Numbers too
-// long to be meant are shortened: only their sign counts.
+// wholeNumber returns the JSON number in raw without fraction and exponent, or false
+// if it is not an integer. As in JSON Schema, 1.0 and 10e-1 are 1. Huge numbers are
+// truncated; only their sign is right.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {
@@ -40,7 +40,7 @@ func wholeNumber(raw []byte) (string, bool) {
 	return digits, true
 }
 
-// intOf returns a whole number of 64 bits, however it is written: 2.0 is 2.
+// intOf returns a 64-bit integer in any notation: 2.0 is 2.
 func intOf(v jsontree.Value) (int64, bool) {
 	if v.Kind() != jsontree.Number {
 		return 0, false
@@ -53,7 +53,7 @@ func intOf(v jsontree.Value) (int64, bool) {
 	return n, err == nil
 }
 
-// withZeros moves the decimal point of digits by shift places.
+// withZeros shifts the decimal point of digits by shift places.
 func withZeros(digits string, shift int) string {
 	const most = 40
 	if shift <= 0 {
@@ -62,7 +62,7 @@ func withZeros(digits string, shift int) string {
 	return digits + strings.Repeat("0", min(shift, most))
 }
 
-// saturated reads an exponent of any length.
+// saturated parses an exponent of any length and clamps it.
 func saturated(s string) int {
 	const limit = 1 << 30
 	n, err := strconv.Atoi(s)

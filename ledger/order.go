@@ -7,11 +7,12 @@ import (
 	"sync"
 )
 
-// batch is how many items a worker takes at a time: enough that handing them
-// over costs nothing beside reading a file.
+// batch is the number of items that a worker takes at once. At this size the cost of
+// the hand-over is negligible compared to reading a file.
 const batch = 16
 
-// job is a batch of items and where the answers go, which has room for them.
+// job is a batch of items and the channel for its answers. The channel is buffered,
+// so a worker never blocks on it.
 type job[T, R any] struct {
 	items   []T
 	answers chan []R
@@ -25,9 +26,9 @@ func (j job[T, R]) do(work func(T) R) {
 	j.answers <- answers
 }
 
-// inOrder does work on every item, on all processors, and hands the answers to
-// emit in the order of the items. Only a few batches are ever under way. It
-// stops at the first error of items or emit and when ctx ends.
+// inOrder calls work for every item, in parallel on all processors, and passes the
+// answers to emit in the order of the items. Only a few batches are in memory at
+// once. It stops at the first error of items or emit, and when ctx ends.
 func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func(T) R, emit func(R) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	workers := runtime.GOMAXPROCS(0)
@@ -66,8 +67,7 @@ func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func
 	return context.Cause(ctx)
 }
 
-// chunks yields the items, so many at a time. An error is the last that it
-// yields.
+// chunks yields the items in slices of the given size. It stops after an error.
 func chunks[T any](items iter.Seq2[T, error], size int) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var chunk []T
@@ -90,7 +90,7 @@ func chunks[T any](items iter.Seq2[T, error], size int) iter.Seq2[[]T, error] {
 	}
 }
 
-// send reports whether the item was taken before ctx ended.
+// send reports whether the item was sent before ctx ended.
 func send[T any](ctx context.Context, to chan<- T, item T) bool {
 	select {
 	case to <- item:

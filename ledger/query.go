@@ -11,18 +11,18 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Query says which attempts a report counts. The zero value is all of them.
+// Query selects the attempts that a report counts. The zero value selects all.
 type Query struct {
 	Since     Since
-	Agents    []string // any of them; all if empty
+	Agents    []string // any of these; all if empty
 	Models    []string
 	Templates []string
-	// Cost returns what an attempt has cost, which no record says. Nil means
-	// that no cost is known. It is called by one goroutine at a time.
+	// Cost returns the cost of an attempt, which records do not contain. If Cost is
+	// nil, no cost is known. It is never called concurrently.
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
-// Filter is how a report says which attempts it counts. Null stands for all.
+// Filter is the query as shown in a report. Null means all.
 type Filter struct {
 	Since    *string  `json:"since"` // a date or a time
 	Agent    []string `json:"agent"`
@@ -38,8 +38,8 @@ func (q Query) filter() Filter {
 	return f
 }
 
-// price sets what the attempts have cost, where that is known. No cost is below
-// zero, and none is beyond counting.
+// price sets the cost of the attempts where it is known. It ignores negative and
+// absurdly high costs.
 func (q Query) price(attempts []Attempt) {
 	if q.Cost == nil {
 		return
@@ -52,14 +52,15 @@ func (q Query) price(attempts []Attempt) {
 	}
 }
 
-// Since is the moment from which a report counts. The zero value is always.
+// Since is the time from which a report counts. The zero value means from the
+// beginning.
 type Since struct {
 	text string
 	at   time.Time
 }
 
-// ParseSince reads a date, whose day begins in UTC as the records' times do, a
-// time, or how long before now: 7d, 24h, 2w.
+// ParseSince parses a date, a time, or an age such as 7d, 24h or 2w. A date starts at
+// midnight in UTC, because the records use UTC.
 func ParseSince(text string, now time.Time) (Since, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -76,8 +77,8 @@ func ParseSince(text string, now time.Time) (Since, error) {
 	return Since{text, at}, nil
 }
 
-// age reads a duration that may also be in days or weeks. It is no longer than a
-// duration can be, which is before the first record.
+// age parses a duration, also in days or weeks. It limits the result to the range of
+// a Duration, which reaches back before any record.
 func age(text string) (time.Duration, bool) {
 	const day = 24 * time.Hour
 	for unit, long := range map[string]time.Duration{"d": day, "w": 7 * day} {
@@ -90,20 +91,21 @@ func age(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// Unmatched is a name that a query asks for and that no record has.
+// Unmatched is a name in the query that no record has.
 type Unmatched struct {
 	Field string   `json:"field"` // agent, model or template
 	Name  string   `json:"name"`
-	Seen  []string `json:"seen"` // the names that records have instead
+	Seen  []string `json:"seen"` // the names that records have
 }
 
-// selection picks the attempts of a query and remembers which names it met.
+// selection picks the attempts that match a query and remembers the names it has
+// seen.
 type selection struct {
 	since Since
 	names []wanted
 }
 
-// wanted is the names that one field may have, and those that were met.
+// wanted holds the allowed names of one field and the names seen so far.
 type wanted struct {
 	field string
 	of    func(Attempt) string
@@ -126,9 +128,9 @@ func newSelection(q Query) *selection {
 
 const noStart = "no-start-time"
 
-// from returns the attempts that count. With a moment, they are those that
-// started or ended at or after it, and one whose times cannot be read is left
-// out by name.
+// from returns the attempts that match. With Since, an attempt matches if it started
+// or ended at or after that time. An attempt without a readable time is then left
+// out, with a reason.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

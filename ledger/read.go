@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Run returns the record of an attempt, or of the latest if attempt is 0. What
-// is not of its form in the file is left zero; validation names it. An absent
-// record is fs.ErrNotExist.
+// Run returns the run record of an attempt, or of the latest one if attempt is 0.
+// Fields of the wrong type are left zero; validation reports them. If there is no
+// record, it returns fs.ErrNotExist.
 func (s *Store) Run(bead string, attempt int) (Run, error) {
 	var r Run
 	err := s.read(RunKind, bead, attempt, &r)

@@ -2,21 +2,21 @@ package ledger
 
 import "fmt"
 
-// Recommendation is a threshold that the counts have crossed, with what shows it.
+// Recommendation reports that a statistic has crossed a threshold.
 type Recommendation struct {
 	Rule      string   `json:"rule"`
 	Subject   string   `json:"subject"`   // the agent, template or reason; empty for all runs
 	Threshold float64  `json:"threshold"` // in percent, or a number of runs
 	Value     float64  `json:"value"`     // in the same unit
-	Runs      int      `json:"runs"`      // how many the value is of
+	Runs      int      `json:"runs"`      // the number of runs or tasks that Value refers to
 	Finding   string   `json:"finding"`
 	Advice    string   `json:"advice"`
-	Evidence  []string `json:"evidence"` // the latest few beads
+	Evidence  []string `json:"evidence"` // the beads of the latest few examples
 }
 
 func (r Recommendation) String() string { return r.Finding + ": " + r.Advice }
 
-// The rules.
+// The names of the rules.
 const (
 	LowSuccess   = "low-success-rate"
 	HighRetry    = "high-retry-rate"
@@ -27,8 +27,8 @@ const (
 	StuckRuns    = "stuck-running"
 )
 
-// The thresholds of recommendations: percentages, and how many it takes before
-// a percentage says anything.
+// The thresholds of recommendations: percentages, and the minimum numbers for a
+// percentage to be meaningful.
 const (
 	lowSuccess       = 70.0
 	highRetry        = 30.0
@@ -41,7 +41,7 @@ const (
 	enoughOfTimeouts = 5
 )
 
-// recommend says which thresholds the counts cross.
+// recommend returns a recommendation for each threshold that is crossed.
 func (t *tally) recommend(s Statistics) []Recommendation {
 	list := []Recommendation{}
 	for _, rule := range []func(Statistics) []Recommendation{
@@ -52,7 +52,7 @@ func (t *tally) recommend(s Statistics) []Recommendation {
 	return list
 }
 
-// sentences are the recommendations as the protocol has them.
+// sentences returns the recommendations as text, as the protocol requires.
 func sentences(list []Recommendation, s Statistics) []string {
 	if len(list) == 0 {
 		runs := fmt.Sprintf("%d runs", s.TotalRuns)
@@ -111,7 +111,8 @@ func (t *tally) weakAgents(s Statistics) []Recommendation {
 	return list
 }
 
-// weakTemplates has nothing to compare when all runs are of one template.
+// weakTemplates returns the templates with a low success rate. With only one template
+// there is nothing to compare.
 func (t *tally) weakTemplates(s Statistics) []Recommendation {
 	var list []Recommendation
 	for _, tpl := range s.ByTemplate {

@@ -9,14 +9,14 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Version is the schema_version of the full form. A record without one is in
-// the minimal form, which is read and never written.
+// Version is the schema_version of the full form. A record without one is in the
+// minimal form, which gaffer reads but never writes.
 const Version = 1
 
-// DefaultMaxRetries is the limit of a dispatch that names none.
+// DefaultMaxRetries applies to dispatches that do not set a limit.
 const DefaultMaxRetries = 2
 
-// Status says how an attempt stands.
+// Status is the status of an attempt.
 type Status string
 
 // The statuses.
@@ -27,7 +27,7 @@ const (
 	TimedOut Status = "timeout"
 )
 
-// next lists what may follow a status. A status not listed is final.
+// next lists the statuses that may follow a status. A status not listed is final.
 var next = map[Status][]Status{
 	Running: {Done, Failed, TimedOut},
 }
@@ -76,7 +76,7 @@ type Result struct {
 	Verification    *Verification `json:"verification,omitempty"`
 }
 
-// Verification is what checks of the agent's work said.
+// Verification holds the results of checks of the agent's work.
 type Verification struct {
 	Lint        string         `json:"lint,omitempty"`  // pass, fail or skipped
 	Tests       string         `json:"tests,omitempty"` // pass, fail or skipped
@@ -85,11 +85,11 @@ type Verification struct {
 	Overall     string         `json:"overall,omitempty"` // pass or fail
 }
 
-// Dispatch is what a person or the engine decides about an attempt.
+// Dispatch holds the parameters of an attempt that the user or the engine chooses.
 type Dispatch struct {
 	Bead, Agent, Model string
 	Repo               string // an absolute path
-	Prompt             string // the whole of it
+	Prompt             string // the complete prompt
 	Template           string // "" for none
 	Session            string // agent-<bead> if ""
 	Attempt            int    // 1 if 0
@@ -122,7 +122,7 @@ func NewRun(d Dispatch, now time.Time) Run {
 
 func sessionName(bead string) string { return "agent-" + bead }
 
-// encode returns a new record as a document.
+// encode encodes a new record as a document.
 func encode(record any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// repair adds to one record what can be derived, and remembers what it set.
+// repair adds derivable fields to one record and records which fields it has set.
 type repair struct {
 	root    *jsontree.Node
 	partner jsontree.Value // the other record of the same attempt, or missing
@@ -19,14 +19,14 @@ func (r *repair) set(field string, v any) {
 	r.changed = append(r.changed, field)
 }
 
-// add sets a field that is missing.
+// add sets a missing field.
 func (r *repair) add(field string, v any) {
 	if r.root.Get(field).Kind() == jsontree.Missing {
 		r.set(field, v)
 	}
 }
 
-// addText sets a field that is missing to the first text that is not empty.
+// addText sets a missing field to the first non-empty text.
 func (r *repair) addText(field string, texts ...string) {
 	for _, t := range texts {
 		if t != "" {
@@ -35,7 +35,7 @@ func (r *repair) addText(field string, texts ...string) {
 	}
 }
 
-// addFrom sets a field that is missing to what the partner says, else to v.
+// addFrom sets a missing field to the partner's value, or else to v.
 func (r *repair) addFrom(field string, v any) {
 	if theirs := r.partner.Get(field); theirs.Kind() != jsontree.Missing {
 		v = theirs
@@ -43,9 +43,9 @@ func (r *repair) addFrom(field string, v any) {
 	r.add(field, v)
 }
 
-// run brings a run record to the full form as far as it can be derived. A run
-// without an end and without a result says "running", as one that was just
-// dispatched does.
+// run brings a run record to the full form, as far as fields can be derived. A run
+// with neither an end nor a result becomes "running", like one that was just
+// dispatched.
 func (r *repair) run(resultFile string) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -60,12 +60,12 @@ func (r *repair) run(resultFile string) {
 	r.addText("result_file", resultFile)
 }
 
-// end carries the outcome over that a result has and its run does not, which is
-// where a Finish that was cut short leaves off.
+// end copies the outcome from the result to a run that lacks it. An interrupted
+// Finish leaves the records in that state.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	said := r.root.Get("status") // none in the minimal form, whose runs are running
+	said := r.root.Get("status") // absent in the minimal form, which counts as running
 	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return
 	}
@@ -80,7 +80,7 @@ func (r *repair) end() {
 	}
 }
 
-// duration derives what neither record says from the timestamps.
+// duration sets a missing duration from the partner, or else from the timestamps.
 func (r *repair) duration() {
 	if theirs := r.partner.Get("duration_seconds"); r.root.Get("duration_seconds").Absent() && !theirs.Absent() {
 		r.set("duration_seconds", theirs)
@@ -94,8 +94,8 @@ func (r *repair) duration() {
 	r.add("duration_seconds", nil)
 }
 
-// prompt derives the whole prompt from the excerpt where nothing can have been
-// cut off, and the hash from the whole prompt.
+// prompt derives the full prompt from an excerpt that is too short to have been cut,
+// and the hash from the full prompt.
 func (r *repair) prompt() {
 	excerpt, ok := r.root.Get("prompt").Str()
 	if ok && utf8.RuneCountInString(excerpt) < excerptLength {
@@ -107,8 +107,8 @@ func (r *repair) prompt() {
 	}
 }
 
-// result brings a result record to the full form as far as it can be derived.
-// followed says that a later attempt has been recorded.
+// result brings a result record to the full form, as far as fields can be derived.
+// followed reports that a later attempt is recorded.
 func (r *repair) result(followed bool) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -122,7 +122,7 @@ func (r *repair) result(followed bool) {
 	r.addText("session_name", r.partner.Get("session_name").Text(), sessionName(bead))
 }
 
-// unrepaired says why what is missing could not be derived.
+// unrepaired explains why a missing field could not be derived.
 func unrepaired(field string) string {
 	switch field {
 	case "prompt_full":
@@ -133,7 +133,7 @@ func unrepaired(field string) string {
 	return "is missing and cannot be derived"
 }
 
-// reasons puts into words why a record was refused.
+// reasons explains why a record was refused.
 func reasons(c *check) string {
 	var texts []string
 	for _, f := range onlyInvalid(c.found) {

@@ -2,7 +2,7 @@ package ledger
 
 import "context"
 
-// Report is what the records of a ledger say together.
+// Report summarizes the records of a ledger.
 type Report struct {
 	GeneratedAt     string           `json:"generated_at"`
 	Filter          Filter           `json:"filter"`
@@ -13,21 +13,20 @@ type Report struct {
 	Unmatched       []Unmatched      `json:"unmatched"`
 }
 
-// LeftOut is why some files are not counted.
+// LeftOut is a reason for not counting files, with the files.
 type LeftOut struct {
-	Reason string   `json:"reason"` // the name of the finding
+	Reason string   `json:"reason"` // name of the finding
 	Count  int      `json:"count"`
 	Files  []string `json:"files"` // the first few
 }
 
-// maxNamed bounds how many files a report names for each reason.
+// maxNamed limits the files that a report names per reason.
 const maxNamed = 10
 
-// Report reads every record and counts those that q asks for. Runs and results
-// belong together by the bead that they name, whatever their files are called. Each attempt that
-// counts is handed to each, in the order of tasks, and then forgotten, so that
-// memory does not grow with the ledger. A file that cannot be read is left out
-// and named.
+// Report reads every record and counts those that match q. It joins runs and results
+// by the bead in the record, whatever the files are called. It calls each for every
+// attempt that matches, ordered by task, and does not keep it, so memory does not
+// grow with the ledger. Files that cannot be read are listed in LeftOut.
 func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }

@@ -1,31 +1,31 @@
 package ledger
 
-// Retries say what became of tasks by how many attempts they took.
+// Retries describes the outcomes of tasks by their number of attempts.
 type Retries struct {
-	Tasks      int        `json:"tasks"`   // that needed more than one attempt
-	Done       int        `json:"done"`    // of those, ended done
+	Tasks      int        `json:"tasks"`   // tasks with more than one attempt
+	Done       int        `json:"done"`    // of those, the last attempt is done
 	GaveUp     int        `json:"gave_up"` // of those, the last attempt failed or timed out
 	ByAttempts []Attempts `json:"by_attempts"`
 }
 
-// Attempts is the tasks that took so many attempts.
+// Attempts counts the tasks with a certain number of attempts.
 type Attempts struct {
 	Attempts int  `json:"attempts"`
-	OrMore   bool `json:"or_more"` // this many or more
+	OrMore   bool `json:"or_more"` // tasks with more attempts are included
 	Tasks    int  `json:"tasks"`
 	Done     int  `json:"done"`
 }
 
-// maxAttempts is from where on numbers of attempts are not told apart.
+// maxAttempts is the number of attempts from which on tasks are counted together.
 const maxAttempts = 6
 
 type retries struct {
-	tasks, done [maxAttempts]int // by the number of attempts less one
+	tasks, done [maxAttempts]int // indexed by the number of attempts minus one
 	gaveUp      int
 	again       latest
 }
 
-// add counts a task by its last attempt.
+// add counts a task. last is its last attempt.
 func (r *retries) add(last Attempt) {
 	at := min(last.Attempt, maxAttempts) - 1
 	r.tasks[at]++
@@ -49,7 +49,7 @@ func (r *retries) retried() int {
 	return n
 }
 
-// counted lists the numbers of attempts up to the highest that a task took.
+// counted returns the counts for 1 attempt up to the highest number that occurred.
 func (r *retries) counted() Retries {
 	out := Retries{Tasks: r.retried(), GaveUp: r.gaveUp, ByAttempts: []Attempts{}}
 	for i, tasks := range r.tasks {

@@ -1,6 +1,6 @@
 package ledger
 
-// form is what sort of value a field holds.
+// form is the type of value that a field holds.
 type form uint8
 
 const (
@@ -11,10 +11,10 @@ const (
 	aTruth         // true or false
 	aList
 	anObject
-	aVersion // the one schema version there is
+	aVersion // the only known schema version
 )
 
-// need says in which forms of a record a field must be there.
+// need says in which forms of a record a field is required.
 type need uint8
 
 const (
@@ -23,21 +23,21 @@ const (
 	inBoth // also in the minimal form
 )
 
-// anyNumber is the least value of a number that may be any.
+// anyNumber as the least value means that a number has no lower limit.
 const anyNumber = -1 << 31
 
-// rule is what the schema says about one field.
+// rule is the schema of one field.
 type rule struct {
 	name    string
 	need    need
 	form    form
-	null    bool     // null may stand for what is not known
-	filled  bool     // an empty text is refused
-	least   int      // of a number
-	oneOf   []string // the words a text may be
-	open    bool     // other words than oneOf are accepted unless the check is strict
-	path    bool     // a text that names a place on disk
-	members []rule   // of an object, which may have others
+	null    bool     // null is allowed and means unknown
+	filled  bool     // an empty text is invalid
+	least   int      // smallest valid number
+	oneOf   []string // the valid texts
+	open    bool     // other texts than oneOf are valid unless the check is strict
+	path    bool     // a text that is a file path
+	members []rule   // known members of an object, which may have others
 }
 
 var (
@@ -46,8 +46,9 @@ var (
 	outcomes = []string{"pass", "fail", "skipped"}
 )
 
-// ownSteps begins the agent of what gaffer does itself between agents, such as the
-// merge of a group. A strict check accepts it beside the protocol's two agents.
+// ownSteps is the prefix of agent names for steps that gaffer executes itself, such
+// as the merge of a group. A strict check accepts it besides the protocol's two
+// agents.
 const ownSteps = "gaffer-"
 
 var verification = rule{name: "verification", form: anObject, null: true, members: []rule{
@@ -58,8 +59,8 @@ var verification = rule{name: "verification", form: anObject, null: true, member
 	{name: "overall", oneOf: outcomes[:2]},
 }}
 
-// runRules and resultRules are the one place where the form of the records is
-// written down. The checks follow them, and the schemas are rendered from them.
+// runRules and resultRules define the form of the records. Checks use them, and the
+// JSON schemas are generated from them.
 var runRules = []rule{
 	{name: "schema_version", need: inFull, form: aVersion},
 	{name: "bead", need: inBoth, filled: true},

@@ -15,7 +15,7 @@ import (
 
 const opList host.Op = "list records"
 
-// file is one file of records that is to be read.
+// file is a file that may hold a record.
 type file struct {
 	kind Kind
 	dir  string
@@ -24,18 +24,18 @@ type file struct {
 
 func (f file) path() string { return filepath.Join(f.dir, f.file) }
 
-// task is every file of one bead: its runs, then its results.
+// task lists all files of one bead: its runs, then its results.
 type task []file
 
-// folder is the records of one kind in a folder, or one of them.
+// folder stands for the records of one kind in a folder, or for a single one of them.
 type folder struct {
 	host host.Host
 	kind Kind
 	dir  string
-	only string // the one file; empty for all
+	only string // the single file; empty for all
 }
 
-// folders returns those of the ledger: runs, then results.
+// folders returns the ledger's folders: runs, then results.
 func (s *Store) folders() []folder {
 	var folders []folder
 	for _, kind := range Kinds() {
@@ -44,13 +44,13 @@ func (s *Store) folders() []folder {
 	return folders
 }
 
-// window is how many names of a folder are in memory. A ledger may have very
-// many records: rather than hold all names to sort them, the folder is read
-// once for every so many.
+// window is the number of file names kept in memory. A ledger may have very many
+// records. Instead of sorting all names in memory, files reads the folder once per
+// window.
 const window = 8192
 
-// files yields the records in their order. An absent folder has none. An error
-// is the last that it yields.
+// files yields the records in order. A missing folder has none. It stops after an
+// error.
 func (f folder) files() iter.Seq2[file, error] {
 	return func(yield func(file, error) bool) {
 		if f.only != "" {
@@ -74,11 +74,11 @@ func (f folder) files() iter.Seq2[file, error] {
 	}
 }
 
-// after returns the first names after last, or the very first ones, as many as
-// a window holds.
+// after returns up to one window of names that follow last, in order. With a nil last
+// it starts at the beginning.
 func (f folder) after(last *fileName) ([]fileName, error) {
 	var names []fileName
-	full := false // names begins with a whole window, in order
+	full := false // names starts with a full, sorted window
 	for name, err := range f.host.Names(opList, f.dir) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -100,13 +100,14 @@ func (f folder) after(last *fileName) ([]fileName, error) {
 	return first(names), nil
 }
 
-// first sorts the names and returns those that fit the window.
+// first sorts the names and returns the first window of them.
 func first(names []fileName) []fileName {
 	slices.SortFunc(names, compareNames)
 	return names[:min(len(names), window)]
 }
 
-// nameOf is parseName for a file that a person named a record.
+// nameOf is parseName for any file, also one that the user has named. If the name is
+// not that of a record, the whole name is the bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed
@@ -114,8 +115,8 @@ func nameOf(name string) fileName {
 	return fileName{file: name, bead: name}
 }
 
-// tasks yields the files of the folders by bead. The folders are in the order
-// in which a task has their files. An error is the last that it yields.
+// tasks yields the files of the folders, grouped by bead. Within a task, files are in
+// the order of the folders. It stops after an error.
 func tasks(folders ...folder) iter.Seq2[task, error] {
 	return func(yield func(task, error) bool) {
 		heads := make([]head, len(folders))
@@ -156,7 +157,7 @@ type head struct {
 
 func (h *head) next() { h.file, h.err, h.more = h.pull() }
 
-// nextBead returns the least bead of those that come next.
+// nextBead returns the smallest bead among the heads.
 func nextBead(heads []head) (bead string, more bool, err error) {
 	for _, h := range heads {
 		if h.err != nil {
@@ -169,16 +170,17 @@ func nextBead(heads []head) (bead string, more bool, err error) {
 	return bead, more, nil
 }
 
-// reading is what was found in one file: a value, or the reason why not.
+// reading is the result of reading one file: a value, or the reason why there is
+// none.
 type reading struct {
 	file
 	value   jsontree.Value
-	found   []statefile.Finding // what JSON readers disagree about in it
-	name    string              // of the finding if there is no value
+	found   []statefile.Finding // portability problems, see statefile.CheckPortable
+	name    string              // name of the finding if there is no value
 	problem string
 }
 
-// read reads one file. It never fails: what cannot be read is part of the answer.
+// read reads one file. Errors are part of the result.
 func read(h host.Host, f file) reading {
 	r := reading{file: f}
 	data, err := statefile.ReadBytes(h, f.path())
@@ -217,8 +219,8 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isForeign tells a file that checks leave beside the records from a record
-// whose bead happens to have such a name.
+// isForeign reports whether the file holds check results and not a record. A record
+// may have a bead with the same suffix; it then names that bead.
 func (f file) isForeign(v jsontree.Value) bool {
 	return strings.HasSuffix(f.bead, verifySuffix) && v.Get("bead").Text() != f.bead
 }

@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Statistics are the counts of a report. Rates are percentages with one
-// decimal. success_rate is of the runs that have ended, retry_rate of the tasks.
+// Statistics holds the counts of a report. Rates are percentages with one decimal.
+// success_rate refers to ended runs, retry_rate to tasks.
 type Statistics struct {
 	TotalRuns          int        `json:"total_runs"`
 	Tasks              int        `json:"tasks"`
@@ -18,73 +18,74 @@ type Statistics struct {
 	Failed             int        `json:"failed"`
 	Timeout            int        `json:"timeout"`
 	Running            int        `json:"running"`
-	Other              int        `json:"other"` // with a status that the protocol does not have
-	Lost               int        `json:"lost"`  // of the failed and timed out
-	Stuck              int        `json:"stuck"` // of the running: nothing can be alive any more
+	Other              int        `json:"other"` // with a status that the protocol does not define
+	Lost               int        `json:"lost"`  // part of Failed and Timeout
+	Stuck              int        `json:"stuck"` // part of Running: they cannot be alive any more
 	SuccessRate        float64    `json:"success_rate"`
-	RetryCount         int        `json:"retry_count"` // tasks that needed more than one attempt
+	RetryCount         int        `json:"retry_count"` // tasks with more than one attempt
 	RetryRate          float64    `json:"retry_rate"`
 	AvgDurationSeconds float64    `json:"avg_duration_seconds"`
-	FirstRun           *string    `json:"first_run"` // null if no time can be read
+	FirstRun           *string    `json:"first_run"` // null if no time is readable
 	LastRun            *string    `json:"last_run"`
 	ByAgent            []Agent    `json:"by_agent"`
 	ByModel            []Model    `json:"by_model"`
 	ByTemplate         []Template `json:"by_template"`
-	FailureReasons     []Reason   `json:"failure_reasons"` // the most common first
+	FailureReasons     []Reason   `json:"failure_reasons"` // most common first
 	TaskTypes          []TaskType `json:"task_types"`
 	Durations          Durations  `json:"duration_distribution"`
-	ByWeek             []Week     `json:"by_week"`       // the last weeks that have runs
-	EarlierWeeks       Group      `json:"earlier_weeks"` // what came before those
+	ByWeek             []Week     `json:"by_week"`       // the last weeks with runs
+	EarlierWeeks       Group      `json:"earlier_weeks"` // all weeks before those
 	Undated            Group      `json:"undated"`       // without a readable time, or in the future
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
 }
 
-// Agent is the runs of one agent.
+// Agent counts the runs of one agent.
 type Agent struct {
 	Agent string `json:"agent"`
 	Group
 }
 
-// Model is the runs of one model.
+// Model counts the runs of one model.
 type Model struct {
 	Model string `json:"model"`
 	Group
 }
 
-// Template is the runs from one prompt template, "custom" for none.
+// Template counts the runs of one prompt template, "custom" for none.
 type Template struct {
 	Template string `json:"template"`
 	Group
 }
 
-// TaskType is the runs whose prompt begins with the same word.
+// TaskType counts the runs whose prompt begins with the same word.
 type TaskType struct {
 	TaskType string `json:"task_type"`
 	Group
 }
 
-// Reason is why runs failed or timed out.
+// Reason counts the runs that failed or timed out for one reason.
 type Reason struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
 }
 
-// Cost is what the runs cost together, as far as that is known.
+// Cost is the total known cost of the runs.
 type Cost struct {
-	USD         *float64 `json:"usd"` // null if it is known of none
+	USD         *float64 `json:"usd"` // null if no cost is known
 	KnownRuns   int      `json:"known_runs"`
 	UnknownRuns int      `json:"unknown_runs"`
-	FailedUSD   *float64 `json:"failed_usd"` // of it for runs that failed or timed out
+	FailedUSD   *float64 `json:"failed_usd"` // the part for runs that failed or timed out
 }
 
-// noReason stands for the reason of a failure that says none.
+// noReason is the reason of failures that give none.
 const noReason = "not given"
 
-// lost is the reason of an attempt of which nothing is left but its record.
+// lost is the reason of an attempt whose process disappeared, so that only its record
+// is left.
 const lost = "lost"
 
-// tally counts while a report reads.
+// tally holds the running counts of a report.
 type tally struct {
 	now                              time.Time
 	all, failed                      sum
@@ -155,13 +156,14 @@ func (t *tally) failure(a Attempt) {
 	}
 }
 
-// isLost tells the word alone and with more behind it from words that begin so.
+// isLost reports whether reason is "lost", alone or followed by details. It does not
+// match other words that begin with "lost".
 func isLost(reason string) bool {
 	rest, ok := strings.CutPrefix(reason, lost)
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
 }
 
-// between widens the time that the runs span.
+// between extends the time span of the runs.
 func (t *tally) between(a Attempt) {
 	at := a.begin()
 	if !t.weeks.has(at) {
@@ -215,7 +217,7 @@ func (t *tally) statistics() Statistics {
 	}
 }
 
-// byCount lists the most common reason first.
+// byCount lists the reasons, most common first.
 func byCount(s sums) []Reason {
 	list := groups(s, func(name string, g Group) Reason { return Reason{name, g.Count} })
 	slices.SortStableFunc(list, func(a, b Reason) int { return b.Count - a.Count })

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Group is what runs that have something in common add up to.
+// Group holds the counts of runs that have something in common.
 type Group struct {
 	Count       int      `json:"count"`
 	Success     int      `json:"success"`
 	Failed      int      `json:"failed"`
 	Timeout     int      `json:"timeout"`
 	Running     int      `json:"running"`
-	SuccessRate float64  `json:"success_rate"` // of those that have ended
-	AvgDuration float64  `json:"avg_duration"` // in seconds, of those that say how long
-	CostUSD     *float64 `json:"cost_usd"`     // null if it is known of none
-	CostRuns    int      `json:"cost_runs"`    // how many it is known of
+	SuccessRate float64  `json:"success_rate"` // of ended runs
+	AvgDuration float64  `json:"avg_duration"` // in seconds, of runs with a duration
+	CostUSD     *float64 `json:"cost_usd"`     // null if no cost is known
+	CostRuns    int      `json:"cost_runs"`    // number of runs with a known cost
 }
 
-// Ended is how many of the runs have an outcome.
+// Ended returns the number of runs with an outcome.
 func (g Group) Ended() int { return g.Success + g.Failed + g.Timeout }
 
 // sum counts runs.
@@ -58,7 +58,7 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds what another sum has counted.
+// merge adds the counts of another sum.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success
@@ -85,17 +85,17 @@ func (s *sum) group() Group {
 	return g
 }
 
-// maxGroups bounds how many different names a report tells apart. What a
-// record says is free text, and a ledger may have as many texts as records.
+// maxGroups limits the number of distinct names in a report. Names in records are
+// free text, and there may be as many as records.
 const maxGroups = 1000
 
-// others is the name of what exceeds maxGroups.
+// others is the name for everything beyond maxGroups.
 const others = "(others)"
 
-// sums counts runs by a name.
+// sums counts runs by name.
 type sums map[string]*sum
 
-// of returns the sum for a name, made if need be.
+// of returns the sum for a name and creates it if it is missing.
 func (s sums) of(name string) *sum {
 	name = Excerpt(name)
 	one := s[name]
@@ -110,7 +110,7 @@ func (s sums) of(name string) *sum {
 	return one
 }
 
-// groups lists the sums by their name.
+// groups lists the sums, sorted by name.
 func groups[T any](s sums, named func(string, Group) T) []T {
 	list := make([]T, 0, len(s))
 	for _, key := range sortedKeys(s) {
@@ -134,10 +134,10 @@ func percent(part, whole int) float64 {
 
 func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 
-// maxEvidence is how many beads a recommendation names.
+// maxEvidence limits the beads that a recommendation names.
 const maxEvidence = 5
 
-// latest keeps the beads of a few attempts, those with the latest times.
+// latest keeps the beads of the few latest attempts.
 type latest []evidence
 
 type evidence struct {

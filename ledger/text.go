@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// How much of a prompt and of an agent's output a record shows, in characters.
+// Maximum length, in characters, of the prompt and of the agent's output in a record.
 const (
 	excerptLength = 200
 	summaryLength = 500
@@ -23,8 +23,8 @@ func Excerpt(prompt string) string {
 	return prompt
 }
 
-// Hash returns the SHA-256 of a whole prompt in hexadecimal: dispatches from
-// one template with the same values have the same.
+// Hash returns the SHA-256 of a full prompt in hexadecimal. Dispatches from the same
+// template with the same values have the same hash.
 func Hash(prompt string) string {
 	sum := sha256.Sum256([]byte(prompt))
 	return hex.EncodeToString(sum[:])

@@ -11,22 +11,22 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Checked is what validation says about one file.
+// Checked is the result of validating one file.
 type Checked struct {
 	Path    string
 	Found   []statefile.Finding
 	Skipped bool // not a record; the finding says so
 }
 
-// Checks say how far validation goes.
+// Checks configures the validation.
 type Checks struct {
-	// Strict accepts only the protocol's two agent names, and gaffer's own steps.
-	// Whether irregular records pass is for the caller to say.
+	// Strict accepts only the protocol's two agent names and gaffer's own steps. It
+	// does not make irregular records invalid; the caller decides about them.
 	Strict bool
 }
 
-// Validate checks every record of the ledger and whether runs and results
-// belong together. It tells each of every file, task by task.
+// Validate checks every record of the ledger and whether runs and results match. It
+// calls each for every file, task by task.
 func (s *Store) Validate(ctx context.Context, opts Checks, each func(Checked) error) error {
 	all, err := s.tasksByBead(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts C
 	return s.validate(ctx, tasks(files), opts, false, each)
 }
 
-// at returns the files of records at path, which is a folder or a file.
+// at returns the records at path, which is a folder or a file.
 func (s *Store) at(kind Kind, path string) (folder, error) {
 	info, err := s.host.Stat(opLook, path)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts C
 	})
 }
 
-// reading checks what was found in a file.
+// reading checks the content of a file.
 func (c *check) reading(r reading) {
 	switch r.name {
 	case "":
@@ -101,8 +101,7 @@ func (c *check) reading(r reading) {
 	}
 }
 
-// pair looks for attempts of a task that have ended without a result, and for
-// results of attempts that never started.
+// pair reports ended attempts without a result, and results without a run.
 func pair(checks []*check) {
 	for _, c := range checks {
 		attempt, ok := intOf(c.get("attempt"))
@@ -125,7 +124,7 @@ func pair(checks []*check) {
 	}
 }
 
-// outlived names a run that still says "running" although its result is there.
+// outlived reports a run that still says "running" although it has a result.
 func (c *check) outlived(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
@@ -134,7 +133,7 @@ func (c *check) outlived(result *check) {
 	}
 }
 
-// sameOutcome names a run that ended otherwise than its result says.
+// sameOutcome reports a run whose outcome differs from that of its result.
 func (c *check) sameOutcome(result *check) {
 	mine, theirs := Status(c.text("status")), Status(result.text("status"))
 	if slices.Contains(next[Running], mine) && slices.Contains(next[Running], theirs) && mine != theirs {
@@ -149,8 +148,8 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the other record of an attempt. One that cannot be read may
-// be it, and is not to be called missing.
+// partner returns the other record of an attempt. An unreadable record counts as the
+// partner, because it may be the one; the attempt must not be reported as incomplete.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

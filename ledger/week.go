@@ -5,33 +5,35 @@ import (
 	"time"
 )
 
-// Week is the runs that started in one week of ISO 8601, in UTC.
+// Week counts the runs that started in one ISO 8601 week, in UTC.
 type Week struct {
 	Week  string `json:"week"`  // 2026-W07
 	Start string `json:"start"` // the date of its Monday
 	Group
 }
 
-// maxWeeks is how many weeks a report tells apart.
+// maxWeeks is the number of weeks that a report lists separately.
 const maxWeeks = 26
 
-// weeks counts runs by week. It holds the last weeks only: what a later week
-// pushes out is summed up.
+// weeks counts runs by week. It keeps only the last weeks. When a later week
+// displaces the earliest one, that is added to earlier.
 type weeks struct {
 	now              time.Time
-	by               map[int64]*sum // by the number of the week
+	by               map[int64]*sum // by week number, see weekOf
 	earlier, undated sum
 }
 
 const (
 	weekSeconds = 7 * 24 * 60 * 60
-	monday      = -62135596800 // the first of January of the year 1, as a Unix time
+	monday      = -62135596800 // 1 January of the year 1, a Monday, as a Unix time
 )
 
-// weekOf numbers weeks from the year 1, whose first day was a Monday.
+// weekOf returns the number of the week, counted from the year 1, whose first day was
+// a Monday.
 func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
 
-// has tells a time that runs can have started at from none and from one to come.
+// has reports whether a run can have started at this time: it is set and not in a
+// future week.
 func (w *weeks) has(at time.Time) bool { return !at.IsZero() && weekOf(at) <= weekOf(w.now) }
 
 // of returns the sum that an attempt belongs to.

@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record records an attempt that is over already, as [Store.Begin] and
-// [Store.Finish] after it would: of a task without a record each file is written
-// once. It may be repeated after a crash.
+// Record records a finished attempt, like [Store.Begin] followed by [Store.Finish].
+// If the task has no record yet, each file is written only once. A caller may repeat
+// it after a crash.
 func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	fresh, err := s.record(ctx, run, r)
 	if err != nil || fresh {
@@ -23,7 +23,8 @@ func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	return err
 }
 
-// record reports false if there is a record of the task, to which others belong.
+// record writes the records if the task has none. It returns false if the task
+// already has a run record.
 func (s *Store) record(ctx context.Context, run Run, r Result) (bool, error) {
 	if err := errors.Join(CheckBead(run.Bead), CheckBead(r.Bead)); err != nil {
 		return false, err

@@ -13,14 +13,14 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// RunLimit is how long the dispatcher of this protocol lets an agent run. A
-// run that says "running" for longer was most likely left behind.
+// RunLimit is how long the dispatcher of this protocol lets an agent run. A run that
+// is "running" for longer was probably abandoned.
 const RunLimit = time.Hour
 
 var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
 
-// wild looks for what readers of ours accept and other programs may not. The
-// record was checked by its rules before.
+// wild reports irregularities that gaffer accepts and other programs may not. The
+// record must have been checked against its rules before.
 func (c *check) wild(name fileName, now time.Time) {
 	if c.values == nil {
 		return
@@ -35,8 +35,9 @@ func (c *check) wild(name fileName, now time.Time) {
 	c.stuck(now)
 }
 
-// sense looks for what no schema says: numbers that cannot be meant, and fields
-// that contradict each other. The record was checked by its rules before.
+// sense reports problems that a schema cannot express: absurd numbers, and fields
+// that contradict each other. The record must have been checked against its rules
+// before.
 func (c *check) sense() {
 	if c.values == nil {
 		return
@@ -48,7 +49,7 @@ func (c *check) sense() {
 		}
 		bits := 32
 		if r.least == anyNumber {
-			bits = 53 // some systems have exit codes that use all 32 and no sign
+			bits = 53 // on some systems exit codes use all 32 bits, unsigned
 		}
 		if digits, whole := wholeNumber(v.Raw()); whole {
 			if _, err := strconv.ParseInt(digits, 10, bits); err != nil {
@@ -62,7 +63,7 @@ func (c *check) sense() {
 	case known && ok && Excerpt(whole) != excerpt:
 		c.irregular("prompt", promptDiffers, "is not how prompt_full begins")
 	case !known && ok && utf8.RuneCountInString(excerpt) < excerptLength:
-		whole, known = excerpt, true // nothing was cut off
+		whole, known = excerpt, true // short enough not to have been cut
 	}
 	if hash := c.text("prompt_hash"); known && isHash(hash) && hash != Hash(whole) {
 		c.invalid("prompt_hash", hashDiffers, "is not the SHA-256 of the prompt, which is %s", Hash(whole))
@@ -112,13 +113,13 @@ func (c *check) times() {
 		return
 	}
 	seconds, ok := c.get("duration_seconds").Float()
-	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // what took less than a second is 1
+	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // a duration of less than a second is recorded as 1
 		c.irregular("duration_seconds", durationDiffers, "is %s where the timestamps say %.0f", c.get("duration_seconds").Raw(), between.Seconds())
 	}
 }
 
-// stuck names a record that says "running" although nothing can be: a result is
-// written when the agent has ended, and a run ends within RunLimit.
+// stuck reports a record that says "running" although it cannot be running any more:
+// results are written only after the agent has ended, and a run ends within RunLimit.
 func (c *check) stuck(now time.Time) {
 	if Status(c.text("status")) != Running {
 		return
@@ -134,8 +135,8 @@ func (c *check) stuck(now time.Time) {
 	}
 }
 
-// instantOf reads a time in any form found in the wild; one without a zone is
-// UTC, as the protocol's writers mean it.
+// instantOf reads a time in any of the known formats. A time without a zone is UTC,
+// as the protocol's writers intend.
 func instantOf(v jsontree.Value) (time.Time, bool) {
 	s, ok := v.Str()
 	if !ok {
@@ -145,7 +146,8 @@ func instantOf(v jsontree.Value) (time.Time, bool) {
 	return t, err == nil
 }
 
-// timeOf is like instantOf for a text; what is no time is the zero time.
+// timeOf reads a time like instantOf, from a string. It returns the zero time if s is
+// not a time.
 func timeOf(s string) time.Time {
 	t, err := timestamp.Parse(s, time.UTC)
 	if err != nil {
