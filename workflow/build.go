@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildRun is one autonomous build, kept so that it survives the session that
-// began it.
+// BuildRun is one autonomous build. It is stored so that it survives the session that
+// started it.
 type BuildRun struct {
 	RunID            string    `json:"runId"`
 	Status           RunStatus `json:"status"`
@@ -19,37 +19,38 @@ type BuildRun struct {
 	ConvergencePhase string    `json:"convergencePhase,omitempty"`
 	LastCheckpoint   string    `json:"lastCheckpoint,omitempty"`
 
-	// Forms found in the wild. Read folds ID into RunID.
+	// Forms that other programs write. Read moves ID to RunID.
 	ID            string         `json:"id,omitempty"`
 	ChunkProgress jsontree.Value `json:"chunkProgress,omitzero"`
 }
 
-// RunStatus is how a build stands. Words that the protocol does not know are
-// kept as they are.
+// RunStatus is the status of a build. A status that the protocol does not define is
+// kept unchanged.
 type RunStatus string
 
 // The run statuses.
 const (
 	Running      RunStatus = "running"
 	RunCompleted RunStatus = "completed"
-	Partial      RunStatus = "partial" // ended with some chunks failed
+	Partial      RunStatus = "partial" // ended with failed chunks
 )
 
-// Known reports whether the protocol has the status.
+// Known reports whether the protocol defines the status.
 func (s RunStatus) Known() bool { return s == Running || s == RunCompleted || s == Partial }
 
-// Plan is what was approved.
+// Plan is the approved plan of a build.
 type Plan struct {
 	TotalChunks    int      `json:"totalChunks"`
 	Priorities     []string `json:"priorities"`
 	PrioritySource string   `json:"prioritySource"`
 	SpecVersion    string   `json:"specVersion"`
 
-	// Chunks is where some programs keep them. Read moves them to BuildRun.
+	// Chunks holds the chunks in documents of some programs. Read moves them to
+	// BuildRun.
 	Chunks []Chunk `json:"chunks,omitempty"`
 }
 
-// Chunk is one piece of a build.
+// Chunk is one part of a build.
 type Chunk struct {
 	ID                 ID          `json:"id"`
 	Name               string      `json:"name"`
@@ -63,17 +64,17 @@ type Chunk struct {
 	CompletedAt        string      `json:"completedAt,omitempty"`
 	FailedAt           string      `json:"failedAt,omitempty"`
 
-	// Note says what a person must do, in a chunk that waits for one.
+	// Note says what the user must do, for a chunk that waits for the user.
 	Note string `json:"note,omitempty"`
 
-	// Names that some programs use for DependsOn and Note. Read folds them into
-	// those.
+	// Other names that some programs use for DependsOn and Note. Read moves their
+	// values to those fields.
 	Deps      []ID   `json:"deps,omitempty"`
 	BlockedBy []ID   `json:"blockedBy,omitempty"`
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Label names the chunk for a person.
+// Label returns a name of the chunk for the user.
 func (c Chunk) Label() string {
 	label := "Chunk"
 	if c.ID != "" {
@@ -85,8 +86,8 @@ func (c Chunk) Label() string {
 	return label
 }
 
-// ID is a chunk's id. The protocol's are numbers from 1; programs also use
-// strings. Both compare by their text.
+// ID is a chunk's id. The protocol uses numbers from 1; some programs use strings.
+// Ids are compared as text.
 type ID string
 
 // DecodeJSON accepts a number or a string.
@@ -99,8 +100,8 @@ func (id *ID) DecodeJSON(v jsontree.Value) error {
 	return errors.New("a number or a string")
 }
 
-// MarshalJSON writes what looks like a number as the number that the protocol
-// wants.
+// MarshalJSON writes an id that looks like an integer as a number, as the protocol
+// requires, and any other id as a string.
 func (id ID) MarshalJSON() ([]byte, error) {
 	if n, err := strconv.Atoi(string(id)); err == nil && strconv.Itoa(n) == string(id) {
 		return []byte(id), nil
@@ -121,7 +122,7 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// settle brings the forms found in the wild to the protocol's.
+// settle converts the forms that other programs write to those of the protocol.
 func (r *BuildRun) settle() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""
@@ -149,8 +150,8 @@ func (r *BuildRun) settle() {
 	}
 }
 
-// number gives a chunk without an id its place in the list, counted from 1,
-// unless another chunk is called that.
+// number gives each chunk without an id its position in the list, counted from 1,
+// unless another chunk has that id.
 func number(ids []ID) []ID {
 	taken := map[ID]bool{}
 	for _, id := range ids {
@@ -164,10 +165,10 @@ func number(ids []ID) []ID {
 	return ids
 }
 
-// Total is how many chunks the build has.
+// Total returns the number of chunks of the build.
 func (r BuildRun) Total() int { return max(r.Plan.TotalChunks, len(r.Chunks)) }
 
-// Count is how many chunks have one of the statuses.
+// Count returns the number of chunks with one of the statuses.
 func (r BuildRun) Count(statuses ...ChunkStatus) int {
 	n := 0
 	for _, c := range r.Chunks {
@@ -180,7 +181,8 @@ func (r BuildRun) Count(statuses ...ChunkStatus) int {
 	return n
 }
 
-// Progress is derived from the chunks. The one being worked on counts.
+// Progress computes the progress from the chunks. A chunk in progress counts as
+// current.
 func (r BuildRun) Progress() Progress {
 	current := r.Count(Completed)
 	if r.Count(Active, Retrying) > 0 {
@@ -189,8 +191,9 @@ func (r BuildRun) Progress() Progress {
 	return Progress{Current: current, Total: r.Total()}
 }
 
-// Outcome is derived from the chunks: completed if all are; partial if some
-// failed and nothing is left that could still run; else running.
+// Outcome computes the status of the build from its chunks. It is completed if all
+// chunks are. It is partial if some failed and no other chunk can still run.
+// Otherwise it is running.
 func (r BuildRun) Outcome() RunStatus {
 	if len(r.Chunks) > 0 && r.Count(Completed) == len(r.Chunks) && r.Total() == len(r.Chunks) {
 		return RunCompleted
@@ -207,9 +210,10 @@ func (r BuildRun) Outcome() RunStatus {
 	return Partial
 }
 
-// stuck holds the failed chunks and the planned ones that wait for them.
+// stuck returns the failed chunks and the planned chunks that depend on them,
+// directly or indirectly.
 func (r BuildRun) stuck() map[ID]bool {
-	waiting := map[ID][]ID{} // by what they wait for
+	waiting := map[ID][]ID{} // dependents by the id they wait for
 	var found []ID
 	for _, c := range r.Chunks {
 		if c.Status == Failed {

@@ -6,13 +6,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Change is a field of the state that is not as it was.
+// Change is a changed field of the state.
 type Change struct {
 	Field string
-	Value jsontree.Value // absent if it was cleared
+	Value jsontree.Value // absent if the field was cleared
 }
 
-// Changes lists the fields that differ between two looks at the state, in the
+// Changes lists the fields that differ between two versions of the state, in the
 // order of the document.
 func Changes(before, after jsontree.Value) []Change {
 	var changes []Change

@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// ChunkStatus is where a chunk is in its life. Words that the protocol does not
-// know are shown as they are and never rewritten.
+// ChunkStatus is the status of a chunk. A status that the protocol does not define is
+// shown as it is and never rewritten.
 type ChunkStatus string
 
 // The chunk statuses.
@@ -22,8 +22,8 @@ const (
 	Failed    ChunkStatus = "failed"
 )
 
-// chunkNext lists what may follow a status. A cancelled chunk is planned again,
-// and so is a completed one whose spec has changed.
+// chunkNext lists the statuses that may follow a status. A cancelled chunk, and a
+// completed chunk whose spec has changed, return to planned.
 var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Planned:   {Active},
 	Active:    {Retrying, Completed, Failed, Planned},
@@ -32,10 +32,10 @@ var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Failed:    {Retrying, Planned},
 }
 
-// Known reports whether the protocol has the status.
+// Known reports whether the protocol defines the status.
 func (s ChunkStatus) Known() bool { _, ok := chunkNext[s]; return ok }
 
-// orPlanned reads an absent status as planned.
+// orPlanned returns the status, or planned if it is empty.
 func (s ChunkStatus) orPlanned() ChunkStatus {
 	if s == "" {
 		return Planned
@@ -43,21 +43,21 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 	return s
 }
 
-// inProgress is another program's word for active.
+// inProgress is the word that another program uses for active.
 const inProgress ChunkStatus = "running"
 
-// Held reports whether the meaning of the status is another program's or a
-// person's: what may happen to the chunk is not known.
+// Held reports whether the status was set by another program or by the user and its
+// meaning is unknown. gaffer must leave such a chunk alone.
 func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgress }
 
-// ChunkUpdate is a step in a chunk's life.
+// ChunkUpdate is a change of a chunk's status.
 type ChunkUpdate struct {
 	ID          ID
 	To          ChunkStatus
-	SpecVersion string // what a completed chunk was built against; the state's if empty
+	SpecVersion string // spec version that a completed chunk was built against; the state's if empty
 }
 
-// SetChunk moves a chunk to another status and sets what follows from it: the
+// SetChunk changes the status of a chunk. It also sets the derived values: the
 // attempt, the times, the run's checkpoint and status, and chunkProgress.
 func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	run := root.Child("buildRun")
@@ -81,7 +81,7 @@ func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	return nil
 }
 
-// CompleteByHand marks a chunk completed that a person has done.
+// CompleteByHand marks a chunk as completed that the user has done.
 func CompleteByHand(root *jsontree.Node, id ID, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -117,8 +117,8 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// stamp sets the times and the attempt. The attempt stays when it ends: it says
-// how many it took.
+// stamp sets the times and the attempt number. When an attempt ends, its number
+// stays: it says how many attempts the chunk took.
 func stamp(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
@@ -150,8 +150,8 @@ func stamp(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now stri
 	}
 }
 
-// follow sets what is derived from the chunks. A run status that the protocol
-// does not know was set by somebody for a reason and stays.
+// follow sets the values derived from the chunks. It keeps a run status that the
+// protocol does not define, because another program or the user set it on purpose.
 func follow(root, run *jsontree.Node) {
 	state, _ := Read(root.Value())
 	outcome := state.BuildRun.Outcome()
@@ -181,7 +181,7 @@ func specVersion(root *jsontree.Node, u ChunkUpdate) string {
 	return root.Get("buildRun").Get("plan").Get("specVersion").Text()
 }
 
-// findChunk returns the one chunk with this id, wherever the run keeps them.
+// findChunk returns the only chunk with this id, from either list of the run.
 func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	chunks := chunksOf(run)
 	if chunks == nil {
@@ -204,12 +204,12 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	return found, nil
 }
 
-// idsOf returns the ids of a list of chunks, each at its place.
+// idsOf returns the ids of a list of chunks, in order.
 func idsOf(chunks *jsontree.Node) []ID {
 	ids := make([]ID, 0, chunks.Len())
 	for _, c := range chunks.Items() {
 		var id ID
-		_ = id.DecodeJSON(c.Get("id")) // one without an id has its place as one
+		_ = id.DecodeJSON(c.Get("id")) // number fills in missing ids
 		ids = append(ids, id)
 	}
 	return number(ids)

@@ -7,14 +7,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// covering are the commands that bring the spec and the code together: what was
-// written outside a command is no longer untracked after them.
+// covering lists the commands that reconcile the spec and the code. After them,
+// changes made outside a command no longer count as untracked.
 var covering = []Command{Evolve, Review}
 
-// EndCommandFor ends the command under way like [EndCommand]. Evolve and review
-// also clear the untracked changes of the sections they were about, which are
-// named by alias or number; without any it is the active section. It returns
-// how many were cleared.
+// EndCommandFor ends the current command, like [EndCommand]. For evolve and review it
+// also clears the untracked changes of the given sections, named by alias or number,
+// or of the active section if none is given. It returns the number of cleared
+// changes.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
 	covers := slices.Contains(covering, command)

@@ -15,8 +15,8 @@ var (
 )
 
 // named replaces dependencies that are written as text, such as "chunks 1-3" or
-// "chunk 2 and 4", by the ids that they name. Text that does not name chunks of
-// the build stays as it is.
+// "chunk 2 and 4", by the ids that they name. Text that does not name chunks of the
+// build is kept.
 func named(deps, ids []ID) []ID {
 	if !slices.ContainsFunc(deps, func(id ID) bool { return !slices.Contains(ids, id) }) {
 		return deps
@@ -38,8 +38,8 @@ func named(deps, ids []ID) []ID {
 	return out
 }
 
-// parseDependency returns the ids that a text names, nil if a part of it names
-// none.
+// parseDependency returns the ids that a text names. It returns nil if some part of
+// the text is not an id or a range of ids.
 func parseDependency(text string, ids []ID) []ID {
 	var list []ID
 	text = chunkWord().ReplaceAllString(strings.TrimSpace(text), "")
@@ -53,7 +53,7 @@ func parseDependency(text string, ids []ID) []ID {
 		if m == nil || !slices.Contains(ids, ID(m[1])) || !slices.Contains(ids, ID(m[2])) {
 			return nil
 		}
-		first, _ := strconv.Atoi(m[1]) // six digits fit
+		first, _ := strconv.Atoi(m[1]) // cannot fail: at most six digits
 		last, _ := strconv.Atoi(m[2])
 		if first > last {
 			return nil

@@ -8,11 +8,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ShapeError is a part of a document of such a type that what was asked cannot
-// be done to it. Nothing was changed.
+// ShapeError reports a part of a document whose type prevents the requested change.
+// Nothing was changed.
 type ShapeError struct {
 	Path  string // the document
-	At    string // where in it
+	At    string // position in the document
 	Want  string // such as "an array"
 	Found string
 }
@@ -25,15 +25,15 @@ func (e *ShapeError) Error() string {
 	return text
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *ShapeError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *ShapeError) Hint() string {
 	return "correct it by hand; 'gaffer validate --workflow' lists every departure"
 }
 
-// located adds the document to an error that does not know it.
+// located sets the document's path in a ShapeError that lacks it.
 func located(path string, err error) error {
 	if shape, ok := errors.AsType[*ShapeError](err); ok && shape.Path == "" {
 		shape.Path = path
@@ -41,12 +41,12 @@ func located(path string, err error) error {
 	return err
 }
 
-// TransitionError is a change of status that the protocol does not allow.
+// TransitionError reports a change of status that the protocol does not allow.
 type TransitionError struct {
 	What     string // such as "chunk 3"
 	From, To string
-	May      []string // what may follow From
-	Why      string   // instead of May, where the table alone does not say it
+	May      []string // statuses that may follow From
+	Why      string   // reason, used instead of May if set
 }
 
 func (e *TransitionError) Error() string {
@@ -63,37 +63,37 @@ func (e *TransitionError) Error() string {
 // Conflict marks the error as a refused transition.
 func (e *TransitionError) Conflict() bool { return true }
 
-// NotFoundError is something that is not there.
+// NotFoundError reports an object that does not exist.
 type NotFoundError struct {
 	What string // such as `inbox item "x"`
-	Next string // what to do next
+	Next string // what the user can do next
 }
 
 func (e *NotFoundError) Error() string { return e.What }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as a missing object.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *NotFoundError) Hint() string { return e.Next }
 
-// ArgumentError is something that the caller may not ask for in this form.
+// ArgumentError reports an invalid argument of the caller.
 type ArgumentError struct {
 	What    string // such as "completedSteps"
 	Problem string
-	Next    string // what to do next
+	Next    string // what the user can do next
 }
 
 func (e *ArgumentError) Error() string { return e.What + ": " + e.Problem }
 
-// Usage marks the error as the caller's mistake: no document is at fault.
+// Usage marks the error as a mistake of the caller, not of a document.
 func (e *ArgumentError) Usage() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *ArgumentError) Hint() string { return e.Next }
 
-// object returns the member called name for editing, made first if it is
-// absent.
+// object returns the member called name for editing. It creates an absent member as
+// an empty object.
 func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Object {
 		return nil, &ShapeError{At: at, Want: jsontree.Object.String(), Found: v.Kind().String()}
@@ -101,7 +101,8 @@ func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Object(name), nil
 }
 
-// array is like object for an array.
+// array returns the member called name for editing. It creates an absent member as an
+// empty array.
 func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Array {
 		return nil, &ShapeError{At: at, Want: jsontree.Array.String(), Found: v.Kind().String()}
@@ -109,15 +110,15 @@ func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Array(name), nil
 }
 
-// clearField sets a member to null, which is how the protocol clears one.
-// An absent member stays absent.
+// clearField sets a member to null, which is how the protocol clears fields. It does
+// not add an absent member.
 func clearField(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)
 	}
 }
 
-// list joins words as a sentence does: a, b or c.
+// list joins words as in "a, b or c".
 func list[T ~string](words []T, last string) string {
 	plain := make([]string, len(words))
 	for i, w := range words {
@@ -130,7 +131,7 @@ func list[T ~string](words []T, last string) string {
 	return strings.Join(plain[:end], ", ") + " " + last + " " + plain[end]
 }
 
-// shorten keeps a message readable whatever it quotes.
+// shorten cuts a text after 60 characters, for messages.
 func shorten(s string) string {
 	const most = 60
 	if text := []rune(s); len(text) > most {

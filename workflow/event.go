@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The kinds of events that the protocol and the programs around it know. Others
-// are kept and shown as they are.
+// The kinds of events that the protocol and related programs define. Other kinds are
+// kept and shown as they are.
 const (
 	ChunkStarted        = "chunk-started"
 	ChunkCompleted      = "chunk-completed"
@@ -32,8 +32,8 @@ const (
 	EscalationEmitted   = "escalation-emitted"
 )
 
-// kinds lists the fields that each kind gives a form, beside those that every
-// event has. A field that is not listed takes anything.
+// kinds lists the fields of each kind whose form is defined, besides the fields of
+// everyEvent. Other fields may hold any value.
 var kinds = map[string]map[string]form{
 	ChunkStarted:        {"section": formText, "attempt": formWhole, "chunkNumber": formWhole, "totalChunks": formWhole},
 	ChunkCompleted:      {"scenarios": formTexts},
@@ -56,17 +56,17 @@ var kinds = map[string]map[string]form{
 // everyEvent lists the fields that every known kind may have.
 var everyEvent = map[string]form{"chunk": formText, "timestamp": formTime, "summary": formText}
 
-// Kinds lists the kinds above, sorted.
+// Kinds returns the known kinds, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // Field is one field of an event. Value is a [jsontree.Value] or anything that
-// encoding/json takes.
+// encoding/json accepts.
 type Field struct {
 	Name  string
 	Value any
 }
 
-// Draft is an event that has not happened yet.
+// Draft is an event that has not been recorded yet.
 type Draft struct {
 	Kind   string
 	Fields []Field
@@ -92,9 +92,9 @@ const (
 	Minimal = "minimal"
 )
 
-// Verified is the event of a verification: chunk-verified if there were checks
-// and every one passed, else verification-failed. An empty summary counts the checks, an
-// empty screenshot is left out.
+// Verified returns the event of a verification: chunk-verified if there was at least
+// one check and all passed, and verification-failed otherwise. If summary is empty,
+// it counts the checks. An empty screenshot is omitted.
 func Verified(chunk, summary string, checks []Check, mode, screenshot string) Draft {
 	passed := 0
 	for _, c := range checks {
@@ -116,24 +116,25 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 	return Draft{kind, fields}
 }
 
-// Checkpointed is the event of a chunk's state being kept before a context
+// Checkpointed returns the event that a chunk's state was saved before a context
 // boundary.
 func Checkpointed(chunk, summary string) Draft {
 	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// Boundary is the event of a chunk being started in a context of its own.
+// Boundary returns the event that a chunk was started in its own context.
 func Boundary(chunk, isolationMode, summary string) Draft {
 	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
 }
 
-// Compacted is the event of a context being compacted in the middle of a build.
+// Compacted returns the event that a context was compacted during a build.
 func Compacted(chunk, summary string) Draft {
 	return Draft{ContextCompacted, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// TextField is a field as a person types it: JSON, or else a string. A field
-// that is text by its kind is taken as it stands.
+// TextField returns a field with a value that the user typed. The value is parsed as
+// JSON; anything else is a string. If the field is text by its kind, the value is
+// taken literally.
 func TextField(kind, name, typed string) (Field, error) {
 	if err := checkText(name, typed); err != nil {
 		return Field{}, err
@@ -148,8 +149,8 @@ func TextField(kind, name, typed string) (Field, error) {
 	return Field{name, doc.Value()}, nil
 }
 
-// Event checks the draft and returns the event, its fields in the protocol's
-// order: kind, chunk, timestamp, summary, then the rest as they were given.
+// Event checks the draft and returns the event. Its fields are in the protocol's
+// order: kind, chunk, timestamp, summary, then the others in the given order.
 func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	if err := checkKind(d.Kind); err != nil {
 		return jsontree.Value{}, err
@@ -178,7 +179,7 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	return newObject(append(fields, rest...)...), nil
 }
 
-// check returns the field's value if the event may have it.
+// check returns the field's value, or an error if the event must not have it.
 func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}
@@ -207,7 +208,7 @@ func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
 	return v, nil
 }
 
-// maxKind is how long the name of a kind may be.
+// maxKind limits the length of a kind, in bytes.
 const maxKind = 100
 
 func checkKind(kind string) error {
@@ -229,7 +230,7 @@ func checkKind(kind string) error {
 	return &ArgumentError{What: fmt.Sprintf("event kind %q", shorten(kind)), Problem: problem, Next: "a kind is a word such as chunk-started"}
 }
 
-// ParseFields reads the fields of an event from a JSON object, in its order.
+// ParseFields reads the fields of an event from a JSON object, in order.
 func ParseFields(data []byte) ([]Field, error) {
 	doc, err := jsontree.Parse(data)
 	if err != nil {

@@ -14,37 +14,37 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FeedCap is how many events the state keeps. Older ones move to files of their
-// own in ArchiveFolder.
+// FeedCap is the number of events at which the state moves its oldest events to files
+// in ArchiveFolder.
 const FeedCap = 100
 
-// feedBatch is how many move at a time.
+// feedBatch is the number of events that are moved at a time.
 const feedBatch = FeedCap / 2
 
-// ArchiveFolder holds the events that the state has no more room for.
+// ArchiveFolder holds the events that were moved out of the state.
 const ArchiveFolder = "build-events"
 
-// archivedField counts the events that moved out of the state. It names the
-// next file, so that each batch is moved once whoever dies half-way.
+// archivedField counts the events that were moved out of the state. It names the next
+// file. Therefore each batch is moved only once, even if a process dies halfway.
 const archivedField = "buildEventsArchived"
 
 const opSyncArchive host.Op = "sync archive"
 
-// Event is an event as it is read from the feed.
+// Event is an event read from the feed.
 type Event struct {
 	Kind          string         `json:"kind"`
-	Chunk         string         `json:"-"` // a name, though programs also write numbers
+	Chunk         string         `json:"-"` // a name; some programs write numbers
 	Timestamp     string         `json:"timestamp"`
 	Summary       string         `json:"summary"`
 	Checks        []Check        `json:"checks"`
 	Mode          string         `json:"mode"`
 	Screenshot    string         `json:"screenshot"`
 	IsolationMode string         `json:"isolationMode"`
-	Raw           jsontree.Value `json:"-"` // all of it
+	Raw           jsontree.Value `json:"-"` // the complete event
 }
 
-// Events reads the feed of a state, oldest first. What is not an event is left
-// out.
+// Events reads the feed of a state, oldest first. It skips values that are not
+// objects.
 func Events(feed []jsontree.Value) []Event {
 	var events []Event
 	for _, v := range feed {
@@ -52,14 +52,14 @@ func Events(feed []jsontree.Value) []Event {
 			continue
 		}
 		e := Event{Chunk: v.Get("chunk").String(), Raw: v}
-		jsontree.Decode(v, &e) // what does not fit stays in Raw
+		jsontree.Decode(v, &e) // fields that do not fit stay in Raw
 		events = append(events, e)
 	}
 	return events
 }
 
-// Emit appends an event to the feed and returns it. When it returns, the event
-// is durable, and so are all that had to make room for it.
+// Emit appends an event to the feed and returns it. When Emit returns, the event is
+// durable, and so are the archived events.
 func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	event, err := d.Event(s.opts.Now())
 	if err != nil {
@@ -76,12 +76,12 @@ func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 
 // batch is the oldest part of the feed.
 type batch struct {
-	start  int64 // how many events moved before it
+	start  int64 // number of events moved before it
 	events []jsontree.Value
 }
 
-// appendEvent adds an event, and drops those that were archived if they are
-// still the oldest of the feed.
+// appendEvent appends an event. It also drops the archived events if they are still
+// the oldest of the feed.
 func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	feed, err := array(root, "buildEvents", "buildEvents")
 	if err != nil {
@@ -98,7 +98,7 @@ func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	return nil
 }
 
-// startOf reports whether the feed begins with this very batch.
+// startOf reports whether the feed begins with exactly this batch.
 func (b batch) startOf(archived, feed jsontree.Value) bool {
 	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
 		return false
@@ -114,12 +114,12 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 	return true
 }
 
-// archive copies the oldest events to a file of their own if the feed is full.
-// They leave the feed only afterwards. The file is named by its place in the
-// sequence and its content, so that whoever does the same again finds it done.
+// archive copies the oldest events to a file if the feed is full. The caller removes
+// them from the feed afterwards. The file name contains the position in the sequence
+// and a hash of the content, so a repeated archive finds the file done.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
-	if err != nil { // the update meets the same error and knows what to do
+	if err != nil { // the update meets the same error and handles it
 		return batch{}, nil
 	}
 	feed := state.Get("buildEvents")
@@ -159,8 +159,8 @@ func (s *Store) keep(b batch) error {
 	return s.syncArchive(folder)
 }
 
-// syncArchive makes the names of the file and its folder durable: who made them
-// may have died before that, and the events are about to leave the feed.
+// syncArchive makes the entries of the file and its folder durable. Their creator may
+// have died before doing so, and the events are about to leave the feed.
 func (s *Store) syncArchive(folder string) error {
 	for _, dir := range []string{folder, s.root} {
 		if err := s.opts.Host.SyncDir(opSyncArchive, dir); err != nil {

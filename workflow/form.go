@@ -7,13 +7,13 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// form is what a field of an event may hold.
+// form is the type of value that a field of an event may hold.
 type form struct {
 	want string
 	ok   func(jsontree.Value) bool
 }
 
-// The forms. Null is absent, and so fits everywhere.
+// The forms. All of them accept null, which means absent.
 var (
 	formText  = form{"a string", func(v jsontree.Value) bool { return v.Kind() == jsontree.String || v.Absent() }}
 	formWhole = form{"a whole number", func(v jsontree.Value) bool { _, ok := v.Int(); return ok || v.Absent() }}
@@ -43,11 +43,11 @@ func isCheck(v jsontree.Value) bool {
 	return len(misread) == 0 && c.Name != "" && (c.Result == Pass || c.Result == Fail)
 }
 
-// formOf is what the field of a known kind may hold.
+// formOf returns the form of a field of an event, and false if any value is allowed.
 func formOf(kind, name string) (form, bool) {
 	fields, known := kinds[kind]
 	if !known {
-		// Of an unknown kind only the time is ours to read.
+		// For an unknown kind, gaffer interprets only the timestamp.
 		return formTime, name == "timestamp"
 	}
 	if f, ok := fields[name]; ok {

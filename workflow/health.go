@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Level is how full a context is.
+// Level says how full a context is.
 type Level string
 
 // The levels.
@@ -16,7 +16,7 @@ const (
 	Red    Level = "red"    // from 90 %
 )
 
-// LevelOf is the level of a context that is used to so many percent.
+// LevelOf returns the level of a context with the given usage in percent.
 func LevelOf(percent float64) Level {
 	switch {
 	case percent >= 90:
@@ -30,7 +30,7 @@ func LevelOf(percent float64) Level {
 // Standard is the isolation mode of a build without context boundaries.
 const Standard = "standard"
 
-// Health is how the context of a build is doing.
+// Health describes the context of a build.
 type Health struct {
 	Isolation      string  `json:"isolation"`
 	Usage          float64 `json:"usage"` // percent
@@ -38,9 +38,9 @@ type Health struct {
 	LastCheckpoint string  `json:"lastCheckpoint,omitempty"`
 }
 
-// ContextHealth derives the health from the feed, the run (which may be nil)
-// and the context's usage in percent. The order of the feed decides what is
-// most recent, not its times: clocks are set back.
+// ContextHealth computes the health from the feed, the run (which may be nil) and the
+// context's usage in percent. The most recent event is the last one in the feed,
+// whatever the times say, because clocks may be set back.
 func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	h := Health{Isolation: Standard, Usage: usage, Level: LevelOf(usage)}
 	if run != nil {
@@ -59,8 +59,8 @@ func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	return h
 }
 
-// isolation is what a boundary says of itself. Programs that give no mode put
-// it into the summary.
+// isolation returns the isolation mode of a boundary event. Programs that set no mode
+// write it to the summary.
 func isolation(e Event) string {
 	switch {
 	case e.IsolationMode != "":
@@ -71,7 +71,8 @@ func isolation(e Event) string {
 	return "isolated"
 }
 
-// later is the later of two times, or the one that is a time at all.
+// later returns the later of two times. If only one of them is a valid time, it
+// returns that one.
 func later(a, b string) string {
 	x, err1 := timestamp.Parse(a, time.UTC)
 	y, err2 := timestamp.Parse(b, time.UTC)

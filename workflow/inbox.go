@@ -15,20 +15,20 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Inbox is the queue of ideas that people leave for later commands. It is a
-// document of its own, so that no session clears it.
+// Inbox is the queue of ideas that users leave for later commands. It is a separate
+// document, so that no session clears it.
 type Inbox struct {
 	store *Store
 	doc   *statefile.File
 	self  *host.Process // see As
 }
 
-// As returns the inbox for a process that ends only work that is its own: what
-// another one has taken and still works on is refused. A mistaken word, or the late
-// one of a process that was given up, must not end that.
+// As returns the inbox for a process that may end only its own work. Ending an item
+// that another live process works on is refused. This guards against mistakes, and
+// against late reports of a process that was considered dead.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
-// Path returns where the inbox is.
+// Path returns the path of the inbox.
 func (b *Inbox) Path() string { return b.doc.Path() }
 
 // List reads the items in the order of the document.
@@ -46,7 +46,7 @@ func (b *Inbox) List() ([]Item, error) {
 	return items, nil
 }
 
-// Add puts a new item at the end.
+// Add appends a new item.
 func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, error) {
 	if !slices.Contains(ItemTypes(), kind) {
 		return Item{}, &ArgumentError{What: fmt.Sprintf("type %q", shorten(string(kind))), Problem: "unknown, want " + list(ItemTypes(), "or")}
@@ -89,18 +89,18 @@ func (b *Inbox) draw(items *jsontree.Node, now time.Time) (string, error) {
 	return "", fmt.Errorf("draw an id: %d in a row were taken", tries)
 }
 
-// Claim says which item to take, and for whom.
+// Claim selects the item to take and names its new owner.
 type Claim struct {
-	ID   string   // this item; else the oldest that can be taken
+	ID   string   // this item; if empty, the oldest available one
 	Type ItemType // of this type; any if empty
-	// Owner is the process that will work on the item. Once it is dead the item
-	// can be taken again at once. Without an owner, as when a command takes the
-	// item for a script, that is so after AbandonedAfter.
+	// Owner is the process that will work on the item. Once that process is dead, the
+	// item can be taken again at once. Without an owner, as when a command takes the
+	// item for a script, it can be taken again after AbandonedAfter.
 	Owner *host.Process
-	Again bool // take the item with this ID although another may be at it
+	Again bool // take the item with this ID even if another process may work on it
 }
 
-// Take marks an item as being processed and returns it.
+// Take marks an item as processing and returns it.
 func (b *Inbox) Take(ctx context.Context, c Claim) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
@@ -124,7 +124,7 @@ func (b *Inbox) Take(ctx context.Context, c Claim) (Item, error) {
 	return taken, err
 }
 
-// find returns the item that the claim is about, if it may be taken.
+// find returns the claimed item, or an error if it cannot be taken.
 func (b *Inbox) find(items *jsontree.Node, c Claim, now time.Time) (*jsontree.Node, error) {
 	if c.ID == "" {
 		return b.oldest(items, c.Type, now)
@@ -159,7 +159,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 		}
 		at, err := timestamp.Parse(item.Timestamp, time.UTC)
 		if err != nil {
-			at = now // what has no time waits behind what has one
+			at = now // items without a time sort after those with one
 		}
 		if found == nil || at.Before(since) {
 			found, since = n, at
@@ -175,9 +175,9 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 	return found, nil
 }
 
-// abandoned asks of an item of this inbox whether whoever took it is gone.
+// abandoned reports whether the process that took an item is gone.
 func (b *Inbox) abandoned(item Item, now time.Time) bool {
-	var written time.Time // stays zero where the machine does not say
+	var written time.Time // zero if the file cannot be read
 	if info, err := b.store.opts.Host.Stat(opLook, b.doc.Path()); err == nil {
 		written = info.ModTime()
 	}
@@ -188,8 +188,7 @@ func (b *Inbox) isAnothers(item Item) bool {
 	return b.self != nil && item.Status == Processing && item.TakenBy != nil && *item.TakenBy != *b.self && !b.abandoned(item, b.store.opts.Now())
 }
 
-// Done marks an item as processed. consumedBy, if not empty, says what took it
-// in.
+// Done marks an item as processed. consumedBy, if not empty, names what used it.
 func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	return b.finish(ctx, id, Processed, func(n *jsontree.Node) {
 		if consumedBy != "" {
@@ -198,7 +197,7 @@ func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	})
 }
 
-// Fail marks an item as one that could not be processed, and says why.
+// Fail marks an item as failed, with a reason.
 func (b *Inbox) Fail(ctx context.Context, id, reason string) (Item, error) {
 	if strings.TrimSpace(reason) == "" {
 		return Item{}, &ArgumentError{What: "reason", Problem: "is empty"}
@@ -233,7 +232,7 @@ func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(
 	return done, err
 }
 
-// Dismiss removes an item, whatever its status, and returns it.
+// Dismiss deletes an item, whatever its status, and returns it.
 func (b *Inbox) Dismiss(ctx context.Context, id string) (Item, error) {
 	var gone Item
 	err := b.update(ctx, func(items *jsontree.Node) error {

@@ -9,15 +9,15 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Conclusion is what came of an item. One with an Error could not be processed.
+// Conclusion is the result of processing an item. If Error is set, processing failed.
 type Conclusion struct {
-	Analysis []Field // members of the item's analysis; others that it has stay
+	Analysis []Field // members to set in the item's analysis; other members stay
 	Error    string
 }
 
-// Conclude ends the work on an item that was taken, as it was returned then. It
-// is refused if the item is no longer this taker's: the late word of one that
-// was given up must not stand over another's.
+// Conclude ends the work on an item. taken is the item as returned by Take or Retake.
+// Conclude fails if another process has taken the item since: a late report of a
+// process that was considered dead must not overwrite the other's result.
 func (b *Inbox) Conclude(ctx context.Context, taken Item, c Conclusion) (Item, error) {
 	if err := c.check(); err != nil {
 		return Item{}, err
@@ -72,8 +72,8 @@ func (c Conclusion) write(n *jsontree.Node) error {
 	return nil
 }
 
-// held finds an item that its taker still has. It is known by who took it and
-// when, so that items without an id or with the same one are told apart.
+// held finds the item that is still claimed as in taken. It compares the owner and
+// the time of the claim, because items may lack an id or share one.
 func held(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {
@@ -101,8 +101,8 @@ func (i Item) sameClaim(taken Item) bool {
 	return *i.TakenBy == *taken.TakenBy
 }
 
-// Retake takes an item that is processed once more, if may says so of it. May
-// runs under the lock, so that of several who ask one is given the item.
+// Retake takes a processed item again if may returns true for it. may runs under the
+// lock, so that only one of several callers gets the item.
 func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, may func(Item) bool) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {

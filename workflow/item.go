@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// ItemType is what an item asks for.
+// ItemType is the type of an item.
 type ItemType string
 
 // The types of items.
@@ -23,8 +23,8 @@ const (
 // ItemTypes lists every type.
 func ItemTypes() []ItemType { return []ItemType{EvolveItem, ReferenceItem, FeatureItem} }
 
-// ItemStatus is where an item is. Words that the protocol does not know are
-// shown as they are.
+// ItemStatus is the status of an item. A status that the protocol does not define is
+// shown as it is.
 type ItemStatus string
 
 // The statuses of items.
@@ -35,8 +35,8 @@ const (
 	ItemError  ItemStatus = "error"
 )
 
-// itemNext lists what may follow a status. An item may also be dismissed at any
-// time, and one that is processing is taken again if whoever took it is gone.
+// itemNext lists the statuses that may follow a status. An item may also be dismissed
+// at any time. A processing item may be taken again if its owner is gone.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -55,28 +55,28 @@ type Item struct {
 	Timestamp string     `json:"timestamp"`
 	Status    ItemStatus `json:"status"`
 
-	Analysis   *Analysis      `json:"analysis,omitempty"`   // the protocol does not have it
-	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // set by other programs, in any form
+	Analysis   *Analysis      `json:"analysis,omitempty"`   // not in the protocol
+	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // set by other programs, of any type
 	Error      string         `json:"error,omitempty"`
 	TakenAt    string         `json:"takenAt,omitempty"`
 	TakenBy    *host.Process  `json:"-"`
 
-	Raw jsontree.Value `json:"-"` // all of it
+	Raw jsontree.Value `json:"-"` // the complete item
 }
 
-// Analysis is what another program found out about an item.
+// Analysis is what another program has found out about an item.
 type Analysis struct {
 	AffectedSections []string `json:"affectedSections"`
 	Summary          string   `json:"summary"`
 }
 
-// AbandonedAfter is when an item that is processing may be taken again although
-// nobody can tell whether the process that took it lives.
+// AbandonedAfter is the time after which a processing item may be taken again if the
+// liveness of its owner is unknown.
 const AbandonedAfter = time.Hour
 
 func readItem(v jsontree.Value) Item {
 	item := Item{Raw: v}
-	jsontree.Decode(v, &item) // what does not fit stays in Raw
+	jsontree.Decode(v, &item) // fields that do not fit stay in Raw
 	if by := v.Get("takenBy"); by.Kind() == jsontree.Object {
 		item.TakenBy = readProcess(by)
 	}
@@ -92,10 +92,10 @@ func readProcess(v jsontree.Value) *host.Process {
 	}
 }
 
-// Abandoned reports whether the item is left over from a process that is gone:
-// provably dead, or not to be judged from here and at it for AbandonedAfter.
-// written is when the inbox was last changed: a program that says "processing"
-// and not since when cannot have begun after that.
+// Abandoned reports whether the process that took the item is gone: it is dead, or
+// its liveness is unknown and it took the item at least AbandonedAfter ago. written
+// is the time of the inbox's last change. It is an upper bound for items without a
+// takenAt.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false
@@ -111,7 +111,7 @@ func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now tim
 	return now.Sub(i.since(written)) >= AbandonedAfter
 }
 
-// since is the latest moment at which the item can have been taken.
+// since returns the latest time at which the item can have been taken.
 func (i Item) since(written time.Time) time.Time {
 	if at, err := timestamp.Parse(i.TakenAt, time.UTC); err == nil {
 		return at
@@ -122,7 +122,7 @@ func (i Item) since(written time.Time) time.Time {
 	return written
 }
 
-// holder says in words who is at an item.
+// holder describes the owner of an item for an error message.
 func (i Item) holder() string {
 	text := "it was taken"
 	if i.TakenBy != nil {

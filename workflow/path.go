@@ -11,12 +11,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxNesting is how deep a value from outside may reach. Readers of other
-// programs, and ours, give up somewhere beyond.
+// maxNesting limits the nesting depth of values from outside. JSON readers, ours
+// included, fail at some greater depth.
 const maxNesting = 100
 
 // Get returns the value at a path such as agentOutputs.researcher.summary or
-// buildRun.chunks[0].status. A dot in a name is written as \. in the path.
+// buildRun.chunks[0].status. A dot in a name is escaped as \. in the path.
 func Get(state jsontree.Value, path string) (jsontree.Value, error) {
 	names, err := splitPath(path)
 	if err != nil {
@@ -45,10 +45,9 @@ func member(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// Set gives the value at path, making the objects above it where they are
-// absent. A field of the protocol takes only values of its type, although
-// words that the protocol does not know are taken; any other field takes
-// anything.
+// Set sets the value at path and creates missing objects above it. A field of the
+// protocol accepts only values of its type, but also words that the protocol does not
+// define. Other fields accept any value.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	before := known(root)
 	if err := place(root, path, value); err != nil {
@@ -57,9 +56,9 @@ func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	return worsened(root, path, before)
 }
 
-// SetText is Set for a value that a person typed: JSON, or else a string. Where
-// the protocol wants a string, what looks like a number is one, so that
-// specVersion=1.2 means what it says.
+// SetText is Set for a value that the user typed. The value is parsed as JSON;
+// anything else is a string. Where the protocol requires a string, a number is taken
+// as text, so that specVersion=1.2 works.
 func SetText(root *jsontree.Node, path, text string) error {
 	if err := checkText(path, text); err != nil {
 		return err
@@ -89,7 +88,7 @@ func setString(root *jsontree.Node, path, text string, before map[string]bool) e
 	return worsened(root, path, before)
 }
 
-// Clear sets the field at path to null. A field that is absent stays absent.
+// Clear sets the field at path to null. It does not add an absent field.
 func Clear(root *jsontree.Node, path string) error {
 	names, err := splitPath(path)
 	if err != nil {
@@ -142,7 +141,7 @@ func put(at *jsontree.Node, path, name string, value jsontree.Value) error {
 	return &ArgumentError{What: path, Problem: fmt.Sprintf("%s has no field %q", at.Kind(), name)}
 }
 
-// descend goes to a field, which is made an object if it is absent.
+// descend returns a field for editing. It creates an absent field as an empty object.
 func descend(at *jsontree.Node, name string) (*jsontree.Node, error) {
 	next := child(at, name)
 	if at.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
@@ -171,8 +170,8 @@ func child(n *jsontree.Node, name string) *jsontree.Node {
 	return nil
 }
 
-// known is what is wrong with the state already, so that an edit answers only
-// for itself.
+// known returns the existing problems of the state, so that an edit is blamed only
+// for new ones.
 func known(root *jsontree.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, f := range CheckState("", root.Value()) {
@@ -191,14 +190,15 @@ func worsened(root *jsontree.Node, path string, before map[string]bool) error {
 	return nil
 }
 
-// ofForm tells a value of a wrong type from an unknown word, and from fields
-// such as the feed, which stand where they do because programs look there.
+// ofForm reports whether a finding is about a wrong type. It is false for unknown
+// words, and for fields outside the protocol that programs expect in the state, such
+// as sectionReadiness.
 func ofForm(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }
 
-// splitPath takes a.b[0].c apart. In a name, \ stands before a dot, a bracket or
-// itself.
+// splitPath splits a path such as a.b[0].c into names. In a name, a backslash escapes
+// a dot, a bracket or a backslash.
 func splitPath(path string) ([]string, error) {
 	names := []string{""}
 	for i := 0; i < len(path); i++ {
@@ -235,7 +235,8 @@ func badPath(path, problem string) error {
 	}
 }
 
-// checkText refuses text that JSON cannot hold as it is.
+// checkText returns an error if the text is not UTF-8, because JSON could not store
+// it unchanged.
 func checkText(what, text string) error {
 	if !utf8.ValidString(text) {
 		return &ArgumentError{What: shorten(what), Problem: "is not UTF-8, so it cannot be kept as it is"}
@@ -243,10 +244,10 @@ func checkText(what, text string) error {
 	return nil
 }
 
-// stringValue returns the JSON string of text, which is UTF-8.
+// stringValue returns text as a JSON string. text must be UTF-8.
 func stringValue(text string) jsontree.Value { return newObject(Field{"s", text}).Get("s") }
 
-// newObject returns a JSON object with its members in the order given.
+// newObject returns a JSON object with its members in the given order.
 func newObject(fields ...Field) jsontree.Value {
 	doc, err := jsontree.Parse([]byte("{}"))
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Need is a prerequisite. Any one of its steps meets it.
+// Need is a prerequisite. Completing any one of its steps meets it.
 type Need []Step
 
-// prerequisites is the protocol's table. The first row that names the step and
-// the command counts; a row without commands is for all of them. The protocol
-// does not say what the spec writer needs outside its four commands: it is held
-// to the scan that every one of them begins with.
+// prerequisites is the protocol's table. The first row that matches the step and the
+// command applies; a row without commands matches all of them. For other commands
+// than init, evolve and ref the protocol does not say what the spec writer needs.
+// gaffer then requires the scan, with which every command begins.
 var prerequisites = []struct {
 	step     Step
 	commands []Command
@@ -23,9 +23,9 @@ var prerequisites = []struct {
 	{StateOwnerScan, nil, nil},
 	{Observer, nil, nil},
 	{Interviewer, nil, []Need{{StateOwnerScan}}},
-	{Researcher, []Command{Ref}, nil}, // in parallel with the State Owner
+	{Researcher, []Command{Ref}, nil}, // runs in parallel with the State Owner
 	{Researcher, nil, []Need{{StateOwnerScan}}},
-	{VisualTranslator, []Command{Ref}, nil}, // likewise
+	{VisualTranslator, []Command{Ref}, nil}, // runs in parallel with the State Owner
 	{VisualTranslator, nil, []Need{{StateOwnerScan}}},
 	{ScenarioCrafter, nil, []Need{{Interviewer}}},
 	{SpecWriter, []Command{Init, Evolve}, []Need{{Interviewer}, {ScenarioCrafter}}},
@@ -35,7 +35,7 @@ var prerequisites = []struct {
 	{ExecutorBuild, nil, []Need{{StateOwnerScan}}},
 }
 
-// Needs lists what must be complete before the step of the command.
+// Needs returns the prerequisites of a step in a command.
 func Needs(command Command, step Step) []Need {
 	for _, row := range prerequisites {
 		if row.step == step && (row.commands == nil || slices.Contains(row.commands, command)) {
@@ -45,7 +45,7 @@ func Needs(command Command, step Step) []Need {
 	return nil
 }
 
-// Missing lists which prerequisites of the step are not met.
+// Missing returns the prerequisites of the step that are not met.
 func Missing(command Command, step Step, completed []Step) []Need {
 	var missing []Need
 	for _, need := range Needs(command, step) {
@@ -57,7 +57,7 @@ func Missing(command Command, step Step, completed []Step) []Need {
 	return missing
 }
 
-// runnable is the first step towards step whose own prerequisites are met.
+// runnable returns the first step on the way to step whose own prerequisites are met.
 func runnable(command Command, step Step, completed []Step) Step {
 	if missing := Missing(command, step, completed); len(missing) > 0 {
 		return runnable(command, missing[0][0], completed)
@@ -65,8 +65,8 @@ func runnable(command Command, step Step, completed []Step) Step {
 	return step
 }
 
-// PrerequisiteError is a step that was begun before what it needs was complete.
-// A person chooses how to go on.
+// PrerequisiteError reports a step that was started before its prerequisites were
+// complete. The user chooses how to continue.
 type PrerequisiteError struct {
 	Command Command
 	Step    Step
@@ -74,7 +74,7 @@ type PrerequisiteError struct {
 	Next    Step // the missing step that can run now
 }
 
-// Choice is one of the ways to go on.
+// Choice is one way to continue.
 type Choice struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"`
@@ -87,7 +87,7 @@ const (
 	Abort      = 3
 )
 
-// Choices lists the ways to go on.
+// Choices lists the ways to continue.
 func (e *PrerequisiteError) Choices() []Choice {
 	return []Choice{
 		{RunMissing, fmt.Sprintf("Run %s now (recommended)", e.Next.work())},
@@ -96,10 +96,10 @@ func (e *PrerequisiteError) Choices() []Choice {
 	}
 }
 
-// Choose goes on in the way that was chosen: it begins the missing step that
-// can run now, begins the step without it, or ends the command. A choice that
-// was made while another command began is refused, since it was not about that
-// one.
+// Choose continues in the chosen way: it starts the missing step that can run now,
+// starts the step without its prerequisites, or ends the command. It refuses a choice
+// if another command has started in the meantime, because the choice was not about
+// that command.
 func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
 	if now := Command(root.Get("currentCommand").Text()); now != e.Command {
 		return &TransitionError{
@@ -128,7 +128,7 @@ func orNone(c Command) string {
 	return shorten(string(c))
 }
 
-// Error is the protocol's numbered error.
+// Error returns the protocol's error text with numbered choices.
 func (e *PrerequisiteError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Workflow error: %s must run before %s can proceed.", agents(e.Missing), e.Step.Agent())

@@ -7,9 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record makes a change and appends the events that it returns to the feed, all
-// in one update: whoever dies, both are there or neither. change may run more
-// than once and must do nothing but edit.
+// Record applies a change and appends the events that it returns to the feed, in one
+// atomic update. change may run more than once and must have no other effects.
 func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]jsontree.Value, error)) error {
 	moved, err := s.archive()
 	if err != nil {
@@ -29,11 +28,10 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 	})
 }
 
-// PutRun makes the build run say what is true of it. Unlike SetChunk it makes no
-// transitions: it is for who knows how every chunk stands. Whatever a person has
-// done to the list meanwhile, each chunk of the run is in it afterwards. Fields
-// of the run and of its chunks that it does not know stay, and so do other
-// chunks; a run with another id is replaced.
+// PutRun updates the build run in the state to match run. Unlike SetChunk it does not
+// check transitions: the caller knows the status of every chunk. It adds chunks that
+// the user has removed from the list. It keeps unknown fields and additional chunks.
+// It replaces a run with another id.
 func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
@@ -54,8 +52,8 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 	follow(root, node)
 }
 
-// putChunks brings a list up to date and adds what it lacks. Where an id is
-// there twice, both say the same.
+// putChunks updates a list of chunks and appends missing ones. If an id occurs twice,
+// both entries are updated.
 func putChunks(list *jsontree.Node, chunks []Chunk) {
 	ids := idsOf(list)
 	there := map[ID][]*jsontree.Node{}
@@ -74,7 +72,8 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// restore gives a run its chunks again, and what else was lost with them.
+// restore sets the chunks of a run again, and its start time and plan if they are
+// missing.
 func restore(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {
@@ -84,7 +83,7 @@ func restore(node *jsontree.Node, run BuildRun) {
 	node.Set("chunks", run.Chunks)
 }
 
-// runID is a run's id, also under the name that some programs use.
+// runID returns the id of a run. Some programs call the member id instead of runId.
 func runID(run jsontree.Value) string {
 	if id := run.Get("runId").Text(); id != "" {
 		return id
@@ -92,8 +91,8 @@ func runID(run jsontree.Value) string {
 	return run.Get("id").Text()
 }
 
-// putChunk sets what a chunk's status and times are, and takes those away that
-// it has not: the protocol says which are present when.
+// putChunk sets the status and the times of a chunk. It deletes those that are empty,
+// because the protocol defines which are present in each status.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

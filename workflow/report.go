@@ -2,7 +2,7 @@ package workflow
 
 import "slices"
 
-// Report is where the steps of the command under way stand.
+// Report is the progress of the current command's steps.
 type Report struct {
 	Command   Command      `json:"currentCommand,omitempty"`
 	Current   Step         `json:"workflowStep,omitempty"`
@@ -10,7 +10,7 @@ type Report struct {
 	Steps     []StepStatus `json:"steps"`
 }
 
-// StepStatus is where one step stands.
+// StepStatus is the progress of one step.
 type StepStatus struct {
 	Step    Step   `json:"step"`
 	Agent   string `json:"agent"`
@@ -18,11 +18,11 @@ type StepStatus struct {
 	Missing []Need `json:"missing"`
 }
 
-// WaitsFor names the agents that must run before the step.
+// WaitsFor returns the names of the agents that must run before the step.
 func (s StepStatus) WaitsFor() string { return agents(s.Missing) }
 
-// StepReport lists every step of the protocol, then those that only the state
-// knows.
+// StepReport lists every step of the protocol, followed by other steps that occur in
+// the state.
 func StepReport(s State) Report {
 	r := Report{Command: s.CurrentCommand, Current: s.WorkflowStep, Completed: filled(s.CompletedSteps)}
 	all := Steps()

@@ -10,40 +10,42 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Spec is the version of the spec as it is now.
+// Spec holds the current version of the spec.
 type Spec struct {
 	Version string
-	// Sections says at which version of the spec each section last changed, by
-	// its alias. Where it does not name a section, the whole spec counts.
+	// Sections maps the alias of a section to the spec version in which it last
+	// changed. For a section that is not listed, the version of the whole spec
+	// counts.
 	Sections map[string]string
 }
 
-// Resume is what there is to know before an interrupted build goes on.
+// Resume describes an interrupted build, for the decision how to continue it.
 type Resume struct {
 	Run       BuildRun
 	Done      []Chunk
 	Remaining []Waiting
-	Next      *Chunk  // the chunk to go on with, nil if none can start
-	Held      []Held  // remaining chunks that are left as they are
+	Next      *Chunk  // the chunk to continue with; nil if none can start
+	Held      []Held  // remaining chunks that must be left alone
 	Stale     []Stale // completed chunks whose spec has changed since
 }
 
-// Waiting is a chunk that is not completed, and what it waits for.
+// Waiting is a chunk that is not completed, with its open dependencies.
 type Waiting struct {
 	Chunk
-	For []ID // those it depends on that are not completed
+	For []ID // dependencies that are not completed
 }
 
-// Held is a chunk that is not built because only a person knows what it needs, or
+// Held is a chunk that is not built because only the user knows what it needs, or
 // because it depends on such a chunk.
 type Held struct {
 	Chunk
 	Why string
-	// ByHand says that a person has to do the chunk; else it waits for another.
+	// ByHand reports that the user has to do the chunk. Otherwise it waits for
+	// another chunk.
 	ByHand bool
 }
 
-// Text says why the chunk is held, and how a person moves it on.
+// Text says why the chunk is held and how the user can continue it.
 func (h Held) Text() string {
 	text := h.Label() + " " + h.Why
 	if h.Note != "" {
@@ -58,13 +60,13 @@ func (h Held) Text() string {
 // Stale is a completed chunk that was built against an older spec.
 type Stale struct {
 	Chunk   Chunk
-	Section string // the section that changed; empty if only the whole spec can be compared
-	Built   string // the version it was built against
+	Section string // the changed section; empty if only the whole spec could be compared
+	Built   string // the version that it was built against
 	Now     string
 }
 
-// Resume looks at an interrupted build. It reports false if there is nothing to
-// resume: the build ended, or no chunk is completed yet.
+// Resume inspects an interrupted build. It returns false if there is nothing to
+// resume: the build has ended, or no chunk is completed yet.
 func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 	result := Resume{Run: r}
 	completed := map[ID]bool{}
@@ -96,7 +98,7 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// leftAsIs lists the chunks that must stay as they are.
+// leftAsIs returns the chunks that must be left alone.
 func leftAsIs(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
@@ -137,8 +139,8 @@ func leftAsIs(remaining []Waiting, chunks []Chunk) []Held {
 	return list
 }
 
-// next prefers a chunk that was being built to one that is planned, and that to
-// one that failed.
+// next returns the chunk to continue with. It prefers a chunk in progress, then a
+// planned one, then a failed one.
 func next(remaining []Waiting, held []Held) *Chunk {
 	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
 		for _, w := range remaining {
@@ -151,9 +153,10 @@ func next(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale compares section by section where the spec gives their versions, else
-// the whole spec. A chunk that does not say what it was built against is held
-// to the version of the plan; if there is none, nothing can be said.
+// stale returns the spec changes since the chunk was built. It compares section by
+// section if their versions are known, and the whole spec otherwise. If the chunk
+// does not say what it was built against, the plan's version counts. If that is
+// missing too, the result is empty.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {
@@ -178,7 +181,7 @@ func stale(c Chunk, planned string, spec Spec) []Stale {
 	return found
 }
 
-// section looks an alias up with and without its #.
+// section returns the version of a section. The alias may be given with or without #.
 func (s Spec) section(alias string) (string, bool) {
 	bare := strings.TrimPrefix(alias, "#")
 	for _, name := range []string{alias, bare, "#" + bare} {
@@ -189,8 +192,8 @@ func (s Spec) section(alias string) (string, bool) {
 	return "", false
 }
 
-// newer compares versions such as 2.10 and 2.4 number by number. Versions that
-// are not numbers are newer if they are not the same.
+// newer reports whether version a is newer than b. It compares dotted numbers such as
+// 2.10 and 2.4 number by number. Other versions count as newer if they differ.
 func newer(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(x), len(y)) {
@@ -213,7 +216,7 @@ func part(parts []string, i int) (uint64, error) {
 	return strconv.ParseUint(strings.TrimPrefix(parts[i], "v"), 10, 64)
 }
 
-// Text is what a person is asked before an interrupted build goes on.
+// Text returns the question to the user about an interrupted build.
 func (r Resume) Text(now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found incomplete build (%d/%d chunks done, started %s).\n", len(r.Done), r.Run.Total(), ago(r.Run.StartedAt, now))
@@ -238,7 +241,7 @@ func (r Resume) Text(now time.Time) string {
 	return b.String()
 }
 
-// Choices lists the ways to go on.
+// Choices lists the ways to continue.
 func (r Resume) Choices() []Choice {
 	first := "Resume is not possible: every remaining chunk waits for another"
 	if len(r.Held) > 0 && len(r.Held) == len(r.Remaining) {
@@ -272,7 +275,7 @@ func chunkList(ids []ID) string {
 	return list(names, "and")
 }
 
-// short names the chunk by its id where it has one.
+// short returns the chunk's id as text, or its label if it has none.
 func (c Chunk) short() string {
 	if c.ID == "" {
 		return c.Label()
@@ -280,7 +283,8 @@ func (c Chunk) short() string {
 	return "Chunk " + string(c.ID)
 }
 
-// Text is what a person is asked about one completed chunk whose spec changed.
+// Text returns the question to the user about a completed chunk whose spec has
+// changed.
 func (s Stale) Text() string {
 	what := "the spec is now " + s.Now
 	if s.Section != "" {

@@ -9,18 +9,18 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// NewRun is an approved plan.
+// NewRun is an approved plan for a new build.
 type NewRun struct {
-	Chunks           []Chunk // ids default to the place in the list, counted from 1
+	Chunks           []Chunk // ids default to the position in the list, counted from 1
 	Priorities       []string
 	PrioritySource   string
 	SpecVersion      string
 	ConvergencePhase string
-	Fresh            bool // give up a run that is still under way
+	Fresh            bool // replace a run that is still in progress
 }
 
-// StartRun puts a new build in place. A run that could be resumed is given up
-// only if the plan says so.
+// StartRun starts a new build. It replaces a run that could be resumed only if
+// plan.Fresh is set.
 func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error) {
 	state, _ := Read(root.Value())
 	if old := state.BuildRun; old != nil && !plan.Fresh && old.Outcome() == Running && old.Count(Completed) > 0 {
@@ -46,13 +46,14 @@ func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error)
 	return run, nil
 }
 
-// ClearRun removes the build run: it completed, or the person starts fresh.
+// ClearRun removes the build run, because it is completed or because the user starts
+// over.
 func ClearRun(root *jsontree.Node) {
 	clearField(root, "buildRun")
 	clearField(root, "chunkProgress")
 }
 
-// planned returns the chunks as a new run has them.
+// planned returns the chunks in the form that a new run requires.
 func planned(chunks []Chunk) ([]Chunk, error) {
 	chunks = slices.Clone(chunks)
 	ids := make([]ID, len(chunks))
@@ -78,8 +79,8 @@ func planned(chunks []Chunk) ([]Chunk, error) {
 	return chunks, nil
 }
 
-// filled is never nil, since a missing list and an empty one are not alike to
-// every reader.
+// filled returns an empty list instead of nil, because some readers distinguish a
+// missing list from an empty one.
 func filled[T any](list []T) []T {
 	if list == nil {
 		return []T{}

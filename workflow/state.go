@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// State is state.json. Every field may be absent, and null is absent.
+// State is the content of state.json. Every field may be absent; null means absent.
 type State struct {
 	ActiveSection       string                      `json:"activeSection"`
 	ActiveSectionNumber string                      `json:"activeSectionNumber"`
@@ -23,30 +23,30 @@ type State struct {
 	AgentOutputs        map[string]AgentOutput      `json:"agentOutputs"`
 	LastUpdated         string                      `json:"lastUpdated"`
 	BuildRun            *BuildRun                   `json:"buildRun"`
-	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not in the protocol, but in use
+	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not in the protocol, but used by programs
 	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the activity feed; see Events
 }
 
-// Score is how many scenarios are satisfied.
+// Score counts the satisfied scenarios.
 type Score struct {
 	Satisfied int `json:"satisfied"`
 	Total     int `json:"total"`
 }
 
-// Progress is how far a build is. Current counts the chunk being worked on.
+// Progress is the progress of a build. Current includes the chunk in progress.
 type Progress struct {
 	Current int `json:"current"`
 	Total   int `json:"total"`
 }
 
-// AgentOutput is what an agent leaves for those after it.
+// AgentOutput is what an agent passes on to later agents.
 type AgentOutput struct {
 	Summary           string   `json:"summary"`
 	RelevanceManifest []string `json:"relevanceManifest"`
 }
 
-// Read fills a State from the document and lists what does not have the form
-// that the protocol, or a known departure from it, gives it.
+// Read decodes the state and lists the values whose type is neither that of the
+// protocol nor a known variant.
 func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	var s State
 	if holdsNothing(v) {
@@ -59,26 +59,26 @@ func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	return s, mismatches
 }
 
-// sessionFields belong to one session. The build run, the feed, scores and
-// untracked changes outlive it.
+// sessionFields are the fields that belong to one session. The build run, the feed,
+// scores and untracked changes outlive the session.
 var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
 
-// StartSession clears what an earlier session left. It never touches buildRun:
-// a build is resumed from it after the session that began it has died.
+// StartSession clears the fields of an earlier session. It keeps buildRun: a build is
+// resumed from it after its session has died.
 func StartSession(root *jsontree.Node) {
 	for _, name := range sessionFields {
 		clearField(root, name)
 	}
 }
 
-// Tally is one count of the readiness summary. Programs write it as a number,
-// a string, an object with a count, or a list of sections.
+// Tally is one count of the readiness summary. Programs write it as a number, a
+// string, an object with a count, or a list of sections.
 type Tally struct {
 	Count int
-	Known bool           // whether Count could be read
-	Raw   jsontree.Value // what stands there
+	Known bool           // Count could be read
+	Raw   jsontree.Value // the value in the document
 }
 
 // DecodeJSON accepts every form.
@@ -103,14 +103,14 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// readinessWords are the words for how ready a section is. A readiness summary
-// may hold more, such as totals; those count no sections.
+// readinessWords are the possible values of a section's readiness. A readiness
+// summary may have other members, such as totals, which do not count sections.
 var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }
 
-// SectionCounts returns how many sections have each readiness. Members of the
-// readiness summary that are no readiness are left out.
+// SectionCounts returns the number of sections with each readiness. It ignores other
+// members of the readiness summary.
 func (s State) SectionCounts() map[string]int {
 	counts := map[string]int{}
 	for _, word := range readinessWords {
@@ -121,11 +121,11 @@ func (s State) SectionCounts() map[string]int {
 	return counts
 }
 
-// mostSections bounds a count that can be meant.
+// mostSections is the largest plausible count.
 const mostSections = 1_000_000_000
 
-// SectionReadiness is how ready one section is: a word, or an object with the
-// word and notes.
+// SectionReadiness is the readiness of one section. The document holds a word, or an
+// object with the word and notes.
 type SectionReadiness struct {
 	Readiness string
 	Notes     string

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Command is one of the commands that a person gives.
+// Command is a command of the user.
 type Command string
 
 // The commands.
@@ -22,7 +22,7 @@ const (
 // Commands lists every command.
 func Commands() []Command { return []Command{Init, Evolve, Ref, Review, Execute} }
 
-// Step is one agent's part of a command.
+// Step is the part of a command that one agent does.
 type Step string
 
 // The steps.
@@ -38,8 +38,8 @@ const (
 	Observer         Step = "observer"
 )
 
-// steps says who does each step, what a person calls the work, and under which
-// key of agentOutputs its summary stands.
+// steps lists, for each step, its agent, the name of the work for the user, and its
+// key in agentOutputs.
 var steps = []struct {
 	step                Step
 	agent, work, output string
@@ -55,7 +55,7 @@ var steps = []struct {
 	{Observer, "Observer", "Observer", "observer"},
 }
 
-// Steps lists every step, in the order of the table above.
+// Steps lists every step in the order of the table.
 func Steps() []Step {
 	all := make([]Step, len(steps))
 	for i, row := range steps {
@@ -64,7 +64,7 @@ func Steps() []Step {
 	return all
 }
 
-// Agent is the name of the agent that does the step.
+// Agent returns the name of the step's agent.
 func (s Step) Agent() string {
 	for _, row := range steps {
 		if row.step == s {
@@ -83,7 +83,7 @@ func (s Step) work() string {
 	return string(s)
 }
 
-// Output is the key of agentOutputs under which the step's summary stands.
+// Output returns the step's key in agentOutputs.
 func (s Step) Output() string {
 	for _, row := range steps {
 		if row.step == s {
@@ -93,8 +93,8 @@ func (s Step) Output() string {
 	return string(s)
 }
 
-// BeginCommand starts a command: what an earlier one completed no longer
-// counts. It returns the command that was under way, if it never ended.
+// BeginCommand starts a command and clears the completed steps of the previous one.
+// It returns the previous command if that never ended.
 func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	if !slices.Contains(Commands(), command) {
 		return "", &ArgumentError{
@@ -110,8 +110,8 @@ func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	return unended, nil
 }
 
-// EndCommand ends the command under way. Its completed steps stay until the
-// next one begins.
+// EndCommand ends the current command. Its completed steps stay until the next
+// command starts.
 func EndCommand(root *jsontree.Node) error {
 	if root.Get("currentCommand").Absent() {
 		return &TransitionError{What: "command", From: "none", To: "ended", Why: "no command is under way"}
@@ -121,8 +121,8 @@ func EndCommand(root *jsontree.Node) error {
 	return nil
 }
 
-// BeginStep says that a step is being worked on. If a prerequisite is missing
-// the error is a [*PrerequisiteError], unless skip says to go on without.
+// BeginStep marks a step as current. If a prerequisite is missing and skip is false,
+// it returns a [*PrerequisiteError].
 func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	if err := checkStep(step); err != nil {
 		return err
@@ -139,9 +139,9 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	return nil
 }
 
-// DoneStep says that a step is complete, and keeps its summary, if there is
-// one, for the agents after it. Where another step is being worked on in
-// parallel, that one stays the step shown.
+// DoneStep marks a step as complete. It stores the summary, if not empty, for later
+// agents. If another step is current, because it runs in parallel, that one stays
+// current.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {
 		return err

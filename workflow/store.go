@@ -1,11 +1,10 @@
-// Package workflow keeps the workflow state of a project: which command and
-// step are under way, the build run with its chunks, the inbox, and the feed of
-// what happened. It lives in the folder .fctry and is shared with agents,
-// scripts and a viewer that know nothing of each other.
+// Package workflow stores the workflow state of a project: the current command and
+// step, the build run with its chunks, the inbox, and the feed of events. It is
+// stored in the folder .fctry. Agents, scripts and a viewer read and write it
+// independently of each other.
 //
-// The rules are pure functions on the document (BeginStep, SetChunk, Set, …).
-// Store.Update runs them under the document's lock and makes the result
-// durable.
+// The rules are pure functions on the document, such as BeginStep, SetChunk and Set.
+// Store.Update runs them under the document's lock and makes the result durable.
 package workflow
 
 import (
@@ -24,19 +23,19 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The documents, by their names in the project's workflow folder.
+// File names of the documents in the project's workflow folder.
 const (
 	StateFile = "state.json"
 	InboxFile = "inbox.json"
 )
 
-// The steps of an update beside those of statefile.
+// Names of the file operations of an update, besides those of statefile.
 const (
 	opLook       host.Op = "look for document"
 	opSyncFolder host.Op = "sync workflow folder"
 )
 
-// Options are what a Store needs of the world. The zero value is the real one.
+// Options holds the dependencies of a Store. The zero value uses the real machine.
 type Options struct {
 	Host        host.Host
 	Now         func() time.Time // the host's clock if nil
@@ -53,7 +52,7 @@ type Store struct {
 	inbox *Inbox
 }
 
-// Open returns the workflow state in the folder root. It touches nothing.
+// Open returns the workflow state in the folder root. It reads and writes no file.
 func Open(root string, opts Options) *Store {
 	if opts.Host == nil {
 		opts.Host = host.OS()
@@ -65,9 +64,9 @@ func Open(root string, opts Options) *Store {
 		opts.Rand = rand.Reader
 	}
 	s := &Store{root: root, opts: opts}
-	// The protocol says that a state that cannot be parsed is taken as {}; its
-	// bytes are kept aside first. It says no such thing of the inbox, and a
-	// person's ideas are not for a program to set aside.
+	// The protocol says that a state that cannot be parsed counts as {}. statefile
+	// keeps a copy of its bytes first. The protocol has no such rule for the inbox,
+	// which holds ideas of the user that must not be replaced.
 	s.state = statefile.New(filepath.Join(root, StateFile), s.file([]byte("{}\n"), true))
 	s.inbox = &Inbox{
 		store: s,
@@ -86,7 +85,7 @@ func (s *Store) file(empty []byte, startOver bool) statefile.Options {
 // Inbox returns the project's inbox.
 func (s *Store) Inbox() *Inbox { return s.inbox }
 
-// Load reads the state. An absent, null or empty one is {}.
+// Load reads the state. It returns {} if the state is absent, null or empty.
 func (s *Store) Load() (jsontree.Value, error) {
 	doc, err := load(s.state, jsontree.Object, "{}")
 	if err != nil {
@@ -95,8 +94,8 @@ func (s *Store) Load() (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// State reads the state into its typed form. What has another form than the
-// protocol's is left out here and named by Validate.
+// State reads the state into its typed form. It omits values of the wrong type, which
+// Validate reports.
 func (s *Store) State() (State, error) {
 	v, err := s.Load()
 	if err != nil {
@@ -106,9 +105,9 @@ func (s *Store) State() (State, error) {
 	return state, nil
 }
 
-// Update changes the state under its lock and sets lastUpdated. A change that
-// leaves everything as it is writes nothing. change may run more than once and
-// must do nothing but edit.
+// Update changes the state under its lock and sets lastUpdated. If change edits
+// nothing, nothing is written. change may run more than once and must have no other
+// effects.
 func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) error) error {
 	return s.edit(ctx, s.state, "{}", func(doc *jsontree.Doc) error {
 		before := doc.Mark()
@@ -125,11 +124,11 @@ func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) err
 	})
 }
 
-// BuildsFolder keeps build runs that were replaced, below the workflow folder.
+// BuildsFolder is the folder for replaced build runs, below the workflow folder.
 const BuildsFolder = "builds"
 
-// KeepRun copies the build run of the state to a file of its own, which it
-// returns; "" if there is none.
+// KeepRun copies the build run of the state to a new file and returns its path, or ""
+// if there is no build run.
 func (s *Store) KeepRun() (path string, err error) {
 	state, err := s.Load()
 	run := state.Get("buildRun")
@@ -160,7 +159,7 @@ func (s *Store) KeepRun() (path string, err error) {
 	}
 }
 
-// Watch calls changed with the state now and after each change by any program,
+// Watch calls changed with the state at once and after each change by any program,
 // until ctx ends.
 func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, err error)) error {
 	return s.state.Watch(ctx, func(data []byte, err error) {
@@ -183,10 +182,10 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 	})
 }
 
-// edit updates one of the documents. If there is none yet the change is tried on
-// an empty one first, so that a refused one leaves no trace.
+// edit updates one of the documents. If the document does not exist, edit tries the
+// change on an empty one first, so that a change that fails creates no files.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
-	var own []string // documents that only this machine has
+	var own []string // documents that should not be committed
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
 		doc, err := jsontree.Parse([]byte(empty))
 		if err != nil {
@@ -198,7 +197,7 @@ func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, chang
 		if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
 			return err
 		}
-		if f == s.state { // not the inbox: people write it, and may commit it
+		if f == s.state { // users write the inbox and may commit it
 			own = append(own, StateFile, StateFile+".corrupt-*")
 		}
 	}
@@ -219,8 +218,8 @@ func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, e
 	return doc, reshape(doc, f.Path(), kind, empty)
 }
 
-// reshape makes a document that holds no information (null, [], {}) an empty
-// one of the right kind. Anything else of a wrong kind is not ours to replace.
+// reshape replaces a document without information (null, [] or {}) by an empty one of
+// the right kind. It returns an error for any other document of the wrong kind.
 func reshape(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
 	root := doc.Root()
 	switch {

@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// UntrackedChange is a file that was written outside a command although a
-// section of the spec describes it.
+// UntrackedChange is a file that was changed outside a command although a section of
+// the spec describes it.
 type UntrackedChange struct {
 	File          string `json:"file"`
 	Section       string `json:"section"`
@@ -19,8 +19,8 @@ type UntrackedChange struct {
 	Timestamp     string `json:"timestamp"`
 }
 
-// AddUntracked records a change. Of two for the same file and section the newer
-// one stays.
+// AddUntracked records a change. If there is one for the same file and section, the
+// newer time is kept.
 func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
 	changes, err := array(root, "untrackedChanges", "untrackedChanges")
 	if err != nil {
@@ -39,7 +39,7 @@ func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
 	return nil
 }
 
-// isLater also lets a time replace what is none.
+// isLater reports whether a is later than b, or a is a time and b is not.
 func isLater(a, b string) bool {
 	x, err := timestamp.Parse(a, time.UTC)
 	if err != nil {
@@ -49,8 +49,7 @@ func isLater(a, b string) bool {
 	return err != nil || x.After(y)
 }
 
-// ClearUntracked forgets the changes of these sections, which are named by
-// alias or number.
+// ClearUntracked removes the changes of the given sections, named by alias or number.
 func ClearUntracked(root *jsontree.Node, sections ...string) error {
 	if root.Get("untrackedChanges").Absent() {
 		return nil
@@ -80,21 +79,21 @@ func coversAny(change *jsontree.Node, sections []string) bool {
 	return false
 }
 
-// sameSection compares aliases, which are written with and without a #.
+// sameSection compares aliases, which may be written with or without a #.
 func sameSection(a, b string) bool {
 	return strings.TrimPrefix(a, "#") == strings.TrimPrefix(b, "#")
 }
 
-// Mapping says which section of the spec describes the files of a glob.
+// Mapping assigns the files that match a glob to a section of the spec.
 type Mapping struct {
 	Glob          string
 	Section       string
 	SectionNumber string
 }
 
-// SectionsOf returns the mappings that fit the file, whose path is relative to
-// the project, one for each section. In a glob ** stands for any number of
-// folders, and the rest is as in [path.Match].
+// SectionsOf returns the mappings that match a file, one per section. The path is
+// relative to the project. In a glob, ** matches any number of folders; other
+// patterns are as in [path.Match].
 func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	names := strings.Split(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
 	seen := map[string]bool{}
@@ -112,8 +111,8 @@ func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	return found, nil
 }
 
-// matchGlob matches name by name. At a mismatch it goes back to the last ** and
-// lets that take one name more; earlier ones need not be tried again.
+// matchGlob matches name by name. At a mismatch it returns to the last ** and lets it
+// match one more name. It never needs to return to an earlier **.
 func matchGlob(glob, names []string) (bool, error) {
 	for _, pattern := range glob {
 		if _, err := path.Match(pattern, ""); err != nil {

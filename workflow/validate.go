@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Validate lists every departure of both documents from the protocol. Absent
-// documents have none. The error is the machine's.
+// Validate lists all violations of the protocol in both documents. Absent documents
+// have none. It returns an error only if a file cannot be read.
 func (s *Store) Validate() ([]statefile.Finding, error) {
 	var all []statefile.Finding
 	for _, d := range []struct {
@@ -37,7 +37,8 @@ func (s *Store) Validate() ([]statefile.Finding, error) {
 	return all, nil
 }
 
-// unreadable is the finding for a document that cannot be one.
+// unreadable returns the finding for a file that is not a document, and false for
+// other errors.
 func unreadable(path string, err error) (statefile.Finding, bool) {
 	f := statefile.Finding{Path: path, Severity: statefile.Invalid}
 	if corrupt, ok := errors.AsType[*statefile.CorruptError](err); ok {
@@ -52,7 +53,7 @@ func unreadable(path string, err error) (statefile.Finding, bool) {
 	return f, false
 }
 
-// inspection collects what is found in one document.
+// inspection collects the findings for one document.
 type inspection struct {
 	path  string
 	found []statefile.Finding
@@ -69,8 +70,8 @@ func (in *inspection) invalid(name, at, format string, args ...any) {
 	in.found[len(in.found)-1].Severity = statefile.Invalid
 }
 
-// kind reports a root of the wrong kind. One that holds nothing is read as an
-// empty document.
+// kind reports a root of the wrong kind. A root without content is only irregular,
+// because it is read as an empty document.
 func (in *inspection) kind(name string, v jsontree.Value, want jsontree.Kind) bool {
 	switch {
 	case v.Kind() == want:
@@ -89,7 +90,7 @@ func (in *inspection) mismatches(list []jsontree.Mismatch, prefix string) {
 	}
 }
 
-// time reports what is not a time, and times that not every program reads.
+// time reports invalid times, and times that not every program can read.
 func (in *inspection) time(at, value string) {
 	if value == "" || timestamp.Strict(value) {
 		return
@@ -101,7 +102,7 @@ func (in *inspection) time(at, value string) {
 	in.irregular("legacy-timestamp", at, "%q should be written as 2026-02-12T15:23:45Z", shorten(value))
 }
 
-// describe is a short value itself, or what kind a long one is of.
+// describe returns a short value as it is, and the kind of a long one.
 func describe(v jsontree.Value) string {
 	if len(v.Raw()) <= 40 && !strings.ContainsRune(string(v.Raw()), '\n') {
 		return string(v.Raw())

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// CheckInbox lists the departures of an inbox.json from the protocol.
+// CheckInbox lists the violations of the protocol in an inbox.json.
 func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path}
 	if !in.kind("not-an-array", v, jsontree.Array) {
@@ -26,8 +26,8 @@ func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 	return in.found
 }
 
-// check is CheckInbox, and lists the items whose process is gone besides: that
-// takes a clock and a machine.
+// check is CheckInbox, and also reports items whose process is gone. That requires a
+// clock and a host.
 func (b *Inbox) check(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path, found: CheckInbox(path, v)}
 	for i, item := range v.Items() {

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// CheckState lists the departures of a state.json from the protocol.
+// CheckState lists the violations of the protocol in a state.json.
 func CheckState(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path}
 	if !in.kind("not-an-object", v, jsontree.Object) {
@@ -116,8 +116,7 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 	}
 }
 
-// chunkForm reports fields under another name or of another type than the
-// protocol's.
+// chunkForm reports fields with another name or type than the protocol's.
 func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	switch id := v.Get("id"); {
 	case id.Absent():
@@ -133,8 +132,8 @@ func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	}
 }
 
-// feed checks the events of a build. The protocol does not say where they are
-// kept; the programs that speak it, gaffer among them, keep them in the state.
+// feed checks the events of a build. The protocol does not define where they are
+// stored. gaffer and the other programs store them in the state.
 func (in *inspection) feed(v jsontree.Value) {
 	if v.Absent() {
 		return
