@@ -7,28 +7,27 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Answer is what an agent said: one status word and a few lines of text.
+// Answer is the parsed answer of an agent: a status word and a summary.
 type Answer struct {
 	Status  Word
 	Summary []string
-	Body    jsontree.Value // the whole object; missing if the answer was a status line
+	Body    jsontree.Value // the complete object; missing if the answer was a status line
 }
 
 // Text returns the summary as one text.
 func (a Answer) Text() string { return strings.Join(a.Summary, "\n") }
 
-// ParseAnswer reads the verdict of an agent's answer. A verdict is a JSON object
-// with a status, fenced or bare, or a line that is a status by its form, such as
-// "**Status:** PASS" or "✅ PASS". Quoted verdicts and words in running text are
-// none.
+// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with
+// a status, fenced or not, or a line in the form of a status, such as "**Status:**
+// PASS" or "✅ PASS". Quoted verdicts and words in running text do not count.
 //
-// The last verdict counts. If it cannot be read, the error is an
-// [*UnclearError]. So it is if the last verdict lets work advance (PASS,
-// APPROVED, COMPLETE and so on) but the same answer contradicts it: by an
-// earlier verdict with another word of the same role, or by a later text that
-// names such a word or takes the verdict back. A verdict that does not let work
-// advance is never refused for what stands around it. Without a verdict the
-// error is a [*NoStatusError].
+// The last verdict counts. If it cannot be read, ParseAnswer returns an
+// [*UnclearError]. It also does so if the last verdict lets work advance (PASS,
+// APPROVED, COMPLETE and so on) but the answer contradicts it: by an earlier verdict
+// with another word of the same role, or by later text that names such a word or
+// retracts the verdict. A verdict that does not let work advance is never rejected
+// because of other text. If there is no verdict, ParseAnswer returns a
+// [*NoStatusError].
 func ParseAnswer(text string) (Answer, error) {
 	verdicts := verdictsIn(text)
 	if len(verdicts) == 0 {
@@ -52,7 +51,7 @@ func ParseAnswer(text string) (Answer, error) {
 	return last.Answer, nil
 }
 
-// NoStatusError is an answer without a verdict.
+// NoStatusError reports an answer without a verdict.
 type NoStatusError struct{}
 
 func (*NoStatusError) Error() string {
@@ -62,8 +61,8 @@ func (*NoStatusError) Error() string {
 // Conflict marks the error as a refused transition.
 func (*NoStatusError) Conflict() bool { return true }
 
-// UnclearError is an answer whose last verdict cannot be read, or is
-// contradicted by the answer itself.
+// UnclearError reports an answer whose last verdict cannot be read or is contradicted
+// by the answer itself.
 type UnclearError struct{ Problem string }
 
 func (e *UnclearError) Error() string { return "the answer's status is in doubt: " + e.Problem }

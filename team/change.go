@@ -16,7 +16,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The steps of a change.
+// Names of the file operations of a change.
 const (
 	opSyncFound  host.Op = "sync found plan"
 	opLink       host.Op = "link into archive"
@@ -30,24 +30,24 @@ const (
 	opSyncPlan   host.Op = "sync removed plan"
 )
 
-// change is a plan that is on disk before the first step of it is taken. Every
-// step may be taken again, so whoever finds the plan can finish it: archive the
-// documents listed, then make those of a new session.
+// change is a plan that is written to disk before its first step. Every step can be
+// repeated, so any process that finds the plan can complete it. The steps are:
+// archive the listed documents, then create those of a new session.
 type change struct {
-	Archive string     `json:"archive,omitempty"` // the folder below archive/
-	Move    []Document `json:"move"`              // the documents that were there
+	Archive string     `json:"archive,omitempty"` // folder name below archive/
+	Move    []Document `json:"move"`              // the documents that existed
 	New     *beginning `json:"new,omitempty"`
 }
 
-// beginning is all that the documents of a new session are made of.
+// beginning holds the initial values of a new session's documents.
 type beginning struct {
 	SessionID    string `json:"session_id"`
 	Requirements string `json:"requirements"`
 	Time         Time   `json:"time"`
 }
 
-// carryOut writes the plan down and then follows it. Nothing has happened if it
-// cannot be written.
+// carryOut writes the plan to disk and then executes it. If the plan cannot be
+// written, nothing has changed.
 func (s *Store) carryOut(c change) error {
 	data, err := newDocument(c)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) carryOut(c change) error {
 	return s.follow(c)
 }
 
-// finishChange follows the plan that a writer has left, if there is one.
+// finishChange completes the plan of a writer that died, if there is one.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (s *Store) finishChange() error {
 	if err != nil {
 		return &PlanError{Path: s.changePath(), Err: err}
 	}
-	if err := s.sync(opSyncFound, s.root); err != nil { // its writer may have died before that
+	if err := s.sync(opSyncFound, s.root); err != nil { // its writer may have died before syncing it
 		return err
 	}
 	return s.follow(c)
@@ -80,9 +80,9 @@ func (s *Store) finishChange() error {
 
 func (s *Store) changePath() string { return filepath.Join(s.root, changeFile) }
 
-// parseChange reads a plan and trusts nothing in it that becomes a path.
+// parseChange parses a plan. It validates everything that becomes part of a path.
 func parseChange(data []byte) (change, error) {
-	if _, err := jsontree.Parse(data); err != nil { // bounds the nesting
+	if _, err := jsontree.Parse(data); err != nil { // limits the nesting
 		return change{}, err
 	}
 	var c change
@@ -100,7 +100,7 @@ func parseChange(data []byte) (change, error) {
 	return c, nil
 }
 
-// UnmarshalJSON reads the one form that a plan is written in.
+// UnmarshalJSON reads a time in the format in which a plan is written.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &t.Time)
 }
@@ -120,8 +120,8 @@ func (s *Store) follow(c change) error {
 	return s.sync(opSyncPlan, s.root)
 }
 
-// moveAll archives the documents of the plan: each gets a second name in the
-// archive, and loses its first when that is durable.
+// moveAll archives the documents of the plan. Each document gets a second name in the
+// archive. Its old name is deleted when the new one is durable.
 func (s *Store) moveAll(c change) error {
 	if len(c.Move) == 0 {
 		return nil
@@ -147,8 +147,8 @@ func (s *Store) moveAll(c change) error {
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// copyName gives a document its name in the archive, unless it has it already.
-// What cannot have two names, such as a folder, is renamed.
+// copyName links a document into the archive, unless it is already there. If it
+// cannot be linked, because it is a folder, for example, copyName renames it.
 func (s *Store) copyName(from, to string) error {
 	err := s.opts.Host.Link(opLink, from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -160,8 +160,8 @@ func (s *Store) copyName(from, to string) error {
 	return s.opts.Host.Rename(opMove, from, to)
 }
 
-// dropName removes a document that is in the archive. What stands in its place
-// meanwhile and differs is newer, and stays.
+// dropName deletes the old name of an archived document. If the file differs from the
+// archived one, it is newer and stays.
 func (s *Store) dropName(from, archived string) error {
 	same, err := s.same(from, archived)
 	if err != nil || !same {
@@ -170,7 +170,8 @@ func (s *Store) dropName(from, archived string) error {
 	return s.opts.Host.Remove(opDrop, from)
 }
 
-// same says whether two names lead to one file, or to files of one content.
+// same reports whether two names lead to the same file or to files with the same
+// content.
 func (s *Store) same(one, other string) (bool, error) {
 	a, errA := s.opts.Host.Lstat(opCompare, one)
 	b, errB := s.opts.Host.Lstat(opCompare, other)
@@ -191,7 +192,7 @@ func (s *Store) same(one, other string) (bool, error) {
 	return bytes.Equal(dataA, dataB), errors.Join(errA, errB)
 }
 
-// sync makes the entries of folders durable. One that is not there has none.
+// sync makes the entries of folders durable. It ignores missing folders.
 func (s *Store) sync(op host.Op, folders ...string) error {
 	for _, dir := range folders {
 		if err := s.opts.Host.SyncDir(op, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -201,8 +202,8 @@ func (s *Store) sync(op host.Op, folders ...string) error {
 	return nil
 }
 
-// create makes the documents of a new session. One that is there was made
-// before, or by a program that did not wait for us; it stays.
+// create writes the documents of a new session. It keeps existing ones: they were
+// written by an earlier run of the same plan, or by a program that ignores our lock.
 func (s *Store) create(b beginning) error {
 	if err := statefile.MkdirAll(s.opts.Host, filepath.Join(s.root, messagesFolder)); err != nil {
 		return err
@@ -220,7 +221,7 @@ func (s *Store) create(b beginning) error {
 	return s.sync(opSyncNew, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// document returns a document as it is when a session begins.
+// document returns the initial content of a document.
 func (b beginning) document(d Document) ([]byte, error) {
 	switch d {
 	case PMStateDoc:
@@ -236,7 +237,7 @@ func (b beginning) document(d Document) ([]byte, error) {
 	return []byte(emptyMessages), nil
 }
 
-// PlanError is a plan file that cannot be followed.
+// PlanError reports a plan file that cannot be executed.
 type PlanError struct {
 	Path string
 	Err  error
@@ -246,13 +247,13 @@ func (e *PlanError) Error() string { return fmt.Sprintf("%s: not a plan of ours:
 
 func (e *PlanError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *PlanError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *PlanError) Hint() string {
 	return "look at the file and at the newest folder below archive, then remove the file"
 }
 
-// stampOf is the part of an id that is a time.
+// stampOf returns the time part of an id.
 func stampOf(now time.Time) string { return now.UTC().Format("20060102_150405") }

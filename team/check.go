@@ -12,10 +12,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// checker collects the departures of one document from its rules.
+// checker collects the rule violations of one document.
 type checker struct {
 	path    string
-	written time.Time // when the file was; zero if not known
+	written time.Time // modification time of the file; zero if unknown
 	found   []statefile.Finding
 }
 
@@ -49,7 +49,7 @@ func (c *checker) check(v jsontree.Value, r *rule, at string) {
 	}
 }
 
-// takes says whether v is of the form that the rule asks for.
+// takes reports whether v has the form that the rule requires.
 func (r *rule) takes(v jsontree.Value) bool {
 	switch r.form {
 	case text, moment:
@@ -66,7 +66,7 @@ func (r *rule) takes(v jsontree.Value) bool {
 	return v.Kind() == jsontree.Object
 }
 
-// isWhole takes 12.0 for a whole number, as JSON Schema does.
+// isWhole reports whether v is an integer. As in JSON Schema, 12.0 is one.
 func isWhole(v jsontree.Value) bool {
 	if v.Kind() != jsontree.Number {
 		return false
@@ -78,8 +78,8 @@ func isWhole(v jsontree.Value) bool {
 	return ok && f == math.Trunc(f)
 }
 
-// wrongForm reports a value of another form, and looks into a map that stands
-// where a list should be.
+// wrongForm reports a value of the wrong form. If it is a known map in place of a
+// list, the items of the map are checked too.
 func (c *checker) wrongForm(v jsontree.Value, r *rule, at string) {
 	name := r.wild[v.Kind()]
 	if name == "" {
@@ -125,7 +125,7 @@ func (c *checker) checkObject(v jsontree.Value, r *rule, at string) {
 	c.checkUnknown(v, r, at)
 }
 
-// checkUnknown reports the members that the protocol does not know, each once.
+// checkUnknown reports each unknown member once.
 func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	seen := map[string]bool{}
 	for name := range v.Members() {
@@ -141,8 +141,8 @@ func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	}
 }
 
-// checkList reports a form found in the wild once for the whole list, since all
-// its items share it.
+// checkList checks the items of a list. A known irregular form is reported only once
+// per list, because all items usually share it.
 func (c *checker) checkList(v jsontree.Value, r *rule, at string) {
 	wild := map[string]int{}
 	for i, item := range v.Items() {
@@ -165,7 +165,7 @@ func join(at, name string) string {
 
 func shortName(name string) string { return strings.Trim(shorten(name), `"`) }
 
-// shorten quotes a text for a message.
+// shorten quotes a text for a message and cuts it after 60 characters.
 func shorten(s string) string {
 	const most = 60
 	if r := []rune(s[:min(len(s), 4*most)]); len(r) > most {

@@ -8,15 +8,15 @@ import (
 	"gaffer/statefile"
 )
 
-// How far the search for copies goes.
+// Limits of the search for copies.
 const (
 	copyDepth   = 3    // levels of folders below the project
-	copyFolders = 1000 // of each level
+	copyFolders = 1000 // maximum number of folders per level
 )
 
-// checkCopies looks for a second set of documents, which grows when an agent
-// finds the folder from where it happens to be: inside the folder itself, or
-// below another folder of the project.
+// checkCopies looks for a second set of documents. An agent creates one if it uses
+// the relative path from another folder: from inside the team's folder, or from
+// another folder of the project.
 func (f *folder) checkCopies() {
 	name := filepath.Base(f.store.root)
 	f.compareCopy(filepath.Join(f.store.root, name))
@@ -33,8 +33,8 @@ func (f *folder) checkCopies() {
 	}
 }
 
-// subfolders lists at most so many folders in which a project's agent may work.
-// One that cannot be read has none.
+// subfolders lists up to most visible folders below place. An unreadable folder
+// counts as empty.
 func (f *folder) subfolders(place string, most int) []string {
 	entries, err := f.store.opts.Host.ReadDir(opLook, place)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *folder) compareCopy(root string) {
 	}
 }
 
-// fromProject names a file as a person in the project would.
+// fromProject returns a path relative to the project, for the user.
 func (f *folder) fromProject(path string) string {
 	if rel, err := filepath.Rel(filepath.Dir(f.store.root), path); err == nil {
 		return rel

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// known returns the groups that have a status, then the planned ones that have
-// none yet, which are pending.
+// known returns the groups that have a status, followed by the planned groups without
+// one, which are pending.
 func known(pm PMState, groups Groups) Groups {
 	all, begun := slices.Clone(groups), groups.byID()
 	for _, planned := range pm.TaskGroups {
@@ -17,7 +17,7 @@ func known(pm PMState, groups Groups) Groups {
 	return all
 }
 
-// stages says which phase a group's status belongs to.
+// stages maps the status of a group to the phase of the session.
 var stages = map[GroupStatus]Phase{
 	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
 	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
@@ -26,13 +26,12 @@ var stages = map[GroupStatus]Phase{
 	Complete: PMFinalCheck,
 }
 
-// phaseOrder is the order in which groups pass the phases.
+// phaseOrder is the order in which groups pass through the phases.
 var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFinalCheck}
 
-// CurrentPhase derives the session's phase: the earliest stage that any group
-// of the open execution phases is in. Before there are groups, and after the
-// end, it is what it was. A status that is no word of the protocol counts as
-// the earliest stage.
+// CurrentPhase computes the session's phase: the earliest stage of all groups in open
+// execution phases. It returns was if there are no groups yet or the session is
+// completed. An unknown status counts as the earliest stage.
 func CurrentPhase(pm PMState, groups Groups, was Phase) Phase {
 	open := openGroups(pm, known(pm, groups))
 	if was == Completed || len(open) == 0 {
@@ -45,8 +44,9 @@ func CurrentPhase(pm PMState, groups Groups, was Phase) Phase {
 	return phaseOrder[earliest]
 }
 
-// openGroups leaves out the groups of execution phases that have not begun. As
-// long as no phase has, every group is open: some never set a phase's status.
+// openGroups returns the groups whose execution phase has started. If no phase has
+// started, it returns all groups, because some programs never set the status of
+// phases.
 func openGroups(pm PMState, groups Groups) Groups {
 	later := map[string]bool{}
 	begun := false
@@ -62,13 +62,13 @@ func openGroups(pm PMState, groups Groups) Groups {
 	return slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return later[g.ID] })
 }
 
-// Progress is what follows from the groups' statuses.
+// Progress is computed from the groups' statuses.
 type Progress struct {
 	Completed, InProgress, Pending List[string] // ids of groups
-	Percentage                     float64      // of groups that are complete, one decimal
+	Percentage                     float64      // percentage of complete groups, with one decimal
 }
 
-// Measure derives the progress of a session.
+// Measure computes the progress of a session.
 func Measure(pm PMState, groups Groups) Progress {
 	var p Progress
 	all := known(pm, groups)
@@ -88,7 +88,7 @@ func Measure(pm PMState, groups Groups) Progress {
 	return p
 }
 
-// FreeDevelopers is how many more developers may be started.
+// FreeDevelopers returns how many more developers may be started.
 func FreeDevelopers(active []ActiveAgent) int {
 	free := MaxDevelopers
 	for _, a := range active {
@@ -99,8 +99,8 @@ func FreeDevelopers(active []ActiveAgent) int {
 	return max(0, free)
 }
 
-// Escalation is a counter of a group that went past its limit, and who is to
-// look at the group because of it.
+// Escalation is a counter of a group with its limit. If it exceeds the limit, the
+// role To has to look at the group.
 type Escalation struct {
 	Role  Role `json:"role"`
 	Count int  `json:"count"`
@@ -108,7 +108,7 @@ type Escalation struct {
 	To    Role `json:"to"`
 }
 
-// limits are how often a role may be started on one group.
+// limits defines how often a role may be started on one group.
 var limits = []struct {
 	role  Role
 	limit int
@@ -119,13 +119,12 @@ var limits = []struct {
 	{TechLead, 3, PM},
 }
 
-// Stuck lists the counters of a group that are past their limit. At the limit
-// is not stuck.
+// Stuck returns the counters of a group that exceed their limit.
 func Stuck(g Group) []Escalation {
 	return slices.DeleteFunc(Counters(g), func(e Escalation) bool { return e.Count <= e.Limit })
 }
 
-// Counters lists every counter of a group with its limit, past it or not.
+// Counters returns all counters of a group with their limits.
 func Counters(g Group) []Escalation {
 	var all []Escalation
 	for _, l := range limits {

@@ -2,7 +2,7 @@ package team
 
 import "path/filepath"
 
-// Document names one of the six files of a session.
+// Document identifies one of the six files of a session.
 type Document string
 
 // The documents.
@@ -21,12 +21,12 @@ const (
 	emptyMessages             = "{\n  \"messages\": []\n}\n"
 )
 
-// Documents lists the six files of a session, the state files first.
+// Documents lists the six files of a session, state files first.
 func Documents() []Document {
 	return []Document{PMStateDoc, GroupStatusDoc, OrchestratorDoc, DevToQADoc, QAToTechLeadDoc, TechLeadToDevDoc}
 }
 
-// Path returns where the document is below the root.
+// Path returns the path of the document below the root.
 func (d Document) Path() string {
 	name := string(d) + ".json"
 	if _, ok := channelOf(d); ok {
@@ -35,11 +35,11 @@ func (d Document) Path() string {
 	return name
 }
 
-// channel is a way that messages go.
+// channel is a direction in which messages are sent.
 type channel struct {
 	doc      Document
 	from, to Role
-	body     func() Body // an empty body of the channel's kind
+	body     func() Body // returns an empty body of the channel's type
 }
 
 var channels = []channel{
@@ -48,7 +48,7 @@ var channels = []channel{
 	{TechLeadToDevDoc, TechLead, Developer, func() Body { return new(Review) }},
 }
 
-// Pairs lists who sends messages to whom.
+// Pairs lists the pairs of sender and receiver.
 func Pairs() [][2]Role {
 	var pairs [][2]Role
 	for _, c := range channels {
@@ -66,8 +66,8 @@ func channelOf(d Document) (channel, bool) {
 	return channel{}, false
 }
 
-// channelFor returns the way from one role to another. A pair that sends no
-// messages is a [*PairError].
+// channelFor returns the channel between two roles. It returns a [*PairError] if
+// there is none.
 func channelFor(from, to Role) (channel, error) {
 	for _, c := range channels {
 		if c.from == from && c.to == to {

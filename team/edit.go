@@ -7,7 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// enter lists an agent as running, counts the start and logs the decision.
+// enter adds an agent to the active agents, increments the counters and logs the
+// decision.
 func enter(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("active_agents").Append(agent)
 	grow(n, "iteration")
@@ -20,7 +21,7 @@ func enter(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("decisions_log").Append(LogEntry{iteration, decision, reasoning, agent.SpawnedAt})
 }
 
-// leave takes an agent off the list of those running.
+// leave removes an agent from the active agents.
 func leave(n *jsontree.Node, by Role, group string) {
 	if n.Get("active_agents").Absent() {
 		return
@@ -34,7 +35,7 @@ func leave(n *jsontree.Node, by Role, group string) {
 	}
 }
 
-// editGroups makes the document n, which says was, say now.
+// editGroups changes the document n from the groups was to the groups now.
 func editGroups(n *jsontree.Node, was, now Groups) {
 	before, after := was.byID(), now.byID()
 	for _, g := range was {
@@ -52,8 +53,8 @@ func editGroups(n *jsontree.Node, was, now Groups) {
 	}
 }
 
-// addGroup adds a group that has no status yet. What a note of its name says
-// beside that stays.
+// addGroup adds a group that has no status yet. If a note with the same name exists,
+// its other members stay.
 func addGroup(n *jsontree.Node, g Group) {
 	note := n.Child(g.ID)
 	if note == nil || note.Kind() != jsontree.Object {
@@ -62,11 +63,11 @@ func addGroup(n *jsontree.Node, g Group) {
 	}
 	var old Group
 	jsontree.Decode(note.Value(), &old)
-	old.TechLeadFeedback, old.Blockers = nil, nil // they stay as well
+	old.TechLeadFeedback, old.Blockers = nil, nil // keep existing feedback and blockers: append only new ones
 	editGroup(note, old, g)
 }
 
-// editGroup sets the fields that a transition can change, where they changed.
+// editGroup sets the fields that a transition can change, if they have changed.
 func editGroup(n *jsontree.Node, was, now Group) {
 	set(n, "status", was.Status, now.Status)
 	set(n, "current_agent", was.CurrentAgent, now.CurrentAgent)
@@ -104,15 +105,15 @@ func editBlockers(n *jsontree.Node, was, now List[Blocker]) {
 	}
 }
 
-// set sets a member whose value changed. One that did not is left in its own
-// spelling.
+// set sets a member if its value has changed. Otherwise the member keeps its
+// formatting.
 func set[T comparable](n *jsontree.Node, name string, was, now T) {
 	if was != now {
 		n.Set(name, now)
 	}
 }
 
-// editPM sets what follows from the groups in the project manager's memory.
+// editPM sets the values in pm_state.json that are derived from the groups.
 func editPM(n *jsontree.Node, groups Groups) {
 	var pm PMState
 	jsontree.Decode(n.Value(), &pm)
@@ -145,7 +146,8 @@ func setList(n *jsontree.Node, name string, was, now List[string]) {
 	}
 }
 
-// eachPart visits the objects of a list, or of the map that some write instead.
+// eachPart visits the objects of a list. Some programs write a map instead; then it
+// visits the members.
 func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	if n == nil {
 		return
@@ -162,9 +164,9 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup gives a planned group or a task the status of its group, if that has
-// one. A word that is not the protocol's was put there by somebody who meant it,
-// and stays.
+// followGroup sets the status of a planned group or a task to that of its group, if
+// the group has one. It keeps a status that the protocol does not define, because
+// another program or the user set it on purpose.
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
 	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {

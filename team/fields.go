@@ -8,13 +8,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Field is one field of a message's body by its name, such as context.notes,
-// or notes alone where that is clear.
+// Field is one field of a message's body. The name is a path such as context.notes,
+// or only the last part if that is unambiguous.
 type Field struct{ Name, Value string }
 
-// NewBody makes the body of a message from its fields. A field that is a list
-// may be given several times, another one once. The items of issues are JSON
-// objects.
+// NewBody builds the body of a message from its fields. A list field may be given
+// several times, any other field only once. Items of issues are JSON objects.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -37,8 +36,8 @@ func NewBody(from, to Role, fields []Field) (Body, error) {
 	return body, nil
 }
 
-// ParseBody makes the body of a message from a JSON object with its fields, those
-// of an inner object there or by their names. Without any JSON it is empty.
+// ParseBody builds the body of a message from a JSON object. Fields of an inner
+// object may be nested or given by their path. Empty data gives an empty body.
 func ParseBody(from, to Role, data []byte) (Body, error) {
 	if len(data) == 0 {
 		return NewBody(from, to, nil)
@@ -53,8 +52,8 @@ func ParseBody(from, to Role, data []byte) (Body, error) {
 	return NewBody(from, to, fieldsOf("", doc.Value()))
 }
 
-// fieldsOf lists what an object says, inner objects by their paths and lists item
-// by item. What is no text is given as JSON.
+// fieldsOf lists the fields of an object. Members of inner objects get a path. Each
+// item of a list is a field. Values other than strings become JSON text.
 func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	for name, m := range v.Members() {
 		switch {
@@ -72,7 +71,7 @@ func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	return fields
 }
 
-// BodyFields lists the names of the fields that a message's body has.
+// BodyFields lists the names of the fields in a message's body.
 func BodyFields(from, to Role) ([]string, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -85,7 +84,7 @@ func BodyFields(from, to Role) ([]string, error) {
 	return names, nil
 }
 
-// leaf is a field that takes a value.
+// leaf is a field that holds a value, not an object.
 type leaf struct {
 	name string
 	rule *rule
@@ -109,7 +108,7 @@ func (c channel) leaves() []leaf {
 	return leaves
 }
 
-// set puts one field into the body n.
+// set sets one field of the body n.
 func (c channel) set(n *jsontree.Node, f Field) error {
 	l, err := c.leaf(f.Name)
 	if err != nil {
@@ -135,7 +134,7 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 	return nil
 }
 
-// leaf finds a field by its name or, where that is clear, its last part.
+// leaf finds a field by its name or by an unambiguous last part of its name.
 func (c channel) leaf(name string) (leaf, error) {
 	var near []leaf
 	var names []string

@@ -6,10 +6,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Groups is group_status.json: the groups in the document's order.
+// Groups is the content of group_status.json, in the document's order.
 type Groups []Group
 
-// Group is how one group stands. Its id is its name in the document.
+// Group is the status of one group. Its id is its key in the document.
 type Group struct {
 	ID               string          `json:"group_id"`
 	Name             string          `json:"group_name"`
@@ -29,19 +29,19 @@ type Group struct {
 	LastUpdate       Time            `json:"last_update"`
 }
 
-// Iterations count how often each role was started on a group.
+// Iterations counts how often each role was started on a group.
 type Iterations struct {
 	Developer int `json:"developer"`
 	QA        int `json:"qa"`
 	TechLead  int `json:"tech_lead"`
 }
 
-// DecodeJSON also reads counters that are written as 5.0.
+// DecodeJSON also accepts counters written as 5.0.
 func (n *Iterations) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"developer": &n.Developer, "qa": &n.QA, "tech_lead": &n.TechLead})
 }
 
-// of returns the counter of a role.
+// of returns a pointer to the counter of a role.
 func (n *Iterations) of(r Role) *int {
 	switch r {
 	case Developer:
@@ -52,7 +52,7 @@ func (n *Iterations) of(r Role) *int {
 	return &n.TechLead
 }
 
-// TestResults are the counts of a group's tests by kind.
+// TestResults counts a group's tests by kind.
 type TestResults struct {
 	UnitTests        *TestCount `json:"unit_tests,omitempty"`
 	IntegrationTests *TestCount `json:"integration_tests,omitempty"`
@@ -60,14 +60,14 @@ type TestResults struct {
 	E2ETests         *TestCount `json:"e2e_tests,omitempty"`
 }
 
-// TestCount is how many tests there are and how they ended.
+// TestCount counts tests by result.
 type TestCount struct {
 	Total  int `json:"total"`
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
 }
 
-// DecodeJSON also reads counts that are written as 5.0.
+// DecodeJSON also accepts counts written as 5.0.
 func (n *TestCount) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"total": &n.Total, "passed": &n.Passed, "failed": &n.Failed})
 }
@@ -80,7 +80,7 @@ type Feedback struct {
 	Timestamp Time     `json:"timestamp,omitzero"`
 }
 
-// Decision is what a tech lead decided.
+// Decision is the kind of a tech lead's decision.
 type Decision string
 
 // The decisions.
@@ -90,21 +90,21 @@ const (
 	DecisionUnblocked        Decision = "unblocked"
 )
 
-// Blocker is something that keeps a group from going on.
+// Blocker is a problem that prevents a group from continuing.
 type Blocker struct {
 	Description string `json:"description"`
 	Resolved    bool   `json:"resolved"`
 	Resolution  string `json:"resolution"`
 }
 
-// QualityMetrics are the tech lead's measures of a group.
+// QualityMetrics holds the tech lead's measures of a group.
 type QualityMetrics struct {
-	CodeQualityScore    *float64 `json:"code_quality_score,omitempty"` // nil: nobody has said
+	CodeQualityScore    *float64 `json:"code_quality_score,omitempty"` // nil if unknown
 	SecurityIssuesCount *int     `json:"security_issues_count,omitempty"`
 	FirstPassApproval   bool     `json:"first_pass_approval"`
 }
 
-// newGroup returns a planned group that nobody has begun.
+// newGroup returns a planned group that has not started.
 func newGroup(p TaskGroup, now Time) Group {
 	return Group{
 		ID: p.ID, Name: p.Name, Status: Pending, CurrentAgent: None,
@@ -112,7 +112,7 @@ func newGroup(p TaskGroup, now Time) Group {
 	}
 }
 
-// Find returns the group called id.
+// Find returns the group with this id.
 func (gs Groups) Find(id string) (Group, bool) {
 	for _, g := range gs {
 		if g.ID == id {
@@ -122,7 +122,7 @@ func (gs Groups) Find(id string) (Group, bool) {
 	return Group{}, false
 }
 
-// byID is [Groups.Find] for whoever looks for many of them.
+// byID indexes the groups by id, for many lookups.
 func (gs Groups) byID() map[string]*Group {
 	all := make(map[string]*Group, len(gs))
 	for i := range gs {
@@ -133,13 +133,13 @@ func (gs Groups) byID() map[string]*Group {
 	return all
 }
 
-// MarshalJSON writes the groups as one object with a member for each.
+// MarshalJSON writes the groups as one object with a member per group.
 func (gs Groups) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })
 }
 
-// DecodeJSON reads the members that are groups. One without a status is none
-// but somebody's note. Where a name stands twice the last one counts.
+// DecodeJSON reads the members that are groups. It skips members without a status,
+// which are notes. If a name occurs twice, the last member counts.
 func (gs *Groups) DecodeJSON(v jsontree.Value) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

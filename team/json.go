@@ -11,13 +11,13 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Time is a moment in a document. The zero Time is null there.
+// Time is a time in a document. The zero Time is null.
 type Time struct{ time.Time }
 
-// At returns the moment t as a document keeps it.
+// At returns t with the precision of a document: in UTC, to the second.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Second)} }
 
-// MarshalJSON writes t to the second in UTC, or null.
+// MarshalJSON writes t in UTC, to the second, or null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -25,7 +25,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return marshal(timestamp.Format(t.Time))
 }
 
-// DecodeJSON reads a time in any form found in the wild.
+// DecodeJSON reads every time format found in practice.
 func (t *Time) DecodeJSON(v jsontree.Value) error {
 	text, ok := v.Str()
 	if !ok {
@@ -39,13 +39,12 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// intOf returns a whole number, also one that is written as 5.0, which the
-// protocol's schemas allow.
+// intOf returns an integer. It also accepts 5.0, which the protocol's schemas allow.
 func intOf(v jsontree.Value) (int, bool) {
 	if n, ok := v.Int(); ok {
 		return int(n), true
 	}
-	const exact = 1 << 53 // beyond that a float64 leaves out some
+	const exact = 1 << 53 // above this, float64 cannot represent every integer
 	f, ok := v.Float()
 	if !ok || f != math.Trunc(f) || math.Abs(f) > exact {
 		return 0, false
@@ -53,7 +52,7 @@ func intOf(v jsontree.Value) (int, bool) {
 	return int(f), true
 }
 
-// oneMore is the count after n. There is none after the last one that fits.
+// oneMore returns n+1 without overflow.
 func oneMore(n int) int {
 	if n == math.MaxInt {
 		return n
@@ -61,7 +60,7 @@ func oneMore(n int) int {
 	return n + 1
 }
 
-// List is a list that is [] in a document when it is empty, never null.
+// List is a list that is written as [] when it is empty, never as null.
 type List[T any] []T
 
 // MarshalJSON writes the items.
@@ -72,7 +71,7 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return marshal([]T(l))
 }
 
-// marshal encodes v without HTML escapes: the documents are read by people.
+// marshal encodes v without HTML escapes, because users read the documents.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -83,7 +82,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// marshalObject encodes n members in their order.
+// marshalObject encodes an object with n members in order.
 func marshalObject(n int, member func(i int) (string, any)) ([]byte, error) {
 	b := []byte("{")
 	for i := range n {
@@ -104,7 +103,7 @@ func marshalObject(n int, member func(i int) (string, any)) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// newDocument returns v as a new document's bytes.
+// newDocument encodes v as a new document.
 func newDocument(v any) ([]byte, error) {
 	data, err := marshal(v)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Draft is a message that is to be sent.
+// Draft is a message to be sent.
 type Draft struct {
 	Group    string
 	From, To Role
 	Subject  string
-	Body     Body // of the kind that goes from From to To; empty if nil
+	Body     Body // of the type that is sent from From to To; nil means empty
 }
 
-// Send adds a message to the document of its sender and receiver, and returns
-// it with its id. A pair that sends no messages is a [*PairError], a body that
-// departs from the protocol a [*BodyError].
+// Send appends a message to the document of its sender and receiver, and returns it
+// with its id. It returns a [*PairError] if there is no channel between the roles,
+// and a [*BodyError] if the body violates the protocol.
 func (s *Store) Send(ctx context.Context, d Draft) (Message, error) {
 	c, err := channelFor(d.From, d.To)
 	if err != nil {
@@ -62,7 +62,8 @@ func (s *Store) haveSession() error {
 	return err
 }
 
-// check fills in an empty body and holds the draft to the channel's rules.
+// check sets an empty body if there is none and checks the draft against the
+// channel's rules.
 func (d *Draft) check(c channel) error {
 	if d.Body == nil {
 		d.Body = c.body()
@@ -84,7 +85,7 @@ func (d *Draft) check(c channel) error {
 	return c.check(doc.Value())
 }
 
-// check holds a message, or a part of one, to the channel's rules.
+// check checks a message, or a part of one, against the channel's rules.
 func (c channel) check(v jsontree.Value) error {
 	var k checker
 	k.check(v, rules(c.doc).field("messages").each, "")
@@ -94,8 +95,8 @@ func (c channel) check(v jsontree.Value) error {
 	return nil
 }
 
-// messageIDs returns every id that a message has. A corrupt document has none:
-// it is kept aside when something is written to it.
+// messageIDs returns the ids of all messages. A corrupt document counts as empty: the
+// next write keeps a copy of it and starts a new one.
 func (s *Store) messageIDs() (map[string]bool, error) {
 	ids := map[string]bool{}
 	for _, c := range channels {
@@ -114,8 +115,7 @@ func (s *Store) messageIDs() (map[string]bool, error) {
 	return ids, nil
 }
 
-// freeMessageID returns an id that no message has and that sorts after those of
-// the same second.
+// freeMessageID returns an unused id that sorts after other ids of the same second.
 func freeMessageID(now time.Time, taken map[string]bool) string {
 	base := "msg_" + stampOf(now)
 	id := base
@@ -125,7 +125,7 @@ func freeMessageID(now time.Time, taken map[string]bool) string {
 	return id
 }
 
-// Filter says which messages are wanted. Its zero value wants all.
+// Filter selects messages. The zero value selects all.
 type Filter struct {
 	To     Role
 	Group  string
@@ -136,7 +136,7 @@ func (f Filter) wants(m Message) bool {
 	return (f.To == "" || f.To == m.To) && (f.Group == "" || f.Group == m.GroupID) && (!f.Unread || !m.Read)
 }
 
-// Messages returns the messages that the filter wants, oldest first.
+// Messages returns the messages that match the filter, oldest first.
 func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
 	if err := s.settled(ctx); err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
 	return messages, nil
 }
 
-// Acknowledge marks a message as read. to may be empty if no other receiver has
-// a message of that id. A message that was read before stays as it is.
+// Acknowledge marks a message as read. to may be empty if only one receiver has a
+// message with this id. A message that is already read stays unchanged.
 func (s *Store) Acknowledge(ctx context.Context, id string, to Role) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		docs, err := s.documentsWith(ctx, id, to)
@@ -187,7 +187,7 @@ func (s *Store) Acknowledge(ctx context.Context, id string, to Role) error {
 	})
 }
 
-// documentsWith returns the documents that have a message of that id.
+// documentsWith returns the documents that contain a message with this id.
 func (s *Store) documentsWith(ctx context.Context, id string, to Role) ([]Document, error) {
 	var docs []Document
 	for _, c := range channels {
@@ -207,7 +207,7 @@ func (s *Store) documentsWith(ctx context.Context, id string, to Role) ([]Docume
 	return docs, ctx.Err()
 }
 
-// MessageError is an id that names no message, or several.
+// MessageError reports an id that matches no message, or several.
 type MessageError struct {
 	ID string
 	In []Document
@@ -220,13 +220,13 @@ func (e *MessageError) Error() string {
 	return fmt.Sprintf("message %q: there is one in each of %v", e.ID, e.In)
 }
 
-// NotFound marks the error as something that is not there.
+// NotFound reports whether no message has the id.
 func (e *MessageError) NotFound() bool { return len(e.In) == 0 }
 
-// Conflict marks the error as one about several messages.
+// Conflict reports whether several messages have the id.
 func (e *MessageError) Conflict() bool { return len(e.In) > 0 }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *MessageError) Hint() string {
 	if len(e.In) == 0 {
 		return "'gaffer team message list' shows them"
@@ -234,7 +234,7 @@ func (e *MessageError) Hint() string {
 	return "say whose it is with --to"
 }
 
-// BodyError is a message that departs from the protocol.
+// BodyError reports a message that violates the protocol.
 type BodyError struct{ Problem string }
 
 func (e *BodyError) Error() string { return "message: " + e.Problem }

@@ -9,9 +9,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Message is what one role hands to the next.
+// Message is a message from one role to another.
 type Message struct {
-	ID        string // may be empty in a document of others; nobody can acknowledge it then
+	ID        string // may be empty in documents of other programs; such a message cannot be acknowledged
 	GroupID   string
 	From      Role
 	To        Role
@@ -21,7 +21,7 @@ type Message struct {
 	Read      bool // the receiver was started with it
 }
 
-// Body is the part of a message that depends on who sends it: a [*Handoff], a
+// Body is the part of a message that depends on the sender: a [*Handoff], a
 // [*TestReport] or a [*Review].
 type Body interface{ isBody() }
 
@@ -29,13 +29,13 @@ func (*Handoff) isBody()    {}
 func (*TestReport) isBody() {}
 func (*Review) isBody()     {}
 
-// Handoff goes from a developer to QA.
+// Handoff is the body of a message from a developer to QA.
 type Handoff struct {
 	Status  string         `json:"status,omitempty"`
 	Context HandoffContext `json:"context"`
 }
 
-// HandoffContext is what QA needs to know of the work.
+// HandoffContext tells QA about the developer's work.
 type HandoffContext struct {
 	BranchName      string       `json:"branch_name,omitempty"`
 	FilesModified   List[string] `json:"files_modified"`
@@ -44,14 +44,14 @@ type HandoffContext struct {
 	Notes           string       `json:"notes,omitempty"`
 }
 
-// TestReport goes from QA to the tech lead.
+// TestReport is the body of a message from QA to the tech lead.
 type TestReport struct {
 	Result           string           `json:"result,omitempty"` // PASS or FAIL
 	TestResults      TestSummary      `json:"test_results"`
 	DeveloperContext DeveloperContext `json:"developer_context"`
 }
 
-// TestSummary is the outcome of the tests in words.
+// TestSummary describes the results of the tests.
 type TestSummary struct {
 	IntegrationTests string `json:"integration_tests,omitempty"`
 	ContractTests    string `json:"contract_tests,omitempty"`
@@ -59,13 +59,13 @@ type TestSummary struct {
 	TotalTime        string `json:"total_time,omitempty"`
 }
 
-// DeveloperContext is what the tech lead needs to know of the work.
+// DeveloperContext describes the developer's work for the tech lead.
 type DeveloperContext struct {
 	FilesModified         List[string] `json:"files_modified"`
 	ImplementationSummary string       `json:"implementation_summary,omitempty"`
 }
 
-// Review goes from the tech lead to a developer.
+// Review is the body of a message from the tech lead to a developer.
 type Review struct {
 	Decision        Decision     `json:"decision,omitempty"`
 	Feedback        string       `json:"feedback,omitempty"`
@@ -73,9 +73,9 @@ type Review struct {
 	ActionableItems List[string] `json:"actionable_items"`
 }
 
-// Issue is one thing that the tech lead wants changed.
+// Issue is one change that the tech lead requests.
 type Issue struct {
-	ID            string `json:"id,omitempty"`       // by which the developer answers it
+	ID            string `json:"id,omitempty"`       // used by the developer to refer to it
 	Priority      string `json:"priority,omitempty"` // critical, high, medium or low
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"`
@@ -83,7 +83,7 @@ type Issue struct {
 	FixSuggestion string `json:"fix_suggestion,omitempty"`
 }
 
-// head and tail are the parts that every message has, around the body.
+// head and tail hold the fields of every message before and after the body.
 type head struct {
 	ID        string `json:"id"`
 	GroupID   string `json:"group_id"`
@@ -97,7 +97,7 @@ type tail struct {
 	Read bool `json:"read"`
 }
 
-// MarshalJSON writes the message as one object: head, body, read.
+// MarshalJSON writes the message as one object: head, body, tail.
 func (m Message) MarshalJSON() ([]byte, error) {
 	var parts [][]byte
 	for _, v := range []any{head{m.ID, m.GroupID, m.From, m.To, m.Timestamp, m.Subject}, m.Body, tail{m.Read}} {
@@ -112,8 +112,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), bytes.Join(parts, []byte(","))...), '}'), nil
 }
 
-// message reads one message of a channel. What has another form is left out.
-// Whom it is for follows from the document that it is in, whatever it says.
+// message reads one message of a channel. It omits fields of the wrong type. The
+// receiver is determined by the document, whatever the message says.
 func (c channel) message(v jsontree.Value) Message {
 	var h head
 	jsontree.Decode(v, &h)
@@ -124,7 +124,7 @@ func (c channel) message(v jsontree.Value) Message {
 	return Message{h.ID, h.GroupID, h.From, h.To, h.Timestamp, h.Subject, body, read}
 }
 
-// PairError is a pair of roles between which the protocol has no messages.
+// PairError reports two roles that exchange no messages in the protocol.
 type PairError struct{ From, To Role }
 
 func (e *PairError) Error() string {

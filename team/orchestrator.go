@@ -2,14 +2,14 @@ package team
 
 import "gaffer/statefile/jsontree"
 
-// OrchestratorState is orchestrator_state.json: what was started and decided,
-// and how far the session is.
+// OrchestratorState is the content of orchestrator_state.json: started agents,
+// decisions, and the progress of the session.
 type OrchestratorState struct {
 	SessionID    string            `json:"session_id"`
 	CurrentPhase Phase             `json:"current_phase"`
 	ActiveAgents List[ActiveAgent] `json:"active_agents"`
-	Iteration    int               `json:"iteration"`    // grows with every start of an agent
-	TotalSpawns  int               `json:"total_spawns"` // likewise
+	Iteration    int               `json:"iteration"`    // incremented by every start of an agent
+	TotalSpawns  int               `json:"total_spawns"` // incremented by every start of an agent
 	DecisionsLog List[LogEntry]    `json:"decisions_log"`
 	Status       SessionStatus     `json:"status"`
 	StartTime    Time              `json:"start_time"`
@@ -17,7 +17,7 @@ type OrchestratorState struct {
 	LastUpdate   Time              `json:"last_update"`
 }
 
-// DecodeJSON also reads counters that are written as 5.0.
+// DecodeJSON also accepts counters written as 5.0.
 func (o *OrchestratorState) DecodeJSON(v jsontree.Value) error {
 	type plain OrchestratorState
 	if err := decodeObject(v, (*plain)(o)); err != nil {
@@ -26,8 +26,8 @@ func (o *OrchestratorState) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"iteration": &o.Iteration, "total_spawns": &o.TotalSpawns})
 }
 
-// ActiveAgent is an agent that was started and has not answered yet. The
-// project manager's has no group.
+// ActiveAgent is an agent that was started and has not answered yet. The project
+// manager has no group.
 type ActiveAgent struct {
 	AgentType Role   `json:"agent_type"`
 	GroupID   string `json:"group_id,omitempty"`

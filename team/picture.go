@@ -6,15 +6,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Picture is all that the documents of a session say.
+// Picture is the complete content of a session's documents.
 type Picture struct {
 	PM           PMState
 	Groups       Groups
 	Orchestrator OrchestratorState
-	Messages     []Message // of every pair, in the order in which they were sent
+	Messages     []Message // of all channels, in the order in which they were sent
 }
 
-// documents returns what each document is to say.
+// documents returns the wanted content of each document.
 func (p Picture) documents() (map[Document]jsontree.Value, error) {
 	if p.PM.SessionID == "" || p.PM.SessionID != p.Orchestrator.SessionID {
 		return nil, &PictureError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}
@@ -44,8 +44,9 @@ func (p Picture) documents() (map[Document]jsontree.Value, error) {
 	return documents, nil
 }
 
-// byChannel returns the messages of each document. A message without an id
-// could not be told from what others wrote.
+// byChannel returns the messages of each document. It returns an error for a message
+// without an id, because that could not be distinguished from messages of other
+// programs.
 func (p Picture) byChannel() (map[Document][]Message, error) {
 	messages := map[Document][]Message{}
 	for _, c := range channels {
@@ -64,10 +65,10 @@ func (p Picture) byChannel() (map[Document][]Message, error) {
 	return messages, nil
 }
 
-// PictureError is a picture that documents cannot show.
+// PictureError reports a picture that cannot be written to documents.
 type PictureError struct{ Problem string }
 
 func (e *PictureError) Error() string { return "record session: " + e.Problem }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *PictureError) Invalid() bool { return true }

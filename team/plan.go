@@ -9,17 +9,17 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Plan is what the project manager decided.
+// Plan is the plan of the project manager.
 type Plan struct {
 	Mode      Mode
 	Reasoning string
 	Tasks     []Task
 	Groups    []TaskGroup
-	Phases    []ExecutionPhase // none: every group is open from the start
+	Phases    []ExecutionPhase // if empty, every group is open from the start
 }
 
-// Plan writes down what the project manager decided, opens the first phase and
-// makes every group pending. A plan can be replaced until a group has begun.
+// Plan records the project manager's plan, opens the first phase and sets every group
+// to pending. A plan can be replaced until a group has started.
 func (s *Store) Plan(ctx context.Context, p Plan) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -60,7 +60,8 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 	})
 }
 
-// plannedGroups keeps a group that is planned again as it is.
+// plannedGroups returns the groups of the plan. An existing group that is planned
+// again stays unchanged.
 func plannedGroups(p Plan, found Groups, now Time) Groups {
 	var groups Groups
 	there := found.byID()
@@ -74,8 +75,8 @@ func plannedGroups(p Plan, found Groups, now Time) Groups {
 	return groups
 }
 
-// OpenPhase opens the next execution phase and returns its number. It is
-// refused while a group of an open phase is not complete.
+// OpenPhase opens the next execution phase and returns its number. It fails if a
+// group of an open phase is not complete.
 func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -109,7 +110,7 @@ func openPhase(n *jsontree.Node, i int) {
 	}
 }
 
-// PhaseError is an execution phase that cannot be opened.
+// PhaseError reports an execution phase that cannot be opened.
 type PhaseError struct{ Problem string }
 
 func (e *PhaseError) Error() string { return "open next phase: " + e.Problem }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Check says whether the plan can be carried out: groups of their own ids that
-// wait for no circle, each in one phase if there are phases, and none in an
-// earlier phase than what it depends on. The error is a [*BadPlanError].
+// Check returns a [*BadPlanError] if the plan cannot be executed. Group ids must be
+// unique and dependencies must not form a cycle. If there are phases, each group must
+// be in exactly one, and not in an earlier phase than its dependencies.
 func (p Plan) Check() error {
 	ids := map[string]bool{}
 	for _, g := range p.Groups {
@@ -47,8 +47,8 @@ func (p Plan) checkDependencies(ids map[string]bool) error {
 	return nil
 }
 
-// circle returns groups of which each depends on the next, the first one again
-// at the end, or nil.
+// circle returns a dependency cycle, with its first group repeated at the end, or
+// nil.
 func (p Plan) circle() []string {
 	w := walk{needs: map[string][]string{}, entered: map[string]bool{}, left: map[string]bool{}}
 	for _, g := range p.Groups {
@@ -62,7 +62,7 @@ func (p Plan) circle() []string {
 	return nil
 }
 
-// walk goes from groups to those that they need, to each group once.
+// walk is a depth-first search through the dependencies. It visits each group once.
 type walk struct {
 	needs         map[string][]string
 	path          []string
@@ -126,8 +126,8 @@ func (p ExecutionPhase) check(ids map[string]bool) error {
 	return nil
 }
 
-// checkPhaseOrder refuses a group that would never start. at says in which
-// phase each group is, counted as they are listed.
+// checkPhaseOrder returns an error for a group that would never start. at holds the
+// index of each group's phase in the list.
 func (p Plan) checkPhaseOrder(at map[string]int) error {
 	for _, g := range p.Groups {
 		if _, ok := at[g.ID]; !ok {
@@ -142,7 +142,7 @@ func (p Plan) checkPhaseOrder(at map[string]int) error {
 	return nil
 }
 
-// BadPlanError is a plan that cannot be carried out.
+// BadPlanError reports a plan that cannot be executed.
 type BadPlanError struct{ Problem string }
 
 func badPlan(format string, args ...any) error {
@@ -151,5 +151,5 @@ func badPlan(format string, args ...any) error {
 
 func (e *BadPlanError) Error() string { return "plan: " + e.Problem }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *BadPlanError) Invalid() bool { return true }

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// PMState is pm_state.json, the project manager's memory.
+// PMState is the content of pm_state.json, the project manager's memory.
 type PMState struct {
 	SessionID            string               `json:"session_id"`
 	Mode                 Mode                 `json:"mode"`
@@ -20,13 +20,13 @@ type PMState struct {
 	CompletedGroups      List[string]         `json:"completed_groups"`
 	InProgressGroups     List[string]         `json:"in_progress_groups"`
 	PendingGroups        List[string]         `json:"pending_groups"`
-	Iteration            int                  `json:"iteration"` // grows with every write
+	Iteration            int                  `json:"iteration"` // incremented by every write
 	LastUpdate           Time                 `json:"last_update"`
 	CompletionPercentage float64              `json:"completion_percentage"`
 	EstimatedRemaining   *float64             `json:"estimated_time_remaining_minutes,omitempty"`
 }
 
-// DecodeJSON also reads a counter that is written as 5.0.
+// DecodeJSON also accepts a counter written as 5.0.
 func (p *PMState) DecodeJSON(v jsontree.Value) error {
 	type plain PMState
 	if err := decodeObject(v, (*plain)(p)); err != nil {
@@ -35,7 +35,7 @@ func (p *PMState) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"iteration": &p.Iteration})
 }
 
-// Task is one thing to do.
+// Task is one task of the plan.
 type Task struct {
 	ID          string     `json:"id"`
 	Description string     `json:"description"`
@@ -43,8 +43,8 @@ type Task struct {
 	Status      WorkStatus `json:"status"`
 }
 
-// DecodeJSON also reads a task that is a mere string: an id if it is one word,
-// else what is to be done.
+// DecodeJSON also accepts a task that is only a string: an id if it is a single word,
+// and a description otherwise.
 func (t *Task) DecodeJSON(v jsontree.Value) error {
 	if text, ok := v.Str(); ok {
 		if strings.ContainsAny(text, " \t\n") {
@@ -58,7 +58,7 @@ func (t *Task) DecodeJSON(v jsontree.Value) error {
 	return decodeObject(v, (*plain)(t))
 }
 
-// TaskGroup is a group of tasks as the project manager planned it.
+// TaskGroup is a group of tasks in the project manager's plan.
 type TaskGroup struct {
 	ID                     string       `json:"id"`
 	Name                   string       `json:"name"`
@@ -75,10 +75,10 @@ type TaskGroup struct {
 // TaskGroups are the planned groups.
 type TaskGroups []TaskGroup
 
-// MarshalJSON writes the groups as the list that the protocol asks for.
+// MarshalJSON writes the groups as a list, as the protocol requires.
 func (g TaskGroups) MarshalJSON() ([]byte, error) { return List[TaskGroup](g).MarshalJSON() }
 
-// DecodeJSON also reads a map from ids to groups.
+// DecodeJSON also accepts a map from ids to groups.
 func (g *TaskGroups) DecodeJSON(v jsontree.Value) error {
 	switch v.Kind() {
 	case jsontree.Array:
@@ -110,7 +110,7 @@ type ExecutionPhase struct {
 	Status        WorkStatus   `json:"status"`
 }
 
-// DecodeJSON also reads the form {phase, groups}.
+// DecodeJSON also accepts the form {phase, groups}.
 func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	type plain ExecutionPhase
 	if err := decodeObject(v, (*plain)(p)); err != nil {
@@ -128,7 +128,7 @@ func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// groupName reads a group named in a phase: its id, or the group itself.
+// groupName reads a group reference in a phase: an id, or the group itself.
 func groupName(v jsontree.Value) string {
 	if v.Kind() == jsontree.Object {
 		return v.Get("id").Text()
@@ -136,7 +136,7 @@ func groupName(v jsontree.Value) string {
 	return v.Text()
 }
 
-// wholeNumber reads a number, also one in quotes, or 0.
+// wholeNumber reads an integer, also one in quotes. It returns 0 if v is not one.
 func wholeNumber(v jsontree.Value) int {
 	if n, ok := intOf(v); ok {
 		return n
@@ -148,7 +148,7 @@ func wholeNumber(v jsontree.Value) int {
 	return n
 }
 
-// decodeCounts reads whole numbers by their names.
+// decodeCounts reads integer members by name.
 func decodeCounts(v jsontree.Value, into map[string]*int) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

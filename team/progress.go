@@ -10,11 +10,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Start records that an agent is started: on a group, or without one for the
-// project manager. It is refused when the session does not run, when somebody
-// is active on the group, when the group cannot take that agent, when a group it
-// depends on is not complete, when its phase is not open, and when there is no
-// developer left. A start whose writer died in the middle can be made again.
+// Start records the start of an agent on a group, or without a group for the project
+// manager. It fails if the session is not running, if another agent is active on the
+// group, if the group's status does not allow that role, if a dependency is not
+// complete, if the group's phase is not open, or if the limit of developers is
+// reached. If a writer died during a start, the start can be repeated.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -30,7 +30,7 @@ func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) err
 				return st.start(by, group, now)
 			},
 			orchestrator: func(n *jsontree.Node) {
-				if !st.active(by, group) { // else a writer died after this step
+				if !st.active(by, group) { // otherwise a writer died after this step
 					enter(n, ActiveAgent{by, group, At(now)}, reasoning)
 				}
 			},
@@ -44,10 +44,10 @@ func (st state) active(by Role, group string) bool {
 	})
 }
 
-// working is the status in which each role works on a group.
+// working maps each role to the group status in which it works.
 var working = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns the groups as they are once the agent is started.
+// start returns the groups after the agent's start.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -63,7 +63,7 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	if at, ok := working[by]; ok && g.Status == at && !st.active(by, id) {
-		return st.groups, nil // unblocked, or its agent was lost: it goes on
+		return st.groups, nil // the group was unblocked or its agent was lost: the role continues
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
 	if err != nil {
@@ -72,7 +72,7 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	return st.groups.with(next), nil
 }
 
-// mayManage checks the start of the project manager, who has no group.
+// mayManage checks the start of the project manager, which has no group.
 func (st state) mayManage(group string) error {
 	switch {
 	case group != "":
@@ -83,9 +83,9 @@ func (st state) mayManage(group string) error {
 	return nil
 }
 
-// alone refuses a second agent on a group. One that is listed on a group that
-// is not its own yet was started by a writer that died before it moved the
-// group.
+// alone returns an error if another agent is active on the group. An agent that is
+// listed but is not the group's current agent is no obstacle: a writer died after
+// listing it, before it moved the group.
 func (st state) alone(by Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
 		if a.GroupID == g.ID && (a.AgentType != by || g.CurrentAgent == by) {
@@ -95,7 +95,8 @@ func (st state) alone(by Role, g Group) error {
 	return nil
 }
 
-// mayStart checks what stands around the group.
+// mayStart checks the conditions outside the group: the limit of developers, the open
+// phase and the dependencies.
 func (st state) mayStart(by Role, g Group) error {
 	if by == Developer && !st.active(by, g.ID) && FreeDevelopers(st.orchestrator.ActiveAgents) == 0 {
 		return &StartError{g.ID, fmt.Sprintf("%d developers are running, which is the limit", MaxDevelopers)}
@@ -119,7 +120,8 @@ func (st state) mayStart(by Role, g Group) error {
 	return nil
 }
 
-// StartError is a start that has to wait. The project manager's has no group.
+// StartError reports a start that is not possible now. Group is empty for the project
+// manager.
 type StartError struct{ Group, Problem string }
 
 func (e *StartError) Error() string {
@@ -140,7 +142,7 @@ func (st state) group(id string) (Group, error) {
 	return g, nil
 }
 
-// with returns the groups with one of them replaced, or added.
+// with returns the groups with g replaced or added.
 func (gs Groups) with(g Group) Groups {
 	i := slices.IndexFunc(gs, func(old Group) bool { return old.ID == g.ID })
 	if i < 0 {
@@ -151,7 +153,7 @@ func (gs Groups) with(g Group) Groups {
 	return gs
 }
 
-// GroupError is a group that the session does not have.
+// GroupError reports an unknown group.
 type GroupError struct {
 	ID    string
 	Known Groups
@@ -165,12 +167,12 @@ func (e *GroupError) Error() string {
 	return fmt.Sprintf("group %q: there is none; the session has %v", e.ID, ids)
 }
 
-// NotFound marks the error as something that is not there.
+// NotFound marks the error as a missing object.
 func (e *GroupError) NotFound() bool { return true }
 
-// Answer records what an agent said and returns who is next. A word that the
-// role cannot say is recorded as ERROR, and its [*UnknownWordError] returned
-// although the answer was taken. Every other error left things as they were.
+// Answer records an agent's answer and returns who is next. If the role may not use
+// the status word, the answer is recorded as ERROR and Answer also returns an
+// [*UnknownWordError]. After any other error nothing has changed.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
@@ -198,7 +200,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns the groups as they are once the agent has answered.
+// answer returns the groups after the agent's answer.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -208,9 +210,10 @@ func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, 
 	return st.groups.with(moved), err
 }
 
-// answerPM takes the project manager's answer. Its COMPLETE ends the session if
-// it counts; another word only frees it: what it planned is written by
-// [Store.Plan], and what it goes on with by [Store.OpenPhase].
+// answerPM records the project manager's answer. COMPLETE ends the session if
+// CheckComplete allows it. Any other word only removes the project manager from the
+// active agents: [Store.Plan] writes its plan and [Store.OpenPhase] opens the next
+// phase.
 func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answer) error {
 	ends := said.Status == WordComplete
 	if ends {
@@ -230,23 +233,23 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 
 // move is a change of a session's state.
 type move struct {
-	groups       func(Groups) (Groups, error) // nothing moves if nil
+	groups       func(Groups) (Groups, error) // nil changes no group
 	orchestrator func(*jsontree.Node)
-	plan         func(*jsontree.Node) // what changes in the project manager's memory beside its lists, or nil
+	plan         func(*jsontree.Node) // further changes of pm_state.json besides its derived lists; may be nil
 }
 
-// edit is what a move does to one document.
+// edit is the change of one document by a move.
 type edit struct {
 	doc    Document
 	change func(*jsontree.Node) error
 }
 
-// write makes a move: first in the orchestrator's document, then the groups,
-// then the project manager's lists. Whoever dies in between left a start that
-// is listed and a group that has not moved, which the same move, made again,
-// puts right without counting twice. A plan is written first: groups without it
-// would seem to depend on nothing. A move that is refused, or that one of the
-// documents cannot take, writes nothing.
+// write applies a move to the documents: first the orchestrator's, then the groups,
+// then the project manager's lists. If a writer dies in between, the agent is listed
+// but the group has not moved. Repeating the same move corrects that without counting
+// twice. A plan is written first, because groups without their plan would seem to
+// have no dependencies. If the move is refused, or does not fit one of the documents,
+// nothing is written.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m move) error {
 	edits, err := m.edits(was)
 	if err != nil {
@@ -265,7 +268,7 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m move) err
 	return nil
 }
 
-// edits lists what a move does to the documents, in their order.
+// edits returns the edits of a move, in the order in which they are written.
 func (m move) edits(was state) ([]edit, error) {
 	if m.groups == nil {
 		m.groups = func(groups Groups) (Groups, error) { return groups, nil }
@@ -301,7 +304,8 @@ func (m move) edits(was state) ([]edit, error) {
 	return []edit{orchestrator, status, memory}, nil
 }
 
-// rehearse makes an edit on a copy of its document.
+// rehearse applies an edit to a copy of its document, to detect errors before
+// anything is written.
 func (s *Store) rehearse(e edit, now time.Time) error {
 	doc, err := s.files[e.doc].Load()
 	if err != nil {

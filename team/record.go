@@ -14,21 +14,21 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The steps of putting aside what cannot become a document.
+// Names of the file operations that move unusable files aside.
 const (
 	opAside     host.Op = "put aside"
 	opSyncAside host.Op = "sync put aside"
 )
 
-// Record makes the documents of the session say what p says. Members that the
-// protocol does not know stay, and so do messages of others; a document that is
-// missing is made, and one that cannot be read is kept aside and made anew, with
-// a notice. Nothing is written that says it already. A session of another id is
-// a [*OtherSessionError].
+// Record updates the documents of the session to match p. It keeps unknown members
+// and messages of other programs. It creates missing documents. It keeps a copy of an
+// unreadable document, writes a new one and sends a notice. It does not write
+// documents that already match. It returns an [*OtherSessionError] if the folder
+// holds another session.
 //
-// Counters and times are those of p. A document of another session beside one
-// of this was written by somebody who was mistaken: it is kept aside, too.
-// Links are not followed, since they may lead to anybody's file.
+// Counters and times are taken from p. If only some documents belong to another
+// session, they were written by mistake and are moved aside too. Record does not
+// follow links, because they may lead to any file of the user.
 func (s *Store) Record(ctx context.Context, p Picture) error {
 	wanted, err := p.documents()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) Record(ctx context.Context, p Picture) error {
 	})
 }
 
-// record makes one document say what want says.
+// record updates one document to match want.
 func (s *Store) record(ctx context.Context, d Document, session string, want jsontree.Value) error {
 	return s.records[d].Update(ctx, func(doc *jsontree.Doc) error {
 		if problem := unfit(d, doc.Value()); problem != "" {
@@ -68,9 +68,9 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 	})
 }
 
-// survey says what is wrong with each document that cannot be edited. Bytes
-// that are not JSON are left to the update. Nothing may be touched if the
-// documents are those of another session.
+// survey returns the problem of each document that cannot be edited. It ignores
+// documents that are not JSON, which the update handles. It returns an error if the
+// documents belong to another session, so that nothing is changed.
 func (s *Store) survey(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string
@@ -95,14 +95,14 @@ func (s *Store) survey(session string) (wrong map[Document]string, err error) {
 	return wrong, nil
 }
 
-// look reads a document, or says why it cannot be one.
+// look reads a document, or returns the problem that prevents editing it.
 func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
 	if elsewhere, err := s.elsewhere(d); elsewhere || err != nil {
 		return v, "", err
 	}
 	info, err := s.opts.Host.Lstat(opLook, s.path(d))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
-		return v, "", nil // there is no folder that it could be in
+		return v, "", nil // the folder is missing
 	}
 	if err != nil {
 		return v, "", err
@@ -124,8 +124,8 @@ func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
 	return v, "", err
 }
 
-// elsewhere says whether a document is behind a link in the place of its folder,
-// and so somebody else's. The root itself may be a link: whoever made it chose
+// elsewhere reports whether the folder of a document is a link, so that the document
+// belongs to somewhere else. The root itself may be a link, because the user chose
 // where the documents are.
 func (s *Store) elsewhere(d Document) (bool, error) {
 	if _, message := channelOf(d); !message {
@@ -138,8 +138,7 @@ func (s *Store) elsewhere(d Document) (bool, error) {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0, err
 }
 
-// unfit says why a document that is JSON cannot be edited without losing what
-// is in it, or "".
+// unfit returns why a JSON document cannot be edited without loss, or "".
 func unfit(d Document, v jsontree.Value) string {
 	if v.Kind() != jsontree.Object {
 		return fmt.Sprintf("is %s where an object should be", v.Kind())
@@ -151,8 +150,8 @@ func unfit(d Document, v jsontree.Value) string {
 	return ""
 }
 
-// sessionIn returns the session that a state file names, or "". Group status
-// names none by its protocol, but some do.
+// sessionIn returns the session id in a state file, or "". The protocol defines none
+// for group_status.json, but some programs write one.
 func sessionIn(d Document, v jsontree.Value) string {
 	if _, messages := channelOf(d); messages {
 		return ""
@@ -160,7 +159,7 @@ func sessionIn(d Document, v jsontree.Value) string {
 	return v.Get("session_id").Text()
 }
 
-// makeRoom moves what is wrong out of the way, and makes the folder of messages.
+// makeRoom moves unusable files aside and creates the folder of messages.
 func (s *Store) makeRoom(wrong map[Document]string, now time.Time) error {
 	folder := filepath.Join(s.root, messagesFolder)
 	info, err := s.opts.Host.Lstat(opLook, folder)
@@ -184,7 +183,7 @@ func (s *Store) makeRoom(wrong map[Document]string, now time.Time) error {
 	return nil
 }
 
-// putAside keeps what is at path under another name, and says so.
+// putAside renames the file at path and sends a notice.
 func (s *Store) putAside(path, problem string, now time.Time) error {
 	name, err := free(path+".corrupt-"+now.UTC().Format("20060102T150405Z"), s.exists)
 	if err != nil {
@@ -205,8 +204,8 @@ func (s *Store) putAside(path, problem string, now time.Time) error {
 	return nil
 }
 
-// OtherSessionError is a folder that has another session than the one that is
-// to be recorded.
+// OtherSessionError reports that the folder holds another session than the one to be
+// recorded.
 type OtherSessionError struct{ Root, Found, Recorded string }
 
 func (e *OtherSessionError) Error() string {
@@ -216,7 +215,7 @@ func (e *OtherSessionError) Error() string {
 // Conflict marks the error as a refused transition.
 func (e *OtherSessionError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *OtherSessionError) Hint() string {
 	return fmt.Sprintf("'gaffer team archive' puts session %s away", e.Found)
 }

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Routing is who is started after an agent's answer.
+// Routing says which roles are started after an agent's answer.
 type Routing struct {
-	// Roles are started one after the other, each when the one before has
-	// answered. It is empty when the group, or the session, is done, after a
-	// plan, when the groups themselves say who is next, and when the user has to
-	// answer a question.
+	// Roles are started one after the other, each when the previous one has answered.
+	// Roles is empty if the group or the session is done, after a plan, if the groups
+	// determine who is next, and if the user has to answer a question.
 	Roles []Role
-	// Group and Session say what the word ends, if its conditions hold.
+	// Group and Session report whether the word completes the group or the session,
+	// if its conditions hold.
 	Group, Session bool
 }
 
-// routes is who follows each status word of each role.
+// routes defines the routing for each status word of each role.
 var routes = []struct {
 	by   Role
 	word Word
@@ -48,8 +48,9 @@ var routes = []struct {
 	{PM, WordComplete, Routing{Session: true}},
 }
 
-// Route says who follows a status word. A word that the role cannot say goes to
-// the tech lead together with an [*UnknownWordError], and never ends anything.
+// Route returns the routing for a status word. If the role may not use the word, it
+// returns the tech lead and an [*UnknownWordError]. Such a word never completes
+// anything.
 func Route(by Role, word Word) (Routing, error) {
 	for _, r := range routes {
 		if r.by == by && r.word == word {
@@ -59,7 +60,7 @@ func Route(by Role, word Word) (Routing, error) {
 	return Routing{Roles: []Role{TechLead}}, &UnknownWordError{By: by, Word: word, Known: Words(by)}
 }
 
-// Words lists the status words that a role may say.
+// Words lists the status words of a role.
 func Words(by Role) []Word {
 	var words []Word
 	for _, r := range routes {
@@ -70,7 +71,7 @@ func Words(by Role) []Word {
 	return words
 }
 
-// UnknownWordError is a status word that a role cannot say.
+// UnknownWordError reports a status word that a role may not use.
 type UnknownWordError struct {
 	By    Role
 	Word  Word
@@ -91,9 +92,9 @@ func (e *UnknownWordError) Error() string {
 // Conflict marks the error as a refused transition.
 func (e *UnknownWordError) Conflict() bool { return true }
 
-// CheckComplete says whether a role's word ends the session: only the project
-// manager's COMPLETE does, and only when every group is complete, planned ones
-// without an entry of their own included.
+// CheckComplete returns an error unless the word ends the session. Only COMPLETE by
+// the project manager does, and only if every group is complete. Planned groups
+// without a status count as not complete.
 func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}
@@ -106,7 +107,7 @@ func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	return nil
 }
 
-// CompleteError is an end of the session that does not count.
+// CompleteError reports a word that does not end the session.
 type CompleteError struct {
 	By   Role
 	Word Word

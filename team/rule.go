@@ -2,7 +2,7 @@ package team
 
 import "gaffer/statefile/jsontree"
 
-// form is what sort of value a rule asks for, in the words of JSON Schema.
+// form is the type of value that a rule requires, in terms of JSON Schema.
 type form string
 
 const (
@@ -12,27 +12,27 @@ const (
 	boolean    form = "boolean"
 	list       form = "array"
 	object     form = "object"
-	moment     form = "date-time" // a string that is a time
+	moment     form = "date-time" // a string with a time
 	dictionary form = "dictionary"
 )
 
-// rule is what a document's protocol asks of one value. Validation and the JSON
-// Schemas are both made from rules.
+// rule is the schema of one value. Validation and the JSON Schemas are both derived
+// from rules.
 type rule struct {
 	form    form
 	null    bool
-	words   []string // the only strings allowed, if any
-	unknown string   // the finding's name for another string
-	fields  []field  // of an object, in the protocol's order
-	each    *rule    // an item of a list, a member of a dictionary
-	keys    []string // the members that tell the items of a list apart; none: their places do
-	open    bool     // others add to the list, and what they added stays
-	sticky  bool     // what is true stays true, whoever said so
-	sent    bool     // a list of texts that stays as it was when its message was sent
+	words   []string // the allowed strings; empty allows all
+	unknown string   // name of the finding for another string
+	fields  []field  // members of an object, in the protocol's order
+	each    *rule    // rule for an item of a list or a member of a dictionary
+	keys    []string // members that identify an item of a list; if empty, its index does
+	open    bool     // other programs may add to the list, and their items stay
+	sticky  bool     // once true, the value stays true
+	sent    bool     // a list of texts that is not changed after its message was sent
 
-	wild    map[jsontree.Kind]string // names of findings for forms found in the wild
-	aliases map[string]string        // members found in the wild for what a field says
-	alias   string                   // the finding's name for those
+	wild    map[jsontree.Kind]string // names of findings for known irregular forms
+	aliases map[string]string        // other names for fields, as some programs write them
+	alias   string                   // name of the finding for an alias
 }
 
 // field is a known member of an object.

@@ -2,7 +2,7 @@ package team
 
 import "gaffer/statefile/jsontree"
 
-// rules returns what the protocol asks of each document.
+// rules returns the rule of a document.
 func rules(d Document) *rule {
 	switch d {
 	case PMStateDoc:
@@ -156,7 +156,7 @@ func orchestratorRules() *rule {
 	)
 }
 
-// messageRules puts the fields of a body between those that every message has.
+// messageRules puts the fields of a body between those of every message.
 func messageRules(from, to Role, body ...field) *rule {
 	fields := append([]field{
 		opt("id", a(text)),

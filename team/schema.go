@@ -1,7 +1,6 @@
 package team
 
-// Schemas returns the JSON Schema of each document by its name, such as
-// pm_state.
+// Schemas returns the JSON Schema of each document by name, such as pm_state.
 func Schemas() map[string][]byte {
 	schemas := map[string][]byte{}
 	for _, d := range Documents() {
@@ -9,7 +8,7 @@ func Schemas() map[string][]byte {
 		s.Schema, s.Title = "http://json-schema.org/draft-07/schema#", filePurpose[d]
 		data, err := newDocument(s)
 		if err != nil {
-			panic("team: schema of " + string(d) + ": " + err.Error()) // made of strings only
+			panic("team: schema of " + string(d) + ": " + err.Error()) // cannot happen: it consists of strings only
 		}
 		schemas[string(d)] = data
 	}
@@ -25,7 +24,7 @@ var filePurpose = map[Document]string{
 	TechLeadToDevDoc: "What the tech lead tells developers",
 }
 
-// schema is the part of JSON Schema that the rules need.
+// schema is the subset of JSON Schema that the rules need.
 type schema struct {
 	Schema      string     `json:"$schema,omitempty"`
 	Title       string     `json:"title,omitempty"`
@@ -78,7 +77,7 @@ func (r *rule) addWords(s *schema) {
 	}
 }
 
-// properties are the members of an object in their order.
+// properties are the members of an object, in order.
 type properties []property
 
 type property struct {

@@ -12,15 +12,15 @@ import (
 	"gaffer/statefile"
 )
 
-// Init begins a session for the requirements and returns its id. A session that
-// is there already is a [*SessionExistsError].
+// Init starts a session for the requirements and returns its id. It returns a
+// [*SessionExistsError] if there is a session.
 func (s *Store) Init(ctx context.Context, requirements string) (id string, err error) {
 	id, _, err = s.begin(ctx, requirements, false)
 	return id, err
 }
 
-// InitNew archives the session that is there, if one is, and begins another.
-// It returns the new session's id and the archive's folder, or "".
+// InitNew archives the current session, if there is one, and starts another. It
+// returns the new session's id and the path of the archive, or "".
 func (s *Store) InitNew(ctx context.Context, requirements string) (id, archive string, err error) {
 	return s.begin(ctx, requirements, true)
 }
@@ -53,8 +53,8 @@ func (s *Store) begin(ctx context.Context, requirements string, replace bool) (i
 	return id, archive, err
 }
 
-// Archive moves the documents of the session to a folder of their own below
-// archive/, which it returns. Afterwards there is no session.
+// Archive moves the documents of the session to a new folder below archive/ and
+// returns its path. Afterwards there is no session.
 func (s *Store) Archive(ctx context.Context) (archive string, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		c, err := s.planArchive(now)
@@ -70,8 +70,8 @@ func (s *Store) Archive(ctx context.Context) (archive string, err error) {
 	return archive, err
 }
 
-// Copy copies the documents of the session to a folder of their own below
-// archive/, which it returns. The session stays as it is.
+// Copy copies the documents of the session to a new folder below archive/ and returns
+// its path. The session stays unchanged.
 func (s *Store) Copy(ctx context.Context) (copied string, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		present, err := s.present()
@@ -114,8 +114,8 @@ func (s *Store) archivePath(c change) string {
 	return filepath.Join(s.root, archiveFolder, c.Archive)
 }
 
-// planArchive lists what is to be moved, and where. A link is refused: moved,
-// it would point elsewhere.
+// planArchive lists the documents to move, and their destination. It returns an error
+// for a symbolic link, because a moved link would point elsewhere.
 func (s *Store) planArchive(now time.Time) (c change, err error) {
 	c.Move, err = s.present()
 	if err != nil || len(c.Move) == 0 {
@@ -138,8 +138,8 @@ func (s *Store) planArchive(now time.Time) (c change, err error) {
 	return c, err
 }
 
-// sessionID reads the id of the session that is there from the first document
-// that has one.
+// sessionID returns the id of the current session, from the first document that has
+// one.
 func (s *Store) sessionID() string {
 	for _, d := range []Document{PMStateDoc, OrchestratorDoc} {
 		if doc, err := s.files[d].Load(); err == nil {
@@ -155,8 +155,8 @@ func (s *Store) archived(name string) (bool, error) {
 	return s.exists(filepath.Join(s.root, archiveFolder, name))
 }
 
-// freeID returns an id that no session of this project has had, the one that is
-// about to be archived included.
+// freeID returns an id that no session of this project has used, including the one
+// that is about to be archived.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
 	return free("v4_"+stampOf(now), func(id string) (bool, error) {
@@ -167,7 +167,8 @@ func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	})
 }
 
-// free returns name, or name with the first number that makes it free.
+// free returns name, with the first number appended that makes it unused, if
+// necessary.
 func free(name string, taken func(string) (bool, error)) (string, error) {
 	candidate := name
 	for n := 2; ; n++ {
@@ -178,7 +179,7 @@ func free(name string, taken func(string) (bool, error)) (string, error) {
 	}
 }
 
-// SessionExistsError is a session in the way of a new one.
+// SessionExistsError reports that a session exists and prevents a new one.
 type SessionExistsError struct{ Root, SessionID string }
 
 func (e *SessionExistsError) Error() string {
@@ -191,12 +192,12 @@ func (e *SessionExistsError) Error() string {
 // Conflict marks the error as a refused transition.
 func (e *SessionExistsError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *SessionExistsError) Hint() string {
 	return "'gaffer team show' says where it stands; 'gaffer team init --new' archives it and begins another"
 }
 
-// LinkError is a document that is a symbolic link and so cannot be archived.
+// LinkError reports a document that is a symbolic link and cannot be archived.
 type LinkError struct{ Path string }
 
 func (e *LinkError) Error() string { return e.Path + ": is a symbolic link and cannot be archived" }
@@ -204,10 +205,10 @@ func (e *LinkError) Error() string { return e.Path + ": is a symbolic link and c
 // Conflict marks the error as a refused transition.
 func (e *LinkError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *LinkError) Hint() string { return "replace the link by the document itself" }
 
-// RequirementsError is a session whose requirements cannot be kept.
+// RequirementsError reports invalid requirements of a session.
 type RequirementsError struct{ Problem string }
 
 func (e *RequirementsError) Error() string { return "begin session: the requirements " + e.Problem }

@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// settle makes n say what want says. What the rule does not know stays, and so
-// does the spelling of what n says already.
+// settle changes n to match want. It keeps members without a rule, and the formatting
+// of values that already match.
 func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
 	case r == nil:
@@ -33,7 +33,7 @@ func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// allTexts says whether a value is a list of texts.
+// allTexts reports whether a value is a list of strings.
 func allTexts(v jsontree.Value) bool {
 	for _, item := range v.Items() {
 		if item.Kind() != jsontree.String {
@@ -48,7 +48,7 @@ func isTrue(v jsontree.Value) bool {
 	return is && ok
 }
 
-// settleObject also removes what the protocol knows and want does not say.
+// settleObject also deletes members that have a rule but are missing in want.
 func settleObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	settleMembers(n, want, r.field)
 	for _, f := range r.fields {
@@ -58,8 +58,8 @@ func settleObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// settleGroups also removes groups that want does not have. A member without a
-// status is no group but somebody's note, and stays.
+// settleGroups also deletes groups that are missing in want. It keeps members without
+// a status, which are notes.
 func settleGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var ids []string
 	var kept []jsontree.Value
@@ -74,7 +74,7 @@ func settleGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	settleMembers(n, want, func(string) *rule { return r.each })
 }
 
-// members are those of an object, in their order.
+// members are the members of an object, in order.
 type members struct {
 	names  []string
 	values []jsontree.Value
@@ -95,15 +95,15 @@ func settleMembers(n *jsontree.Node, want jsontree.Value, of func(name string) *
 	}
 }
 
-// settleList adds what is missing at the end if nothing else keeps the list
-// from being as want has it, or if it is open to others. Else the list is put
-// together anew.
+// settleList updates a list. It only appends missing items if the existing items are
+// already in the right order, or if other programs may add to the list. Otherwise it
+// replaces the whole list.
 func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var items []*jsontree.Node
 	for _, item := range n.Items() {
 		items = append(items, item)
 	}
-	list, inPlace := []jsontree.Value{}, true // never null
+	list, inPlace := []jsontree.Value{}, true // an empty list instead of null
 	var added []jsontree.Value
 	for i, at := range r.pair(items, want) {
 		if at.index < 0 {
@@ -123,14 +123,14 @@ func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// settleMap makes the list of what some write as a map. A member that says its
-// id itself may have another name.
+// settleMap replaces a map, which some programs write, by a list. A member is
+// identified by its own id, or by its key if it has none.
 func settleMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
 		there[cmp.Or(member.Get(r.keys[0]).Text(), name)] = member
 	}
-	list := []jsontree.Value{} // never null
+	list := []jsontree.Value{} // an empty list instead of null
 	for _, v := range want.Items() {
 		if member := there[v.Get(r.keys[0]).Text()]; member != nil {
 			settle(member, v, r.each)
@@ -141,13 +141,13 @@ func settleMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	n.Replace(list)
 }
 
-// pairing is an item that is wanted, and where it is: -1 if nowhere.
+// pairing is a wanted item and the index of the existing item, or -1.
 type pairing struct {
 	want  jsontree.Value
 	index int
 }
 
-// pair finds for each item that is wanted the one that is there.
+// pair finds the existing item for each wanted item.
 func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	there := map[string][]int{}
 	for i, item := range items {
@@ -165,7 +165,7 @@ func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	return pairs
 }
 
-// key is what tells an item from the others of its list.
+// key returns the identity of an item within its list.
 func (r *rule) key(v jsontree.Value, i int) string {
 	if len(r.keys) == 0 {
 		return strconv.Itoa(i)
@@ -177,7 +177,7 @@ func (r *rule) key(v jsontree.Value, i int) string {
 	return strings.Join(parts, " ")
 }
 
-// get returns a member, or what is found in the wild in its place.
+// get returns a member, or the value of an alias if the member is absent.
 func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	if member := v.Get(name); !member.Absent() {
 		return member
@@ -190,7 +190,7 @@ func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// canonical returns a value without the ways of spelling it.
+// canonical returns a value in a normalized format.
 func canonical(v jsontree.Value, r *rule) string {
 	if r.form == moment {
 		if t, err := timestamp.Parse(v.Text(), time.Local); err == nil {
@@ -203,8 +203,8 @@ func canonical(v jsontree.Value, r *rule) string {
 	return v.String()
 }
 
-// same says whether two values of one kind mean the same. A time in a form that
-// the protocol does not have never does, so that it is put right.
+// same reports whether two values of the same kind are equal. A time that is not RFC
+// 3339 is never equal, so that it is corrected.
 func same(v, want jsontree.Value, r *rule) bool {
 	switch {
 	case r.form == moment && v.Kind() == jsontree.String:

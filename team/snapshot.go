@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Snapshot is where a session stands: what its documents say, and what follows
-// from it.
+// Snapshot is the state of a session: the content of its documents, and values
+// derived from it.
 type Snapshot struct {
 	PM           PMState           // the project manager's memory
-	Groups       Groups            // the groups that have begun, then the planned ones
-	Orchestrator OrchestratorState // what was started and decided
+	Groups       Groups            // the groups with a status, then the planned ones
+	Orchestrator OrchestratorState // started agents and decisions
 	Phase        Phase             // derived from the groups
 	Progress     Progress          // derived from the groups
 	Unread       []Message         // oldest first
@@ -36,9 +36,9 @@ func (s Snapshot) ByStatus() map[GroupStatus][]Group {
 	return by
 }
 
-// Resume loads the session and says where it stands. A document that is not
-// there counts as empty, unless none of the state files is: that is a
-// [*NoSessionError]. One that cannot be read is an error.
+// Resume loads the session and returns its state. A missing document counts as empty,
+// but if all state files are missing, Resume returns a [*NoSessionError]. It returns
+// an error for an unreadable document.
 func (s *Store) Resume(ctx context.Context) (Snapshot, error) {
 	if err := s.settled(ctx); err != nil {
 		return Snapshot{}, err
@@ -64,7 +64,7 @@ type state struct {
 	groups       Groups
 	orchestrator OrchestratorState
 
-	unfit error // why one of them cannot be written to
+	unfit error // why one of them cannot be changed
 }
 
 func (s *Store) loadState() (st state, err error) {
@@ -86,14 +86,14 @@ func (s *Store) loadState() (st state, err error) {
 	return st, nil
 }
 
-// writable is loadState for a change of several documents: none is changed if
-// one of them cannot be.
+// writable is loadState for a change of several documents. It returns an error if one
+// of them cannot be changed.
 func (s *Store) writable() (state, error) {
 	st, err := s.loadState()
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkThere refuses to go on without a document: a new one would claim that
+// checkThere returns an error if a document is missing. A new one would claim that
 // nothing was done yet.
 func (s *Store) checkThere(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
@@ -102,7 +102,7 @@ func (s *Store) checkThere(d Document, kind jsontree.Kind) error {
 	return &NoSessionError{Root: s.root, Missing: d}
 }
 
-// MarshalJSON writes a snapshot for programs: the documents' own words.
+// MarshalJSON writes a snapshot with the names that the documents use.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	unread := List[Message](s.Unread)
 	var b struct {
@@ -134,7 +134,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return marshal(b)
 }
 
-// stuck writes the groups with a counter past its limit, by their ids.
+// stuck encodes the groups with a counter above its limit, by id.
 func (s Snapshot) stuck() ([]byte, error) {
 	var ids []string
 	found := map[string][]Escalation{}

@@ -13,31 +13,30 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The steps of what is done to a session beside writing its documents.
+// Names of the file operations on a session, besides those that write its documents.
 const (
 	opLock host.Op = "lock team"
 	opLook host.Op = "look for session"
 )
 
-// Options say how a session is kept. The zero value is this machine.
+// Options configure a store. The zero value uses this machine.
 type Options struct {
 	Host        host.Host              // this machine if nil
 	Now         func() time.Time       // the host's clock if nil
 	LockTimeout time.Duration          // statefile.DefaultLockTimeout if zero
-	Notice      func(statefile.Notice) // told what a person should know
+	Notice      func(statefile.Notice) // receives messages for the user
 }
 
-// Store is the folder of a project's team. Its methods may be called by many
-// goroutines and processes at once: those that write take turns, those that
-// read never wait.
+// Store manages the folder of a project's team. It is safe for concurrent use by
+// goroutines and processes: writers exclude each other, readers do not wait.
 type Store struct {
 	root    string
 	opts    Options
 	files   map[Document]*statefile.File
-	records map[Document]*statefile.File // the same, for one who knows all that they are to say
+	records map[Document]*statefile.File // the same documents, opened for Record, which replaces corrupt ones
 }
 
-// Open returns the team whose documents are below root. It touches nothing.
+// Open returns the team whose documents are below root. It reads and writes no file.
 func Open(root string, opts Options) *Store {
 	if opts.Host == nil {
 		opts.Host = host.OS()
@@ -63,9 +62,9 @@ func (s *Store) Root() string { return s.root }
 
 func (s *Store) path(d Document) string { return filepath.Join(s.root, d.Path()) }
 
-// fileOptions says what an absent or corrupt document means. State that cannot
-// be read is for a person to look at: a default would claim that nothing was
-// done yet. Messages go on with a fresh file, the corrupt one being kept.
+// fileOptions returns how a missing or corrupt document is handled. For state files
+// it is an error, because a default would claim that nothing was done yet. Message
+// files are replaced by an empty one, and a copy of the corrupt file is kept.
 func (s *Store) fileOptions(d Document) statefile.Options {
 	o := statefile.Options{Host: s.opts.Host, Notice: s.opts.Notice, LockTimeout: s.opts.LockTimeout}
 	if _, ok := channelOf(d); ok {
@@ -74,9 +73,9 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 	return o
 }
 
-// exclusive runs act while no other writer of this team runs, after finishing
-// what a writer that died has begun. It is the lock above those of the single
-// documents: a session that is being archived moves all of them.
+// exclusive runs act under the lock of the team. It first completes the change of a
+// writer that died. This lock is taken before those of single documents, because
+// archiving moves all documents.
 func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +84,7 @@ func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) er
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Unlock() }() // the lock ends with the process anyway
+	defer func() { _ = lock.Unlock() }() // at the latest, the lock ends with the process
 	if err := s.finishChange(); err != nil {
 		return err
 	}
@@ -105,8 +104,8 @@ func (s *Store) lock(ctx context.Context) (host.Lock, error) {
 	return lock, err
 }
 
-// settled makes sure that a reader sees a whole session: a change that a dead
-// writer left half done is finished first.
+// settled ensures that a reader sees a complete session: it completes a change that a
+// dead writer has left.
 func (s *Store) settled(ctx context.Context) error {
 	if begun, err := s.exists(s.changePath()); !begun {
 		return err
@@ -122,7 +121,7 @@ func (s *Store) exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// present lists the documents that are there, whatever they are.
+// present lists the existing documents, readable or not.
 func (s *Store) present() ([]Document, error) {
 	var docs []Document
 	for _, d := range Documents() {
@@ -137,8 +136,8 @@ func (s *Store) present() ([]Document, error) {
 	return docs, nil
 }
 
-// load reads one document into a typed value. An absent document leaves it as
-// it is and has no kind.
+// load decodes one document into a typed value. If the document is missing, it
+// changes nothing and returns jsontree.Missing.
 func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
 	doc, err := s.files[d].Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,8 +150,8 @@ func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
 	return doc.Value().Kind(), nil
 }
 
-// checkForm refuses to write into what is no object, since nothing could be
-// found in it again.
+// checkForm returns an error if a document is not an object, because it could not be
+// edited.
 func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 	if kind == jsontree.Object || kind == jsontree.Missing {
 		return nil
@@ -160,8 +159,8 @@ func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 	return &statefile.FormError{Path: s.path(d), Problem: fmt.Sprintf("is %s where an object should be", kind)}
 }
 
-// update edits one document in place. When change changed something, the
-// document is stamped as the protocol asks.
+// update edits one document in place. If change has changed something, update also
+// sets the counter and time that the protocol requires.
 func (s *Store) update(ctx context.Context, d Document, now time.Time, change func(*jsontree.Node) error) error {
 	err := s.files[d].Update(ctx, func(doc *jsontree.Doc) error { return s.revise(d, doc, now, change) })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -184,8 +183,8 @@ func (s *Store) revise(d Document, doc *jsontree.Doc, now time.Time, change func
 	return nil
 }
 
-// stamp counts and dates a write. The orchestrator's iteration counts starts of
-// agents, not writes, and groups are dated one by one.
+// stamp counts and dates a write. It does not increment the orchestrator's iteration,
+// which counts starts of agents. Groups have their own times.
 func stamp(d Document, root *jsontree.Node, now Time) {
 	switch d {
 	case PMStateDoc:
@@ -196,8 +195,8 @@ func stamp(d Document, root *jsontree.Node, now Time) {
 	}
 }
 
-// grow adds one to a counter. What is no whole number stays as it is: the
-// validation reports it.
+// grow increments a counter. It leaves a value that is not an integer unchanged,
+// because validation reports it.
 func grow(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)
@@ -206,10 +205,10 @@ func grow(n *jsontree.Node, name string) {
 	}
 }
 
-// NoSessionError is a team without a session, or without one of its documents.
+// NoSessionError reports a missing session, or a missing document of a session.
 type NoSessionError struct {
 	Root    string
-	Missing Document // the document that is not there, if others are
+	Missing Document // the missing document, if others exist
 }
 
 func (e *NoSessionError) Error() string {
@@ -219,10 +218,10 @@ func (e *NoSessionError) Error() string {
 	return e.Root + ": there is no session"
 }
 
-// NotFound marks the error as something that is not there.
+// NotFound marks the error as a missing object.
 func (e *NoSessionError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *NoSessionError) Hint() string {
 	if e.Missing != "" {
 		return "'gaffer team init --new' archives what is there and begins a session"

@@ -1,21 +1,19 @@
-// Package team keeps the team protocol: a project manager plans groups of
-// tasks, developers work on them, a QA expert tests and a tech lead reviews.
-// Three state files and three message files below one folder are the memory of
-// agents that forget everything between two starts.
+// Package team implements the team protocol. A project manager plans groups of tasks,
+// developers work on them, a QA expert tests and a tech lead reviews. Three state
+// files and three message files in one folder are the memory of the agents, which
+// keep nothing between two starts.
 //
-// Decisions are pure: [Advance] moves a group, [Route] says who is next,
-// [ParseAnswer] reads what an agent said. A [Store] holds the folder and writes
-// what was decided, each document in place, so that what other programs put
-// there stays. It is told one move at a time, or by [Store.Record] all that the
-// documents are to say.
+// Decisions are pure functions: [Advance] moves a group, [Route] returns who is next,
+// [ParseAnswer] parses an agent's answer. A [Store] writes the results to the folder.
+// It edits each document in place and keeps what other programs have added. It takes
+// one move at a time, or the complete content of all documents with [Store.Record].
 package team
 
-// Role is who does something. It is called agent_type and current_agent in the
-// documents.
+// Role is a role of the team. The documents call it agent_type and current_agent.
 type Role string
 
-// The roles. None is the current agent of a group that no agent works on. Gaffer
-// is the program itself, which merges what was approved; it is never an agent.
+// The roles. None is the current agent of a group that no agent works on. Gaffer is
+// this program, which merges approved work; it is never an agent.
 const (
 	PM        Role = "pm"
 	Developer Role = "developer"
@@ -25,8 +23,8 @@ const (
 	Gaffer    Role = "gaffer"
 )
 
-// GroupStatus is where a group stands. A word that is not listed here is kept
-// and shown as it is, and never counts as complete.
+// GroupStatus is the status of a group. An unknown status is kept and shown as it is,
+// and never counts as complete.
 type GroupStatus string
 
 // The statuses of a group.
@@ -43,7 +41,7 @@ const (
 	Complete         GroupStatus = "complete"
 )
 
-// GroupStatuses lists the statuses in the order in which a group passes them.
+// GroupStatuses lists the statuses in the order in which a group passes through them.
 func GroupStatuses() []GroupStatus {
 	return []GroupStatus{
 		Pending, DevWorking, DevBlocked, WaitingQA, QATesting,
@@ -51,7 +49,7 @@ func GroupStatuses() []GroupStatus {
 	}
 }
 
-// Work is the status in the project manager's words.
+// Work returns the corresponding status in the project manager's memory.
 func (s GroupStatus) Work() WorkStatus {
 	switch s {
 	case Pending:
@@ -62,11 +60,11 @@ func (s GroupStatus) Work() WorkStatus {
 	return WorkInProgress
 }
 
-// WorkStatus is where a task, a planned group or an execution phase stands in
-// the project manager's memory.
+// WorkStatus is the status of a task, a planned group or an execution phase in the
+// project manager's memory.
 type WorkStatus string
 
-// The statuses in the project manager's memory. Only a group is ever assigned.
+// The values of WorkStatus. Only a group can be assigned.
 const (
 	WorkPending    WorkStatus = "pending"
 	WorkAssigned   WorkStatus = "assigned"
@@ -74,10 +72,10 @@ const (
 	WorkComplete   WorkStatus = "complete"
 )
 
-// Phase is the stage that the whole session is in.
+// Phase is the stage of the whole session.
 type Phase string
 
-// The phases, in their order.
+// The phases, in order.
 const (
 	Initialization   Phase = "initialization"
 	PMPlanning       Phase = "pm_planning"
@@ -88,7 +86,7 @@ const (
 	Completed        Phase = "completed"
 )
 
-// SessionStatus says whether a session is still going on.
+// SessionStatus is the status of a session.
 type SessionStatus string
 
 // The statuses of a session.
@@ -98,8 +96,8 @@ const (
 	SessionError     SessionStatus = "error"
 )
 
-// Mode is how the project manager decided to work. It is null in the document
-// before planning.
+// Mode is the way of working that the project manager chose. It is null in the
+// document before planning.
 type Mode string
 
 // The modes.
@@ -109,7 +107,7 @@ const (
 	Parallel  Mode = "parallel"
 )
 
-// MarshalJSON writes a mode that is not decided yet as null.
+// MarshalJSON writes null for an undecided mode.
 func (m Mode) MarshalJSON() ([]byte, error) {
 	if m == Unplanned {
 		return []byte("null"), nil
@@ -117,5 +115,5 @@ func (m Mode) MarshalJSON() ([]byte, error) {
 	return marshal(string(m))
 }
 
-// MaxDevelopers is how many developers may run at the same time.
+// MaxDevelopers is the maximum number of developers that run at the same time.
 const MaxDevelopers = 4

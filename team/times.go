@@ -8,11 +8,11 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Agents guess the time when they write it, and are off by minutes or hours.
-// What can be told from the documents and their files is told.
+// Agents guess times when they write them, and are off by minutes or hours. The
+// functions below report times that contradict the documents or their files.
 
-// writtenAfter is how far a document's time may be ahead of its file's: clocks
-// of file servers differ a little.
+// writtenAfter is the tolerance for a time in a document that is later than the
+// file's modification time, because clocks of file servers differ.
 const writtenAfter = time.Minute
 
 func (c *checker) checkTime(text, at string) {
@@ -27,7 +27,7 @@ func (c *checker) checkTime(text, at string) {
 	}
 }
 
-// written returns when a file was last written, or the zero time.
+// written returns the modification time of a file, or the zero time.
 func (f *folder) written(path string) time.Time {
 	info, err := f.store.opts.Host.Stat(opLook, path)
 	if err != nil {
@@ -36,14 +36,14 @@ func (f *folder) written(path string) time.Time {
 	return info.ModTime()
 }
 
-// checkOrder reports an end or an update that is before the start.
+// checkOrder reports an end or an update before the start.
 func (c *checker) checkOrder(v jsontree.Value, at string) {
 	for _, name := range []string{"end_time", "last_update"} {
 		c.checkAfter(v.Get("start_time"), v.Get(name), join(at, name), "start_time")
 	}
 }
 
-// checkAfter reports a time that is before one that it must follow.
+// checkAfter reports a time that is earlier than one it must follow.
 func (c *checker) checkAfter(first, then jsontree.Value, at, name string) {
 	start, err1 := timestamp.Parse(first.Text(), time.Local)
 	later, err2 := timestamp.Parse(then.Text(), time.Local)
@@ -52,7 +52,7 @@ func (c *checker) checkAfter(first, then jsontree.Value, at, name string) {
 	}
 }
 
-// checkTimes reports what is said to have happened before the session began.
+// checkTimes reports events before the start of the session.
 func (f *folder) checkTimes() {
 	start := f.values[OrchestratorDoc].Get("start_time")
 	const name = "the session's start_time"

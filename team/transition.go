@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Word is what moves a group: the status word of an agent's answer, or
-// [WordStarted].
+// Word triggers a transition of a group: the status word of an agent's answer,
+// [WordStarted] or [WordMergeFailed].
 type Word string
 
-// The words. Agents say neither WordStarted, which stands for the start of one,
-// nor WordMergeFailed, which stands for a merge of theirs that failed.
+// The words. Agents do not use WordStarted, which stands for the start of an agent,
+// or WordMergeFailed, which stands for a failed merge of the group's branch.
 const (
 	WordStarted            Word = "started"
 	WordMergeFailed        Word = "merge failed"
@@ -21,9 +21,9 @@ const (
 	WordReadyForReview     Word = "READY_FOR_REVIEW"
 	WordBlocked            Word = "BLOCKED"
 	WordIncomplete         Word = "INCOMPLETE"
-	WordPartial            Word = "PARTIAL" // a part is done, or a part of the tests could run
+	WordPartial            Word = "PARTIAL" // part of the work is done, or part of the tests could run
 	WordError              Word = "ERROR"
-	WordEscalate           Word = "ESCALATE" // a stronger model should do the work; ESCALATE_SENIOR and ESCALATE_TO_OPUS are read as this
+	WordEscalate           Word = "ESCALATE" // a stronger model should do the work; also written ESCALATE_SENIOR or ESCALATE_TO_OPUS
 	WordNeedsClarification Word = "NEEDS_CLARIFICATION"
 	WordPass               Word = "PASS"
 	WordFail               Word = "FAIL"
@@ -34,18 +34,18 @@ const (
 	WordUnblocked          Word = "UNBLOCKED"
 	WordPlanned            Word = "PLANNED"
 	WordContinue           Word = "CONTINUE"
-	WordComplete           Word = "COMPLETE" // BAZINGA is read as this
+	WordComplete           Word = "COMPLETE" // also written BAZINGA
 )
 
-// effect is what a transition does beside changing the status.
+// effect is what a transition does besides changing the status.
 type effect int
 
 const (
 	plain    effect = iota
-	block           // a blocker is appended
-	unblock         // every open blocker is resolved
-	review          // the tech lead's decision is appended
-	approval        // the tech lead's approval is appended, although the group goes back
+	block           // appends a blocker
+	unblock         // resolves all open blockers
+	review          // appends the tech lead's decision
+	approval        // appends the tech lead's approval, although the group goes back
 )
 
 // transition is one row of the protocol's table.
@@ -54,8 +54,8 @@ type transition struct {
 	by      Role
 	word    Word
 	to      GroupStatus
-	counter Role // whose counter grows, or ""
-	agent   Role // who works on the group from then on
+	counter Role // role whose counter is incremented, or ""
+	agent   Role // role that works on the group afterwards
 	effect  effect
 }
 
@@ -78,11 +78,11 @@ var transitions = []transition{
 	{TechReview, TechLead, WordChangesRequested, ChangesRequested, "", None, review},
 }
 
-// detours are the moves that the protocol's routing needs and its table leaves
-// out: the further words of its roles, QA that is blocked or sees flaky tests, a
-// tech lead who is asked for help without a review, a merge that failed, and an
-// answer that cannot be read (ERROR). The group waits where it was, so that the start which follows is
-// counted and a loop is seen as stuck.
+// detours are transitions that the protocol's routing requires but its table omits:
+// additional words of its roles, blocked QA or flaky tests, a tech lead who helps
+// without a review, a failed merge, and an unreadable answer (ERROR). The group
+// returns to a waiting status. The next start is therefore counted, and an endless
+// loop is detected as stuck.
 var detours = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},
@@ -110,8 +110,8 @@ var detours = []transition{
 	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
 }
 
-// Advance moves a group by what a role said, or by its start. It does not
-// change g. A move that the protocol does not know is a [*TransitionError].
+// Advance returns the group after a role's answer or start. It does not change g. It
+// returns a [*TransitionError] if the protocol does not allow the transition.
 func Advance(g Group, by Role, said Answer, now time.Time) (Group, error) {
 	for _, t := range slices.Concat(transitions, detours) {
 		if t.from == g.Status && t.by == by && t.word == said.Status {
@@ -148,7 +148,7 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 	return g
 }
 
-// decision is the tech lead's decision that leads to a status.
+// decision returns the tech lead's decision that leads to a status.
 func (s GroupStatus) decision() Decision {
 	if s == Complete {
 		return DecisionApproved
@@ -180,13 +180,13 @@ func resolved(blockers List[Blocker], resolution string) List[Blocker] {
 	return blockers
 }
 
-// TransitionError is a move of a group that the protocol does not know.
+// TransitionError reports a transition of a group that the protocol does not allow.
 type TransitionError struct {
 	Group string
 	From  GroupStatus
 	By    Role
 	Word  Word
-	Next  []string // what may follow, in words
+	Next  []string // descriptions of the allowed transitions
 }
 
 func (e *TransitionError) Error() string {

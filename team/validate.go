@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ValidateDocument names every departure of one document from its rules. path
-// is only for the findings.
+// ValidateDocument returns every violation of the rules in one document. path is used
+// only in the findings.
 func ValidateDocument(d Document, path string, data []byte) []statefile.Finding {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -27,8 +27,8 @@ func asSyntax(err error) *jsontree.SyntaxError {
 	return syntax
 }
 
-// validateValue also compares the document's times with when its file was last
-// written, if that is known.
+// validateValue also compares the document's times with the file's modification time,
+// if that is known.
 func validateValue(d Document, path string, v jsontree.Value, written time.Time) []statefile.Finding {
 	c := &checker{path: path, written: written}
 	c.check(v, rules(d), "")
@@ -46,9 +46,9 @@ func validateValue(d Document, path string, v jsontree.Value, written time.Time)
 	return c.found
 }
 
-// Validate names every departure of the documents below root from the protocol,
-// in each of them and between them. It changes nothing. A root that is not
-// there is fs.ErrNotExist.
+// Validate returns every violation of the protocol in the documents below root,
+// within and between them. It changes nothing. It returns fs.ErrNotExist if root does
+// not exist.
 func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	s := Open(root, Options{Host: h})
 	if _, err := s.opts.Host.Stat(opLook, root); err != nil {
@@ -68,10 +68,10 @@ func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	return f.found, nil
 }
 
-// folder is all documents of a team while they are validated.
+// folder holds all documents of a team during validation.
 type folder struct {
 	store  *Store
-	values map[Document]jsontree.Value // of those that are JSON
+	values map[Document]jsontree.Value // only documents that are JSON
 	absent []Document
 	found  []statefile.Finding
 }
@@ -97,7 +97,7 @@ func (f *folder) read(d Document) {
 	}
 }
 
-// unreadable is the finding for a document that is not JSON or not a file.
+// unreadable returns the finding for a document that is not JSON or not a file.
 func unreadable(path string, err error) statefile.Finding {
 	f := statefile.Finding{Path: path, Name: "unreadable", Severity: statefile.Invalid, Text: err.Error()}
 	var corrupt *statefile.CorruptError
@@ -120,8 +120,8 @@ func (f *folder) checkMissing() {
 	}
 }
 
-// checkSessions reports a state file that belongs to another session than the
-// first one. Group status names no session by its protocol, but some do.
+// checkSessions reports state files of different sessions. The protocol defines no
+// session id for group_status.json, but some programs write one.
 func (f *folder) checkSessions() {
 	first := ""
 	for _, d := range []Document{PMStateDoc, OrchestratorDoc, GroupStatusDoc} {
@@ -136,7 +136,7 @@ func (f *folder) checkSessions() {
 	}
 }
 
-// groupIDs returns the groups that are planned or have a status.
+// groupIDs returns the ids of groups that are planned or have a status.
 func (f *folder) groupIDs() map[string]bool {
 	var st state
 	jsontree.Decode(f.values[PMStateDoc], &st.pm)
@@ -175,8 +175,8 @@ func (f *folder) checkGroups() {
 	}
 }
 
-// checkMessages reports ids that stand twice: an acknowledgement of one would
-// be one of the other.
+// checkMessages reports duplicate message ids, because acknowledging one message
+// would acknowledge the other.
 func (f *folder) checkMessages() {
 	seen := map[string]bool{}
 	for _, c := range channels {
@@ -190,7 +190,7 @@ func (f *folder) checkMessages() {
 	}
 }
 
-// checkChange reports a change of the session that is not finished.
+// checkChange reports an unfinished change of the session.
 func (f *folder) checkChange() {
 	path := f.store.changePath()
 	if begun, err := f.store.exists(path); err == nil && begun {

@@ -17,26 +17,26 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// verdict is a place in an answer that has the form of a status.
+// verdict is a part of an answer that has the form of a status.
 type verdict struct {
 	Answer
 	problem string // why it cannot be read
-	end     int    // the byte after it; of a status line, the byte after its word
+	end     int    // end of the verdict; for a status line, the end of its word
 }
 
-// maxRepairs bounds how many values of one answer are read again without their
-// trailing commas, so that a huge answer is read in linear time.
+// maxRepairs limits how many values of one answer are parsed again without trailing
+// commas, so that a huge answer is parsed in linear time.
 const maxRepairs = 20
 
-// verdictsIn lists the verdicts of an answer in their order. Only what begins a
-// line is one. What is inside another value is not looked at: it is about
-// something else. So is what is indented below a value that is not JSON: an
-// excerpt of code, or an answer with a mistake in it.
+// verdictsIn lists the verdicts of an answer, in order. A verdict must begin a line.
+// Text inside another value does not count, because it is about something else. Text
+// indented below a value that is not JSON does not count either: it is a code excerpt
+// or part of a malformed answer.
 func verdictsIn(text string) []verdict {
 	const everywhere = math.MaxInt
 	var found []verdict
 	var in fence
-	quoted := false // the line before calls what follows an example
+	quoted := false // the previous line announces an example
 	repairs := 0
 	for pos, deepest := 0, everywhere; pos < len(text); {
 		end := lineEnd(text, pos)
@@ -85,12 +85,12 @@ func lineEnd(text string, from int) int {
 	return len(text)
 }
 
-// fence is the fenced text that a line is in, by the rules of Markdown.
+// fence is the Markdown code fence that encloses the current line.
 type fence struct{ marks, info string }
 
 var fenceLine = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
 
-// take says whether a line opens or closes fenced text.
+// take reports whether a line opens or closes a fence.
 func (f *fence) take(line string) bool {
 	m := fenceLine().FindStringSubmatch(line)
 	switch {
@@ -108,19 +108,18 @@ func (f *fence) take(line string) bool {
 
 func (f fence) open() bool { return f.marks != "" }
 
-// foreign says whether the fenced text is marked as something else than JSON, so
-// that an object in it is quoted.
+// foreign reports whether the fence is marked as another language than JSON. An
+// object in it is then a quotation.
 func (f fence) foreign() bool {
 	return !slices.Contains([]string{"", "json", "jsonc", "json5", "js", "javascript"}, f.info)
 }
 
-// example is a line that calls what follows it an example.
+// example matches a line that announces an example.
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
-// valueAt returns the object or list that text begins with. If it is not whole,
-// it is the text up to the end of the line on which it stops being JSON, and
-// next is the beginning of that line. A comma after the last member or item is
-// passed over.
+// valueAt returns the object or list at the start of text. whole is false if it is
+// not valid JSON. Then value ends with the line of the first syntax error, and next
+// is the start of that line. Trailing commas are accepted.
 func valueAt(text string, repairs *int) (value string, next int, whole bool) {
 	end, wrong := decode(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
@@ -134,14 +133,14 @@ func valueAt(text string, repairs *int) (value string, next int, whole bool) {
 	switch {
 	case wrong >= 0:
 		return text[:lineEnd(text, wrong)], strings.LastIndexByte(text[:wrong], '\n') + 1, false
-	case end == 0: // it has no end
+	case end == 0: // incomplete value
 		return text, len(text), false
 	}
 	return text[:end], end, true
 }
 
-// decode returns where the value that text begins with ends, or the place of
-// the byte that is not JSON. A value without an end has neither: 0 and -1.
+// decode returns the end of the value at the start of text, or the position of the
+// first syntax error. For an incomplete value it returns 0 and -1.
 func decode(text string) (end, wrong int) {
 	var value json.RawMessage
 	in := json.NewDecoder(strings.NewReader(text))
@@ -155,9 +154,9 @@ func decode(text string) (end, wrong int) {
 	return int(in.InputOffset()), -1
 }
 
-// withoutTrailingCommas returns the value that text begins with, as long as it
-// was, with a space for each comma that nothing follows. It is "" if brackets
-// do not match.
+// withoutTrailingCommas returns the value at the start of text with trailing commas
+// replaced by spaces, so that its length stays the same. It returns "" if the
+// brackets do not match.
 func withoutTrailingCommas(text string) string {
 	out := []byte(text[:0])
 	depth, comma, inString := 0, -1, false
@@ -189,11 +188,11 @@ func withoutTrailingCommas(text string) string {
 	return ""
 }
 
-// statusKey is the status in a value that is not JSON.
+// statusKey matches a status member in a value that is not JSON.
 var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
 
-// objectVerdict reads the status of an object. A value without one is no
-// verdict.
+// objectVerdict reads the status of an object. is is false if the value has no
+// status.
 func objectVerdict(value string, whole bool) (v verdict, is bool) {
 	unread := verdict{problem: "its object with a status is not valid JSON"}
 	switch {
@@ -216,7 +215,7 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 		switch {
 		case !isText || how != clearWord && how != template:
 			v.problem = fmt.Sprintf("its status is %.60s", member.Raw())
-		case how == template: // a template, such as PASS | FAIL
+		case how == template: // such as PASS | FAIL
 			return verdict{}, false
 		case is && word != v.Status:
 			v.problem = fmt.Sprintf("its object has the statuses %s and %s", v.Status, word)
@@ -238,17 +237,17 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 	return v, is
 }
 
-// The beginnings of a line that is a status: marks of lists and headings, then
-// a label and a sign that ends it.
+// Patterns for the start of a status line: markers of lists and headings, then a
+// label and its delimiter.
 var (
 	lineMarks = lazyregexp.New(`^(?:#{1,6}\s+|[-+•]\s+|\*\s+|\d{1,3}[.)]\s+)+`)
 	label     = lazyregexp.New("(?i)^(?:(?:final|overall|updated|revised|corrected|new|my|qa|test|tech lead|review)\\s+)*" +
 		"(status|verdict|decision|result|outcome|review)[\\s*_`]*(?:[:=–—→]|->|\\s-\\s)")
 )
 
-// statusLine reads a line that is a status by its form. "Status" and "verdict"
-// make it one whatever follows. The other labels are used for other things too,
-// and so are signs such as ✅: they count only before a word of the protocol.
+// statusLine reads a line that has the form of a status. The labels "status" and
+// "verdict" always make it one. Other labels, and signs such as ✅, have other uses
+// too: they count only before a word of the protocol.
 func statusLine(line string) (v verdict, is bool) {
 	text := line[len(lineMarks().FindString(line)):]
 	bare, _ := withoutOrnaments(text)
@@ -277,13 +276,13 @@ func statusLine(line string) (v verdict, is bool) {
 	return v, true
 }
 
-// clarity is how far a text can be read as a status word.
+// clarity says how clearly a text can be read as a status word.
 type clarity int
 
 const (
-	noWord    clarity = iota // it does not begin with a word
-	template                 // it has several words to choose from
-	vagueWord                // what follows the word may change its meaning
+	noWord    clarity = iota // does not begin with a word
+	template                 // offers several words to choose from
+	vagueWord                // the text after the word may change its meaning
 	clearWord
 )
 
@@ -294,8 +293,8 @@ var (
 	ending    = lazyregexp.New("^[*_`\"')\\]\\s]*(?:$|[,.;:!(…–—|]|-[-\\s])")
 	proviso   = lazyregexp.New(`(?i)\b(?:but|except|unless|once|until|if|pending|provided|conditional(?:ly)?|however|not|never|after|mostly|almost|part(?:ly|ially))\b|n't\b|\?`)
 
-	// knownWords finds a word of the protocol in any case, with spaces or hyphens
-	// for underscores. Longer words come first.
+	// knownWords matches a word of the protocol in any case, with spaces or hyphens
+	// instead of underscores. Longer words are tried first.
 	knownWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`^`) })
 	namedWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`(?:^|[^a-z0-9])`) })
 )
@@ -309,9 +308,9 @@ func anyWord(before string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + before + `(` + strings.Join(list, "|") + `)`)
 }
 
-// readWord reads the status word that a text begins with, and returns what
-// follows it. A word that lets work advance must not be followed by anything
-// that may restrict it, and a word that is not in capitals only by punctuation.
+// readWord reads the status word at the start of a text and returns the text after
+// it. A word that lets work advance must not be followed by anything that may
+// restrict it. A word that is not in capitals must be followed by punctuation.
 func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutOrnaments(text)
 	if found := knownWords().FindString(text); found != "" && !goesOn(text[len(found):]) {
@@ -338,16 +337,15 @@ func readWord(text string) (w Word, rest string, how clarity) {
 	return "", text, noWord
 }
 
-// goesOn says whether a text continues the word before it.
+// goesOn reports whether text continues the word before it.
 func goesOn(text string) bool {
 	r, size := utf8.DecodeRuneInString(text)
 	next, _ := utf8.DecodeRuneInString(text[size:])
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' && unicode.IsLetter(next) || r == '-' && unicode.IsLetter(next)
 }
 
-// withoutOrnaments removes what stands before a word without changing it:
-// emphasis, quotes, and signs such as ✅. It says whether one of the signs
-// stands for a refusal.
+// withoutOrnaments removes decoration before a word: emphasis, quotes, and signs such
+// as ✅. refused reports whether one of the signs means a refusal.
 func withoutOrnaments(text string) (bare string, refused bool) {
 	bare = strings.TrimLeftFunc(text, func(r rune) bool { return strings.ContainsRune(" \t*_`\"'([", r) || isSign(r) })
 	return bare, strings.ContainsAny(text[:len(text)-len(bare)], "❌❎✖✗✘🚫⛔🛑🔴👎⚠")
@@ -368,7 +366,7 @@ func canonicalWord(text string) Word {
 	return w
 }
 
-// meanings maps the words that agents say to those of the protocol. Most mean
+// meanings maps the words of agents to those of the protocol. Most words map to
 // themselves.
 var meanings = sync.OnceValue(func() map[Word]Word {
 	m := map[Word]Word{"BAZINGA": WordComplete, "ESCALATE_SENIOR": WordEscalate, "ESCALATE_TO_OPUS": WordEscalate}
@@ -380,8 +378,8 @@ var meanings = sync.OnceValue(func() map[Word]Word {
 
 func (w Word) known() bool { return meanings()[w] == w && w != "" }
 
-// advances says whether a word lets work go on to the next stage. An answer
-// with such a word must leave no doubt.
+// advances reports whether a word lets work continue to the next stage. An answer
+// with such a word must be unambiguous.
 func (w Word) advances() bool {
 	switch w {
 	case WordReadyForQA, WordReadyForReview, WordPass, WordApproved, WordApprovedWithNotes, WordComplete:
@@ -390,7 +388,7 @@ func (w Word) advances() bool {
 	return false
 }
 
-// opposes says whether a word is another verdict of a role that may say other.
+// opposes reports whether w is a different verdict of a role that may also say other.
 func (w Word) opposes(other Word) bool {
 	if w == other || w.approves() && other.approves() {
 		return false
@@ -405,7 +403,7 @@ func (w Word) opposes(other Word) bool {
 
 func (w Word) approves() bool { return w == WordApproved || w == WordApprovedWithNotes }
 
-// The ways in which a text after a verdict takes it back.
+// Patterns of text that retracts an earlier verdict.
 var (
 	noFailures = lazyregexp.New(`\b0\s+FAIL\b|\bFAIL\s*[:=]?\s*0\b`)
 	retraction = lazyregexp.New(`(?im)^\W*(?:no,?\s+)?wait\b[\s,.!:…–—-]|\bon second thoughts?\b|\bscratch that\b|\btake (?:that|this|it) back\b|` +
@@ -413,7 +411,7 @@ var (
 		`\b(?:do not|don't|must not be|should not be) merged?\b|\b(?:not|cannot|can't|don't) (?:be )?approved?\b|"status"`)
 )
 
-// takenBack returns what in the text after a verdict contradicts it, or "".
+// takenBack returns the text after a verdict that contradicts it, or "".
 func takenBack(text string, w Word) string {
 	text = noFailures().ReplaceAllString(text, "")
 	if said := retraction().FindString(text); said != "" {
