@@ -9,8 +9,8 @@ import (
 	"gaffer/team"
 )
 
-// duty is who a purpose is for, what its steps are called, and what the answer
-// may say.
+// duty defines, for a purpose, the role, the name used in step ids, and the status
+// words that the answer may have.
 type duty struct {
 	role  team.Role
 	name  string
@@ -32,10 +32,10 @@ var duties = map[Purpose]duty{
 	Deliver: {name: "deliver"},
 }
 
-// Words lists the status words that count in an answer for a purpose.
+// Words returns the status words that are valid in an answer for a purpose.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
-// hear reads an answer. What is wrong with one that cannot be used is an error.
+// hear parses an answer. It returns an error that says why the answer cannot be used.
 func hear(p Purpose, answer string) (team.Answer, error) {
 	said, err := team.ParseAnswer(answer)
 	if err != nil {
@@ -51,8 +51,8 @@ func hear(p Purpose, answer string) (team.Answer, error) {
 	return said, nil
 }
 
-// belied says which fact in an answer contradicts its status, or "". An
-// approval has no blocking issue, and tests that failed are no success.
+// belied returns the fact in an answer that contradicts its status, or "". An
+// approval must have no blocking issue, and a success no failed tests.
 func belied(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {
@@ -79,8 +79,8 @@ func belied(said team.Answer) string {
 	return ""
 }
 
-// whole is all that an agent said for the next reader: its summary and its
-// feedback, or the wording of an answer that has neither.
+// whole returns the agent's complete message for the next reader: its summary and its
+// feedback. If it has neither, whole returns the text of the answer.
 func whole(said team.Answer) string {
 	var parts []string
 	summary := said.Body.Get("summary")
@@ -106,8 +106,8 @@ func either(words []team.Word) string {
 	return strings.Join(list, " or ")
 }
 
-// wording is what an agent said beside the status: its feedback, else its
-// summary, else, since a status line has neither, all of it.
+// wording returns what an agent said besides the status: its feedback, or else its
+// summary, or else the whole answer, because a status line has neither.
 func wording(said team.Answer, answer string) string {
 	for _, text := range []string{said.Body.Get("feedback").Text(), bodyText(said)} {
 		if strings.TrimSpace(text) != "" {
@@ -124,8 +124,8 @@ func bodyText(said team.Answer) string {
 	return said.Text()
 }
 
-// personal says what a person has to do about a failure that no agent can help
-// with, or "".
+// personal returns what the user has to do about a failure that no agent can fix, or
+// "".
 func personal(c failure.Class) string {
 	switch c {
 	case failure.Auth:
@@ -144,7 +144,7 @@ func personal(c failure.Class) string {
 	return ""
 }
 
-// failed says how a step failed, for people and for the tech lead.
+// failed describes how a step failed, for the user and for the tech lead.
 func failed(step Step, e Ending) string {
 	who := string(step.Role)
 	if who == "" {

@@ -6,7 +6,7 @@ import (
 	"gaffer/team"
 )
 
-// Brief is what the role of a step needs to know.
+// Brief returns the information that the role of a step needs.
 func (s *Session) Brief(step Step, w World) Brief {
 	b := Brief{
 		Step: step, Session: s.start.Session, Requirements: s.start.Requirements, Items: slices.Clone(s.items),

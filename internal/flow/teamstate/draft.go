@@ -14,8 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// draft is the part of an answer that is a plan, as it was written: nothing in
-// it is checked but the ids.
+// draft is the plan in an answer, as the agent wrote it. Only its ids are checked.
 type draft struct {
 	tasks  []draftTask
 	groups []team.TaskGroup
@@ -26,10 +25,11 @@ type draftTask struct {
 	requirements []string
 }
 
-// maxID keeps room for what is put around an id: branches, folders, steps.
+// maxID leaves room for prefixes and suffixes in the names of branches, folders and
+// steps.
 const maxID = 64
 
-// checkID says whether an id may become a part of a branch and a file's name.
+// checkID returns an error if an id cannot be part of a branch name and a file name.
 func checkID(what, id string) error {
 	if err := statefile.CheckName(what, id); err != nil {
 		return err
@@ -48,7 +48,7 @@ func checkID(what, id string) error {
 	return nil
 }
 
-// readDraft reads tasks and groups. Tasks may also stand in their groups.
+// readDraft reads tasks and groups. Tasks may also be nested in their groups.
 func readDraft(body jsontree.Value) (draft, error) {
 	var d draft
 	if body.Kind() != jsontree.Object {
@@ -67,8 +67,8 @@ func readDraft(body jsontree.Value) (draft, error) {
 	return d, d.connect()
 }
 
-// parts lists what stands in a list, or in the map from ids that some write
-// instead, with their ids.
+// parts yields the items of a list with their ids. Some agents write a map from ids
+// instead; then it yields the members.
 func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 	return func(yield func(string, jsontree.Value) bool) {
 		for _, item := range v.Items() {
@@ -146,7 +146,7 @@ func (d *draft) addGroup(id string, v jsontree.Value) error {
 	return nil
 }
 
-// groupTask reads a task that is listed in its group: its id, or the task itself.
+// groupTask reads a task in the list of its group: an id, or the task itself.
 func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, error) {
 	if v.Kind() == jsontree.Object {
 		return id, d.addTask(id, v, group)
@@ -154,13 +154,13 @@ func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, er
 	return v.Text(), checkID("task", v.Text())
 }
 
-// connect makes tasks and groups name each other.
+// connect completes the references between tasks and groups in both directions.
 func (d *draft) connect() error {
 	for _, g := range d.groups {
 		for _, id := range g.Tasks {
 			i := d.task(id)
 			if i < 0 {
-				continue // of a plan that is there already, or missing: the caller knows
+				continue // a task of an existing plan, or a missing one: the caller checks it
 			}
 			if own := d.tasks[i].GroupID; own != "" && own != g.ID {
 				return fmt.Errorf("task %s is in group %s and in group %q", id, g.ID, clip(own, 60))

@@ -7,7 +7,7 @@ import (
 	"gaffer/team"
 )
 
-// spent is how long the starts of a role took so far.
+// spent is the total time of a role's starts so far.
 type spent struct {
 	starts int
 	time   time.Duration
@@ -17,14 +17,15 @@ func (a spent) plus(b spent) spent { return spent{a.starts + b.starts, a.time + 
 
 func (a spent) mean() time.Duration { return a.time / time.Duration(max(1, a.starts)) }
 
-// measure takes in how long an agent took. A clock that went back took no time.
+// measure records how long an agent ran. If the clock was set back, it records no
+// time.
 func (s *Session) measure(r running, at time.Time) {
 	if r.Role != "" {
 		s.spent[r.Role] = s.spent[r.Role].plus(spent{1, max(0, at.Sub(r.at))})
 	}
 }
 
-// stages are the roles that a group still has to pass, if nothing goes wrong.
+// stages returns the roles that a group still has to pass if nothing goes wrong.
 func stages(g *group) []team.Role {
 	switch g.status.Status {
 	case team.Complete:
@@ -37,8 +38,8 @@ func stages(g *group) []team.Role {
 	return []team.Role{team.Developer, team.QAExpert, team.TechLead}
 }
 
-// estimate is how many minutes the groups still need by what was measured so far:
-// nil if nothing was.
+// estimate returns the remaining minutes for all groups, based on the measured times,
+// or nil if there are none.
 func (s *Session) estimate() *float64 {
 	var all spent
 	for _, a := range s.spent {

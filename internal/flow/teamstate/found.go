@@ -12,32 +12,31 @@ import (
 	"gaffer/team"
 )
 
-// Found is a session that another program began, as its documents describe it.
-// A session that starts from it continues there.
+// Found is a session that another program started, as its documents describe it. A
+// new Session can continue from it.
 type Found struct {
 	Mode      team.Mode             `json:"mode"`
 	Reasoning string                `json:"reasoning,omitempty"`
 	Tasks     []team.Task           `json:"tasks"`
 	Groups    []team.TaskGroup      `json:"groups"`
 	Phases    []team.ExecutionPhase `json:"phases"`
-	Status    []team.Group          `json:"status"` // of every group of Groups
+	Status    []team.Group          `json:"status"` // of every group in Groups
 	Log       []team.LogEntry       `json:"log"`
-	Mail      map[string][]string   `json:"mail,omitempty"`  // unread messages in words, by group
-	Bases     map[string]string     `json:"bases,omitempty"` // branches that groups continue from, by group
+	Mail      map[string][]string   `json:"mail,omitempty"`  // unread messages as text, by group
+	Bases     map[string]string     `json:"bases,omitempty"` // branches from which groups continue, by group
 	Iteration int                   `json:"iteration"`
 	Spawns    int                   `json:"spawns"`
 	Began     time.Time             `json:"began"`
 }
 
-// FoundError is a session of another program that cannot be continued.
+// FoundError reports a session of another program that cannot be continued.
 type FoundError struct{ Problem string }
 
 func (e *FoundError) Error() string { return e.Problem }
 
-// ReadFound reads the session that the documents describe. It returns nil if the
-// session was begun and nothing has happened in it. A session that is finished,
-// that contradicts itself or that has a word with an unknown meaning is a
-// [*FoundError].
+// ReadFound reads the session that the documents describe. It returns nil if nothing
+// has happened in the session yet. It returns a [*FoundError] if the session is
+// finished, contradicts itself, or has an unknown status.
 func ReadFound(s team.Snapshot) (*Found, error) {
 	pm, o := s.PM, s.Orchestrator
 	f := &Found{
@@ -70,7 +69,7 @@ func (f *Found) read(s team.Snapshot) error {
 		if len(f.Tasks)+len(f.Phases)+len(pm.CompletedGroups)+len(pm.InProgressGroups) > 0 || pm.CompletionPercentage > 0 {
 			return errors.New("it has a plan without groups")
 		}
-		return nil // planning has not come to a result
+		return nil // planning has not finished
 	}
 	if f.Mode == team.Unplanned {
 		f.Mode = team.Parallel
@@ -97,8 +96,8 @@ func (f *Found) read(s team.Snapshot) error {
 	return p.checkAll()
 }
 
-// addGroups adds the groups that the plan does not list: those with a status, and
-// those that only tasks name.
+// addGroups adds groups that are missing in the plan: those with a status, and those
+// that are named only by tasks.
 func (f *Found) addGroups(known team.Groups) {
 	add := func(id, name string) {
 		if id != "" && !slices.ContainsFunc(f.Groups, func(g team.TaskGroup) bool { return g.ID == id }) {
@@ -113,8 +112,8 @@ func (f *Found) addGroups(known team.Groups) {
 	}
 }
 
-// readStatuses finds out how each group stands. group_status.json has the details;
-// the lists and statuses of pm_state.json count for groups that are not in it.
+// readStatuses determines the status of each group. group_status.json has precedence.
+// The lists and statuses in pm_state.json apply to groups that are missing there.
 func (f *Found) readStatuses(s team.Snapshot) error {
 	for _, list := range []struct {
 		name string
@@ -166,7 +165,7 @@ func (f *Found) readStatuses(s team.Snapshot) error {
 	return nil
 }
 
-// toldOf is how far a group is according to pm_state.json.
+// toldOf returns the progress of a group according to pm_state.json.
 func toldOf(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	switch word := strings.ToLower(string(g.Status)); {
 	case slices.Contains(pm.CompletedGroups, g.ID) || word == "complete" || word == "completed":
@@ -179,8 +178,8 @@ func toldOf(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	return "", fmt.Errorf("group %s is %q, a status that gaffer does not know", g.ID, clip(string(g.Status), 60))
 }
 
-// assignTasks makes tasks and groups name each other. A group lists tasks by their
-// ids or by their descriptions.
+// assignTasks completes the references between tasks and groups in both directions. A
+// group may list tasks by id or by description.
 func (f *Found) assignTasks() {
 	for i := range f.Tasks {
 		if f.Tasks[i].ID == "" {
@@ -209,15 +208,15 @@ func (f *Found) assignTasks() {
 				g.Tasks = append(g.Tasks, t.ID)
 			}
 		}
-		if len(g.Tasks) == 0 && g.Name != "" { // the name is all that is known of it
+		if len(g.Tasks) == 0 && g.Name != "" { // only its name is known
 			g.Tasks = team.List[string]{g.ID}
 			f.Tasks = append(f.Tasks, team.Task{ID: g.ID, Description: g.Name, GroupID: g.ID, Status: f.Status[i].Status.Work()})
 		}
 	}
 }
 
-// plan is the plan of the session. Phases that the documents do not have are made:
-// groups outside of phases may be worked on at any time.
+// plan returns the plan of the session. Groups without a phase are put into an
+// additional, open phase, so that they can be worked on at any time.
 func (f *Found) plan() (plan, error) {
 	p := plan{mode: f.Mode, reasoning: f.Reasoning, tasks: f.Tasks, groups: f.Groups, settled: map[string]bool{}}
 	begun := map[string]bool{}
@@ -261,13 +260,12 @@ func (f *Found) plan() (plan, error) {
 	return p, nil
 }
 
-// restore makes the session stand where the documents of another program say that
-// it stands. Agents that were at work then are not known: their steps are made
-// again.
+// restore sets the session to the state in the documents of another program. Agents
+// that were running then are unknown to us, so their steps are repeated.
 func (s *Session) restore(f *Found) {
 	p, err := f.plan()
 	if err != nil {
-		return // ReadFound has refused it
+		return // cannot happen: ReadFound has checked it
 	}
 	if !f.Began.IsZero() {
 		s.began = f.Began
@@ -299,11 +297,11 @@ func (s *Session) restore(f *Found) {
 	s.note("take_over", "gaffer continues a session that another program began")
 }
 
-// untouched says whether nothing has happened to a group since it was found.
+// untouched reports whether no agent was started for a found group yet.
 func (g *group) untouched() bool { return g != nil && g.found != nil && g.starts == 0 }
 
-// withFound is what the documents said a group had changed when it was found, with
-// what has changed since.
+// withFound adds the changes that the documents listed when the group was found to
+// the changes since then.
 func (g *group) withFound(c Change) Change {
 	if g.found == nil {
 		return c
@@ -314,7 +312,7 @@ func (g *group) withFound(c Change) Change {
 	}
 }
 
-// unread puts messages that were not read into words.
+// unread returns unread messages as text, by group.
 func unread(messages []team.Message) map[string][]string {
 	mail := map[string][]string{}
 	for _, m := range messages {

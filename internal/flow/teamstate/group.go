@@ -10,34 +10,34 @@ import (
 	"gaffer/team"
 )
 
-// group is a group at work. Its status is moved by [team.Advance] alone.
+// group is the working state of a group. Its status changes only by [team.Advance].
 type group struct {
 	id     string
 	status team.Group
 
-	found *team.Group // how another program left it; nil if it is of a plan made here
+	found *team.Group // state left by another program; nil if the group is from our own plan
 
-	redo      *redo        // the step that its last one has to be made again as
-	unblocked *team.Answer // UNBLOCKED, which counts when a developer is free
-	approved  *team.Answer // APPROVED, which counts when the branch is merged
+	redo      *redo        // if set, the last step has to be repeated as this
+	unblocked *team.Answer // UNBLOCKED, applied when a developer is free
+	approved  *team.Answer // APPROVED, applied when the branch is merged
 
-	helped          team.Iterations // the counters when somebody helped last
-	starts, allowed int             // of agents
-	since           int             // the fold since which it waits
-	why             string          // it is where it is: the reason of its next step
+	helped          team.Iterations // counters at the time of the last help
+	starts, allowed int             // starts of agents so far, and their limit
+	since           int             // value of Session.folds since when the group waits
+	why             string          // reason for the current state, logged with the next step
 
-	work     string   // what the developer said last
-	units    string   // how the developer's tests went
-	feedback []string // that no developer has worked in yet
+	work     string   // the developer's last message
+	units    string   // results of the developer's own tests
+	feedback []string // feedback that no developer has addressed yet
 	advice   []string
-	issues   []Issue // of the last review that asked for changes
-	numbered int     // how many issues have got an id from gaffer
+	issues   []Issue // issues of the last review that requested changes
+	numbered int     // number of issue ids assigned by gaffer
 	unmerged string  // why the last merge failed
 	unusable string  // the last answer that could not be used
 
 	returned  bool // changes were requested
 	escalated bool // a stronger model does the work
-	helpless  int  // how often in a row the tech lead was asked for help and gave none
+	helpless  int  // consecutive requests to the tech lead that brought no help
 }
 
 func newGroup(id string, allowed int) *group {
@@ -47,7 +47,7 @@ func newGroup(id string, allowed int) *group {
 	}
 }
 
-// move makes a transition of the protocol.
+// move applies a transition of the protocol.
 func (g *group) move(by team.Role, said team.Answer, at time.Time) error {
 	next, err := team.Advance(g.status, by, said, at)
 	if err == nil {
@@ -56,8 +56,8 @@ func (g *group) move(by team.Role, said team.Answer, at time.Time) error {
 	return err
 }
 
-// begin moves the group for an agent's start. One that is made again was counted
-// the first time.
+// begin moves the group for the start of an agent. A repeated step was already
+// counted the first time.
 func (g *group) begin(step Step, at time.Time) (err error) {
 	switch {
 	case g.redo != nil:
@@ -77,12 +77,12 @@ func (g *group) begin(step Step, at time.Time) (err error) {
 	return nil
 }
 
-// rest says that nobody works on the group although its status stays.
+// rest records that no agent works on the group, without changing its status.
 func (g *group) rest(at time.Time) {
 	g.status.CurrentAgent, g.status.LastUpdate = team.None, team.At(at)
 }
 
-// blocked says whether something is in the way that nobody has resolved.
+// blocked reports whether the group has an unresolved blocker.
 func (g *group) blocked() bool {
 	for _, b := range g.status.Blockers {
 		if !b.Resolved {
@@ -96,7 +96,7 @@ func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
 
-// identify gives each issue of a review an id that no other has.
+// identify gives each issue of a review a unique id.
 func (g *group) identify(found []team.Issue) []team.Issue {
 	for at := range found {
 		i := &found[at]
@@ -108,8 +108,8 @@ func (g *group) identify(found []team.Issue) []team.Issue {
 	return found
 }
 
-// openIssues takes in the issues of a review that asks for changes. A review
-// that lists none leaves the earlier ones open.
+// openIssues stores the issues of a review that requests changes. If the review lists
+// none, the earlier issues stay open.
 func (g *group) openIssues(found []team.Issue) {
 	if len(found) == 0 {
 		return
@@ -120,8 +120,8 @@ func (g *group) openIssues(found []team.Issue) {
 	}
 }
 
-// answerIssues takes in what a developer replies to issues: a list of objects
-// with id, status and reason, or an object with a reply for each id.
+// answerIssues stores a developer's replies to issues: a list of objects with id,
+// status and reason, or an object with a reply per id.
 func (g *group) answerIssues(replies jsontree.Value) {
 	for id, reply := range parts(replies) {
 		text := reply.Text()

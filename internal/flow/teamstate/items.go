@@ -7,12 +7,13 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// listItem is a line that begins an item of a list: its indentation and its text.
+// listItem matches the first line of a list item. It captures the indentation and the
+// text.
 var listItem = lazyregexp.New(`^(\s*)(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s*)?|\[[ xX]\]\s+)(\S.*)$`)
 
-// Items cuts requirements into single ones: the items of its list, or, where
-// there are not at least two, the whole text. What follows an item, or is indented
-// below it, is part of it.
+// Items splits requirements into single ones: the items of the outermost list. If
+// there are fewer than two items, the whole text is one requirement. Lines that
+// follow an item or are indented below it belong to it.
 func Items(requirements string) []Item {
 	texts := listed(requirements)
 	if len(texts) < 2 {
@@ -26,8 +27,8 @@ func Items(requirements string) []Item {
 }
 
 func listed(text string) []string {
-	var items [][]string // the lines of each
-	outer := -1          // the indentation of the list, once one has begun
+	var items [][]string // the lines of each item
+	outer := -1          // indentation of the list; -1 before the first item
 	within, blank := false, false
 	for raw := range strings.Lines(text) {
 		l := strings.TrimRight(raw, " \t\r\n")

@@ -6,14 +6,14 @@ import (
 	"gaffer/team"
 )
 
-// note logs a decision.
+// note appends a decision to the log.
 func (s *Session) note(decision, reasoning string) {
 	s.log = append(s.log, team.LogEntry{
 		Iteration: s.spawns, Decision: decision, Reasoning: clip(reasoning, maxText), Timestamp: team.At(s.updated),
 	})
 }
 
-// logBegin logs that a step begins.
+// logBegin logs the start of a step.
 func (s *Session) logBegin(step Step) {
 	switch {
 	case step.Purpose == Plan:
@@ -29,7 +29,7 @@ func (s *Session) logBegin(step Step) {
 	}
 }
 
-// counted is a number of things: 1 group, 2 groups.
+// counted returns a number with its noun: 1 group, 2 groups.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -10,24 +10,25 @@ import (
 	"gaffer/team"
 )
 
-// manager is what the project manager's starts have led to.
+// manager is the state of the project manager's work.
 type manager struct {
 	redo     *redo
-	refusals int    // of COMPLETE, one after the other
-	missing  string // why the last COMPLETE did not count
-	accepted bool   // COMPLETE counted, and the work is to be delivered
+	refusals int    // consecutive refusals of COMPLETE
+	missing  string // why the last COMPLETE was refused
+	accepted bool   // COMPLETE was accepted, and the work has to be delivered
 	asked    string // its question to the user, until it has decided
 	unusable string // its last answer that could not be used
 
-	proposed *plan    // a plan that leaves out requirements, until the user agrees
-	dropped  []string // what it leaves out, and why
+	proposed *plan    // a plan that drops requirements and waits for the user's consent
+	dropped  []string // the dropped requirements, with reasons
 }
 
-// maxRefusals is how often in a row COMPLETE is refused before a person looks.
+// maxRefusals is the number of consecutive refusals of COMPLETE after which the
+// session stops and the user must act.
 const maxRefusals = 3
 
-// managed takes in the end of the project manager. Nobody stands above it, so
-// that what it fails at is for a person.
+// managed handles the end of a project manager's step. No role is above the project
+// manager, so the user must handle its failures.
 func (s *Session) managed(step Step, e Ending) error {
 	if e.Class != failure.None {
 		s.stop(failed(step, e), managerHint(e.Class))
@@ -61,8 +62,8 @@ func managerHint(c failure.Class) string {
 	return "look at its log; 'gaffer team resume' asks again"
 }
 
-// decide does what the project manager said. An answer that cannot be used is an
-// error, and has changed nothing.
+// decide executes the project manager's decision. It returns an error, and changes
+// nothing, if the answer cannot be used.
 func (s *Session) decide(step Step, said team.Answer, at time.Time) error {
 	if said.Status == team.WordNeedsClarification {
 		s.manager.asked = whole(said)
@@ -103,15 +104,15 @@ func (s *Session) planned(said team.Answer, at time.Time) error {
 	return nil
 }
 
-// begin carries out a plan from its first phase on.
+// begin starts a plan with its first phase.
 func (s *Session) begin(p plan, at time.Time) {
 	s.adopt(p, at)
 	s.note("plan_"+string(p.mode), fmt.Sprintf("%s in %s; %s", counted(len(p.groups), "group"), counted(len(p.phases), "phase"), p.reasoning))
 	s.openPhase()
 }
 
-// agreed carries out a plan that leaves out requirements, since the user lets
-// the session go on.
+// agreed starts the plan that drops requirements. The user has agreed to it by
+// resuming the session.
 func (s *Session) agreed(at time.Time) {
 	if s.manager.proposed == nil {
 		return
@@ -121,8 +122,8 @@ func (s *Session) agreed(at time.Time) {
 	s.manager.proposed = nil
 }
 
-// helped takes in what the project manager says on a group that is stuck: a
-// split, or advice.
+// helped handles the project manager's answer about a stuck group: a split, or
+// advice.
 func (s *Session) helped(g *group, said team.Answer, at time.Time) error {
 	decision, reason := "help_group_"+g.id, said.Text()
 	if said.Status == team.WordPlanned {
@@ -144,8 +145,9 @@ func (s *Session) helped(g *group, said team.Answer, at time.Time) error {
 	return nil
 }
 
-// completed ends the session if the word counts, and says what is missing if
-// not. The scope cannot shrink at the end: the user has not agreed to that.
+// completed ends the session if COMPLETE is valid, and records what is missing
+// otherwise. It rejects an answer that drops requirements at the end, because the
+// user has not agreed to that.
 func (s *Session) completed(said team.Answer) error {
 	for _, v := range said.Body.Get("out_of_scope").Items() {
 		requirement := line(v.Get("requirement").Text())
@@ -180,8 +182,7 @@ func (s *Session) refuse(err error) {
 	}
 }
 
-// continued adds the groups that the project manager wants, if any, and opens the
-// next phase.
+// continued adds the new groups of the answer, if any, and opens the next phase.
 func (s *Session) continued(said team.Answer, at time.Time) error {
 	if said.Body.Get("groups").Len() > 0 {
 		p, err := s.plan.extend(said.Body)
@@ -199,7 +200,7 @@ func (s *Session) continued(said team.Answer, at time.Time) error {
 	return nil
 }
 
-// adopt makes a plan the one that counts. Groups that are at work go on.
+// adopt replaces the plan. Groups in progress continue.
 func (s *Session) adopt(p plan, at time.Time) {
 	s.plan = p
 	for _, planned := range p.groups {
@@ -218,8 +219,8 @@ func (s *Session) openPhase() {
 	s.note(fmt.Sprintf("open_phase_%d", number), "groups "+strings.Join(groups, ", "))
 }
 
-// Branch is the branch of a group, beside the session's. A group's that is called
-// as the session's gets another name.
+// Branch returns the branch of a group. It is beside the session's branch. If both
+// would have the same name, the group's branch gets a suffix.
 func (s *Session) Branch(group string) string {
 	dir, own := "", s.start.Branch
 	if i := strings.LastIndexByte(own, '/'); i >= 0 {

@@ -9,10 +9,10 @@ import (
 	"gaffer/team"
 )
 
-// merged takes in the end of a group's merge: the approval counts, or the group
-// goes back to its developer. That is gaffer's word and not the tech lead's: the
-// approval stands, and so does that it was the first. A merge that did not come
-// to an end is for the user, since no agent can help.
+// merged handles the end of a group's merge. If the merge succeeded, the approval
+// takes effect. Otherwise the group returns to its developer. That is gaffer's
+// decision, not the tech lead's: the approval stays recorded. If the merge itself
+// could not run, the session stops, because no agent can help.
 func (s *Session) merged(step Step, e Ending) error {
 	g := s.group(step.Group)
 	g.since = s.folds
@@ -34,7 +34,7 @@ func (s *Session) merged(step Step, e Ending) error {
 	return g.move(team.Gaffer, team.Answer{Status: team.WordMergeFailed, Summary: said.Summary}, e.At)
 }
 
-// delivered takes in the end of the merge into the person's branch.
+// delivered handles the end of the merge into the user's branch.
 func (s *Session) delivered(step Step, e Ending) {
 	m, problem := readMerged(step, e)
 	switch {
@@ -50,7 +50,7 @@ func (s *Session) delivered(step Step, e Ending) {
 	}
 }
 
-// readMerged reads what came of a merge, or says why nothing did.
+// readMerged parses the result of a merge, or returns why there is none.
 func readMerged(step Step, e Ending) (m Merged, problem string) {
 	if e.Class != failure.None {
 		return m, failed(step, e)
@@ -72,7 +72,7 @@ func mergeHint(c failure.Class) string {
 	return "look at the repository, then 'gaffer team resume' merges it again"
 }
 
-// complaint is what a developer reads of a merge that failed.
+// complaint describes a failed merge for the developer.
 func (s *Session) complaint(group string, m Merged) string {
 	return clip(fmt.Sprintf("merging %s into %s: %s", s.Branch(group), s.start.Branch, outcome(m)), maxText)
 }

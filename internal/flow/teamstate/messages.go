@@ -7,14 +7,14 @@ import (
 	"gaffer/team"
 )
 
-// message is one that was sent. Its receiver gets it with every start until it
-// was dealt with.
+// message is a sent message. Its receiver gets it with every start until it has
+// handled it.
 type message struct {
 	team.Message
 	done bool
 }
 
-// send sends a message, with an id that nobody else gives.
+// send sends a message with a unique id.
 func (s *Session) send(g *group, from, to team.Role, subject string, body team.Body) {
 	base := fmt.Sprintf("msg_%s_%s_%s", s.updated.UTC().Format("20060102_150405"), g.id, from)
 	id := base
@@ -70,7 +70,7 @@ func (s *Session) sendReview(g *group, d team.Decision, said team.Answer, found 
 	})
 }
 
-// markRead marks what a role gets with its start on a group.
+// markRead marks the messages that a role gets when it is started on a group.
 func (s *Session) markRead(group string, to team.Role) {
 	for i, m := range s.messages {
 		if m.GroupID == group && m.To == to {
@@ -79,8 +79,8 @@ func (s *Session) markRead(group string, to team.Role) {
 	}
 }
 
-// handled says that a role has dealt with its messages, unless its word says that
-// it could not.
+// handled marks the messages to a role as handled, unless its status word says that
+// it could not handle them.
 func (s *Session) handled(g *group, by team.Role, word team.Word) {
 	switch word {
 	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
@@ -93,7 +93,7 @@ func (s *Session) handled(g *group, by team.Role, word team.Word) {
 	}
 }
 
-// mail is what a role gets with a start on a group.
+// mail returns the messages that a role gets when it is started on a group.
 func (s *Session) mail(group string, to team.Role, w World) []team.Message {
 	var mail []team.Message
 	for _, m := range s.messages {
@@ -104,7 +104,7 @@ func (s *Session) mail(group string, to team.Role, w World) []team.Message {
 	return mail
 }
 
-// with is the message with what git knows of the group's work.
+// with returns the message with the group's files and commits from git.
 func (m message) with(c Change) team.Message {
 	out := m.Message
 	switch body := m.Body.(type) {

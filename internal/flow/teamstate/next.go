@@ -8,7 +8,7 @@ import (
 	"gaffer/team"
 )
 
-// Next lists the steps that are to begin now, in order. It changes nothing.
+// Next returns the steps to start now, in order. It changes nothing.
 func (s *Session) Next() []Step {
 	if s.problem != nil {
 		return nil
@@ -24,8 +24,8 @@ func (s *Session) Next() []Step {
 	return next
 }
 
-// check says whether a step can begin as things stand. After an error it still
-// can: it was asked for before.
+// check returns an error if a step cannot start now. A step that Next returned before
+// the session stopped with an error may still start.
 func (s *Session) check(step Step) error {
 	for _, due := range s.due() {
 		if due.ID == step.ID && due.Role == step.Role && due.Group == step.Group && due.Purpose == step.Purpose {
@@ -38,7 +38,7 @@ func (s *Session) check(step Step) error {
 	return &StepError{ID: step.ID, Problem: "is not due"}
 }
 
-// room says why a step has to wait for those that run, or "".
+// room returns why a step has to wait for running steps, or "".
 func (s *Session) room(step Step, busy []running) string {
 	developers := 0
 	for _, r := range busy {
@@ -57,7 +57,7 @@ func (s *Session) room(step Step, busy []running) string {
 	return ""
 }
 
-// developers is how many may work at the same time.
+// developers returns how many developers may work at the same time.
 func (s *Session) developers() int {
 	if s.plan.mode == team.Simple {
 		return 1
@@ -65,8 +65,8 @@ func (s *Session) developers() int {
 	return s.start.Developers
 }
 
-// due lists what is needed, the most urgent first, whether or not there is room
-// for it.
+// due returns all steps that are needed, most urgent first, whether or not there is
+// room for them.
 func (s *Session) due() []Step {
 	if s.finished {
 		return nil
@@ -87,7 +87,7 @@ func (s *Session) due() []Step {
 	return steps
 }
 
-// waiting lists the groups that nobody works on, the one that waits longest first.
+// waiting returns the groups without a running step, the longest waiting first.
 func (s *Session) waiting() []*group {
 	groups := slices.DeleteFunc(slices.Clone(s.groups), func(g *group) bool {
 		return slices.ContainsFunc(s.running, func(r running) bool { return r.Group == g.id })
@@ -96,8 +96,8 @@ func (s *Session) waiting() []*group {
 	return groups
 }
 
-// rank orders what is due. What is nearer to its end goes first, so that a free
-// developer takes up what was begun before what was not.
+// rank returns the priority of a due step; lower is first. Steps closer to completion
+// come first, so that a free developer continues started work before new work.
 func (s *Session) rank(step Step) int {
 	rank := slices.Index([]Purpose{Plan, Split, Check, Deliver, Merge, Review, Unblock, Test, Work}, step.Purpose)
 	if g := s.group(step.Group); step.Purpose == Work && g.redo == nil {
@@ -109,7 +109,8 @@ func (s *Session) rank(step Step) int {
 	return rank
 }
 
-// wantManager is what the project manager is needed for, but for stuck groups.
+// wantManager returns the step that the project manager is needed for, except for
+// stuck groups.
 func (s *Session) wantManager() (Step, bool) {
 	switch m := s.manager; {
 	case m.redo != nil:
@@ -126,7 +127,7 @@ func (s *Session) wantManager() (Step, bool) {
 	return s.step(Check, "", "every group of the open phases is complete"), true
 }
 
-// want is what a group needs next that nobody works on.
+// want returns the next step that a waiting group needs.
 func (s *Session) want(g *group) (Step, bool) {
 	if g.redo != nil {
 		step := s.step(g.redo.purpose, g.id, g.why)
@@ -161,8 +162,9 @@ func (s *Session) want(g *group) (Step, bool) {
 	return Step{}, false
 }
 
-// afterFailure lets the tech lead help before a developer tries again, if
-// something is in the way or the tests fail again and again.
+// afterFailure returns the step after failed tests. The tech lead helps first if the
+// group is blocked or its tests have failed too often. Otherwise a developer tries
+// again.
 func (s *Session) afterFailure(g *group) (Step, bool) {
 	if g.blocked() {
 		return s.step(Unblock, g.id, g.why), true
@@ -173,8 +175,8 @@ func (s *Session) afterFailure(g *group) (Step, bool) {
 	return s.wantDeveloper(g, true)
 }
 
-// wantDeveloper is a developer, or the project manager if that has been tried too
-// often. What the group depends on must be complete.
+// wantDeveloper returns a developer's step, or the project manager's if developers
+// were started too often. It returns false if a dependency is not complete.
 func (s *Session) wantDeveloper(g *group, open bool) (Step, bool) {
 	if e, stuck := g.escalation(team.PM); stuck {
 		return s.step(Split, g.id, stuckReason(g.id, e)), true
@@ -185,7 +187,7 @@ func (s *Session) wantDeveloper(g *group, open bool) (Step, bool) {
 	return s.step(Work, g.id, g.why), open
 }
 
-// openComplete says whether every group of the open phases is complete.
+// openComplete reports whether every group of the open phases is complete.
 func (s *Session) openComplete() bool {
 	for _, g := range s.groups {
 		if s.plan.open(g.id) && !g.complete() {
@@ -195,14 +197,14 @@ func (s *Session) openComplete() bool {
 	return true
 }
 
-// step makes the next step of its kind.
+// step returns a step with the next number of its kind.
 func (s *Session) step(p Purpose, group, reason string) Step {
 	step := Step{Role: duties[p].role, Group: group, Purpose: p, Reason: reason}
 	step.ID = fmt.Sprintf("%s-%d", kind(step), s.numbers[kind(step)]+1)
 	return step
 }
 
-// kind is what a step's number counts.
+// kind returns the prefix of a step's id. Steps are numbered per kind.
 func kind(step Step) string {
 	switch name := duties[step.Purpose].name; {
 	case step.Group == "" || step.Role == team.PM:

@@ -10,10 +10,10 @@ import (
 	"gaffer/team"
 )
 
-// maxNumber bounds what an agent says it has measured.
+// maxNumber limits the numbers that agents report.
 const maxNumber = 1e9
 
-// measured is a number that is not negative, or 0.
+// measured returns a plausible, non-negative number, or 0.
 func measured(v jsontree.Value) float64 {
 	f, ok := v.Float()
 	if !ok || f < 0 || f > maxNumber {
@@ -22,7 +22,7 @@ func measured(v jsontree.Value) float64 {
 	return f
 }
 
-// The ways in which counts of tests are written as text.
+// Patterns for test counts that are written as text.
 var (
 	ratio  = lazyregexp.New(`(\d{1,9})\s*/\s*(\d{1,9})`)
 	passes = lazyregexp.New(`(\d{1,9})\s+pass`)
@@ -62,13 +62,14 @@ func countText(text string) (team.TestCount, bool) {
 	return c, true
 }
 
-// number reads digits, of which the expressions above let only few through.
+// number parses digits. The patterns above limit their number, so it cannot fail.
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
 }
 
-// telling is a count as the messages have it: as it was written, or in words.
+// telling formats a count for a message: a text as it was written, or numbers as
+// text.
 func telling(v jsontree.Value, word string) string {
 	if text, ok := v.Str(); ok {
 		return line(text)
@@ -79,7 +80,7 @@ func telling(v jsontree.Value, word string) string {
 	return ""
 }
 
-// countUnits takes in how the developer's own tests went.
+// countUnits stores the results of the developer's own tests.
 func (g *group) countUnits(body jsontree.Value) {
 	v := body.Get("unit_tests")
 	if text := telling(v, "passing"); text != "" {
@@ -92,7 +93,8 @@ func (g *group) countUnits(body jsontree.Value) {
 	}
 }
 
-// countTests takes in what QA has measured. A kind that it says nothing of stays.
+// countTests stores the results of QA. Kinds of tests that QA does not mention keep
+// their results.
 func (g *group) countTests(body jsontree.Value) {
 	r, found := g.results(), false
 	for name, to := range map[string]**team.TestCount{
@@ -108,7 +110,8 @@ func (g *group) countTests(body jsontree.Value) {
 	}
 }
 
-// results is a copy of the group's, so that a picture of it does not change.
+// results returns a copy of the group's test results, because earlier pictures share
+// the old value.
 func (g *group) results() team.TestResults {
 	if g.status.TestResults == nil {
 		return team.TestResults{}
@@ -116,8 +119,8 @@ func (g *group) results() team.TestResults {
 	return *g.status.TestResults
 }
 
-// rate takes in the tech lead's measures of the last review. What it says nothing
-// of stays.
+// rate stores the tech lead's measures. Measures that the answer does not mention
+// stay.
 func (g *group) rate(body jsontree.Value, first bool) {
 	q := team.QualityMetrics{}
 	if g.status.QualityMetrics != nil {
@@ -135,8 +138,8 @@ func (g *group) rate(body jsontree.Value, first bool) {
 	g.status.QualityMetrics = &q
 }
 
-// issues reads what the tech lead wants changed. A priority that the protocol
-// does not know is left out.
+// issues reads the issues of a review. It drops a priority that the protocol does not
+// define.
 func issues(v jsontree.Value) []team.Issue {
 	var list []team.Issue
 	for i, item := range v.Items() {

@@ -7,7 +7,7 @@ import (
 	"gaffer/team"
 )
 
-// Picture is what the documents are to say.
+// Picture returns the content of all documents.
 func (s *Session) Picture(w World) team.Picture {
 	p := team.Picture{PM: s.memory(), Groups: s.statuses(), Orchestrator: s.orchestrator()}
 	for i, g := range p.Groups {
@@ -20,7 +20,7 @@ func (s *Session) Picture(w World) team.Picture {
 	return p
 }
 
-// memory is the project manager's document.
+// memory returns the content of the project manager's document.
 func (s *Session) memory() team.PMState {
 	pm := team.PMState{
 		SessionID: s.start.Session, Mode: s.plan.mode, ModeReasoning: s.plan.reasoning,
@@ -46,7 +46,7 @@ func (s *Session) tasks() []team.Task {
 	tasks := slices.Clone(s.plan.tasks)
 	for i, t := range tasks {
 		if g := s.group(t.GroupID); g == nil || g.untouched() && t.Status != "" {
-			continue // the word of the program that wrote it
+			continue // keep the status that another program wrote
 		}
 		tasks[i].Status = s.progress(t.GroupID)
 	}
@@ -65,7 +65,7 @@ func (s *Session) taskGroups() []team.TaskGroup {
 	return groups
 }
 
-// progress is how far a group is, in the project manager's words.
+// progress returns the status of a group in the project manager's terms.
 func (s *Session) progress(group string) team.WorkStatus {
 	return s.group(group).status.Status.Work()
 }
@@ -91,7 +91,7 @@ func (s *Session) phaseStatus(ph phase) team.WorkStatus {
 	return team.WorkComplete
 }
 
-// orchestrator is the document of what was started and decided.
+// orchestrator returns the content of the orchestrator's document.
 func (s *Session) orchestrator() team.OrchestratorState {
 	o := team.OrchestratorState{
 		SessionID: s.start.Session, CurrentPhase: s.currentPhase(), Iteration: s.spawns, TotalSpawns: s.spawns,

@@ -9,32 +9,32 @@ import (
 	"gaffer/team"
 )
 
-// plan is what the project manager decided. It is replaced whole, but for phases
-// that are opened.
+// plan is the project manager's plan. It is replaced as a whole; only phases are
+// opened in place.
 type plan struct {
 	mode      team.Mode
 	reasoning string
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // groups that another program completed: how they were planned does not matter
+	settled   map[string]bool // groups completed by another program; their plan is not checked
 }
 
-// phase is a set of groups that may be worked on once it is open.
+// phase is a set of groups that may be worked on once the phase is open.
 type phase struct {
 	groups []string
 	opened bool
-	number int // as another program numbered it; 0: its place in the plan
+	number int // number given by another program; 0 means its position in the plan
 }
 
-// The bounds of a plan. They also bound how long a session can go on.
+// Limits of a plan. They also limit the duration of a session.
 const (
 	maxGroups = 64
 	maxTasks  = 1000
 	mainGroup = "main" // the only group of a simple plan
 )
 
-// group is a planned group, or one without a name.
+// group returns a planned group, or an empty one if the id is unknown.
 func (p plan) group(id string) team.TaskGroup {
 	for _, g := range p.groups {
 		if g.ID == id {
@@ -44,7 +44,7 @@ func (p plan) group(id string) team.TaskGroup {
 	return team.TaskGroup{}
 }
 
-// tasksOf lists the tasks of a group in the order of the plan.
+// tasksOf returns the tasks of a group in the order of the plan.
 func (p plan) tasksOf(group string) []team.Task {
 	var tasks []team.Task
 	for _, t := range p.tasks {
@@ -55,12 +55,12 @@ func (p plan) tasksOf(group string) []team.Task {
 	return tasks
 }
 
-// phaseOf is the index of a group's phase, or -1.
+// phaseOf returns the index of a group's phase, or -1.
 func (p plan) phaseOf(group string) int {
 	return slices.IndexFunc(p.phases, func(ph phase) bool { return slices.Contains(ph.groups, group) })
 }
 
-// open says whether a group's phase is.
+// open reports whether the phase of a group is open.
 func (p plan) open(group string) bool {
 	i := p.phaseOf(group)
 	return i >= 0 && p.phases[i].opened
@@ -70,14 +70,14 @@ func (p plan) phaseLeft() bool {
 	return slices.ContainsFunc(p.phases, func(ph phase) bool { return !ph.opened })
 }
 
-// openNext opens the first phase that is not, which there must be.
+// openNext opens the first closed phase. There must be one.
 func (p *plan) openNext() (number int, groups []string) {
 	i := slices.IndexFunc(p.phases, func(ph phase) bool { return !ph.opened })
 	p.phases[i].opened = true
 	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
 }
 
-// check says why a plan cannot be carried out.
+// check returns an error if the plan cannot be executed.
 func (p plan) check() error {
 	switch {
 	case len(p.groups) > maxGroups:
@@ -96,8 +96,7 @@ func (p plan) check() error {
 	return nil
 }
 
-// checkGroup also makes sure that a group never waits for a phase that opens
-// after its own.
+// checkGroup also ensures that a group does not depend on a group in a later phase.
 func (p plan) checkGroup(g team.TaskGroup) error {
 	own := p.phaseOf(g.ID)
 	switch {
@@ -119,7 +118,7 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 	return nil
 }
 
-// cycle lists the groups that can never begin because they wait for each other.
+// cycle returns the groups that can never start because they wait for each other.
 func (p plan) cycle() []string {
 	var stuck, done []string
 	var open []team.TaskGroup
@@ -137,8 +136,8 @@ func (p plan) cycle() []string {
 	return stuck
 }
 
-// layers puts groups that depend on nothing, or on what is done, before those
-// that depend on them. What is left over is part of a circle, or waits for one.
+// layers sorts groups into layers: each layer depends only on earlier layers and on
+// done. left holds the groups that are in a cycle or depend on one.
 func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.TaskGroup) {
 	placed := map[string]bool{}
 	for _, id := range done {
@@ -166,8 +165,8 @@ func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.
 	return in, nil
 }
 
-// phased makes phases of groups: by layers, of at most as many as there can be
-// developers. Groups in a circle come last, for check to find.
+// phased creates phases from the layers. A phase has at most MaxDevelopers groups.
+// Groups in a cycle come last, so that check finds them.
 func phased(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

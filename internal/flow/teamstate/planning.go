@@ -11,8 +11,8 @@ import (
 	"gaffer/team"
 )
 
-// readPlan reads the project manager's first plan and says what it leaves out of
-// the requirements. The error says why the plan cannot be used.
+// readPlan reads the project manager's first plan and returns the requirements that
+// it drops. The error says why the plan cannot be used.
 func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, dropped []string, err error) {
 	p.mode = team.Mode(body.Get("mode").Text())
 	p.reasoning = clip(body.Get("mode_reasoning").Text(), maxText)
@@ -47,7 +47,7 @@ func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, drop
 	return p, dropped, err
 }
 
-// simplify calls the one group of a simple plan by its name.
+// simplify gives the only group of a simple plan its fixed name.
 func (d *draft) simplify() error {
 	if len(d.groups) != 1 {
 		return fmt.Errorf("simple mode has one group, this has %d", len(d.groups))
@@ -59,7 +59,7 @@ func (d *draft) simplify() error {
 	return nil
 }
 
-// readPhases reads the phases of a plan, or makes them.
+// readPhases reads the phases of a plan, or creates them if there are none.
 func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]phase, error) {
 	var given []team.ExecutionPhase
 	for _, item := range v.Items() {
@@ -88,8 +88,8 @@ func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]ph
 	return phases, nil
 }
 
-// with adds the draft's groups and tasks to the plan. known are tasks of the plan
-// that the draft may place anew.
+// with adds the draft's groups and tasks to the plan. known lists existing tasks that
+// the draft may move to other groups.
 func (p plan) with(d draft, known []string) (plan, error) {
 	p.tasks, p.groups = slices.Clone(p.tasks), slices.Clone(p.groups)
 	for _, t := range d.tasks {
@@ -128,7 +128,7 @@ func (p plan) task(id string) int {
 	return slices.IndexFunc(p.tasks, func(t team.Task) bool { return t.ID == id })
 }
 
-// checkAll also makes sure that each task is in one group.
+// checkAll is check, and also ensures that each task is in only one group.
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
@@ -145,9 +145,8 @@ func (p plan) checkAll() error {
 	return p.check()
 }
 
-// split replaces a group by what the project manager makes of it: itself, with
-// less to do, and new groups, which are open at once. Who depended on it now
-// depends on all of them.
+// split splits a stuck group into itself, with fewer tasks, and new groups, which are
+// open at once. Groups that depended on it now depend on all of them.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -170,7 +169,8 @@ func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	return next.with(d, was.Tasks)
 }
 
-// parts says whether a draft can stand for a group, and what new groups it has.
+// parts checks that a draft can replace a group and returns the ids of its new
+// groups.
 func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 	var tasks []string
 	for _, g := range d.groups {
@@ -197,7 +197,7 @@ func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 	return added, nil
 }
 
-// extend adds new groups in phases of their own.
+// extend adds new groups in additional phases.
 func (p plan) extend(body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -217,8 +217,8 @@ func (p plan) extend(body jsontree.Value) (plan, error) {
 	return next.with(d, nil)
 }
 
-// cover says whether every requirement is in a task, or left out for a reason. It
-// returns what is left out, in words.
+// cover checks that every requirement is covered by a task or dropped with a reason.
+// It returns the dropped requirements with their reasons.
 func cover(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped []string, err error) {
 	named := map[string]bool{}
 	for _, t := range tasks {

@@ -8,8 +8,8 @@ import (
 	"gaffer/team"
 )
 
-// Session is a team at work, as it follows from what happened. It is changed by
-// [Session.Begin], [Session.End] and [Session.Resume] alone.
+// Session is the state of a team, computed from events. Only [Session.Begin],
+// [Session.End], [Session.Resume] and [Session.Cancel] change it.
 type Session struct {
 	start Start
 	items []Item
@@ -18,32 +18,32 @@ type Session struct {
 	folds, spawns         int
 
 	plan     plan     // empty before the project manager has made one
-	groups   []*group // of the plan, in its order
+	groups   []*group // the groups of the plan, in order
 	manager  manager
-	running  []running      // steps that have begun and not ended, in their order
-	numbers  map[string]int // how many steps of each kind have begun
+	running  []running      // started steps that have not ended, in order
+	numbers  map[string]int // number of started steps per kind
 	log      []team.LogEntry
 	messages []message
 	spent    map[team.Role]spent
 
-	finished bool     // completed, and nothing can follow
-	problem  *Outcome // why it ended with an error; nil if it did not
+	finished bool     // completed; nothing can follow
+	problem  *Outcome // why it ended with an error; nil otherwise
 }
 
-// running is a step that has begun.
+// running is a started step.
 type running struct {
 	Step
 	at time.Time
 }
 
-// redo is a step that came to nothing and is to be made once more.
+// redo is a step that must be repeated because it had no usable result.
 type redo struct {
 	purpose Purpose
 	group   string
-	problem string // with the answer; empty if the agent itself failed
+	problem string // problem with the answer; empty if the agent itself failed
 }
 
-// New returns a session that begins, or that continues what another program began.
+// New returns a session that starts, or that continues one of another program.
 func New(s Start, at time.Time) *Session {
 	s.Developers = min(max(1, s.Developers), team.MaxDevelopers)
 	if s.Iterations <= 0 {
@@ -59,9 +59,9 @@ func New(s Start, at time.Time) *Session {
 	return session
 }
 
-// Begin takes in that a step's task was queued. A step that cannot begin as
-// things stand is a [*StepError] and changes nothing. One that
-// [Session.Next] asked for still can, whatever else happened in between.
+// Begin records that the task of a step was queued. If the step cannot start now,
+// Begin returns a [*StepError] and changes nothing. A step that [Session.Next] has
+// returned can still start, whatever has happened in between.
 func (s *Session) Begin(step Step, at time.Time) error {
 	if err := s.check(step); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (s *Session) Begin(step Step, at time.Time) error {
 	return nil
 }
 
-// End takes in that the task of a step that has begun has ended for good. A step
-// that does not run is a [*StepError] and changes nothing.
+// End records the final end of a running step's task. If the step is not running, End
+// returns a [*StepError] and changes nothing.
 func (s *Session) End(id string, e Ending) error {
 	i := slices.IndexFunc(s.running, func(r running) bool { return r.ID == id })
 	if i < 0 {
@@ -105,7 +105,7 @@ func (s *Session) End(id string, e Ending) error {
 	return nil
 }
 
-// conclude does what follows from a step's end.
+// conclude handles the end of a step.
 func (s *Session) conclude(step Step, e Ending) error {
 	switch step.Purpose {
 	case Plan, Split, Check:
@@ -119,9 +119,9 @@ func (s *Session) conclude(step Step, e Ending) error {
 	return s.answered(step, e)
 }
 
-// Resume takes in that a person wants a session to go on that ended with an
-// error: limits count anew, and what failed is tried again. Nothing changes if
-// it did not end with one.
+// Resume records that the user continues a session that ended with an error. Limits
+// are counted anew, and failed steps are repeated. It does nothing if the session has
+// not ended with an error.
 func (s *Session) Resume(at time.Time) {
 	if s.problem == nil {
 		return
@@ -136,8 +136,8 @@ func (s *Session) Resume(at time.Time) {
 	}
 }
 
-// Cancel takes in that a person has cancelled the run. Nothing changes if the
-// session has ended.
+// Cancel records that the user has cancelled the run. It does nothing if the session
+// has ended.
 func (s *Session) Cancel(at time.Time, why string) {
 	if s.finished || s.problem != nil {
 		return
@@ -146,7 +146,7 @@ func (s *Session) Cancel(at time.Time, why string) {
 	s.stop("the run was cancelled: "+why, "'gaffer team resume' goes on")
 }
 
-// Step returns a step that has begun and not ended.
+// Step returns a running step.
 func (s *Session) Step(id string) (Step, bool) {
 	for _, r := range s.running {
 		if r.ID == id {
@@ -156,13 +156,13 @@ func (s *Session) Step(id string) (Step, bool) {
 	return Step{}, false
 }
 
-// Busy says whether a step of a group has begun and not ended.
+// Busy reports whether a step of the group is running.
 func (s *Session) Busy(group string) bool {
 	return slices.ContainsFunc(s.running, func(r running) bool { return r.Group == group })
 }
 
-// Outcome says how the session ended, and whether it did. One with an error has
-// not ended while something still runs.
+// Outcome returns how the session ended, and whether it has ended. A session with an
+// error has not ended while steps are still running.
 func (s *Session) Outcome() (o Outcome, ended bool) {
 	switch {
 	case s.finished:
@@ -175,7 +175,7 @@ func (s *Session) Outcome() (o Outcome, ended bool) {
 
 func (s *Session) fold(at time.Time) { s.folds, s.updated = s.folds+1, at }
 
-// stop ends the session with an error. The first one counts.
+// stop ends the session with an error. If it is called again, the first error counts.
 func (s *Session) stop(problem, hint string) {
 	if s.problem != nil {
 		return
@@ -198,7 +198,7 @@ func (s *Session) group(id string) *group {
 	return nil
 }
 
-// StepError is a step that cannot begin or end as things stand.
+// StepError reports a step that cannot start or end now.
 type StepError struct{ ID, Problem string }
 
 func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.ID, e.Problem) }

@@ -7,18 +7,19 @@ import (
 	"gaffer/team"
 )
 
-// escalation is a counter of the group that went past its limit since somebody
-// helped last, and for which a role is to help now.
+// escalation returns a counter that has exceeded its limit since the last help and
+// requires the help of the given role.
 func (g *group) escalation(to team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == to })
 }
 
-// tooOften is the counter of a role, if it went past its limit.
+// tooOften returns the counter of a role if it has exceeded its limit since the last
+// help.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
 
-// stuck is the first counter past its limit that is wanted.
+// stuck returns the first counter above its limit for which wanted returns true.
 func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool) {
 	since := g.status
 	since.Iterations.Developer -= g.helped.Developer
@@ -31,7 +32,8 @@ func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool)
 	return team.Escalation{}, false
 }
 
-// help takes in that a role has helped: its counters count anew.
+// help records that a role has helped: the counters that it is responsible for start
+// again.
 func (g *group) help(by team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {
@@ -50,7 +52,8 @@ func stuckReason(id string, e team.Escalation) string {
 	return fmt.Sprintf("group %s is stuck: %s was started %d times without an end, more than %d", id, e.Role, e.Count, e.Limit)
 }
 
-// enforceCap ends the session if a group needs an agent and has had all it may.
+// enforceCap stops the session if a group needs an agent but has reached its limit of
+// starts.
 func (s *Session) enforceCap() {
 	for _, g := range s.waiting() {
 		if step, ok := s.want(g); ok && step.Role != "" && step.Role != team.PM && g.starts >= g.allowed {

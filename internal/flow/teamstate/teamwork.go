@@ -1,11 +1,10 @@
-// Package teamstate is the state machine of a team: a project manager plans
-// groups of tasks, developers work on them, a QA expert tests, a tech lead
-// reviews, and gaffer merges what was approved.
+// Package teamstate is the state machine of a team. A project manager plans groups of
+// tasks, developers work on them, a QA expert tests, a tech lead reviews, and gaffer
+// merges approved work.
 //
-// It is pure. A [Session] is told what happened, in the order in which it
-// happened, and says what is to be started next and what the documents are.
-// Told the same things it says the same, so that whoever comes after a crash
-// goes on exactly where the one before was.
+// The package is pure. A [Session] receives events in order. It returns the steps to
+// start next and the content of the documents. The same events give the same result,
+// so after a crash another process continues exactly where the first one stopped.
 package teamstate
 
 import (
@@ -15,132 +14,132 @@ import (
 	"gaffer/team"
 )
 
-// Start is what a session begins with. It never changes.
+// Start holds the initial parameters of a session. It never changes.
 type Start struct {
-	Session      string    `json:"session"` // its id
+	Session      string    `json:"session"` // id of the session
 	Requirements string    `json:"requirements"`
-	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned] leaves it to the project manager
+	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned] leaves the choice to the project manager
 	Developers   int       `json:"developers"`     // that work at the same time, at most [team.MaxDevelopers]
-	Iterations   int       `json:"iterations"`     // starts of agents for one group before a person must look; [DefaultIterations] if 0
-	Branch       string    `json:"branch"`         // that what is approved is merged into
-	Into         string    `json:"into,omitempty"` // the person's branch that gets it all at the end; empty for none
+	Iterations   int       `json:"iterations"`     // starts of agents per group before the user must act; [DefaultIterations] if 0
+	Branch       string    `json:"branch"`         // branch that approved work is merged into
+	Into         string    `json:"into,omitempty"` // the user's branch that gets the result at the end; empty for none
 	Tests        []string  `json:"tests,omitempty"`
-	Roles        string    `json:"roles,omitempty"` // the file that says who plays them; empty for none
+	Roles        string    `json:"roles,omitempty"` // file that configures the roles; empty for none
 
-	Found *Found `json:"found,omitempty"` // what another program has done of it; nil if it begins here
+	Found *Found `json:"found,omitempty"` // state of a session of another program to continue; nil for a new session
 
-	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // of a merge with its tests; [DefaultTestsTimeout] if 0
+	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // for a merge with its tests; [DefaultTestsTimeout] if 0
 }
 
-// DefaultIterations is how many agents are started for one group before a person
-// must look, if nobody has said otherwise.
+// DefaultIterations is the default for how many agents are started for one group
+// before the user must act.
 const DefaultIterations = 30
 
-// DefaultTestsTimeout is how long a merge with its tests may take, if nobody has
-// said otherwise.
+// DefaultTestsTimeout is the default timeout of a merge with its tests.
 const DefaultTestsTimeout = 30 * time.Minute
 
-// Purpose is what an agent is started for, or what gaffer does by itself.
+// Purpose is the purpose of a step: what an agent is started for, or what gaffer does
+// itself.
 type Purpose string
 
-// The purposes. Each belongs to one role, and the last two to nobody: gaffer
-// does them.
+// The purposes. Each belongs to one role, except for Merge and Deliver, which gaffer
+// does itself.
 const (
-	Plan    Purpose = "plan"    // pm: make groups of the requirements
-	Split   Purpose = "split"   // pm: a group is stuck; split it, or say how to go on
-	Check   Purpose = "check"   // pm: the open groups are complete; go on or end
+	Plan    Purpose = "plan"    // pm: turn the requirements into groups
+	Split   Purpose = "split"   // pm: a group is stuck; split it or give advice
+	Check   Purpose = "check"   // pm: the open groups are complete; continue or end
 	Work    Purpose = "work"    // developer
 	Test    Purpose = "test"    // qa_expert
-	Review  Purpose = "review"  // tech_lead: of a group's work
-	Unblock Purpose = "unblock" // tech_lead: help somebody who cannot go on
-	Merge   Purpose = "merge"   // a group's branch into the session's, with the tests
-	Deliver Purpose = "deliver" // the session's branch into the person's
+	Review  Purpose = "review"  // tech_lead: review a group's work
+	Unblock Purpose = "unblock" // tech_lead: help an agent that cannot continue
+	Merge   Purpose = "merge"   // merge a group's branch into the session's and run the tests
+	Deliver Purpose = "deliver" // merge the session's branch into the user's
 )
 
-// Step is one task of the engine: an agent's start, or a merge.
+// Step is one task of the engine: a start of an agent, or a merge.
 type Step struct {
-	ID      string    `json:"id"`             // of the task: pm-1, A-developer-2, A-merge-1
+	ID      string    `json:"id"`             // id of the task: pm-1, A-developer-2, A-merge-1
 	Role    team.Role `json:"role,omitempty"` // empty if gaffer does it
 	Group   string    `json:"group,omitempty"`
 	Purpose Purpose   `json:"purpose"`
-	Again   string    `json:"again,omitempty"` // what was wrong with the answer before, if this asks for it once more
+	Again   string    `json:"again,omitempty"` // problem with the previous answer, if the step only asks for a new answer
 	Reason  string    `json:"reason"`          // for the log of decisions
 }
 
-// Ending is how a step's task ended.
+// Ending describes how a step's task ended.
 type Ending struct {
 	At     time.Time
-	Class  failure.Class // failure.None if its agent came to an end by itself
-	Answer string        // all that the agent said last; of a merge a [Merged] as JSON
+	Class  failure.Class // failure.None if the agent ended by itself
+	Answer string        // the agent's last message; for a merge, a [Merged] as JSON
 	Reason string        // why it failed, if it did
 }
 
-// Merged is what came of a merge.
+// Merged is the result of a merge.
 type Merged struct {
 	Outcome   MergeOutcome `json:"outcome"`
-	Commit    string       `json:"commit,omitempty"`    // the branch's new tip
-	Conflicts []string     `json:"conflicts,omitempty"` // files
+	Commit    string       `json:"commit,omitempty"`    // new head of the branch
+	Conflicts []string     `json:"conflicts,omitempty"` // files with conflicts
 	Test      string       `json:"test,omitempty"`      // the command that failed
-	Output    string       `json:"output,omitempty"`    // its last lines
+	Output    string       `json:"output,omitempty"`    // the last lines of its output
 }
 
-// MergeOutcome is how a merge ended.
+// MergeOutcome is the kind of a merge's result.
 type MergeOutcome string
 
-// The outcomes. Only the first has changed the branch.
+// The outcomes. Only MergeDone has changed the branch.
 const (
 	MergeDone     MergeOutcome = "merged"
 	MergeConflict MergeOutcome = "conflict"
 	MergeFailed   MergeOutcome = "tests_failed"
 )
 
-// Outcome is how a session ended.
+// Outcome is the result of a session.
 type Outcome struct {
 	Completed bool
-	Problem   string // of one that did not: what happened
-	Hint      string // and what a person should do
+	Problem   string // what happened, if the session was not completed
+	Hint      string // what the user should do about it
 }
 
-// Change is what a group has changed so far, according to git.
+// Change lists what a group has changed so far, according to git.
 type Change struct {
 	Files   []string // sorted
-	Commits []string // "abc1234 - subject", the oldest first
+	Commits []string // "abc1234 - subject", oldest first
 }
 
-// World is what a session does not know by itself.
+// World holds information from outside the session's events.
 type World struct {
 	Changes map[string]Change // by group
 }
 
-// Brief is what a role needs to know for a step, and no more.
+// Brief holds exactly the information that a role needs for a step.
 type Brief struct {
 	Step         Step
 	Session      string
 	Requirements string
-	Items        []Item         // the requirements one by one
-	Mode         team.Mode      // that a person has asked for, or the plan's
+	Items        []Item         // the single requirements
+	Mode         team.Mode      // chosen by the user, or by the plan
 	Developers   int            // how many may work at the same time
-	Group        team.TaskGroup // as it was planned
-	Status       team.Group     // as it stands
-	Tasks        []team.Task    // the group's, or for the project manager all
+	Group        team.TaskGroup // as planned
+	Status       team.Group     // current status
+	Tasks        []team.Task    // of the group; for the project manager, all tasks
 	Change       Change         // of the group
-	Work         string         // what the developer said last of the work on the group
-	Messages     []team.Message // that the role gets with this start
-	Feedback     string         // for a developer: what the tech lead, QA, or the merge asks for
-	Guidance     string         // what the project manager or the tech lead has advised on the group, the newest last
-	Groups       []team.Group   // for the project manager: how all of them stand
+	Work         string         // the developer's last message about the group
+	Messages     []team.Message // messages that the role gets with this start
+	Feedback     string         // for a developer: what the tech lead, QA or the merge requires
+	Guidance     string         // advice of the project manager or the tech lead for the group, newest last
+	Groups       []team.Group   // for the project manager: the status of all groups
 	Plan         []team.TaskGroup
 	Phases       []team.ExecutionPhase
-	Missing      string      // for the project manager: why its last word did not count
-	Words        []team.Word // that the answer may have as its status
-	Tests        []string    // that run after a merge
-	Issues       []Issue     // of the last review that asked for changes, with the developer's replies
+	Missing      string      // for the project manager: why its last decision was refused
+	Words        []team.Word // valid status words for the answer
+	Tests        []string    // commands that run after a merge
+	Issues       []Issue     // of the last review that requested changes, with the developer's replies
 	Unmerged     string      // why the last merge of the group failed
-	Unusable     string      // if this asks for an answer once more: the one that could not be used
+	Unusable     string      // the answer that could not be used, if the step asks for a new one
 	Escalated    bool        // a stronger model should do the work
 }
 
-// Issue is an issue of a review, and what the developer replied to it.
+// Issue is an issue of a review with the developer's reply.
 type Issue struct {
 	team.Issue
 	Reply string // empty if there is none

@@ -7,15 +7,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// What agents say goes into documents and prompts. These bounds keep one of them
-// from filling both.
+// Messages of agents go into documents and prompts. These limits keep a single agent
+// from flooding them.
 const (
 	maxText = 16 << 10 // bytes of a text
 	maxLine = 1 << 10  // bytes of a name or a title
 	maxList = 200      // items of a list
 )
 
-// clip cuts a text at a rune so that it has at most so many bytes.
+// clip cuts a text at a rune boundary to at most most bytes.
 func clip(s string, most int) string {
 	const ellipsis = "…"
 	s = strings.ToValidUTF8(s[:min(len(s), most+utf8.UTFMax)], "\uFFFD")
@@ -29,8 +29,8 @@ func clip(s string, most int) string {
 	return s[:cut] + ellipsis
 }
 
-// ends is a text without its middle if it is too long: what counts in an answer
-// is at its end.
+// ends shortens a long text by dropping its middle, because the important part of an
+// answer is at its end.
 func ends(s string, most int) string {
 	if len(s) <= most {
 		return strings.ToValidUTF8(s, "\uFFFD")
@@ -38,10 +38,10 @@ func ends(s string, most int) string {
 	return clip(s, most/2) + "\n" + strings.ToValidUTF8(s[len(s)-most/2:], "")
 }
 
-// line is a text as one line, for names and titles.
+// line returns a text as one line, for names and titles.
 func line(s string) string { return strings.Join(strings.Fields(clip(s, maxLine)), " ") }
 
-// lines clips every text of a list, and the list.
+// lines clips every text of a list, and the list itself.
 func lines(list []string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), maxList)] {
@@ -50,7 +50,7 @@ func lines(list []string) []string {
 	return out
 }
 
-// strs reads a list of strings, or a string that stands for a list of one.
+// strs reads a list of strings. A single string counts as a list of one.
 func strs(v jsontree.Value) []string {
 	if s, ok := v.Str(); ok {
 		return []string{clip(s, maxLine)}
@@ -67,7 +67,7 @@ func strs(v jsontree.Value) []string {
 	return list
 }
 
-// newest joins texts, and leaves out the oldest if they would be too long.
+// newest joins texts and drops the oldest ones if the result would be too long.
 func newest(texts []string) string {
 	joined := ""
 	for i := len(texts) - 1; i >= 0 && (joined == "" || len(texts[i])+len(joined) < maxText); i-- {

@@ -8,7 +8,7 @@ import (
 	"gaffer/team"
 )
 
-// answered takes in the end of an agent that worked on a group.
+// answered handles the end of an agent that worked on a group.
 func (s *Session) answered(step Step, e Ending) error {
 	g := s.group(step.Group)
 	g.since = s.folds
@@ -32,8 +32,9 @@ func (s *Session) answered(step Step, e Ending) error {
 	return s.take(g, step, said, e.At)
 }
 
-// crashed takes in an agent that came to no end by itself. Where a person must
-// act the same step is made again afterwards; else the tech lead is told.
+// crashed handles an agent that failed. If the user must act, the session stops and
+// the same step is repeated afterwards. Otherwise the failure is treated as an ERROR
+// answer, so that the tech lead can help.
 func (s *Session) crashed(g *group, step Step, e Ending) error {
 	text := failed(step, e)
 	if hint := personal(e.Class); hint != "" {
@@ -45,7 +46,7 @@ func (s *Session) crashed(g *group, step Step, e Ending) error {
 	return s.take(g, step, team.Answer{Status: team.WordError, Summary: []string{text}}, e.At)
 }
 
-// take moves a group by what was said.
+// take applies an answer to a group.
 func (s *Session) take(g *group, step Step, said team.Answer, at time.Time) error {
 	g.why = fmt.Sprintf("%s said %s", step.Role, said.Status)
 	switch said.Status {
@@ -82,7 +83,7 @@ func (s *Session) take(g *group, step Step, said team.Answer, at time.Time) erro
 	return nil
 }
 
-// escalate lets a stronger model do the group's work from now on.
+// escalate assigns the group's work to a stronger model from now on.
 func (s *Session) escalate(g *group, by team.Role, said team.Answer) {
 	if !g.escalated {
 		g.escalated = true
@@ -90,8 +91,8 @@ func (s *Session) escalate(g *group, by team.Role, said team.Answer) {
 	}
 }
 
-// noReply tells a role what to do without an answer to its question. It reads
-// this only after the user has let the session go on.
+// noReply is the instruction for a role whose question was not answered. The role
+// gets it only after the user has resumed the session.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
 // ask stops the session with a question for the user.
@@ -99,12 +100,12 @@ func (s *Session) ask(question string) {
 	s.stop(question, "'gaffer team resume' lets the team decide; 'gaffer team --new' begins anew, with the answer in the requirements")
 }
 
-// maxHelpless is how often in a row the tech lead may give no help before a person
-// looks.
+// maxHelpless is how often in a row the tech lead may give no help before the session
+// stops and the user must act.
 const maxHelpless = 2
 
-// helpless takes in that the tech lead gave no help. Nobody counts those starts,
-// and there is nobody else to ask.
+// helpless records that the tech lead gave no help. No other counter limits these
+// starts, and no other role can help.
 func (s *Session) helpless(g *group, step Step) {
 	if g.helpless++; g.helpless == maxHelpless {
 		s.stop(
@@ -152,15 +153,16 @@ func (s *Session) reviewed(g *group, said team.Answer) {
 	s.sendReview(g, team.DecisionChangesRequested, said, found)
 }
 
-// approve keeps the word until the branch is merged.
+// approve stores the approval until the branch is merged.
 func (s *Session) approve(g *group, said team.Answer) {
 	g.approved, g.issues = &said, nil
 	g.rate(said.Body, !g.returned)
 	s.sendReview(g, team.DecisionApproved, said, g.identify(issues(said.Body.Get("issues"))))
 }
 
-// unblock hands on the tech lead's advice. A developer's status moves when one is
-// free, so that no group says it is worked on while it waits.
+// unblock passes on the tech lead's advice. A blocked developer's group changes its
+// status only when a developer is free, so that no group claims to be in progress
+// while it waits.
 func (s *Session) unblock(g *group, said team.Answer, at time.Time) error {
 	g.helpless = 0
 	said.Summary = []string{whole(said)}
