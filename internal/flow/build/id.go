@@ -11,7 +11,7 @@ import (
 // ID is a chunk's id: a number, or a text in some projects.
 type ID string
 
-// UnmarshalYAML reads a number or a text.
+// UnmarshalYAML accepts a number or a text.
 func (id *ID) UnmarshalYAML(data []byte) error {
 	var v any
 	if err := yaml.Unmarshal(data, &v); err != nil {
@@ -28,7 +28,7 @@ func (id *ID) UnmarshalYAML(data []byte) error {
 	return nil
 }
 
-// Workflow is the id as the protocol has it.
+// Workflow returns the id in the protocol's type.
 func (id ID) Workflow() workflow.ID { return workflow.ID(id) }
 
 func workflowIDs(ids []ID) []workflow.ID {
@@ -39,7 +39,7 @@ func workflowIDs(ids []ID) []workflow.ID {
 	return list
 }
 
-// UnmarshalYAML reads a shell command, or a mapping.
+// UnmarshalYAML accepts a shell command or a mapping.
 func (c *Check) UnmarshalYAML(data []byte) error {
 	var command string
 	if yaml.Unmarshal(data, &command) == nil {

@@ -1,7 +1,7 @@
-// Package build is the state machine of an autonomous build in chunks: what a
-// plan of chunks becomes for the engine, and what follows from the engine's
-// events for the build run and the feed of the workflow protocol. It is pure:
-// files, clocks and the store belong to its callers.
+// Package build is the state machine of an autonomous build in chunks. It turns a
+// plan of chunks into a plan for the engine. It computes the build run and the feed
+// of the workflow protocol from the engine's events. It is pure: its callers handle
+// files, clocks and the store.
 package build
 
 import (
@@ -15,12 +15,12 @@ import (
 	"gaffer/workflow"
 )
 
-// Plan is a plan of chunks, as a person writes it.
+// Plan is a plan of chunks, as the user writes it.
 type Plan struct {
 	Name           string        `yaml:"name"`
 	Priorities     []string      `yaml:"priorities"`
 	PrioritySource string        `yaml:"prioritySource"` // global, project or user-prompt
-	SpecVersion    string        `yaml:"specVersion"`    // the spec's own if empty
+	SpecVersion    string        `yaml:"specVersion"`    // the spec's own version if empty
 	Convergence    []Phase       `yaml:"convergence"`
 	Parallel       int           `yaml:"parallel"`
 	Agent          string        `yaml:"agent"`
@@ -30,17 +30,16 @@ type Plan struct {
 	Questions      string        `yaml:"questions"`
 	Chunks         []Chunk       `yaml:"chunks"`
 
-	File string `yaml:"-"` // that it was read from
+	File string `yaml:"-"` // path of the file
 }
 
-// Phase is a step of convergence: chunks that bring the project closer to one
-// state.
+// Phase is a step of convergence: chunks that bring the project closer to one state.
 type Phase struct {
 	Name   string `yaml:"phase"`
 	Chunks []ID   `yaml:"chunks"`
 }
 
-// Chunk is one piece of the plan.
+// Chunk is one part of the plan.
 type Chunk struct {
 	ID        ID            `yaml:"id"`
 	Name      string        `yaml:"name"`
@@ -49,18 +48,18 @@ type Chunk struct {
 	DependsOn []ID          `yaml:"dependsOn"`
 	Prompt    string        `yaml:"prompt"`
 	Verify    []Check       `yaml:"verify"`
-	Serve     string        `yaml:"serve"` // a shell command that serves the pages which are checked
+	Serve     string        `yaml:"serve"` // a shell command that serves the pages to check
 	Agent     string        `yaml:"agent"`
 	Model     string        `yaml:"model"`
 	Timeout   time.Duration `yaml:"timeout"`
 	Retries   *int          `yaml:"retries"`
 }
 
-// defaultRetries is how often a chunk is tried again if the plan says nothing.
+// defaultRetries is the number of retries of a chunk if the plan sets none.
 const defaultRetries = 1
 
-// Check is one check of a chunk's work: a shell command alone, or one of command,
-// file and url with what belongs to it.
+// Check is one check of a chunk's work: only a shell command, or one of command, file
+// and url with its options.
 type Check struct {
 	Name       string        `yaml:"name" json:"name,omitempty"`
 	Command    string        `yaml:"command" json:"command,omitempty"`
@@ -72,36 +71,35 @@ type Check struct {
 	Timeout    time.Duration `yaml:"timeout" json:"timeout,omitempty"`
 }
 
-// Build is a build as the engine's run carries it: what was approved, and how
-// the chunks stood that it goes on from.
+// Build is the build as stored in the engine's run: the approved plan, and the status
+// of the chunks at its start.
 type Build struct {
 	Run    workflow.BuildRun `json:"run"`
 	Phases []Phase           `json:"phases,omitempty"`
-	Tasks  map[string]string `json:"tasks"`  // of the engine, by the chunk's id; a chunk without one is kept as it is
-	Checks string            `json:"checks"` // the folder of what is checked and what came of it
+	Tasks  map[string]string `json:"tasks"`  // engine task by chunk id; a chunk without a task is kept as it is
+	Checks string            `json:"checks"` // name of the folder for checks and their results
 
-	Command workflow.Command `json:"command,omitempty"` // that the build is a step of; [workflow.Execute] if empty
+	Command workflow.Command `json:"command,omitempty"` // the command that the build is a step of; [workflow.Execute] if empty
 
-	Source *Plan `json:"source"` // what it was made from
+	Source *Plan `json:"source"` // the plan that the build was created from
 }
 
-// Start is what a build begins with.
+// Start holds the initial parameters of a build.
 type Start struct {
 	RunID       string
 	Now         time.Time
 	SpecVersion string
-	Checks      string // the name of the folder of its checks
+	Checks      string // name of the folder for checks
 	Command     workflow.Command
-	// Done are the completed chunks that are kept from an interrupted build, by
-	// their id.
+	// Done holds the completed chunks that are kept from an interrupted build, by id.
 	Done map[workflow.ID]workflow.Chunk
-	// Held are the chunks that are not built and stay as they are.
+	// Held holds the chunks that are not built and stay as they are.
 	Held map[workflow.ID]workflow.Chunk
 	// VerifyCommand returns the shell command that checks a chunk's work.
 	VerifyCommand func(c Chunk) string
 }
 
-// New makes a build of a plan that was checked, and the engine's plan of it.
+// New creates a build from a checked plan, and the engine's plan for it.
 func New(p Plan, s Start) (Build, plan.Plan, error) {
 	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Command: s.Command, Source: &p, Run: workflow.BuildRun{
 		RunID: s.RunID, Status: workflow.Running, StartedAt: stamp(s.Now),
@@ -136,7 +134,7 @@ func New(p Plan, s Start) (Build, plan.Plan, error) {
 	return b, out, err
 }
 
-// Of returns the build of an engine's plan, nil if it is none.
+// Of returns the build in an engine's plan, or nil if the plan is not a build.
 func Of(text json.RawMessage) (*Build, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -148,11 +146,12 @@ func Of(text json.RawMessage) (*Build, error) {
 	return &b, nil
 }
 
-// TaskName is what the engine calls a chunk.
+// TaskName returns the engine's task id for a chunk.
 func TaskName(id ID) string { return "chunk-" + string(id) }
 
-// FromState makes a plan of what the state says of a build that another program
-// has begun. Without ids that tell its chunks apart it cannot be gone on with.
+// FromState creates a plan from the state of a build that another program has
+// started. It fails if the chunks have no unique ids, because the build then cannot
+// be continued.
 func FromState(run workflow.BuildRun) (Plan, error) {
 	p := Plan{
 		Name: run.RunID, Priorities: run.Plan.Priorities, PrioritySource: run.Plan.PrioritySource, SpecVersion: run.Plan.SpecVersion,
@@ -165,8 +164,8 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 		seen[c.ID] = true
 		chunk := Chunk{ID: ID(c.ID), Name: or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
-			// What a completed chunk waited for does not matter any more. One that
-			// waits for no chunk is held by the resume.
+			// Dependencies of a completed chunk no longer matter. Resume holds chunks
+			// that depend on unknown ids.
 			if c.Status != workflow.Completed && slices.ContainsFunc(run.Chunks, func(o workflow.Chunk) bool { return o.ID == id }) {
 				chunk.DependsOn = append(chunk.DependsOn, ID(id))
 			}
@@ -180,17 +179,17 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 	return p, nil
 }
 
-// StateError is a build in the state that cannot be made sense of.
+// StateError reports a build in the state that cannot be continued.
 type StateError struct{ Problem string }
 
 func (e *StateError) Error() string {
 	return "the build in the state cannot be gone on with: " + e.Problem
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *StateError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *StateError) Hint() string { return "'gaffer build PLAN --fresh' starts anew" }
 
 func (p Plan) task(c Chunk, s Start) plan.Task {
@@ -217,7 +216,7 @@ func (p Plan) task(c Chunk, s Start) plan.Task {
 	return t
 }
 
-// prompt is what a chunk's agent is told.
+// prompt returns the prompt for a chunk's agent.
 func prompt(c Chunk, priorities []string) string {
 	var b strings.Builder
 	text := strings.TrimSpace(c.Prompt)
@@ -242,7 +241,8 @@ func prompt(c Chunk, priorities []string) string {
 
 func label(c Chunk) string { return workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label() }
 
-// phase is the first phase that has a chunk which is not completed.
+// phase returns the first phase with a chunk that is not completed, or the last
+// phase.
 func (b Build) phase() string {
 	done := map[workflow.ID]bool{}
 	for _, c := range b.Run.Chunks {

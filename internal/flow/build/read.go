@@ -16,12 +16,12 @@ import (
 	"gaffer/statefile"
 )
 
-// maxChunks is what a plan may have.
+// maxChunks limits the chunks of a plan.
 const maxChunks = 10_000
 
-// Read reads a plan of chunks, as YAML or JSON. agents are those that
-// gaffer.yaml names. What is wrong with it comes back as [plan.Problems], all at
-// once where it can be read at all.
+// Read reads a plan of chunks, as YAML or JSON. agents are the agents defined in
+// gaffer.yaml. It returns all problems at once, as [plan.Problems], if the plan can
+// be parsed at all.
 func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	if err := decode(data, &p); err != nil {
 		return p, plan.Problems{syntax(file, err)}
@@ -39,7 +39,7 @@ func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	return p, nil
 }
 
-// decode answers for what the parser makes of hostile bytes.
+// decode parses YAML. It recovers from panics of the parser on malformed input.
 func decode(data []byte, p *Plan) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -49,7 +49,7 @@ func decode(data []byte, p *Plan) (err error) {
 	return yaml.UnmarshalWithOptions(data, p, yaml.Strict())
 }
 
-// placed is what the parser's errors have in common.
+// placed is implemented by the parser's errors.
 type placed interface {
 	error
 	GetToken() *token.Token
@@ -76,7 +76,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// keys are all keys of a plan, of its chunks, phases and checks.
+// keys lists all keys of a plan, its chunks, phases and checks.
 func keys() []string {
 	return []string{
 		"name", "priorities", "prioritySource", "specVersion", "convergence", "parallel", "agent", "model", "timeout", "retries",
@@ -85,7 +85,7 @@ func keys() []string {
 	}
 }
 
-// checker collects what is wrong with a plan that could be read.
+// checker collects the problems of a parsed plan.
 type checker struct {
 	file     string
 	agents   []string
@@ -172,7 +172,7 @@ func (c *checker) references(what string, list, ids []ID) {
 	}
 }
 
-// problem says what is wrong with a check, nothing if it can be done.
+// problem returns what is wrong with a check, or "".
 func (c Check) problem() string {
 	kinds := 0
 	for _, text := range []string{c.Command, c.File, c.URL} {
@@ -196,7 +196,7 @@ func (c Check) problem() string {
 	return ""
 }
 
-// cycle reports chunks that wait for each other.
+// cycle reports chunks that depend on each other in a cycle.
 func (c *checker) cycle(p Plan) {
 	var tasks plan.Plan
 	known := map[ID]bool{}

@@ -14,14 +14,14 @@ import (
 	"gaffer/workflow"
 )
 
-// Told is an event for the feed, and when it happened.
+// Told is an event for the feed, with its time.
 type Told struct {
-	Seq   int64 // of the engine's event that it follows from
+	Seq   int64 // number of the engine event that it follows from
 	At    time.Time
 	Draft workflow.Draft
 }
 
-// Outcome is what the checks of an attempt said.
+// Outcome is the result of an attempt's checks.
 type Outcome struct {
 	Checks     []workflow.Check
 	Mode       string
@@ -29,22 +29,22 @@ type Outcome struct {
 	Screenshot string
 }
 
-// Story is a build as its events tell it: how the chunks stand, and what the
-// feed says. It follows from the events alone, so that whoever tells it again
-// tells the same.
+// Story is the state of a build computed from its events: the status of the chunks,
+// and the feed. It depends only on the events, so computing it again gives the same
+// result.
 type Story struct {
 	Build Build
-	Ended store.Status // how the engine's run ended; empty while it goes on
+	Ended store.Status // final status of the engine's run; empty while it is running
 
-	// Written says that the state has had this story: if it does not any more,
+	// Written reports that the state has contained this build. If it no longer does,
 	// another program has replaced it.
 	Written bool
 
-	chunk map[string]int    // of a task
-	last  map[string]string // why the last attempt at a task failed
+	chunk map[string]int    // index of the chunk, by task
+	last  map[string]string // why the last attempt of a task failed
 }
 
-// NewStory begins before the first event.
+// NewStory returns the story before the first event.
 func NewStory(b Build) *Story {
 	s := &Story{Build: b, chunk: map[string]int{}, last: map[string]string{}}
 	s.Build.Run.Chunks = slices.Clone(b.Run.Chunks)
@@ -56,8 +56,8 @@ func NewStory(b Build) *Story {
 	return s
 }
 
-// Take takes the next event in, and returns what it adds to the feed. outcome
-// returns what the checks of an attempt said, if that is known.
+// Take applies the next event and returns what it adds to the feed. outcome returns
+// the results of an attempt's checks, if they are known.
 func (s *Story) Take(e store.Event, outcome func(task string, attempt int) (Outcome, bool)) ([]Told, error) {
 	var drafts []workflow.Draft
 	i, ours := s.chunk[e.Task]
@@ -85,7 +85,7 @@ func (s *Story) Take(e store.Event, outcome func(task string, attempt int) (Outc
 	return told, nil
 }
 
-// moved is for a task that has another status.
+// moved handles a task whose status has changed.
 func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
 	if len(e.Tried) > 0 {
@@ -100,13 +100,13 @@ func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, 
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
 	case tried == nil && to == store.Queued:
-		*c = planned(*c) // a person wants it tried again
+		*c = planned(*c) // the user has retried it
 		return nil, nil
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at
 		return []workflow.Draft{s.failed(i, e.Why)}, nil
 	case tried == nil:
-		return nil, nil // it never began: it is planned, as it was
+		return nil, nil // it never started, so it stays planned
 	}
 	why := reason(*tried, outcome)
 	s.last[e.Task] = why
@@ -131,7 +131,7 @@ func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, 
 	return drafts, nil
 }
 
-// started is for an attempt that begins.
+// started handles the start of an attempt.
 func (s *Story) started(i int, a store.Attempt, at string) []workflow.Draft {
 	c := &s.Build.Run.Chunks[i]
 	label := s.label(i)
@@ -160,7 +160,7 @@ func (s *Story) started(i int, a store.Attempt, at string) []workflow.Draft {
 	return drafts
 }
 
-// isolation is the kind of context that an attempt works in.
+// isolation returns the kind of context that an attempt works in.
 func isolation(a store.Attempt) string {
 	if a.Carried != (store.Amount{}) {
 		return "resumed session"
@@ -182,14 +182,15 @@ func (s *Story) failed(i int, why string) workflow.Draft {
 	return draft(workflow.ChunkFailed, s.label(i), "Abandoned: "+why, workflow.Field{Name: "reason", Value: why})
 }
 
-// verified tells what the checks of an attempt said, if there were any.
+// verified returns the event for the results of an attempt's checks, if there were
+// any.
 func (s *Story) verified(i int, a store.Attempt, outcome func(string, int) (Outcome, bool)) []workflow.Draft {
 	var commands []fleet.Check
 	if json.Unmarshal(a.Checks, &commands) != nil || len(commands) == 0 {
 		return nil
 	}
 	o, known := outcome(a.Task, a.Number)
-	if !known { // its file is gone: all that is left is whether they passed
+	if !known { // the file with the results is gone: only pass or fail is known
 		o = Outcome{Mode: workflow.Minimal}
 		for _, c := range commands {
 			result := workflow.Pass
@@ -204,14 +205,15 @@ func (s *Story) verified(i int, a store.Attempt, outcome func(string, int) (Outc
 
 func (s *Story) label(i int) string { return s.Build.Run.Chunks[i].Label() }
 
-// planned is a chunk that nothing has happened to.
+// planned returns a chunk reset to its initial state.
 func planned(c workflow.Chunk) workflow.Chunk {
 	return workflow.Chunk{
 		ID: c.ID, Name: c.Name, Status: workflow.Planned, Sections: c.Sections, Scenarios: c.Scenarios, DependsOn: c.DependsOn,
 	}
 }
 
-// reason says in a line why an attempt failed. Of checks their names are told.
+// reason describes in one line why an attempt failed. For failed checks it lists
+// their names.
 func reason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 	if o, known := outcome(a.Task, a.Number); known && failure.Class(a.Class) == failure.VerifyFailed {
 		var failed []string
@@ -229,7 +231,7 @@ func reason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 	return a.Class + ": " + line
 }
 
-// needsPerson reports whether nothing but a person can help.
+// needsPerson reports whether only the user can fix the failure.
 func needsPerson(a store.Attempt) bool {
 	return slices.Contains([]failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}, failure.Class(a.Class))
 }

@@ -10,39 +10,39 @@ import (
 	"gaffer/workflow"
 )
 
-// The state says how far its feed has come, beside what it says of the build, so
-// that both are written at once or not at all. The build run itself is no place
-// for that: it is null when the build is done.
+// The state stores which events its feed contains, in the same write as the build, so
+// that both are updated atomically. This cannot be stored in the build run, which
+// becomes null when the build is done.
 const (
 	cursorField = "gaffer"
-	cursorRun   = "buildOf"  // the engine's run
-	cursorSeq   = "buildSeq" // the last of its events in the feed
+	cursorRun   = "buildOf"  // id of the engine's run
+	cursorSeq   = "buildSeq" // number of its last event in the feed
 )
 
-// Cursor returns the engine's run that a state's feed tells of, and the number
-// of the last event in it.
+// Cursor returns the engine's run that a state's feed describes, and the number of
+// the last event in it.
 func Cursor(state jsontree.Value) (run string, seq int64) {
 	c := state.Get(cursorField)
 	seq, _ = c.Get(cursorSeq).Int()
 	return c.Get(cursorRun).Text(), seq
 }
 
-// World is what a build's documents say that its events do not.
+// World holds information for the documents that is not in the events.
 type World struct {
-	SpecVersion string                    // of the spec as it is now
-	Number      func(alias string) string // of a section of the spec; "" if it has none
+	SpecVersion string                    // current version of the spec
+	Number      func(alias string) string // returns the number of a section of the spec, or ""
 }
 
-// ReplacedError is a state whose build run is somebody else's.
+// ReplacedError reports that the state holds the build run of another program.
 type ReplacedError struct{ RunID, By string }
 
 func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("the build %s has been replaced by %s in the state; it is not written any more", e.RunID, e.By)
 }
 
-// Write makes the state say what the story says, and returns the events that its
-// feed lacks. told are all of the story's, since the whole feed is written again
-// if another program has emptied the state; seq is the last event in the story.
+// Write updates the state to match the story and returns the events that its feed
+// lacks. told holds all events of the story, because the whole feed is written again
+// if another program has emptied the state. seq is the last event in the story.
 func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w World) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
@@ -64,7 +64,7 @@ func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w
 		feed = append(feed, event)
 	}
 	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
-		// The state was emptied after the build had begun its step.
+		// The state was emptied after the build had started its step.
 		root.Set("currentCommand", or(string(s.Build.Command), string(workflow.Execute)))
 		root.Set("workflowStep", workflow.ExecutorBuild)
 		state, _ = workflow.Read(root.Value())
@@ -85,7 +85,7 @@ func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
 	run.Chunks = slices.Clone(run.Chunks)
 	for i := range run.Chunks {
 		c := &run.Chunks[i]
-		if s.Build.Tasks[string(c.ID)] == "" { // not built here: a person may have changed it meanwhile
+		if s.Build.Tasks[string(c.ID)] == "" { // not built here: the user may have changed it in the meantime
 			*c = asInState(state, s.Build.Run.RunID, *c)
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
@@ -106,7 +106,7 @@ func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
 	return s.finish(root, state, "Run 'gaffer build resume' to go on with the build")
 }
 
-// asInState is a chunk as the state has it, if it has it.
+// asInState returns a chunk as it is in the state, if it exists there.
 func asInState(state workflow.State, run string, c workflow.Chunk) workflow.Chunk {
 	if state.BuildRun == nil || state.BuildRun.RunID != run {
 		return c
@@ -119,8 +119,8 @@ func asInState(state workflow.State, run string, c workflow.Chunk) workflow.Chun
 	return c
 }
 
-// builtAgainst is what the state says a chunk was built against: that was known
-// when it was completed, and the spec may have changed since.
+// builtAgainst returns the spec version in the state that a completed chunk was built
+// against. It was stored at completion; the spec may have changed since.
 func builtAgainst(state workflow.State, id workflow.ID) string {
 	if state.BuildRun != nil {
 		for _, c := range state.BuildRun.Chunks {
@@ -132,7 +132,7 @@ func builtAgainst(state workflow.State, id workflow.ID) string {
 	return ""
 }
 
-// active is the first section that is worked on, nil if there is none.
+// active returns the first section in progress, or nil.
 func (s *Story) active() *string {
 	for _, c := range s.Build.Run.Chunks {
 		if (c.Status == workflow.Active || c.Status == workflow.Retrying) && len(c.Sections) > 0 && s.Ended == "" {
@@ -173,8 +173,8 @@ func (s *Story) failedSections() (list []string) {
 	return list
 }
 
-// finish ends the step and the command that the build was, if they are still
-// under way, and says what is next.
+// finish ends the step and the command of the build, if they are still current, and
+// sets the next step for the user.
 func (s *Story) finish(root *jsontree.Node, state workflow.State, next string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {

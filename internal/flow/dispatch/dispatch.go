@@ -1,6 +1,5 @@
-// Package dispatch says what a bead becomes when it is handed to an agent: its
-// prompt, made from a template, its agent, its limits. It is pure; the templates
-// are looked up by the caller.
+// Package dispatch turns a bead into a task for an agent: its prompt, created from a
+// template, its agent, and its limits. It is pure; the caller loads the templates.
 package dispatch
 
 import (
@@ -16,9 +15,9 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Settings are what a person says about all beads at once. What a bead says
-// itself stands over Agent, Model, Repo and Template; Timeout and Retries, if
-// they are given, stand over what it says.
+// Settings hold the user's settings for all beads. A bead's own Agent, Model, Repo
+// and Template have precedence over them. Timeout and Retries, if set, override those
+// of the bead.
 type Settings struct {
 	Agent, Model string
 	Repo         string // absolute
@@ -27,19 +26,19 @@ type Settings struct {
 	Branch       string
 	Timeout      *time.Duration
 	Retries      *int
-	Verify       []string // done after a bead's own
+	Verify       []string // run after a bead's own checks
 	Questions    plan.QuestionPolicy
 
 	used map[string]bool // the variables of all templates
 }
 
-// SplitAgent reads NAME[:MODEL].
+// SplitAgent splits NAME[:MODEL].
 func SplitAgent(text string) (name, model string) {
 	name, model, _ = strings.Cut(text, ":")
 	return name, model
 }
 
-// CheckAgent refuses an agent that is neither known nor one of custom.
+// CheckAgent returns an error if an agent is neither built in nor listed in custom.
 func CheckAgent(name string, custom []string) error {
 	known := slices.DeleteFunc(append(plan.Agents(), custom...), func(n string) bool { return n == plan.CommandAgent })
 	if slices.Contains(known, name) {
@@ -48,7 +47,7 @@ func CheckAgent(name string, custom []string) error {
 	return &AgentError{name, suggest.Nearest(name, known), known}
 }
 
-// AgentError is an agent that nobody knows.
+// AgentError reports an unknown agent.
 type AgentError struct {
 	Name, Meant string
 	Known       []string
@@ -58,10 +57,10 @@ func (e *AgentError) Error() string {
 	return fmt.Sprintf("no agent is called %q, want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks the error as a mistake in the command's arguments.
 func (e *AgentError) Usage() bool { return true }
 
-// Hint names what was likely meant.
+// Hint suggests a similar name.
 func (e *AgentError) Hint() string {
 	if e.Meant == "" {
 		return "agents of your own stand under agents: in gaffer.yaml"
@@ -69,7 +68,7 @@ func (e *AgentError) Hint() string {
 	return fmt.Sprintf("did you mean %q?", e.Meant)
 }
 
-// One is the task of a single bead.
+// One returns the task of a single bead.
 func One(bead, text string) plan.Task {
 	return plan.Task{
 		ID: bead, Name: bead, Prompt: text, Retries: plan.BeadRetries, Timeout: plan.BeadTimeout, Questions: plan.Ask,
@@ -77,7 +76,8 @@ func One(bead, text string) plan.Task {
 	}
 }
 
-// Plan is beads as they are to run. Every task must have a Dispatch.
+// Plan applies the settings and templates to a plan of beads. Every task must have a
+// Dispatch.
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
@@ -92,8 +92,8 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 	return p, nil
 }
 
-// variables are those of the templates that the beads have. One that cannot be
-// used has none: what is wrong with it is said of its bead.
+// variables returns the variables of all templates that the beads use. It skips
+// templates that cannot be loaded; that error is reported for their bead.
 func (s Settings) variables(tasks []plan.Task, templates func(string) (prompt.Template, error)) map[string]bool {
 	used := map[string]bool{}
 	for _, t := range tasks {
@@ -110,7 +110,7 @@ func (s Settings) variables(tasks []plan.Task, templates func(string) (prompt.Te
 	return used
 }
 
-// nowhere says whether there is a variable that no template has.
+// nowhere reports whether a given variable occurs in no template.
 func (s Settings) nowhere() bool {
 	for name := range s.Vars {
 		if !s.used[name] {
@@ -152,7 +152,7 @@ func (s Settings) apply(t plan.Task, templates func(string) (prompt.Template, er
 	return t, err
 }
 
-// plain checks a bead whose prompt is its own.
+// plain checks a bead without a template.
 func (s Settings) plain(t plan.Task) error {
 	switch {
 	case strings.TrimSpace(t.Prompt) == "":
@@ -163,8 +163,8 @@ func (s Settings) plain(t plan.Task) error {
 	return nil
 }
 
-// fill makes the prompt of a bead. The values that a person gives for all beads
-// need not be in every template, but in one.
+// fill creates the prompt of a bead. A variable that the user gives for all beads
+// must occur in at least one template, but not in every one.
 func (s Settings) fill(template prompt.Template, t plan.Task) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -198,18 +198,18 @@ func (s Settings) fill(template prompt.Template, t plan.Task) (string, error) {
 	return fillWithout(template, t.Prompt, given, known)
 }
 
-// The variables of templates that have no {{PROMPT}}, as users of this protocol
-// write them.
+// Variables of templates without {{PROMPT}}, as users of this protocol name them.
 var (
-	// taskVariables describe the whole task. Each that has no value gets the prompt.
+	// taskVariables describe the whole task. Each one without a value gets the
+	// prompt.
 	taskVariables = []string{"DESCRIPTION", "BUG_DESCRIPTION", "SPEC", "GOAL", "SCRIPT_PURPOSE", "TOPIC"}
-	// detailVariables may be left out.
+	// detailVariables are optional.
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 
-// fillWithout fills a template that has no {{PROMPT}}. The prompt is the value of
-// the variables that describe the task. If there is none without a value, the
-// prompt follows the template's text, so that it is never lost.
+// fillWithout fills a template without {{PROMPT}}. The prompt becomes the value of
+// the variables that describe the task. If the template has no such variable without
+// a value, the prompt is appended to the text, so that it is never lost.
 func fillWithout(template prompt.Template, text string, given, known map[string]string) (string, error) {
 	placed := text == ""
 	for _, name := range taskVariables {
@@ -227,12 +227,12 @@ func fillWithout(template prompt.Template, text string, given, known map[string]
 	return strings.TrimRight(filled, "\n") + "\n\n" + text + "\n", nil
 }
 
-// PromptError is a bead of which it is not clear what its agent is to be told.
+// PromptError reports a bead whose prompt cannot be determined.
 type PromptError struct{ Problem string }
 
 func (e *PromptError) Error() string { return e.Problem }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks the error as a mistake in the command's arguments.
 func (e *PromptError) Usage() bool { return true }
 
 func or(text, other string) string {

@@ -6,8 +6,8 @@ import (
 	"gaffer/workflow"
 )
 
-// lostError is a result that could not be kept: the item was dismissed, or
-// given to another, while it was worked on.
+// lostError reports a result that could not be stored because the item was dismissed
+// or taken by another process in the meantime.
 type lostError struct {
 	id  string
 	err error
@@ -19,18 +19,18 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// typeError is an item of a type that nothing here handles. It is left alone:
-// another program put it there for itself.
+// typeError reports an item of an unknown type. Such an item belongs to another
+// program and is left alone.
 type typeError struct{ item workflow.Item }
 
 func (e *typeError) Error() string {
 	return fmt.Sprintf("inbox item %s is of type %q, which is another program's", e.item.ID, e.item.Type)
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as invalid content of a document.
 func (e *typeError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *typeError) Hint() string {
 	return "'gaffer inbox dismiss' removes it; evolve, reference and feature can be processed"
 }

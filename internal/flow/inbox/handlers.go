@@ -15,18 +15,18 @@ import (
 	"gaffer/workflow"
 )
 
-// handler finds out what there is to know about an item. It changes nothing, so
-// that doing it again after a crash does no harm.
+// handler analyses an item. It has no side effects, so it can be repeated after a
+// crash.
 type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error)
 
-// handlers has one for each type that the protocol knows.
+// handlers maps each type of the protocol to its handler.
 var handlers = map[workflow.ItemType]handler{
 	workflow.EvolveItem:    idea("No section of the spec has words in common with it."),
 	workflow.FeatureItem:   idea("No section of the spec has words in common with it; it may need one of its own."),
 	workflow.ReferenceItem: reference,
 }
 
-// idea finds the sections that an idea touches.
+// idea returns a handler that finds the sections that an idea affects.
 func idea(none string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
@@ -42,7 +42,7 @@ func analysis(matches []spec.Match, summary string) []workflow.Field {
 	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
 }
 
-// touches says in words what an idea touches, and why.
+// touches describes which sections an idea affects, and why.
 func touches(s spec.Spec, matches []spec.Match, none string) string {
 	switch {
 	case !s.Found:
@@ -57,7 +57,7 @@ func touches(s spec.Spec, matches []spec.Match, none string) string {
 	return "Touches " + strings.Join(said, ", ") + "."
 }
 
-// page is what the analysis keeps of a reference.
+// page is the part of the analysis that describes a reference.
 type page struct {
 	URL       string `json:"url"`
 	Fetched   bool   `json:"fetched"`
@@ -67,8 +67,8 @@ type page struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// reference fetches the page that an item links to, if the person has allowed
-// it, and finds the sections that it touches.
+// reference fetches the page that an item links to, if the user has allowed it, and
+// finds the sections that it affects.
 func reference(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 	address := linkIn(item.Content)
 	if address == "" {
@@ -101,12 +101,12 @@ func describe(p webpage.Page, s spec.Spec, matches []spec.Match) string {
 
 var webAddress = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
 
-// linkIn is the first address of the web in a text.
+// linkIn returns the first web address in a text.
 func linkIn(text string) string {
 	return strings.TrimRight(webAddress().FindString(text), ".,;:!?)]'")
 }
 
-// typed is an id as it may be pasted into a shell.
+// typed returns an id that is safe to paste into a shell, or the placeholder ID.
 func typed(id string) string {
 	if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
 		return "ID"
@@ -117,7 +117,7 @@ func typed(id string) string {
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 // unfetched reports whether an item is a reference that was processed without
-// being fetched.
+// fetching its page.
 func unfetched(item workflow.Item) bool {
 	r := item.Raw.Get("analysis").Get("reference")
 	fetched, known := r.Get("fetched").Bool()

@@ -1,10 +1,9 @@
-// Package inbox processes what people leave in a project's inbox. Each type
-// of item has a handler; what the handler finds out is kept on the item.
+// Package inbox processes the items that users leave in a project's inbox. Each type
+// of item has a handler. Its result is stored on the item.
 //
-// An item is taken before it is worked on and concluded afterwards, both under
-// the inbox's lock, so that of any number of processes one works on it. A
-// process that dies leaves an item that is taken, which the next one takes up
-// at once.
+// A worker takes an item before it works on it and concludes it afterwards, both
+// under the inbox's lock. Therefore only one process works on an item. If a process
+// dies, its item stays taken, and the next process can take it at once.
 package inbox
 
 import (
@@ -24,38 +23,38 @@ import (
 	"gaffer/workflow"
 )
 
-// lookAgain is how often a watch looks for items that a dead process has left,
-// if the worker does not say: a death changes no document.
+// lookAgain is the default interval at which Watch checks for items of dead
+// processes. A death changes no document, so it cannot be observed.
 const lookAgain = 10 * time.Second
 
 // Worker processes the items of one inbox.
 type Worker struct {
 	Inbox  *workflow.Inbox
-	Folder string       // the workflow folder, where the spec is
-	Owner  host.Process // on whose behalf items are taken
-	Fetch  Fetch        // how references are fetched; nil leaves them unfetched
+	Folder string       // the workflow folder, which contains the spec
+	Owner  host.Process // the process that owns the taken items
+	Fetch  Fetch        // fetches references; nil leaves them unfetched
 	Now    func() time.Time
-	Tell   func(line string) // progress, for a person; may be nil
+	Tell   func(line string) // receives progress messages for the user; may be nil
 
-	LookAgain time.Duration // how often a watch looks for what dead processes have left; 10 s if zero
+	LookAgain time.Duration // interval at which Watch checks for items of dead processes; 10 s if zero
 
-	owed *result // what All keeps before it takes another item
+	owed *result // a result that All must store before it takes another item
 }
 
-// result is what came of an item.
+// result is the result of processing an item.
 type result struct {
 	item     workflow.Item
 	analysis []workflow.Field
 	failure  error
 }
 
-// Fetch reads a page.
+// Fetch fetches a page.
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
-// All processes what can be taken until nothing is left: of each type in turn
-// the oldest item. Each item is shown as it is afterwards, also one that could
-// not be processed and says why. A result that could not be kept for the moment
-// ends it, and is the first thing that the next All sees to.
+// All processes items until none can be taken. It takes the oldest item of each type
+// in turn. It calls show for each processed item, also for failed ones. If a result
+// cannot be stored at the moment, All returns an error, and the next All stores it
+// first.
 func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error {
 	if w.owed != nil {
 		item, err := w.keep(ctx, *w.owed)
@@ -79,8 +78,8 @@ func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error 
 	return nil
 }
 
-// pass shows an item that was worked on. That one was lost is told, and no
-// reason to end.
+// pass calls show for a processed item. A lost result is only reported and is no
+// error.
 func (w *Worker) pass(item workflow.Item, err error, show func(workflow.Item) error) error {
 	if lost, ok := errors.AsType[*lostError](err); ok {
 		w.tell("%v", lost)
@@ -92,11 +91,11 @@ func (w *Worker) pass(item workflow.Item, err error, show func(workflow.Item) er
 	return show(item)
 }
 
-// errNothing is that no item can be taken.
+// errNothing reports that no item can be taken.
 var errNothing = errors.New("nothing is pending")
 
-// next takes an item and works on it. The spec is read first: one that cannot
-// be read must leave the item untouched.
+// next takes an item and processes it. It reads the spec first, so that an unreadable
+// spec leaves the item untouched.
 func (w *Worker) next(ctx context.Context, claim workflow.Claim) (workflow.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return workflow.Item{}, err
@@ -116,7 +115,7 @@ func (w *Worker) next(ctx context.Context, claim workflow.Claim) (workflow.Item,
 }
 
 // One processes the item with this id. A reference that was processed without
-// being fetched is processed again when it can be.
+// fetching is processed again if fetching is now allowed.
 func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
 	item, err := w.find(id)
 	if err != nil {
@@ -126,7 +125,8 @@ func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
 		return workflow.Item{}, &typeError{item}
 	}
 	if w.Fetch == nil || !unfetched(item) {
-		// The type is asked for again under the lock: it may change meanwhile.
+		// Claim.Type checks the type again under the lock, because it may have
+		// changed.
 		return w.next(ctx, workflow.Claim{ID: id, Type: item.Type, Owner: &w.Owner})
 	}
 	s, err := spec.Read(w.Folder)
@@ -139,7 +139,7 @@ func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
 	return w.work(ctx, item, s)
 }
 
-// find returns the item with this id as it is now. No item is called nothing.
+// find returns the current item with this id. An empty id matches no item.
 func (w *Worker) find(id string) (workflow.Item, error) {
 	items, err := w.Inbox.List()
 	if err != nil {
@@ -152,20 +152,22 @@ func (w *Worker) find(id string) (workflow.Item, error) {
 	return items[at], nil
 }
 
-// work handles an item that was taken and keeps the result on it.
+// work processes a taken item and stores the result on it.
 func (w *Worker) work(ctx context.Context, item workflow.Item, s spec.Spec) (workflow.Item, error) {
 	w.tell("%s: %s", item.ID, item.Type)
 	analysis, err := handlers[item.Type](ctx, w, item, s)
 	if ctx.Err() != nil {
-		// It stays taken; this process ends, so the next one has it at once.
+		// The item stays taken. This process ends, so the next one can take the item
+		// at once.
 		return workflow.Item{}, fmt.Errorf("inbox item %s: %w", item.ID, context.Cause(ctx))
 	}
 	return w.keep(ctx, result{item, analysis, err})
 }
 
-// keep concludes the work on an item. Only an item that is gone or another's is
-// lost; what else goes wrong may be over at the next look, and the item, which
-// this process holds, would be taken up by nobody until then.
+// keep stores the result on the item. If the item is gone or taken by another
+// process, the result is lost. After any other error keep remembers the result for
+// the next attempt, because this process still holds the item and no other process
+// would take it.
 func (w *Worker) keep(ctx context.Context, r result) (workflow.Item, error) {
 	w.owed = nil
 	done, err := w.conclude(ctx, r)
@@ -184,12 +186,12 @@ func (w *Worker) keep(ctx context.Context, r result) (workflow.Item, error) {
 
 func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) {
 	c := workflow.Conclusion{Analysis: r.analysis}
-	if r.failure != nil { // which may quote what a server sent
+	if r.failure != nil { // the error may quote text from a server
 		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
-		return w.conclude(ctx, result{item: r.item, failure: shape}) // what stands there is not ours to replace
+		return w.conclude(ctx, result{item: r.item, failure: shape}) // do not replace a value of an unexpected type
 	}
 	return done, err
 }
@@ -210,8 +212,8 @@ func (w *Worker) tell(format string, args ...any) {
 	}
 }
 
-// Watch is All, again whenever the inbox changes, until ctx ends. What goes
-// wrong is told, and the watch goes on.
+// Watch runs All at once and whenever the inbox changes, until ctx ends. It reports
+// errors and continues.
 func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	changed := make(chan struct{}, 1)
@@ -228,7 +230,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	defer stop(nil)
 	showOrStop := func(item workflow.Item) error {
 		if err := show(item); err != nil {
-			stop(err) // nobody takes the output any more
+			stop(err) // the output is closed
 			return err
 		}
 		return nil

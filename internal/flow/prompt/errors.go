@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// MissingError names the variables that have no value.
+// MissingError reports variables without a value.
 type MissingError struct {
 	Template string
 	Names    []string
@@ -19,29 +19,29 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("template %s: no value for %s", e.Template, strings.Join(e.Names, ", "))
 }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks the error as a mistake in the command's arguments.
 func (e *MissingError) Usage() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *MissingError) Hint() string {
 	return "give it with --var " + strings.Join(e.Names, "=value --var ") + "=value"
 }
 
-// UnknownError names the variables that were given and are not in the template.
+// UnknownError reports given variables that the template does not have.
 type UnknownError struct {
 	Template string
 	Names    []string
-	Has      []string // what the template has
+	Has      []string // the variables of the template
 }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("template %s: it has no variable %s", e.Template, strings.Join(e.Names, ", "))
 }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks the error as a mistake in the command's arguments.
 func (e *UnknownError) Usage() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *UnknownError) Hint() string {
 	for _, name := range e.Names {
 		if near := suggest.Nearest(name, e.Has); near != "" {
@@ -54,7 +54,7 @@ func (e *UnknownError) Hint() string {
 	return "it has " + strings.Join(e.Has, ", ")
 }
 
-// checkGiven compares what was given with what is needed.
+// checkGiven compares the given variables with those of the template.
 func (t Template) checkGiven(given, known map[string]string) error {
 	names := t.Variables()
 	var missing, unknown []string
@@ -81,20 +81,20 @@ func (t Template) checkGiven(given, known map[string]string) error {
 	return nil
 }
 
-// NotFoundError is a template that is not there.
+// NotFoundError reports a template that does not exist.
 type NotFoundError struct {
 	Name, Path string
-	Has        []string // the templates that are there
+	Has        []string // the existing templates
 }
 
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("template %q: not found at %s", e.Name, e.Path)
 }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as a missing object.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *NotFoundError) Hint() string {
 	if near := suggest.Nearest(e.Name, e.Has); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -105,11 +105,11 @@ func (e *NotFoundError) Hint() string {
 	return "'gaffer templates' lists those that there are"
 }
 
-// BrokenError is a file that cannot be used as a template.
+// BrokenError reports a file that cannot be used as a template.
 type BrokenError struct {
 	Path    string
 	Problem string
-	Err     error // what was found, or nil
+	Err     error // the cause, or nil
 }
 
 func (e *BrokenError) Error() string {
@@ -121,5 +121,5 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as one about content.
+// Invalid marks the error as invalid content.
 func (e *BrokenError) Invalid() bool { return true }

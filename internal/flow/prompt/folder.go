@@ -17,17 +17,16 @@ import (
 
 const (
 	extension = ".md"
-	// maxFile is far beyond what any agent can read at once.
+	// maxFile is far more than any agent can read at once.
 	maxFile = 1 << 20
 )
 
-// isReadme says whether a file describes the folder of templates and is none
-// itself.
+// isReadme reports whether a file describes the templates folder and is not a
+// template.
 func isReadme(name string) bool { return strings.EqualFold(name, "README") }
 
-// List reads the templates in a folder, by name. A README.md is not a template.
-// What looks like a template and cannot be used is among the errors. A folder
-// that is not there has none.
+// List reads the templates in a folder, sorted by name. It skips README.md. The
+// errors list the templates that cannot be used. A missing folder has no templates.
 func List(dir string) ([]Template, []error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +40,7 @@ func List(dir string) ([]Template, []error) {
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
 		if !ok || strings.HasPrefix(name, ".") || isReadme(name) {
-			continue // files that start with a dot are an editor's
+			continue // hidden files, such as those of editors
 		}
 		if t, err := read(dir, name); err != nil {
 			broken = append(broken, err)
@@ -94,8 +93,8 @@ func read(dir, name string) (Template, error) {
 	return t, nil
 }
 
-// readRegular reads a file that may be anything. A link is refused: in a project
-// that somebody else wrote it could lead to a secret, and the prompt goes out.
+// readRegular reads a regular file. It refuses links: in an untrusted project a link
+// could point to a secret, and the prompt is sent to a third party.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {

@@ -1,9 +1,9 @@
-// Package prompt makes prompts from templates: Markdown files in a project's
-// templates folder, with variables such as {{TASK}} that are filled in.
+// Package prompt creates prompts from templates. Templates are Markdown files in a
+// project's templates folder with variables such as {{TASK}}.
 //
-// A variable's name has letters, digits and _, and may have spaces around it.
-// Four braces, {{{{, stand for two. Whatever else is in braces is left as it is,
-// since a prompt may show code that is full of them.
+// A variable's name consists of letters, digits and _, and may have spaces around it.
+// Four braces, {{{{, stand for two. All other braces are left unchanged, because a
+// prompt may contain code.
 package prompt
 
 import (
@@ -14,28 +14,28 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Template is a prompt with places to fill in.
+// Template is a prompt with variables.
 type Template struct {
-	Name        string // of its file, without .md
+	Name        string // name of its file, without .md
 	Path        string
 	Description string // its first heading, or its first line
-	Text        string // as it was written
+	Text        string // the original text
 
 	parts []part
 }
 
-// part is a piece of text, or a variable that stands for one.
+// part is a piece of text or a variable.
 type part struct{ text, variable string }
 
-// Parse reads a template's text. Every text is one.
+// Parse parses the text of a template. Every text is a valid template.
 func Parse(name, text string) Template {
 	return Template{Name: name, Description: describe(text), Text: text, parts: split(text)}
 }
 
-// braces are those that mean something.
+// braces matches the braces with a special meaning.
 var braces = lazyregexp.New(`\{\{\{\{|\{\{[ \t]*([A-Za-z0-9_]+)[ \t]*\}\}`)
 
-// split takes a text apart at the variables.
+// split splits a text at its variables.
 func split(text string) (parts []part) {
 	add := func(p part) {
 		if p != (part{}) {
@@ -55,8 +55,8 @@ func split(text string) (parts []part) {
 	return parts
 }
 
-// Variables are the names of what is to be filled in, in the order in which they
-// first appear.
+// Variables returns the names of the variables, in the order of their first
+// occurrence.
 func (t Template) Variables() []string {
 	var names []string
 	for _, p := range t.parts {
@@ -67,12 +67,11 @@ func (t Template) Variables() []string {
 	return names
 }
 
-// Fill puts values in the places of the variables: those that a person has
-// given, then those that are always known. A value is put in as it is, whatever
-// braces are in it.
+// Fill replaces the variables by values: those given by the user, then the known
+// ones. Values are inserted literally, whatever braces they contain.
 //
-// The error names every variable that has no value ([*MissingError]) and every
-// given one that the template does not have ([*UnknownError]).
+// The error lists every variable without a value ([*MissingError]) and every given
+// variable that the template does not have ([*UnknownError]).
 func (t Template) Fill(given, known map[string]string) (string, error) {
 	if err := t.checkGiven(given, known); err != nil {
 		return "", err
@@ -90,11 +89,11 @@ func (t Template) Fill(given, known map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// FilledIn says whether text is this template with every variable replaced by
-// some value. White space at either end does not count: shells drop it.
+// FilledIn reports whether text is this template with every variable replaced by some
+// value. It ignores white space at both ends, because shells remove it.
 func (t Template) FilledIn(text string) bool {
 	rest := strings.TrimSpace(text)
-	free := false // a variable stands before what comes next
+	free := false // a variable precedes the next literal
 	for i, p := range t.parts {
 		literal := p.text
 		if i == 0 {
@@ -121,7 +120,7 @@ func (t Template) FilledIn(text string) bool {
 	return free || rest == ""
 }
 
-// describe finds a line that says what a template is for.
+// describe returns a line that says what a template is for.
 func describe(text string) string {
 	first := ""
 	for line := range strings.Lines(text) {

@@ -40,7 +40,8 @@ func words(b teamstate.Brief) string {
 	return strings.Join(list, "")
 }
 
-// requirementItems does not repeat a single one.
+// requirementItems lists the requirements. It does not repeat the text of a single
+// one.
 func requirementItems(b teamstate.Brief, most int) string {
 	if len(b.Items) == 1 {
 		return block(entry(b.Items[0].ID, "all of the requirements"), most, none)
@@ -52,7 +53,7 @@ func requirementItems(b teamstate.Brief, most int) string {
 	return items(list, most, none)
 }
 
-// tasks are all that the brief has.
+// tasks lists all tasks of the brief.
 func tasks(b teamstate.Brief, most int) string {
 	list := make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
@@ -61,7 +62,7 @@ func tasks(b teamstate.Brief, most int) string {
 	return items(list, most, none)
 }
 
-// groupTasks are those of the group that the step is about.
+// groupTasks lists the tasks of the step's group.
 func groupTasks(b teamstate.Brief, most int) string {
 	var list []string
 	for _, t := range b.Tasks {
@@ -72,7 +73,7 @@ func groupTasks(b teamstate.Brief, most int) string {
 	return items(list, most, none)
 }
 
-// change has room for files and for commits, whichever are more.
+// change lists the group's files and commits. Each list gets half of the space.
 func change(b teamstate.Brief, most int) string {
 	var parts []string
 	for _, part := range []struct {
@@ -101,8 +102,8 @@ func blockers(b teamstate.Brief, most int) string {
 	return section("What keeps the group from going on", items(list, most, ""))
 }
 
-// history is what happened to the group before, the latest decision first:
-// somebody without memory would ask for it again.
+// history lists what happened to the group before, the latest decision first. An
+// agent without memory would otherwise ask for it again.
 func history(b teamstate.Brief, most int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), entry("gaffer could not merge what was approved", b.Unmerged)}
@@ -141,7 +142,7 @@ func tests(r *team.TestResults) string {
 	return entry("tests passed", strings.Join(list, ", "))
 }
 
-// groups are those that have a status, then those that are only planned.
+// groups lists the groups with a status, then those that are only planned.
 func groups(b teamstate.Brief, most int) string {
 	list := make([]string, 0, len(b.Groups))
 	for _, g := range b.Groups {

@@ -8,12 +8,12 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// TemplateError is a template that cannot be used.
+// TemplateError reports a template that cannot be used.
 type TemplateError struct {
 	Path    string
-	Line    int // 0 is the file as a whole
+	Line    int // 0 means the whole file
 	Problem string
-	Next    string // what to do about it, or empty
+	Next    string // what the user can do, or empty
 }
 
 func (e *TemplateError) Error() string {
@@ -23,10 +23,10 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Problem)
 }
 
-// Invalid marks the error as one about content.
+// Invalid marks the error as invalid content.
 func (e *TemplateError) Invalid() bool { return true }
 
-// Hint is what to do next, or empty.
+// Hint returns what the user can do next, or "".
 func (e *TemplateError) Hint() string { return e.Next }
 
 func unknownVariable(path string, line int, name string) error {
@@ -52,12 +52,12 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// PurposeError is a step that no agent is started for.
+// PurposeError reports a step for which no agent is started.
 type PurposeError struct{ Purpose teamstate.Purpose }
 
 func (e *PurposeError) Error() string {
 	return fmt.Sprintf("no role does %q", string(e.Purpose))
 }
 
-// Invalid marks the error as one about content.
+// Invalid marks the error as invalid content.
 func (e *PurposeError) Invalid() bool { return true }

@@ -9,7 +9,7 @@ import (
 	"gaffer/team"
 )
 
-// issues are those of the last review, each with what the developer replied.
+// issues lists the issues of the last review with the developer's replies.
 func issues(b teamstate.Brief, most int) string {
 	var list []string
 	for _, i := range b.Issues {
@@ -31,7 +31,7 @@ func issue(i team.Issue) string {
 	return entries(entry(strings.TrimSpace("issue "+oneLine(i.ID)), head), entry("  what", i.Description), entry("  how to repair it", i.FixSuggestion))
 }
 
-// messages are what the role was sent for this start.
+// messages lists the messages that the role gets with this start.
 func messages(b teamstate.Brief, most int) string {
 	var list []string
 	for _, m := range b.Messages {
@@ -46,7 +46,8 @@ func messages(b teamstate.Brief, most int) string {
 	return section(heading, items(list, most, ""))
 }
 
-// work is what the developer said last, unless a message says the same.
+// work returns the developer's last message, unless a listed message already contains
+// it.
 func work(b teamstate.Brief, most int) string {
 	for _, m := range b.Messages {
 		switch body := m.Body.(type) {
@@ -63,7 +64,7 @@ func work(b teamstate.Brief, most int) string {
 	return section("What the developer said of the work", block(b.Work, most, ""))
 }
 
-// message leaves out what the reader is told anyway.
+// message formats a message. It omits what other parts of the prompt already contain.
 func message(m team.Message, told string, listed bool) string {
 	first := entries(entry("from", oneLine(string(m.From))), entry("subject", m.Subject))
 	switch body := m.Body.(type) {
@@ -90,7 +91,7 @@ func testReport(r *team.TestReport) string {
 	)
 }
 
-// review leaves out issues that are listed elsewhere.
+// review formats a review. It omits issues that are listed elsewhere.
 func review(r *team.Review, told string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(told, strings.TrimSpace(feedback)) {

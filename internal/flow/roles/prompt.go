@@ -8,18 +8,18 @@ import (
 	"gaffer/internal/flow/teamstate"
 )
 
-// MaxPrompt is how many bytes a prompt has at most.
+// MaxPrompt is the maximum size of a prompt, in bytes.
 const MaxPrompt = 64 << 10
 
-// frame is more than what stands around the texts of others in one variable:
-// its heading, its fence, what was left out.
+// frame is an upper bound for gaffer's own text in one variable: the heading, the
+// fence, and notes about omissions.
 const frame = 512
 
-// levels are what every variable is capped to, one after the other, until the
-// prompt is short enough. So the longest are cut first.
+// levels are the limits to which all variables are cut, tried one after the other
+// until the prompt is short enough. The longest variables are therefore cut first.
 var levels = []int{32 << 10, 16 << 10, 12 << 10, 8 << 10, 6 << 10, 4 << 10, 3 << 10, 2 << 10, 1 << 10, 512}
 
-// Prompt is what the role of a step is told.
+// Prompt returns the prompt for the role of a step.
 func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	u, ok := useFor(b.Step.Purpose)
 	if !ok {
@@ -36,7 +36,7 @@ func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	return "", tooLarge(t.Name, length)
 }
 
-// complete adds what follows from a brief's purpose.
+// complete sets the values that follow from a brief's purpose.
 func complete(b teamstate.Brief, u use) teamstate.Brief {
 	if b.Step.Role == "" {
 		b.Step.Role = u.role
@@ -50,7 +50,7 @@ func complete(b teamstate.Brief, u use) teamstate.Brief {
 	return b
 }
 
-// render fills the template in, with each variable capped to level.
+// render fills the template, with each variable cut to level.
 func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	text := prompt.Parse(t.Name, withEnd(t))
 	has, values := text.Variables(), map[string]string{}
@@ -62,7 +62,7 @@ func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	return prompt.Parse(t.Name, prepare(text.Text, values)).Fill(nil, values)
 }
 
-// prepare is a template's text without the lines whose variable has no value.
+// prepare removes the lines that consist only of a variable without a value.
 func prepare(text string, values map[string]string) string {
 	var b strings.Builder
 	dropped := false
@@ -73,7 +73,7 @@ func prepare(text string, values map[string]string) string {
 		}
 		if dropped && strings.TrimSpace(line) == "" {
 			dropped = false
-			continue // it was between the variable and what follows
+			continue // the blank line after the removed variable
 		}
 		dropped = false
 		b.WriteString(line)
@@ -81,8 +81,8 @@ func prepare(text string, values map[string]string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// withEnd adds the variables without which a prompt is of no use: an agent that
-// is not told how to answer does all for nothing.
+// withEnd appends variables that every prompt needs, if the template lacks them. An
+// agent that does not know how to answer would work in vain.
 func withEnd(t prompt.Template) string {
 	text, has := strings.TrimRight(t.Text, "\n"), t.Variables()
 	for _, name := range []string{"ANSWER", "AGAIN"} {
@@ -93,8 +93,8 @@ func withEnd(t prompt.Template) string {
 	return text + "\n"
 }
 
-// least is how large a prompt can be when every variable is cut to the lowest
-// level.
+// least returns an upper bound for the size of the prompt when every variable is cut
+// to the lowest level.
 func least(t prompt.Template) int {
 	u := uses[slices.IndexFunc(uses, func(u use) bool { return u.name == t.Name })]
 	b := complete(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}}, u)

@@ -1,9 +1,8 @@
-// Package roles says what each role of a team is told, and by which agent it is
-// played.
+// Package roles defines the prompt and the agent of each role of a team.
 //
-// What a role is told is a template: one of a project's, or gaffer's own. What
-// is filled in comes from people, agents and programs. It is data: capped,
-// without control characters, and in fences that it cannot close.
+// The prompt comes from a template: one of the project's, or gaffer's own. The values
+// come from users, agents and programs and are not trusted. They are cut to a limit,
+// stripped of control characters, and enclosed in fences that they cannot close.
 package roles
 
 import (
@@ -22,17 +21,17 @@ import (
 	"gaffer/team"
 )
 
-// folder is where a project's templates for teams are, below its templates.
+// folder is the folder of a project's team templates, below its templates folder.
 const folder = "team"
 
-// Set is what is known of every role.
+// Set holds the settings and templates of every role.
 type Set struct {
 	roles     map[team.Role]config.Role
 	templates map[string]prompt.Template
 }
 
-// Load takes what c says of the roles, and the templates from the folders below
-// templates that it names. A mistake in any of them is an error that says where.
+// Load reads the settings of the roles from c, and the templates from the folders
+// below templates that it names. An error names the location of the mistake.
 func Load(c *config.Config, templates string) (Set, error) {
 	s := Set{roles: map[team.Role]config.Role{}, templates: map[string]prompt.Template{}}
 	for _, name := range config.TeamRoles() {
@@ -53,17 +52,18 @@ func Load(c *config.Config, templates string) (Set, error) {
 	return s, nil
 }
 
-// Role is what is set for a role.
+// Role returns the settings of a role.
 func (s Set) Role(r team.Role) config.Role { return s.roles[r] }
 
-// Template is what the role of a purpose is told, before it is filled in. The
-// path of gaffer's own is empty.
+// Template returns the template for a purpose. The path of gaffer's own template is
+// empty.
 func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	u, ok := useFor(p)
 	return s.templates[u.name], ok
 }
 
-// folders are where the template for a use may be, the first to look in first.
+// folders returns the folders that may contain the template for a use, in the order
+// of precedence.
 func folders(c *config.Config, u use, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {
@@ -78,8 +78,8 @@ func folders(c *config.Config, u use, templates string) ([]string, error) {
 	return list, nil
 }
 
-// checkRole refuses what no single key can tell: an agent that nobody knows, a
-// folder without templates, a label that is none.
+// checkRole returns an error for settings that cannot be checked key by key: an
+// unknown agent, an invalid template name, an invalid label.
 func checkRole(c *config.Config, name string) error {
 	r := c.Role(name)
 	if err := checkAgent(c, r.Agent); err != nil {
@@ -96,7 +96,7 @@ func checkRole(c *config.Config, name string) error {
 	return nil
 }
 
-// agents are those that take a prompt. A command has one of its own.
+// agents lists the agents that accept a prompt. Command tasks have no prompt.
 func agents(c *config.Config) []string {
 	known := slices.DeleteFunc(plan.Agents(), func(n string) bool { return n == plan.CommandAgent })
 	for name := range c.Agents() {
@@ -122,7 +122,7 @@ func hintOf(name string, known []string) string {
 	return "agents of your own stand under agents: in gaffer.yaml"
 }
 
-// at says where the setting stands that an error is about.
+// at adds the location of the setting to an error.
 func at(c *config.Config, role, key string, err error, next string) error {
 	name := "team.roles." + role + "." + key
 	v, lookupErr := c.Lookup(name)

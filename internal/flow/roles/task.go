@@ -8,7 +8,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Task is the start of an agent for a step. Where it works is the caller's.
+// Task returns the engine's task that starts an agent for a step. The caller sets
+// where it works.
 func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	text, err := s.Prompt(b)
 	if err != nil {
@@ -28,10 +29,11 @@ func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	}, nil
 }
 
-// roleVar tells the agent's tools, such as 'gaffer mcp', what it is.
+// roleVar tells the agent's tools, such as 'gaffer mcp', the role of the agent.
 const roleVar = "GAFFER_ROLE"
 
-// title is what people see the task as: "JWT Authentication System: work".
+// title returns the name of the task for the user, such as "JWT Authentication
+// System: work".
 func title(b teamstate.Brief, u use) string {
 	name := oneLine(b.Group.Name)
 	if name == "" {

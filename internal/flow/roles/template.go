@@ -17,16 +17,16 @@ import (
 //go:embed templates answers rules.md
 var embedded embed.FS
 
-// use is what a template is for.
+// use describes what a template is for.
 type use struct {
 	purpose teamstate.Purpose
 	role    team.Role
-	name    string // of its file, without .md
+	name    string // name of its file, without .md
 	words   []team.Word
 }
 
-// uses are the purposes that agents are started for, each with the words that
-// count if the brief names none.
+// uses lists the purposes for which agents are started, with the status words that
+// apply if the brief names none.
 var uses = []use{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
@@ -37,8 +37,8 @@ var uses = []use{
 	{teamstate.Unblock, team.TechLead, "tech-lead-unblock", teamstate.Words(teamstate.Unblock)},
 }
 
-// Templates lists the names of the templates, in the order in which a session
-// needs them.
+// Templates lists the names of the templates, in the order in which a session needs
+// them.
 func Templates() []string {
 	var list []string
 	for _, u := range uses {
@@ -55,7 +55,7 @@ func useFor(p teamstate.Purpose) (use, bool) {
 	return uses[i], true
 }
 
-// read gives the text of a file that gaffer was built with.
+// read returns the text of an embedded file.
 func read(path string) string {
 	data, err := embedded.ReadFile(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func read(path string) string {
 
 func rules() string { return read("rules.md") }
 
-// answer is how the answer for a purpose must end.
+// answer returns the instructions for the answer of a purpose.
 func answer(b teamstate.Brief, _ int) string {
 	u, ok := useFor(b.Step.Purpose)
 	if !ok {
@@ -79,8 +79,8 @@ func answer(b teamstate.Brief, _ int) string {
 	return text
 }
 
-// template finds the template for a use: the first of the folders that has it,
-// or our own.
+// template returns the template for a use: from the first folder that has it, or
+// gaffer's own.
 func template(u use, folders []string) (prompt.Template, error) {
 	for _, dir := range folders {
 		t, err := prompt.Load(dir, u.name)
@@ -95,8 +95,8 @@ func template(u use, folders []string) (prompt.Template, error) {
 	return prompt.Parse(u.name, read("templates/"+u.name+".md")), nil
 }
 
-// checkFolder refuses a template that nothing would ever use, since its name is
-// not one of ours.
+// checkFolder returns an error for a template that would never be used, because its
+// name is unknown.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,11 +114,11 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// check refuses a template that has an unknown variable, that would let the
-// text of another out of its fence, or that could not fit into a prompt.
+// check returns an error for a template that has an unknown variable, that would let
+// a value escape its fence, or that is too large for a prompt.
 func check(t prompt.Template) error {
 	known, number := Variables(), 0
-	var open string // the fence that a line stands in
+	var open string // the fence that encloses the current line
 	for line := range strings.Lines(t.Text) {
 		number++
 		open = fenceAfter(open, line)
@@ -138,7 +138,7 @@ func check(t prompt.Template) error {
 	return nil
 }
 
-// alone is the variable that is all of a line, or empty.
+// alone returns the variable that is the only content of a line, or "".
 func alone(line string) string {
 	line = strings.TrimSpace(line)
 	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {
@@ -147,7 +147,8 @@ func alone(line string) string {
 	return ""
 }
 
-// fenceAfter is the fence that is open after a line, if open was before.
+// fenceAfter returns the fence that is open after a line. open is the one before the
+// line.
 func fenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " \t")
 	mark := text[:len(text)-len(strings.TrimLeft(text, "`"))]

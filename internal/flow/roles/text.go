@@ -10,13 +10,13 @@ import (
 
 const (
 	minFence = 4   // longer than the fences of the templates, which have three
-	maxTicks = 30  // backquotes in a row that a text may have
-	maxName  = 200 // of names, paths and other single lines
-	minItem  = 200 // of a list: before items get shorter than this, the last ones are left out
+	maxTicks = 30  // maximum number of consecutive backquotes in a text
+	maxName  = 200 // maximum length of names, paths and other single lines
+	minItem  = 200 // minimum length of list items; the last items are dropped before items get shorter
 )
 
-// clean makes a text of another printable: valid UTF-8, lines that end as ours,
-// no control characters, and none that change what a reader sees.
+// clean makes untrusted text printable: valid UTF-8, unified line ends, no control
+// characters, and no characters that change how a reader sees the text.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -32,7 +32,7 @@ func clean(text string) string {
 	return strings.TrimRight(strings.TrimLeft(text, "\n"), " \t\n")
 }
 
-// printable is what stands for r, or -1 for nothing.
+// printable returns the replacement of r, or -1 to remove it.
 func printable(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
@@ -41,15 +41,15 @@ func printable(r rune) rune {
 		return '\n'
 	case unicode.IsControl(r):
 		return -1
-	case r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069': // turn the direction of writing
+	case r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069': // change the direction of writing
 		return -1
-	case r == '\u200B' || r == '\u2060' || r == '\uFEFF', r >= 0xE0000 && r <= 0xE007F: // cannot be seen
+	case r == '\u200B' || r == '\u2060' || r == '\uFEFF', r >= 0xE0000 && r <= 0xE007F: // invisible
 		return -1
 	}
 	return r
 }
 
-// fence puts a clean text between lines that it cannot have itself.
+// fence encloses a clean text in a fence that the text cannot contain.
 func fence(text string) string {
 	longest, run := 0, 0
 	for _, r := range text {
@@ -62,7 +62,8 @@ func fence(text string) string {
 	return ticks + "text\n" + text + "\n" + ticks
 }
 
-// block is a text of another within its cap, or what to say if there is none.
+// block returns untrusted text in a fence, cut to most bytes, or none if the text is
+// empty.
 func block(text string, most int, none string) string {
 	if text = clean(text); text == "" {
 		return none
@@ -70,8 +71,8 @@ func block(text string, most int, none string) string {
 	return fence(cut(text, most))
 }
 
-// items is a list of texts of others within its cap, or what to say if there
-// is none.
+// items returns a list of untrusted texts in a fence, cut to most bytes, or none if
+// the list is empty.
 func items(list []string, most int, none string) string {
 	if text := join(list, most); text != "" {
 		return fence(text)
@@ -79,7 +80,7 @@ func items(list []string, most int, none string) string {
 	return none
 }
 
-// section is a block under a heading, or nothing.
+// section returns a block with a heading, or "" if the block is empty.
 func section(heading, block string) string {
 	if block == "" {
 		return ""
@@ -87,7 +88,7 @@ func section(heading, block string) string {
 	return "## " + heading + "\n\n" + block
 }
 
-// cut leaves out the middle of a text that is too long, and says so.
+// cut drops the middle of a text that is too long, and inserts a note.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -98,7 +99,7 @@ func cut(text string, most int) string {
 	return head + fmt.Sprintf(note, len(text)-len(head)-len(tail)) + tail
 }
 
-// start is at most n bytes from the beginning of text, and ends with a whole rune.
+// start returns at most n bytes from the start of text, cut at a rune boundary.
 func start(text string, n int) string {
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
 		n--
@@ -106,7 +107,7 @@ func start(text string, n int) string {
 	return text[:min(n, len(text))]
 }
 
-// end is at most n bytes from the end of text, and begins with a whole rune.
+// end returns at most n bytes from the end of text, cut at a rune boundary.
 func end(text string, n int) string {
 	at := max(0, len(text)-n)
 	for at < len(text) && !utf8.RuneStart(text[at]) {
@@ -115,8 +116,8 @@ func end(text string, n int) string {
 	return text[at:]
 }
 
-// join puts texts below each other. If they are too long, the longest are cut,
-// and if that is not enough the last are left out, which it says.
+// join joins texts by newlines. If the result is too long, it cuts the longest texts.
+// If that is not enough, it drops the last ones and adds a note.
 func join(list []string, most int) string {
 	var all []string
 	for _, item := range list {
@@ -143,7 +144,7 @@ func joined(list []string, each int) string {
 	return strings.Join(short, "\n")
 }
 
-// fitting is as many of the items as there is room for.
+// fitting joins as many of the items as there is room for.
 func fitting(list []string, each, most int) string {
 	const more = "… and %d more"
 	var b strings.Builder
@@ -157,12 +158,12 @@ func fitting(list []string, each, most int) string {
 	return b.String()
 }
 
-// code is a name of another within a line of ours.
+// code returns an untrusted name as inline code.
 func code(text string) string {
 	return "`" + cmp.Or(strings.ReplaceAll(oneLine(text), "`", "'"), "none") + "`"
 }
 
-// oneLine is a name of another within a block.
+// oneLine returns an untrusted name as a single line.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(clean(start(text, 8*maxName))), " ")
 	if len(text) > maxName {
@@ -171,7 +172,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// commas is a few names in one line.
+// commas joins up to 20 names in one line.
 func commas(list []string) string {
 	const most = 20
 	short := make([]string, 0, most+1)
@@ -192,7 +193,7 @@ func indented(line string) string {
 	return "  " + line
 }
 
-// entry is a line "label: value". Further lines of the value are indented.
+// entry returns a line "label: value". Further lines of the value are indented.
 func entry(label, value string) string {
 	if value = clean(value); value == "" {
 		return ""
@@ -200,14 +201,14 @@ func entry(label, value string) string {
 	return label + ": " + strings.ReplaceAll(value, "\n", "\n    ")
 }
 
-// labelled is an entry that stands for its label, too: something to do may have
-// an id and nothing else.
+// labelled is entry, but returns the label if the value is empty: a task may have
+// only an id.
 func labelled(label, value string) string {
 	label = cmp.Or(oneLine(label), "?")
 	return cmp.Or(entry(label, value), label)
 }
 
-// entries is the lines that say something.
+// entries joins the non-empty lines.
 func entries(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {

@@ -7,24 +7,24 @@ import (
 	"gaffer/internal/flow/teamstate"
 )
 
-// Variable is something that a template may have in braces.
+// Variable is a variable of a template.
 type Variable struct {
 	Name string
 	Doc  string // one line, without a full stop
-	Most int    // bytes of the texts of others in it; 0 if it has none, or a name
-	// Lines tells that it is several lines, and stands in a line of its own.
+	Most int    // maximum bytes of untrusted text in it; 0 if it has none or only a name
+	// Lines reports that the value has several lines and must be alone on a line.
 	Lines bool
 
 	value func(b teamstate.Brief, most int) string
 }
 
-// Variables lists what templates may have. In texts that are longer than Most
-// the middle is left out, of lists the end, and both say how much.
+// Variables lists the variables of templates. Texts longer than Most lose their
+// middle and lists lose their end; a note says how much was dropped.
 func Variables() []Variable {
 	return slices.Concat(names(), blocks(), sections())
 }
 
-// names are within a line.
+// names returns the variables that are used within a line.
 func names() []Variable {
 	name := func(name, doc string, value func(teamstate.Brief) string) Variable {
 		return Variable{Name: name, Doc: doc, value: func(b teamstate.Brief, _ int) string { return value(b) }}
@@ -43,7 +43,7 @@ func names() []Variable {
 	}
 }
 
-// blocks are always there.
+// blocks returns the variables that always have a value.
 func blocks() []Variable {
 	return []Variable{
 		{"RULES", "what holds for every role: no memory, what is data, whose documents are whose", 0, true, func(teamstate.Brief, int) string { return rules() }},
@@ -64,8 +64,8 @@ func blocks() []Variable {
 	}
 }
 
-// sections have a heading of their own, and are not there if there is nothing
-// to say.
+// sections returns the variables with their own heading. They are empty if there is
+// nothing to say.
 func sections() []Variable {
 	text := func(name, doc, heading string, most int, of func(teamstate.Brief) string) Variable {
 		return Variable{name, doc, most, true, func(b teamstate.Brief, most int) string {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// MaxAffected is how many sections Affected names at most.
+// MaxAffected limits the sections that Affected returns.
 const MaxAffected = 5
 
-// Match is a section that an idea touches.
+// Match is a section that an idea affects.
 type Match struct {
 	Section Section
-	Score   int    // more is closer
-	Why     string // in words
+	Score   int    // higher is closer
+	Why     string // explanation for the user
 }
 
-// What a mention, a word of the title and a word of the text count, the words
-// times how rare they are; and what a section must reach.
+// Scores of a mention, of a word in the title and of a word in the text, and the
+// minimum score of a match. The scores of words are multiplied by their rarity.
 const (
 	mentionScore = 1000
 	titleScore   = 3
@@ -27,9 +27,9 @@ const (
 	leastScore   = 3
 )
 
-// Affected finds the sections that an idea touches: those that it mentions by
-// alias or number, and those that it has telling words in common with. The
-// closest come first, and the same idea and spec always give the same answer.
+// Affected finds the sections that an idea affects: those that it mentions by alias
+// or number, and those that share significant words with it. The closest come first.
+// The result depends only on the idea and the spec.
 func (s Spec) Affected(idea string) []Match {
 	wanted := wordsOf(idea)
 	mentioned := mentions(idea)
@@ -55,7 +55,7 @@ func (s Spec) Affected(idea string) []Match {
 	return found[:min(len(found), MaxAffected)]
 }
 
-// wordsOf are the words that an idea is about, by their stems.
+// wordsOf returns the significant words of an idea, by stem.
 func wordsOf(idea string) map[string]string {
 	words := map[string]string{}
 	eachWord(idea, func(stem, word string) {
@@ -66,7 +66,7 @@ func wordsOf(idea string) map[string]string {
 	return words
 }
 
-// sighting is which of the wanted words a section has.
+// sighting holds the wanted words that a section contains.
 type sighting struct{ title, text map[string]bool }
 
 func (s sighting) all() map[string]bool {
@@ -97,7 +97,7 @@ func (s Spec) look(wanted map[string]string) []sighting {
 	return seen
 }
 
-// count adds up the score and says why.
+// count computes the score and the explanation.
 func (m *Match) count(mentioned map[string]bool, seen sighting, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {
@@ -135,7 +135,7 @@ func quote(words map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-// mentions are the words of an idea that could be a section's alias or number:
+// mentions returns the words of an idea that could be a section's alias or number:
 // #viewer, core-flow, 2.2, and the 2 in "section 2".
 func mentions(idea string) map[string]bool {
 	found := map[string]bool{}
@@ -154,6 +154,6 @@ func mentions(idea string) map[string]bool {
 		}
 		before = bare
 	}
-	delete(found, "") // what has no alias or no number is not mentioned
+	delete(found, "") // sections without an alias or number are never mentioned
 	return found
 }

@@ -2,7 +2,7 @@ package spec
 
 import "strings"
 
-// front is what stands before the spec: keys and values, the keys in lower case.
+// front holds the front matter of a spec. Keys are in lower case.
 type front map[string]string
 
 func (f front) version() string {
@@ -12,14 +12,14 @@ func (f front) version() string {
 	return version(f["version"])
 }
 
-// frontIn is how many lines of a file may stand before its front matter.
+// frontIn is the maximum number of lines before the front matter.
 const frontIn = 20
 
-// frontMatter reads the keys and values at the head of a spec: between two lines
-// of --- at the very beginning, or in a fenced block below the title. In a block
-// that is marked as YAML the lines of --- may be missing. It returns where the
-// rest begins, and whether the front matter has an end. A fenced block is left in
-// the rest, since no heading is seen in one.
+// frontMatter reads the front matter of a spec: between two lines of --- at the very
+// beginning, or in a fenced block below the title. In a block marked as YAML the
+// lines of --- may be missing. rest is the start of the remaining text. ended reports
+// whether the front matter is closed. A fenced block stays in the remaining text,
+// because headings in it are ignored anyway.
 func frontMatter(text string) (found front, rest int, ended bool) {
 	fence, yaml, open, key := "", false, false, ""
 	at, n := 0, 0
@@ -50,24 +50,24 @@ func frontMatter(text string) (found front, rest int, ended bool) {
 	return found, 0, false
 }
 
-// isYAML reports whether what follows a fence marks the block as YAML.
+// isYAML reports whether the info string of a fence says YAML.
 func isYAML(info string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(info), " ")
 	return strings.EqualFold(word, "yaml") || strings.EqualFold(word, "yml")
 }
 
-// StatusOf returns the status in the front matter of a spec. The text may be only
-// the beginning of the file, so front matter without an end counts too.
+// StatusOf returns the status in the front matter of a spec. The text may be only the
+// beginning of the file, so unclosed front matter counts too.
 func StatusOf(beginning []byte) string {
 	found, _, _ := frontMatter(strings.TrimPrefix(string(beginning), "\ufeff"))
 	return found["status"]
 }
 
-// shortSynopsis is the one nested key that is asked for.
+// shortSynopsis is the only nested key that is read.
 const shortSynopsis = "synopsis.short"
 
-// read takes "key: value" of the first level, and below synopsis the short one. It
-// returns the key that the lines below it are nested in, which was key until now.
+// read reads "key: value" of the first level, and the short text below synopsis. key
+// is the first-level key of the previous lines; read returns the new one.
 func (f front) read(line, key string) string {
 	name, value, ok := strings.Cut(line, ":")
 	nested := strings.TrimLeft(line, " \t") != line
@@ -92,8 +92,9 @@ func (f front) set(name, value string) {
 	}
 }
 
-// scalar is the text of a YAML value that stands on one line: what is between
-// quotes, or all up to a comment. One that goes on in the lines below is none.
+// scalar returns a YAML value on a single line: the text between quotes, or
+// everything up to a comment. It returns "" for values that continue on further
+// lines.
 func scalar(value string) string {
 	value = strings.TrimSpace(value)
 	if strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'") {

@@ -9,14 +9,14 @@ import (
 
 var (
 	headingLine = lazyregexp.New(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	// Three digits at most, so that the year in "2026 in review" is none.
+	// At most three digits, so that the year in "2026 in review" is not a number.
 	leadingNumber = lazyregexp.New(`^(\d{1,3}(?:\.\d{1,3})*)[.):]?(?:[ \t]+|$)`)
 	attributes    = lazyregexp.New(`[ \t]*\{([^{}]*#[^{}]*)\}[ \t]*$`)
 	quotedAlias   = lazyregexp.New("[ \t]*`(#[\\w-]+)`[ \t]*$")
 	link          = lazyregexp.New(`\[([^\[\]]*)\]\([^()]*\)`)
 )
 
-// readHeading reads a line such as "### 2.2 Core Flow {#core-flow}".
+// readHeading parses a heading such as "### 2.2 Core Flow {#core-flow}".
 func readHeading(line string) (Section, bool) {
 	if !strings.Contains(line, "#") {
 		return Section{}, false
@@ -38,8 +38,8 @@ func readHeading(line string) (Section, bool) {
 	return s, true
 }
 
-// readAttributes takes {#alias version=2.4 readiness=draft} from the end of a
-// title and returns the rest.
+// readAttributes parses {#alias version=2.4 readiness=draft} at the end of a title
+// and returns the title without it.
 func (s *Section) readAttributes(title string) string {
 	m := attributes().FindStringSubmatch(title)
 	if m == nil {
@@ -59,11 +59,11 @@ func (s *Section) readAttributes(title string) string {
 	return strings.TrimSuffix(title, m[0])
 }
 
-// statedIn is how many lines below a heading may state something of it.
+// statedIn is the number of lines below a heading that may state attributes.
 const statedIn = 5
 
-// readStated looks below the heading for lines such as "**Readiness:** draft"
-// or "<!-- version: 2.4 -->". What the heading itself says counts first.
+// readStated looks for lines such as "**Readiness:** draft" or "<!-- version: 2.4
+// -->" below the heading. Attributes in the heading have precedence.
 func (s *Section) readStated() {
 	n := 0
 	for line := range strings.Lines(s.Text) {
@@ -98,7 +98,7 @@ func (s *Section) readPart(part string) {
 	}
 }
 
-// version is the text if it looks like a version, else nothing.
+// version returns the text if it looks like a version, and "" otherwise.
 func version(text string) string {
 	text = strings.Trim(text, `"' `)
 	digits := strings.TrimPrefix(text, "v")
@@ -108,7 +108,7 @@ func version(text string) string {
 	return text
 }
 
-// slug makes an alias of a title as Markdown renderers make anchors.
+// slug creates an alias from a title, as Markdown renderers create anchors.
 func slug(title string) string {
 	var b strings.Builder
 	b.WriteByte('#')

@@ -12,12 +12,11 @@ import (
 	"gaffer/workflow"
 )
 
-// Mapping is the project's own table of which section describes which files.
+// Mapping is the project's table of files and the sections that describe them.
 type Mapping []workflow.Mapping
 
-// ReadMapping reads the table of a workflow folder. It stands in config.json
-// under sections, as {"src/viewer/**": "#viewer"} or as
-// {"#viewer": ["src/viewer/**"]}.
+// ReadMapping reads the mapping of a workflow folder. It is the member sections of
+// config.json, as {"src/viewer/**": "#viewer"} or {"#viewer": ["src/viewer/**"]}.
 func ReadMapping(folder string) (Mapping, error) {
 	config, err := readConfig(folder)
 	if err != nil {
@@ -46,7 +45,7 @@ func (m Mapping) with(glob, section string) Mapping {
 	return append(m, workflow.Mapping{Glob: glob, Section: section})
 }
 
-// readConfig reads the registry. An absent one says nothing.
+// readConfig reads config.json. A missing file counts as empty.
 func readConfig(folder string) (jsontree.Value, error) {
 	doc, err := statefile.New(filepath.Join(folder, ConfigFile), statefile.Options{}).Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +57,7 @@ func readConfig(folder string) (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// plain is a string, or a number as it is spelled.
+// plain returns a string, or a number as it is written.
 func plain(v jsontree.Value) string {
 	if v.Kind() == jsontree.Number {
 		return string(v.Raw())
@@ -66,10 +65,10 @@ func plain(v jsontree.Value) string {
 	return v.Text()
 }
 
-// OfFile finds the section that describes a file, whose path is relative to the
-// project. The mapping decides, the most literal glob first; then the text of
-// the sections: where one names the file, or a folder that it is in. Nothing
-// else is guessed.
+// OfFile finds the section that describes a file. The path is relative to the
+// project. The mapping has precedence; its most literal matching glob counts.
+// Otherwise a section matches whose text names the file or one of its folders.
+// Nothing else is guessed.
 func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
 	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
@@ -84,7 +83,7 @@ func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	return s.naming(file)
 }
 
-// unwritten is a section that the mapping names and the spec does not have.
+// unwritten returns a section that the mapping names but the spec does not contain.
 func unwritten(name string) Section {
 	if leadingNumber().MatchString(name) {
 		return Section{Number: name}
@@ -96,7 +95,7 @@ func (m Mapping) sectionOf(file string) string {
 	best, section := -1, ""
 	for _, row := range m {
 		fits, err := workflow.SectionsOf(file, []workflow.Mapping{row})
-		if err != nil || len(fits) == 0 { // a broken glob fits nothing
+		if err != nil || len(fits) == 0 { // an invalid glob matches nothing
 			continue
 		}
 		if n := literal(row.Glob); n > best {
@@ -106,13 +105,13 @@ func (m Mapping) sectionOf(file string) string {
 	return section
 }
 
-// literal counts the characters of a glob that stand for themselves.
+// literal counts the literal characters of a glob.
 func literal(glob string) int {
 	return len(glob) - strings.Count(glob, "*") - strings.Count(glob, "?")
 }
 
-// naming finds the section whose text names the file most exactly; of several
-// the first.
+// naming finds the section whose text names the file most exactly. If several are
+// equal, the first counts.
 func (s Spec) naming(file string) (Section, bool) {
 	best, found := 0, Section{}
 	for _, section := range s.Sections {
@@ -132,16 +131,15 @@ func betweenPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
 }
 
-// names says how exactly a word of the text names the file: not at all (0), by
-// a folder that it is in, by the end of its path, or by the path. A bare word
-// such as src or server.js could be anything and names nothing, unless it is
-// all of the path.
+// names returns how exactly a word names the file: 0 for not at all, then by a parent
+// folder, by the end of its path, or by the whole path. A word without a slash, such
+// as src or server.js, is ambiguous and counts only if it is the whole path.
 func names(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {
 		return 0
 	}
-	token, _, _ = strings.Cut(token, ":") // a line number
+	token, _, _ = strings.Cut(token, ":") // remove a line number
 	token, _, _ = strings.Cut(token, "#")
 	token = strings.TrimPrefix(strings.TrimRight(token, ".!?*"), "./")
 	if token == file {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Parse reads a spec from the text of its file. Whatever the text is, there is
-// no error: what is not understood is text of a section.
+// Parse parses a spec. It never fails: text that it does not understand becomes the
+// text of a section.
 func Parse(data []byte) Spec {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(data), "\ufffd"), "\r\n", "\n")
@@ -24,17 +24,17 @@ func Parse(data []byte) Spec {
 	return s
 }
 
-// parser goes through the lines and notes where sections begin.
+// parser goes through the lines and records where sections start.
 type parser struct {
-	at       int // where in the body the line begins
+	at       int // offset of the current line in the body
 	blocks   blocks
-	titled   bool // whether the title of the document has passed
+	titled   bool // the title of the document was read
 	sections []Section
 	starts   []start
-	aliases  map[string]int // how many sections have each
+	aliases  map[string]int // number of sections with each alias
 }
 
-// start is where a section's heading begins and its text does.
+// start holds the offsets of a section's heading and text.
 type start struct{ heading, text int }
 
 func (p *parser) line(line string, size int) {
@@ -47,8 +47,8 @@ func (p *parser) line(line string, size int) {
 	if !ok {
 		return
 	}
-	// The first heading of all is the name of the document, unless it is
-	// numbered or named like a section.
+	// The first heading of level 1 is the title of the document, unless it has a
+	// number or an alias like a section.
 	if section.Level == 1 && !p.titled && section.Number == "" && section.Alias == "" {
 		p.titled = true
 		return
@@ -61,7 +61,7 @@ func (p *parser) line(line string, size int) {
 	p.starts = append(p.starts, start{begin, p.at})
 }
 
-// free is an alias that no section before has.
+// free returns an alias that no earlier section has.
 func (p *parser) free(alias string) string {
 	if alias == "#" {
 		alias = "#section"
@@ -74,7 +74,7 @@ func (p *parser) free(alias string) string {
 	return name
 }
 
-// cut gives each section its text and what the text states of it.
+// cut sets the text of each section and the attributes stated in it.
 func (p *parser) cut(body string) []Section {
 	for i := range p.sections {
 		end := len(body)
@@ -88,10 +88,9 @@ func (p *parser) cut(body string) []Section {
 	return p.sections
 }
 
-// blocks tells what is inside a fenced block or a comment, where nothing is a
-// heading.
+// blocks tracks fenced blocks and comments, in which headings are ignored.
 type blocks struct {
-	fence   string // what opened the fenced block
+	fence   string // the opening fence; empty outside of a fenced block
 	comment bool
 }
 
@@ -106,7 +105,7 @@ func (b *blocks) inside(line string) bool {
 			b.fence = ""
 		}
 		return true
-	case len(line)-len(text) > 3: // an indented block
+	case len(line)-len(text) > 3: // an indented code block
 		return false
 	}
 	if mark := fenceOf(text); opensFence(mark, text) {
@@ -120,12 +119,13 @@ func (b *blocks) inside(line string) bool {
 	return false
 }
 
-// opensFence leaves out code within a line, which may begin with ``` too.
+// opensFence reports whether mark opens a fenced block. Inline code may also start
+// with ```, but contains further backquotes.
 func opensFence(mark, text string) bool {
 	return strings.HasPrefix(mark, "~") || mark != "" && !strings.Contains(text[len(mark):], "`")
 }
 
-// fenceOf is the run of three or more ` or ~ that a line begins with.
+// fenceOf returns the three or more ` or ~ at the start of a line, or "".
 func fenceOf(text string) string {
 	for _, c := range []string{"`", "~"} {
 		if run := text[:len(text)-len(strings.TrimLeft(text, c))]; len(run) >= 3 {

@@ -9,25 +9,25 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// What a hostile spec can make us hold, and how long it can make us count.
+// Limits of memory and time for a malicious spec.
 const (
 	maxReferences = 10_000
-	maxMentions   = 1000 // of sections in the text of one
-	maxCompared   = 500  // sections
+	maxMentions   = 1000 // mentions of sections in the text of one section
+	maxCompared   = 500  // sections to compare
 	maxPairs      = 1000
 )
 
-// Reference says that the text of one section names another. Both are aliases
+// Reference says that the text of one section mentions another. Both are aliases
 // without #.
 type Reference struct{ From, To string }
 
-// mention is {#alias}, `#alias`, (#alias), "#alias (2.2)" or "section 2.2".
+// mention matches {#alias}, `#alias`, (#alias), "#alias (2.2)" or "section 2.2".
 var mention = lazyregexp.New("[{`(]#([\\pL\\pN_-]+)[}`)]|#([\\pL\\pN_-]+)[ \t]*\\(\\d|(?i:\\bsections?)[ \t]+(\\d{1,3}(?:\\.\\d{1,3})+)")
 
-// References are those between the sections of a spec, each once, in the order of
-// the file. A table of contents refers to nothing.
+// References returns the references between the sections of a spec, each once, in the
+// order of the file. It ignores a table of contents.
 func (s Spec) References() []Reference {
-	known := map[string]string{} // aliases, by alias and by number
+	known := map[string]string{} // aliases by alias and by number
 	for _, section := range s.Sections {
 		for _, name := range []string{"#" + section.bare(), section.Number} {
 			if _, twice := known[name]; !twice && name != "" {
@@ -60,21 +60,21 @@ func (s Spec) References() []Reference {
 	return all
 }
 
-// Pair is two sections, by their aliases without #, and how alike their words are:
-// 1 for the same ones, in hundredths.
+// Pair is a pair of sections, by their aliases without #, with the similarity of
+// their words: 1 for identical words, rounded to hundredths.
 type Pair struct {
 	From       string  `json:"from"`
 	To         string  `json:"to"`
 	Similarity float64 `json:"similarity"`
 }
 
-// Similar compares the words of sections with each other and returns the pairs
-// that are at least so much alike, the most alike first. A word counts the more,
-// the fewer sections have it; one that all have counts nothing.
+// Similar compares the words of all sections and returns the pairs whose similarity
+// is at least least, most similar first. Rare words count more. A word that occurs in
+// every section counts nothing.
 func (s Spec) Similar(least float64) []Pair {
 	type use struct {
 		section int
-		share   float64 // of the section's words
+		share   float64 // share of the section's words
 	}
 	var names []string
 	uses := map[string][]use{} // by word
@@ -92,7 +92,7 @@ func (s Spec) Similar(least float64) []Pair {
 		names = append(names, section.bare())
 	}
 	n := len(names)
-	common := make([]float64, n*n) // at [i*n+i] the length of a section, squared
+	common := make([]float64, n*n) // at [i*n+i], the squared norm of section i
 	for _, word := range slices.Sorted(maps.Keys(uses)) {
 		weight := math.Log(float64(n) / float64(len(uses[word])))
 		for i, a := range uses[word] {

@@ -7,10 +7,11 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// ScenariosFile is the file beside a spec that says how its sections are tried.
+// ScenariosFile is the file beside a spec that describes how to test its sections.
 const ScenariosFile = "scenarios.md"
 
-// What a hostile file can make us hold: all scenarios of a feature carry its words.
+// Limits of memory for a malicious file. Every scenario carries the texts of its
+// feature.
 const (
 	maxScenarios = 2000
 	maxValidates = 50
@@ -21,7 +22,7 @@ const (
 type Scenario struct {
 	Title         string      `json:"title"`
 	Feature       *Feature    `json:"feature"` // null outside of a feature
-	Tier          *string     `json:"tier"`    // such as Critical, null if none is stated
+	Tier          *string     `json:"tier"`    // such as Critical; null if none is stated
 	Given         string      `json:"given"`
 	When          string      `json:"when"`
 	Then          string      `json:"then"`
@@ -29,7 +30,7 @@ type Scenario struct {
 	Validates     []Validated `json:"validates"`
 }
 
-// Feature is what the scenarios below its heading have in common.
+// Feature holds what the scenarios below its heading have in common.
 type Feature struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -37,7 +38,7 @@ type Feature struct {
 	DependsOn   string `json:"dependsOn"`
 }
 
-// Validated is a section that a scenario tries.
+// Validated is a section that a scenario tests.
 type Validated struct {
 	Alias  string `json:"alias"`  // without #
 	Number string `json:"number"` // if stated
@@ -51,9 +52,8 @@ var (
 	featureCategory = lazyregexp.New(`^Category:\s*([^|]*?)\s*(?:\|\s*Depends on:\s*(.+?)\s*)?$`)
 )
 
-// ParseScenarios reads scenarios from the text of their file: categories are
-// headings of the first level, then come features, tiers and scenarios. Whatever
-// the text is, there is no error.
+// ParseScenarios parses a file of scenarios. Headings of the first level are
+// categories; below them are features, tiers and scenarios. It never fails.
 func ParseScenarios(data []byte) []Scenario {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var (
@@ -62,8 +62,8 @@ func ParseScenarios(data []byte) []Scenario {
 		category string
 		feature  *Feature
 		tier     *string
-		one      *Scenario // that the lines are of
-		last     *string   // what a quoted line without a step continues
+		one      *Scenario // the current scenario
+		last     *string   // the text that a quoted line without a step continues
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
 		line = strings.TrimRight(line, "\r\n")
@@ -123,7 +123,7 @@ func ParseScenarios(data []byte) []Scenario {
 	return all
 }
 
-// short is a text without spaces around it, and cut where it is too long.
+// short trims a text and cuts it to maxWords characters.
 func short(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxWords {

@@ -1,9 +1,9 @@
-// Package spec reads the spec of a project: the Markdown file in its workflow
-// folder that says, section by section, what the project is to be. It tells
-// which sections an idea touches, and which section describes a file.
+// Package spec reads the spec of a project: the Markdown file in its workflow folder
+// that describes the project section by section. It finds the sections that an idea
+// affects, and the section that describes a file.
 //
-// The file is written by people and by agents, so any Markdown is taken, and
-// what it does not state is empty.
+// Users and agents write the file, so the package accepts any Markdown. Missing
+// information is left empty.
 package spec
 
 import (
@@ -18,41 +18,41 @@ import (
 	"gaffer/workflow"
 )
 
-// The files, by their names in the workflow folder.
+// File names in the workflow folder.
 const (
 	File       = "spec.md"
 	ConfigFile = "config.json"
 )
 
-// MaxSize is the largest spec that is read.
+// MaxSize is the maximum size of a spec, in bytes.
 const MaxSize = 4 << 20
 
-// maxSections bounds what a hostile file can make us hold. Headings after so
-// many are text of the last section.
+// maxSections limits the memory for a malicious file. Further headings become text of
+// the last section.
 const maxSections = 10_000
 
-// Spec is a spec as it is now.
+// Spec is the current spec.
 type Spec struct {
-	Found    bool   // whether there is a spec
-	Version  string // of the registry, else of the spec itself
+	Found    bool   // the spec exists
+	Version  string // from config.json, or else from the spec itself
 	Status   string
-	Synopsis string    // in short, if the front matter has one
+	Synopsis string    // the short one of the front matter, if any
 	Sections []Section // in the order of the file
 }
 
-// Section is one heading and the text up to the next.
+// Section is one heading and the text up to the next heading.
 type Section struct {
-	Alias     string // such as #core-flow; made from the title if none is given
+	Alias     string // such as #core-flow; created from the title if none is given
 	Number    string // such as 2.2
 	Title     string
 	Level     int
-	Version   string // the version of the spec at which it last changed, if stated
+	Version   string // the spec version in which it last changed, if stated
 	Readiness string // if stated
 	Text      string
 }
 
-// Read reads the spec in a workflow folder. That there is none is no error. The
-// registry in config.json has the last word on the version.
+// Read reads the spec in a workflow folder. A missing spec is no error. The version
+// in config.json has precedence.
 func Read(folder string) (Spec, error) {
 	config, err := readConfig(folder)
 	if err != nil {
@@ -94,7 +94,7 @@ func tooLarge(path string, size int64) error {
 	return &statefile.FormError{Path: path, Problem: fmt.Sprintf("is %d bytes, more than the %d MiB a spec may have", size, MaxSize>>20)}
 }
 
-// Workflow is the spec as a build compares itself with it.
+// Workflow returns the versions that a build compares itself with.
 func (s Spec) Workflow() workflow.Spec {
 	w := workflow.Spec{Version: s.Version, Sections: map[string]string{}}
 	for _, section := range s.Sections {
@@ -118,7 +118,7 @@ func (s Spec) Section(name string) (Section, bool) {
 
 func (s Section) bare() string { return strings.TrimPrefix(s.Alias, "#") }
 
-// String names the section as a person would: "2.2 Core Flow".
+// String returns the section's name for the user, such as "2.2 Core Flow".
 func (s Section) String() string {
 	name := s.Title
 	if name == "" {
@@ -127,8 +127,8 @@ func (s Section) String() string {
 	return strings.TrimSpace(s.Number + " " + name)
 }
 
-// lists reports whether the section is the table of contents, which has words
-// of every other section.
+// lists reports whether the section is the table of contents, which contains words of
+// every other section.
 func (s Section) lists() bool {
 	title := strings.ToLower(s.Title)
 	return title == "contents" || title == "table of contents"

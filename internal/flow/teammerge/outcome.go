@@ -10,18 +10,18 @@ import (
 	"gaffer/internal/flow/teamstate"
 )
 
-// What an outcome says is bounded, so that its line is far shorter than the
-// 48 KiB that are kept of what a program wrote last: with half of it gone nobody
-// could read it. In JSON each of these may take twice its length.
+// Limits of an outcome. Its line must be far shorter than the 48 KiB of a program's
+// last output that gaffer keeps, because a truncated line could not be parsed. In
+// JSON a text may take twice its length.
 const (
-	maxConflicts = 100     // files that are named; the text says how many more there are
-	maxNames     = 4 << 10 // bytes of their names together
-	maxError     = 4 << 10 // bytes of what is wrong, and of what to do about it
+	maxConflicts = 100     // named files; the text says how many more there are
+	maxNames     = 4 << 10 // total bytes of their names
+	maxError     = 4 << 10 // bytes of the problem, and of the hint
 	maxTest      = 2 << 10 // bytes of a test's command
 )
 
-// outcome is what came of a merge, or the error if it may be another one when
-// the merge is tried again.
+// outcome returns the result of a merge. It returns an error if a retry may give
+// another result.
 func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged, error) {
 	if err == nil {
 		return teamstate.Merged{Outcome: teamstate.MergeDone, Commit: result.After}, nil
@@ -55,16 +55,16 @@ func conflict(files []string, err error, hint string) teamstate.Merged {
 	return m
 }
 
-// lastLine is an outcome as gaffer reads it.
+// lastLine encodes an outcome as the last line of output, which gaffer parses.
 func lastLine(m teamstate.Merged) (string, error) {
 	var line strings.Builder
 	in := json.NewEncoder(&line)
-	in.SetEscapeHTML(false) // that would be six bytes for one
+	in.SetEscapeHTML(false) // HTML escapes take six bytes per character
 	err := in.Encode(m)
 	return strings.TrimSuffix(line.String(), "\n"), err
 }
 
-// describe says for people what came of a merge.
+// describe describes the result of a merge for the user.
 func describe(s Spec, result worktree.MergeResult, m teamstate.Merged) string {
 	switch {
 	case m.Outcome == teamstate.MergeFailed:

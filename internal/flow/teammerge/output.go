@@ -9,13 +9,13 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// maxOutput is what is kept of a test's output, in bytes.
+// maxOutput is the number of bytes of a test's output that are kept.
 const maxOutput = 16 << 10
 
 // tail keeps the end of what is written to it.
 type tail struct {
 	kept []byte
-	cut  bool // there was more
+	cut  bool // earlier output was dropped
 }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -32,11 +32,11 @@ func (t *tail) drop() {
 	}
 }
 
-// escapes are how programs give their output colours and move the cursor.
+// escapes matches terminal escape sequences, which set colours and move the cursor.
 var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 
-// text is what was kept as whole lines that can be shown: a line that was cut
-// off at its beginning is left out if there is another.
+// text returns the kept output as complete, printable lines. It drops a truncated
+// first line if there are others.
 func (t *tail) text() string {
 	t.drop()
 	text := string(t.kept)
@@ -52,7 +52,7 @@ func (t *tail) text() string {
 	return text
 }
 
-// shown is a text without what cannot be shown.
+// shown removes control characters and escape sequences.
 func shown(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "�"), "")
 	return strings.Map(func(c rune) rune {
@@ -63,7 +63,7 @@ func shown(text string) string {
 	}, text)
 }
 
-// clip cuts a text so that it has at most so many bytes.
+// clip cuts a text to at most most bytes.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -72,15 +72,16 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
 }
 
-// lineWriter passes on what tests print and begins each line of its own at the
-// beginning of a line. It remembers the first error.
+// lineWriter passes on the output of tests and starts each of its own messages on a
+// new line. It remembers the first error.
 type lineWriter struct {
 	to   io.Writer
-	open bool // the last line has no end yet
+	open bool // the last line is not terminated
 	err  error
 }
 
-// Write never fails: tests are not to end because nobody listens.
+// Write never fails, because a test must not end only because its output cannot be
+// passed on.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	if len(p) > 0 && w.err == nil {
 		_, w.err = w.to.Write(p)

@@ -8,10 +8,10 @@ import (
 	"gaffer/internal/attempt/worktree"
 )
 
-// settle commits what agents have left uncommitted in worktrees of the run that
-// have one of the two branches. What it cannot commit for them in the one that
-// is merged is a [*worktree.UnfinishedError]; in the other one it is left, and
-// the merge says so if it is in the way.
+// settle commits what agents have left uncommitted in the run's worktrees of the two
+// branches. If it cannot commit the work on the branch to be merged, it returns a
+// [*worktree.UnfinishedError]. Uncommitted work on the other branch may stay; if it
+// prevents the merge, the merge reports it.
 func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) 
 		case s.Into:
 			err = s.settleOther(ctx, repo, t, out)
 		}
-		// Of a worktree that is gone, what is on the branch counts.
+		// If a worktree is gone, the branch counts as it is.
 		if missing := (*worktree.MissingError)(nil); err != nil && !errors.As(err, &missing) {
 			return err
 		}
@@ -32,8 +32,8 @@ func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) 
 	return nil
 }
 
-// settleOwn refuses commits that are not on the branch: they would be left out
-// without a word.
+// settleOwn returns an error if the worktree has commits that are not on the branch,
+// because the merge would silently omit them.
 func (s Spec) settleOwn(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s Spec) settleOwn(ctx context.Context, repo *worktree.Repo, t worktree.Tre
 	return s.commit(ctx, repo, t, out)
 }
 
-// settleOther leaves a worktree alone in which someone is at work.
+// settleOther skips a worktree in which an agent or the user is working.
 func (s Spec) settleOther(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil || len(status.Occupants) > 0 {

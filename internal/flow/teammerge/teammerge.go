@@ -1,8 +1,8 @@
-// Package teammerge is the program that brings together what a team has made:
-// a group's branch into the session's with the tests, and at the end the
-// session's into a person's. It runs as a task of the engine. It may be killed
-// at any moment and is started again then: what is done is passed over, and
-// what was not finished leaves nothing behind.
+// Package teammerge is the program that merges the work of a team: a group's branch
+// into the session's, with tests, and at the end the session's branch into the
+// user's. It runs as a task of the engine. It can be killed at any time and is then
+// started again. It skips what is already done, and interrupted work leaves nothing
+// behind.
 package teammerge
 
 import (
@@ -19,23 +19,24 @@ import (
 	"gaffer/internal/flow/teamstate"
 )
 
-// Spec is what the program reads from its input, as JSON.
+// Spec is the input of the program, as JSON.
 type Spec struct {
 	Run     string   `json:"run"`
-	Tree    string   `json:"tree,omitempty"` // the task whose worktree the group works in, which is the group's name
-	Branch  string   `json:"branch"`         // what is merged
+	Tree    string   `json:"tree,omitempty"` // task whose worktree the group uses; it is named after the group
+	Branch  string   `json:"branch"`         // branch to merge
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands
-	Scratch string   `json:"scratch"`         // the folder in which what is merged is tested
+	Scratch string   `json:"scratch"`         // folder in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
-	// Deliver says that Into is a person's branch. What is in its way there is
-	// for the person, and an outcome; trying again would not help.
+	// Deliver reports that Into is the user's branch. If that branch cannot be
+	// updated, the result is an outcome for the user and not an error, because a
+	// retry would not help.
 	Deliver bool `json:"deliver,omitempty"`
 }
 
-// Main is [Run] as a program: it works in the folder it is started in, ends its
-// tests when it is told to stop, and returns the exit code.
+// Main runs [Run] as a program in the current folder and returns the exit code. It
+// stops its tests on SIGINT and SIGTERM.
 func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -53,9 +54,9 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// Run does what a spec says, in the project at root. It prints what it does
-// for people, and as its last line a [teamstate.Merged] for gaffer. An error is
-// something that may be different when it is tried again.
+// Run executes a spec in the project at root. It prints its progress for the user
+// and, as its last line, a [teamstate.Merged] for gaffer. It returns an error if a
+// retry may give another result.
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s Spec
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
@@ -81,7 +82,7 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	return lines.err
 }
 
-// do merges, unless what the group has left cannot be merged.
+// do commits leftovers and merges, unless the leftovers cannot be committed.
 func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamstate.Merged, error) {
 	var result worktree.MergeResult
 	err := s.settle(ctx, repo, out)

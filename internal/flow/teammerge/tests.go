@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// endGrace is how long a test has between being told to stop and being killed,
-// and its output between its end and being closed.
+// endGrace is the time between SIGTERM and SIGKILL for a test, and between the end of
+// a test and closing its output.
 const endGrace = 5 * time.Second
 
-// testError is a test that failed.
+// testError reports a failed test.
 type testError struct{ command, output string }
 
 func (e *testError) Error() string { return fmt.Sprintf("test fails: %s", e.command) }
 
-// runTests runs commands in a folder, one after the other, until one fails,
-// which is a [*testError]. What they print is passed on.
+// runTests runs commands in a folder, one after the other, until one fails. It then
+// returns a [*testError]. It passes on their output.
 func runTests(ctx context.Context, dir string, commands []string, out *lineWriter) error {
 	for _, command := range commands {
 		out.say("$ %s", command)
@@ -31,9 +31,9 @@ func runTests(ctx context.Context, dir string, commands []string, out *lineWrite
 	return nil
 }
 
-// runTest runs a command in a process group of its own, so that all of it is
-// told to stop. What it leaves behind is the supervisor's business: it is not
-// waited for, and its output is not read any more.
+// runTest runs a command in its own process group, so that a signal reaches all its
+// processes. It does not wait for processes that the command leaves behind, and no
+// longer reads their output. The supervisor ends them.
 func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	var end tail
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
@@ -47,7 +47,7 @@ func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // it ended well, and something that it started goes on
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // it succeeded, but a process that it started is still running
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success(): // it did not start, or its output could not be read
 		return fmt.Errorf("test %s: %w", command, err)

@@ -13,7 +13,7 @@ import (
 	"gaffer/team"
 )
 
-// catchUp takes in the events since the last one.
+// catchUp applies the events since the last one.
 func (c *Conductor) catchUp(ctx context.Context) error {
 	for {
 		var events []store.Event
@@ -35,7 +35,7 @@ func (c *Conductor) catchUp(ctx context.Context) error {
 	}
 }
 
-// take tells the session of an event.
+// take applies an event to the session.
 func (c *Conductor) take(e store.Event) error {
 	to := store.Status(e.To)
 	switch {
@@ -72,7 +72,7 @@ func (c *Conductor) end(e store.Event) error {
 		return err
 	}
 	if why := c.asked[e.Task]; why != "" && ending.Class == failure.Cancelled {
-		ending.Reason = why // what the agent said last is not why it was ended
+		ending.Reason = why // the agent's last message is not the reason for its end
 	}
 	delete(c.asked, e.Task)
 	step, _ := c.session.Step(e.Task)
@@ -82,7 +82,7 @@ func (c *Conductor) end(e store.Event) error {
 	case step.Role == team.PM:
 		c.ended = append(c.ended, step.ID)
 	}
-	if step.Role == "" { // gaffer's own program: what counts is its last line
+	if step.Role == "" { // gaffer's own program: only its last line counts
 		ending.Answer = lastLine(ending.Answer)
 	}
 	return c.session.End(e.Task, ending)
@@ -93,7 +93,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// endingOf reads how a task ended from the event that says so.
+// endingOf reads from an event how a task ended.
 func endingOf(e store.Event) (teamstate.Ending, error) {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {

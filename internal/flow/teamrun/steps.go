@@ -13,14 +13,13 @@ import (
 	"gaffer/internal/plan"
 )
 
-// MergeAgent is the agent of the steps that gaffer does itself: gaffer, with a
-// merge as its prompt.
+// MergeAgent is the agent of merge steps: gaffer itself, with a merge as its prompt.
 const MergeAgent = "gaffer-team-merge"
 
-// MergeCommand is the argument with which gaffer is that agent.
+// MergeCommand is the argument that makes gaffer act as that agent.
 const MergeCommand = "team-merge"
 
-// Plan is the run of a team that begins: its first step.
+// Plan returns the initial plan of a team's run, with its first steps.
 func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -59,9 +58,9 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 	return roleTask(c.session, step, c.world, c.start, c.opts.Roles)
 }
 
-// roleTask is the start of an agent: on its group's branch, or for the project
-// manager in a worktree of its own with all that was merged so far. The branch of a
-// group that another program began starts from that program's branch.
+// roleTask returns the task that starts an agent. It works on its group's branch; the
+// project manager works in its own worktree with everything merged so far. The branch
+// of a group that another program started begins at that program's branch.
 func roleTask(s *teamstate.Session, step teamstate.Step, w teamstate.World, start teamstate.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, w))
 	if err != nil {
@@ -79,7 +78,7 @@ func roleTask(s *teamstate.Session, step teamstate.Step, w teamstate.World, star
 	return t, err
 }
 
-// mergeTries is how often a merge is tried again that came to nothing.
+// mergeTries is the number of retries of a merge that failed to run.
 const mergeTries = 2
 
 func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
@@ -96,7 +95,7 @@ func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
 		return plan.Task{}, err
 	}
 	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), Questions: plan.Deny, Retries: mergeTries, Keep: true}
-	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // a test may hang, and holds up every merge after it
+	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // a test may hang, and would block every later merge
 	t.Step, err = json.Marshal(step)
 	return t, err
 }

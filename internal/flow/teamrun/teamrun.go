@@ -1,9 +1,9 @@
-// Package teamrun conducts the run of a team. It lets a [teamstate.Session] follow
-// the run's events, adds to the run what the session wants begun, and keeps the
-// documents of the team.
+// Package teamrun conducts the run of a team. It applies the run's events to a
+// [teamstate.Session], adds the steps that the session requests to the run, and
+// writes the team's documents.
 //
-// It holds no truth. A conductor that dies is followed by another, which reads
-// the events from the first and goes on.
+// A conductor stores no state of its own. If it dies, another one reads all events
+// from the start and continues.
 package teamrun
 
 import (
@@ -22,21 +22,21 @@ import (
 	"gaffer/team"
 )
 
-// Engine is what a conductor asks of the engine.
+// Engine is the part of the engine that a conductor uses.
 type Engine interface {
 	Extend(context.Context, engine.Extension) error
 	Conclude(ctx context.Context, run string, to store.Status, why string) error
 }
 
-// Roles say what an agent is told, and which one that is.
+// Roles turns a brief into a task: it chooses the agent and its prompt.
 type Roles interface {
 	Task(teamstate.Brief) (plan.Task, error)
 }
 
-// Options are what a conductor needs of the world.
+// Options holds the dependencies of a conductor.
 type Options struct {
 	Run    store.Run
-	Since  int64 // the last event before the run's own
+	Since  int64 // the last event before those of the run
 	Store  store.Store
 	Engine Engine
 	Team   *team.Store
@@ -45,19 +45,21 @@ type Options struct {
 	Notice func(text string)
 }
 
-// Conductor conducts one run. Its methods are for one goroutine at a time.
+// Conductor conducts one run. It must not be used by several goroutines at the same
+// time.
 type Conductor struct {
 	opts    Options
 	start   teamstate.Start
 	session *teamstate.Session
-	seq     int64 // the last event that was taken in
+	seq     int64 // the last applied event
 	world   teamstate.World
-	asked   map[string]string // why a task was asked to end
-	stale   map[string]bool   // groups whose branch may have moved, and whether by a developer
-	ended   []string          // steps whose worktree nobody needs any more
+	asked   map[string]string // why a task was asked to stop
+	stale   map[string]bool   // groups whose branch may have changed; true if a developer changed it
+	ended   []string          // steps whose worktree is no longer needed
 }
 
-// StartOf returns what a run's team began with, or nil if the run is no team's.
+// StartOf returns the initial parameters of a run's team, or nil if the run has no
+// team.
 func StartOf(run store.Run) (*teamstate.Start, error) {
 	var p struct{ Team *teamstate.Start }
 	if err := json.Unmarshal(run.Plan, &p); err != nil {
@@ -66,7 +68,7 @@ func StartOf(run store.Run) (*teamstate.Start, error) {
 	return p.Team, nil
 }
 
-// New returns a conductor of a run that is a team's.
+// New returns a conductor for the run of a team.
 func New(o Options) (*Conductor, error) {
 	start, err := StartOf(o.Run)
 	if err != nil || start == nil {
@@ -96,8 +98,8 @@ func (c *Conductor) Run(ctx context.Context) {
 	}
 }
 
-// turn takes in what has happened and does what follows. That the documents
-// cannot be written holds up nobody: they are not the truth.
+// turn applies new events and executes what follows from them. An error while writing
+// the documents delays nothing, because the documents are derived from the events.
 func (c *Conductor) turn(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -107,7 +109,7 @@ func (c *Conductor) turn(ctx context.Context) error {
 	return errors.Join(c.goOn(ctx), recorded)
 }
 
-// goOn begins the steps that are next, or ends the run.
+// goOn starts the next steps, or ends the run.
 func (c *Conductor) goOn(ctx context.Context) error {
 	if steps := c.session.Next(); len(steps) > 0 {
 		return c.extend(ctx, steps)
@@ -122,8 +124,8 @@ func (c *Conductor) goOn(ctx context.Context) error {
 	return late(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
 }
 
-// late passes over what comes too late since the run was stopped: an event of
-// that is on its way.
+// late ignores a conflict. It means that the run was stopped in the meantime; the
+// event about that will follow.
 func late(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil
@@ -131,7 +133,7 @@ func late(err error) error {
 	return err
 }
 
-// Flush has the documents say what has happened so far.
+// Flush updates the documents to the latest event.
 func (c *Conductor) Flush(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -139,7 +141,7 @@ func (c *Conductor) Flush(ctx context.Context) error {
 	return c.record(ctx)
 }
 
-// update takes in what the store and git know.
+// update reads the latest state from the store and from git.
 func (c *Conductor) update(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
 		return err
@@ -151,5 +153,5 @@ func (c *Conductor) record(ctx context.Context) error {
 	return c.opts.Team.Record(ctx, c.session.Picture(c.world))
 }
 
-// Session is how the team stands after the last [Conductor.Flush].
+// Session returns the state of the team after the last [Conductor.Flush].
 func (c *Conductor) Session() *teamstate.Session { return c.session }

@@ -10,20 +10,20 @@ import (
 	"gaffer/internal/flow/teamstate"
 )
 
-// Trees are the worktrees of a run.
+// Trees manages the worktrees of a run.
 type Trees interface {
 	List(ctx context.Context) ([]worktree.Tree, error)
-	// Commit commits what was left uncommitted in a worktree.
+	// Commit commits uncommitted changes in a worktree.
 	Commit(ctx context.Context, t worktree.Tree, message string) error
 	Changes(ctx context.Context, base, branch string) (files, commits []string, err error)
 	Remove(ctx context.Context, t worktree.Tree) error
-	// Scratch is a folder for worktrees that last as long as a merge.
+	// Scratch returns a folder for worktrees that exist only during a merge.
 	Scratch() string
 }
 
-// look asks git what the groups have changed whose branch may have moved. What
-// a developer has left uncommitted is committed first, so that the next reader
-// sees all of it.
+// look reads the changes of groups whose branch may have changed from git. It first
+// commits what a developer has left uncommitted, so that the next role sees all of
+// it.
 func (c *Conductor) look(ctx context.Context) error {
 	if len(c.stale) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (c *Conductor) look(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge says so again
+				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge will report it again
 			}
 		}
 		files, commits, err := c.opts.Trees.Changes(ctx, t.Base.Commit, t.Branch)
@@ -56,14 +56,14 @@ func (c *Conductor) look(ctx context.Context) error {
 	return nil
 }
 
-// clear removes the worktrees of the project manager's steps that are over.
+// clear deletes the worktrees of ended project manager steps.
 func (c *Conductor) clear(ctx context.Context) {
 	if len(c.ended) == 0 {
 		return
 	}
 	trees, err := c.opts.Trees.List(ctx)
 	if err != nil {
-		return // they are found again by who comes next
+		return // the next conductor finds them again
 	}
 	for _, t := range trees {
 		if !slices.Contains(c.ended, t.Task) {

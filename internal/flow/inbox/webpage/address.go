@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// RefusedError is an address that is not fetched.
+// RefusedError reports an address that must not be fetched.
 type RefusedError struct {
 	Address string
 	Problem string
@@ -17,9 +17,9 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Address + " " + e.Problem }
 
-// dial connects to a host by one of its addresses. All of them are checked, and
-// the connection is made to the very address that was: a name that answers
-// differently the second time is not asked a second time.
+// dial connects to a host. It checks all of the host's addresses and connects to a
+// checked address. It resolves the name only once, so that a name cannot resolve to
+// another address after the check.
 func (f Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -70,8 +70,7 @@ func (f Fetcher) open(ctx context.Context, network, address string) (net.Conn, e
 	return dialer.DialContext(ctx, network, address)
 }
 
-// control is asked by the dialer with the address that the kernel is about to
-// be given, after everything that could have changed it.
+// control checks the final address just before the dialer passes it to the kernel.
 func control(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -91,14 +90,14 @@ func checkAddress(host string, a netip.Addr) error {
 	return &RefusedError{name, "is not on the public internet; only public pages are fetched"}
 }
 
-// reserved are the parts of the IPv4 space, and of the one part of the IPv6
-// space that is used for the public internet, that are something else.
+// reserved lists the address ranges that are not on the public internet: of IPv4, and
+// of the IPv6 range in global.
 var reserved = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private
-	"100.64.0.0/10",   // shared by a carrier's customers
-	"127.0.0.0/8",     // this machine
-	"169.254.0.0/16",  // this link; cloud metadata
+	"100.64.0.0/10",   // carrier-grade NAT
+	"127.0.0.0/8",     // loopback
+	"169.254.0.0/16",  // link-local; cloud metadata
 	"172.16.0.0/12",   // private
 	"192.0.0.0/24",    // protocol assignments
 	"192.0.2.0/24",    // documentation
@@ -108,14 +107,14 @@ var reserved = prefixes(
 	"198.51.100.0/24", // documentation
 	"203.0.113.0/24",  // documentation
 	"224.0.0.0/3",     // multicast, reserved, broadcast
-	"2001::/23",       // protocol assignments, tunnels that carry an IPv4 address
+	"2001::/23",       // protocol assignments, tunnels that embed an IPv4 address
 	"2001:db8::/32",   // documentation
-	"2002::/16",       // tunnels that carry an IPv4 address
+	"2002::/16",       // tunnels that embed an IPv4 address
 	"3fff::/20",       // documentation
 )
 
-// global is the part of the IPv6 space that the public internet uses. What
-// stands for an IPv4 address, such as 64:ff9b::/96, is outside of it.
+// global is the IPv6 range of the public internet. Ranges that embed an IPv4 address,
+// such as 64:ff9b::/96, are outside of it.
 var global = netip.MustParsePrefix("2000::/3")
 
 func prefixes(all ...string) []netip.Prefix {
@@ -126,7 +125,7 @@ func prefixes(all ...string) []netip.Prefix {
 	return parsed
 }
 
-// Public reports whether an address is one of the public internet.
+// Public reports whether an address is on the public internet.
 func Public(a netip.Addr) bool {
 	if !a.IsValid() || a.Zone() != "" {
 		return false

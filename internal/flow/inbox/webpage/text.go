@@ -6,18 +6,17 @@ import (
 	"unicode"
 )
 
-// maxText is how many characters of a page's text are kept, and maxTitle of its
-// title.
+// maxText and maxTitle limit the stored text and title of a page, in characters.
 const (
 	maxText  = 1000
 	maxTitle = 200
 )
 
-// unseen are the elements whose content a reader does not see.
+// unseen lists the elements whose content is not visible.
 var unseen = []string{"script", "style", "noscript", "template", "svg", "title"}
 
-// fromHTML finds the title and the first text of a page. It is no parser: it
-// passes over tags, comments and what is unseen, and takes the rest.
+// fromHTML extracts the title and the first text of a page. It is not a parser: it
+// skips tags, comments and invisible elements, and keeps all other text.
 func fromHTML(page string) (title, text string) {
 	page = strings.ToValidUTF8(page, "\ufffd")
 	if _, rest, ok := cutTag(page, "title"); ok {
@@ -36,7 +35,8 @@ func fromHTML(page string) (title, text string) {
 	return title, limit(b.String(), maxText)
 }
 
-// writeSpaced keeps only single spaces, so that a page of blanks is not held.
+// writeSpaced writes the words with single spaces, so that white space takes no
+// memory.
 func writeSpaced(b *strings.Builder, text string) {
 	for word := range strings.FieldsSeq(text) {
 		b.WriteString(word)
@@ -47,7 +47,8 @@ func writeSpaced(b *strings.Builder, text string) {
 	}
 }
 
-// afterTag is what follows the tag, comment or unseen element at the beginning.
+// afterTag returns the text after the tag, comment or invisible element at the start
+// of page.
 func afterTag(page string) string {
 	if page == "" {
 		return ""
@@ -63,13 +64,13 @@ func afterTag(page string) string {
 		}
 	}
 	if len(page) > 1 && !unicode.IsLetter(rune(page[1])) && !strings.ContainsRune("/!?", rune(page[1])) {
-		return page[1:] // a lone <
+		return page[1:] // a single <, not a tag
 	}
 	_, after, _ := strings.Cut(page, ">")
 	return after
 }
 
-// isTag reports whether the page begins with this tag, in any case.
+// isTag reports whether page starts with this tag, in any case.
 func isTag(page, name string) bool {
 	if len(page) < len(name)+2 || !strings.EqualFold(page[1:1+len(name)], name) {
 		return false
@@ -77,7 +78,7 @@ func isTag(page, name string) bool {
 	return strings.IndexByte(" \t\r\n/>", page[1+len(name)]) >= 0
 }
 
-// cutTag cuts the page around the first tag of this name.
+// cutTag splits page around the first tag with this name.
 func cutTag(page, name string) (before, after string, found bool) {
 	for at := 0; ; at++ {
 		next := strings.IndexByte(page[at:], '<')
@@ -91,7 +92,7 @@ func cutTag(page, name string) (before, after string, found bool) {
 	}
 }
 
-// firstWords is the beginning of a text that is not HTML.
+// firstWords returns the beginning of a plain text.
 func firstWords(text string) string {
 	var b strings.Builder
 	writeSpaced(&b, strings.ToValidUTF8(text, "\ufffd"))
@@ -100,8 +101,8 @@ func firstWords(text string) string {
 
 func limit(text string, most int) string { return limitPlain(html.UnescapeString(text), most) }
 
-// limitPlain is the beginning of a text on one line, without what could steer a
-// terminal.
+// limitPlain returns the beginning of a text on one line, without terminal control
+// characters.
 func limitPlain(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsPrint(r) {

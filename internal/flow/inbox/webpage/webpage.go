@@ -1,7 +1,7 @@
-// Package webpage fetches one page of the public web for its title and its
-// first text. The address comes from somebody's inbox, so it is not trusted:
-// nothing of this machine, of the network it is in or of a cloud's metadata
-// service can be reached, whatever names and redirects lead there.
+// Package webpage fetches a page of the public web and returns its title and first
+// text. The address comes from an inbox item and is not trusted. A fetch can reach
+// neither this machine, nor its network, nor a cloud's metadata service, whatever
+// names and redirects are used.
 package webpage
 
 import (
@@ -21,27 +21,27 @@ import (
 
 // The limits of one fetch.
 const (
-	Timeout      = 10 * time.Second // in all, redirects and body included
-	MaxSize      = 1 << 20          // what is beyond is not read
+	Timeout      = 10 * time.Second // in total, including redirects and body
+	MaxSize      = 1 << 20          // bytes; the rest is not read
 	MaxRedirects = 5
 )
 
-// Page is what was found.
+// Page is the result of a fetch.
 type Page struct {
 	URL       string // after redirects
 	Title     string
-	Text      string // the first of it
-	Truncated bool   // whether the page was larger than MaxSize
+	Text      string // the first part
+	Truncated bool   // the page was larger than MaxSize
 }
 
-// Fetcher fetches pages. The zero value uses the machine's own network.
+// Fetcher fetches pages. The zero value uses the machine's network.
 type Fetcher struct {
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
-	timeout time.Duration // shorter than Timeout, if not zero
+	timeout time.Duration // overrides Timeout if not zero
 }
 
-// Fetch reads the page at an http or https address.
+// Fetch fetches the page at an http or https address.
 func (f Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -80,15 +80,15 @@ func (f Fetcher) get(ctx context.Context, u *url.URL) (Page, error) {
 	return read(response)
 }
 
-// client has no proxy on purpose: one would be asked to go where the dialer may
-// not, and is itself on an address that may not be dialled.
+// client returns an HTTP client. It uses no proxy on purpose: a proxy could reach
+// addresses that dial refuses, and usually has such an address itself.
 func (f Fetcher) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            f.dial,
 			DisableKeepAlives:      true,
-			DisableCompression:     true, // what is small packed may be huge unpacked
+			DisableCompression:     true, // a small compressed body can be huge when decompressed
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
@@ -134,8 +134,8 @@ func read(response *http.Response) (Page, error) {
 	return page, nil
 }
 
-// kindOf is the media type that the page says it is, or looks like if it does
-// not say.
+// kindOf returns the media type in the header, or the detected one if the header is
+// empty.
 func kindOf(header string, body []byte) (string, error) {
 	if header == "" {
 		header = http.DetectContentType(body)
@@ -147,7 +147,7 @@ func kindOf(header string, body []byte) (string, error) {
 	return kind, nil
 }
 
-// unwrapped leaves out the method and address that package http adds.
+// unwrapped removes the method and address that package http adds to an error.
 func unwrapped(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
@@ -155,7 +155,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-// shorten makes what others sent fit for a message.
+// shorten makes text from outside suitable for a message.
 func shorten(text string) string {
 	const most = 200
 	text = strings.ToValidUTF8(text, "\ufffd")
