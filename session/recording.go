@@ -83,8 +83,8 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close deletes the temporary files that the recording keeps beside the document to
-// speed up writes.
+// Close deletes the hidden lock folder that the recording keeps for reuse, to speed
+// up writes.
 func (r *Recording) Close() { r.file.Close() }
 
 // Truth is the state that a session's document is to show. Agents must keep their

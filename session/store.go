@@ -73,8 +73,8 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
-// Close deletes the temporary files that the store keeps beside its documents to
-// speed up writes. The caller must not call it during an update.
+// Close deletes the hidden lock folders that the store keeps for reuse, to speed up
+// writes. The caller must not call it during an update.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -124,9 +124,9 @@ func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
 	return v, "", err
 }
 
-// elsewhere reports whether the folder of a document is a link, so that the document
-// belongs to somewhere else. The root itself may be a link, because the user chose
-// where the documents are.
+// elsewhere reports whether the folder of a document is a link. The document behind
+// it may belong to another program or user. The root itself may be a link, because
+// the user chose where the documents are.
 func (s *Store) elsewhere(d Document) (bool, error) {
 	if _, message := channelOf(d); !message {
 		return false, nil

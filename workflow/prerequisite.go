@@ -12,9 +12,9 @@ import (
 type Need []Step
 
 // prerequisites is the protocol's table. The first row that matches the step and the
-// command applies; a row without commands matches all of them. For other commands
-// than init, evolve and ref the protocol does not say what the spec writer needs.
-// gaffer then requires the scan, with which every command begins.
+// command applies; a row without commands matches all of them. The protocol does not
+// say what the spec writer needs on execute or without a command. gaffer then
+// requires the scan, with which all its other commands begin.
 var prerequisites = []struct {
 	step     Step
 	commands []Command

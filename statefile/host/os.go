@@ -83,8 +83,8 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 	}
 }
 
-// SyncDir, like Create, avoids os.Open, which registers files with the network
-// poller. That costs as much as a small write.
+// SyncDir, like Create, avoids os.Open, which tries to register files with the
+// network poller. That costs as much as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
 	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {

@@ -96,7 +96,8 @@ func checkRole(c *config.Config, name string) error {
 	return nil
 }
 
-// agents lists the agents that accept a prompt. Command tasks have no prompt.
+// agents lists the agents that accept a prompt. The agent of commands does not: it
+// runs a task's command line.
 func agents(c *config.Config) []string {
 	known := slices.DeleteFunc(plan.Agents(), func(n string) bool { return n == plan.CommandAgent })
 	for name := range c.Agents() {
