@@ -78,8 +78,8 @@ func TestACrashAnywhereInThreeAttemptsLosesNothing(t *testing.T) {
 	t.Run("recorded at once", func(t *testing.T) { crashInThreeAttempts(t, false, whole) })
 }
 
-// crashInThreeAttempts takes two steps for each attempt. Each is acknowledged if
-// the first begins it, otherwise only both together are.
+// crashInThreeAttempts executes two steps per attempt. If begins is true, each step
+// is acknowledged separately; otherwise only both together.
 func crashInThreeAttempts(t *testing.T, begins bool, attempt func(s *Store, n int) []func() error) {
 	var acknowledged int
 	story := func(s *Store) (steps []func() error) {

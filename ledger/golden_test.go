@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 2, 12, 12, 0, 0, 0, time.UTC)
 
-// goldens lists the records in testdata. Their names begin with their kind.
+// goldens lists the records in testdata. Their file names start with the kind.
 func goldens(t *testing.T) map[string]Kind {
 	t.Helper()
 	found := map[string]Kind{}

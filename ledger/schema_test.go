@@ -162,7 +162,7 @@ func TestRulesAndSchemaAgreeOnEveryGolden(t *testing.T) {
 	}
 }
 
-// values are what a field may be set to, good and bad.
+// values are valid and invalid values of a field.
 var values = []string{
 	`null`, `true`, `false`, `[]`, `["x"]`, `{}`, `{"lint":"pass"}`, `{"lint":"maybe"}`, `{"lint_details":null,"overall":"skipped"}`, `{"x":1}`,
 	`0`, `-0`, `1`, `2`, `-1`, `1.0`, `10e-1`, `0.5`, `1e400`, `-1e400`, `1e-400`, `0e5`, `12345678901234567890`, `1.10e1`,

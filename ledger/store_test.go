@@ -105,7 +105,7 @@ func TestAResultTakesWhatItLeavesEmptyFromItsRunAndTheClock(t *testing.T) {
 	}
 }
 
-// Legacy runs do not say when they began, or say it in another form.
+// Legacy runs lack a start time, or have it in another format.
 func TestARunOfAnyFormCanEnd(t *testing.T) {
 	const end = "2026-02-12T17:10:00Z"
 	for at, want := range map[string]struct {
@@ -234,7 +234,7 @@ func TestAKeptAttemptWithOtherValuesIsNeverReplacedAndStopsNobody(t *testing.T) 
 	}
 }
 
-// Another dispatcher overwrites the latest run and begins at attempt 1 again.
+// Another dispatcher overwrites the latest run and starts again at attempt 1.
 func TestATaskThatWasCountedAnewGoesOnAfterTheGreatestNumber(t *testing.T) {
 	s := testStore(t)
 	for n := 1; n <= 3; n++ {

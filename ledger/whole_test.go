@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// An attempt that is recorded at once is recorded as one that was begun and then
-// finished, also a second time, and after others.
+// A finished attempt that is recorded at once gives the same records as Begin
+// followed by Finish, also if it is repeated and after other attempts.
 func TestAWholeAttemptIsRecordedAsItsTwoHalvesAre(t *testing.T) {
 	at := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	code := 3

@@ -12,8 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// unnumbered are the records that do not say which attempt they are: nothing
-// can be put in their place.
+// unnumbered lists the records without an attempt number. They cannot be replaced.
 var unnumbered = map[string]bool{"run-array.json": true, "run-broken.json": true, "run-wrong-types.json": true}
 
 func TestTheRecordOfAnEarlierAttemptIsKeptByteForByteInWhateverForm(t *testing.T) {
@@ -44,8 +43,8 @@ func TestTheRecordOfAnEarlierAttemptIsKeptByteForByteInWhateverForm(t *testing.T
 	}
 }
 
-// secondAttempt records a second attempt of a task, so that a record of the
-// first of this kind has to make room.
+// secondAttempt records a second attempt of a task, so that the record of the first
+// attempt has to be kept under another name.
 func secondAttempt(t *testing.T, s *Store, kind Kind, bead string) error {
 	t.Helper()
 	bead = strings.TrimSuffix(bead, verifySuffix)
@@ -113,8 +112,8 @@ func TestWildRecordsThatCannotBeFixedStayAsTheyAre(t *testing.T) {
 			t.Errorf("%s became %s", golden, readFile(t, path))
 		}
 	}
-	// The seed's two runs are fixed; its full result and eight sound runs need
-	// nothing; the rest cannot be.
+	// The seed's two runs are fixed. Its full result and eight valid runs need no
+	// fix. All others cannot be fixed.
 	if diff := cmp.Diff(map[Outcome]int{Fixed: 2, Unchanged: 9, Refused: 10}, outcomes); diff != "" {
 		t.Error(diff)
 	}

@@ -16,8 +16,8 @@ import (
 
 const day = 24 * time.Hour
 
-// oldSessions makes one session that ended 10 days ago, one that still runs,
-// one that cannot be read, and one that ended an hour ago and is active.
+// oldSessions creates four sessions: one that ended 10 days ago, one that is running,
+// one that is unreadable, and one that ended an hour ago and is active.
 func oldSessions(t *testing.T) (s *session.Store, ended, runs, broken, active string) {
 	c := start()
 	s = newStore(t, c)

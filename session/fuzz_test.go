@@ -38,8 +38,8 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-// FuzzDraft feeds any bytes as the agents and waves of a new session. What is
-// accepted makes a valid document.
+// FuzzDraft uses arbitrary bytes as the agents and waves of a new session. An
+// accepted draft gives a valid document.
 func FuzzDraft(f *testing.F) {
 	f.Add([]byte(threeAgents), []byte(`[{"wave":1,"agents":["001"]}]`))
 	f.Add([]byte(`{"agents":[{"id":"a","status":null,"x":1e999}]}`), []byte(`[]`))

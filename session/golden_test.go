@@ -62,8 +62,8 @@ func TestTheTypesHaveEveryFieldOfTheSeedInItsOrder(t *testing.T) {
 	}
 }
 
-// outline is the seed's first example, which leaves the lists out, with the
-// seed's own agent, summary and wave where it says so.
+// outline is the seed's first example, which omits the lists, completed with the
+// seed's own agent, summary and wave.
 func outline(t *testing.T) []byte {
 	t.Helper()
 	example := func(name string) string { return strings.TrimSpace(string(golden(t, "seed/"+name+".json"))) }

@@ -62,8 +62,8 @@ func write(root, id, agent string) error {
 	return nil
 }
 
-// count adds one to what the document says, not to what the writer knows: a
-// lost update is missing at the end.
+// count increments the value in the document, not one that the writer remembers. A
+// lost update is therefore missing at the end.
 func count(agent *jsontree.Node, i int) {
 	n, _ := agent.Get("updates").Int()
 	agent.Set("updates", n+1)

@@ -47,7 +47,7 @@ func done(is *session.Status, agent int, at time.Time) {
 	a.Status, a.PID, a.CompletedAt, a.DurationSeconds, a.ExitCode = session.Complete, nil, session.Time{Time: at}, &seconds, &exit
 }
 
-// recording is a recording and what it is to write.
+// recording is a recording with the state that it has to write.
 type recording struct {
 	*session.Recording
 	t  *testing.T
@@ -589,8 +589,8 @@ func statusPath(t *testing.T, s *session.Store) string {
 	return path
 }
 
-// stepped is the real machine with somebody who is told before and after a file
-// is renamed or removed.
+// stepped is the real machine with a callback before and after each rename and
+// removal of a file.
 type stepped struct {
 	host.Host
 	before, after func(op host.Op)

@@ -20,7 +20,7 @@ func (c *clock) forward(d time.Duration) { c.now = c.now.Add(d) }
 
 func start() *clock { return &clock{time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)} }
 
-// counter is a source of randomness that never says the same twice.
+// counter is a source of randomness that never repeats a value.
 type counter struct{ n byte }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -61,7 +61,7 @@ func waveList(t *testing.T, text string) jsontree.Value {
 
 const threeAgents = `[{"id":"001","wave":1},{"id":"002","wave":1},{"id":"003","wave":2}]`
 
-// create makes a session of the given agents.
+// create creates a session with the given agents.
 func create(t *testing.T, s *session.Store, agents string) string {
 	t.Helper()
 	id, err := s.Create(t.Context(), session.Draft{Source: "orchestrate", SourceFile: "p.md", Agents: list(t, agents)})

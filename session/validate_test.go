@@ -17,7 +17,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// names returns the names of what is found in a store, each once.
+// names returns the names of the findings in a store, each once.
 func names(s *session.Store) string {
 	var all []string
 	for f := range s.Validate() {
@@ -27,8 +27,8 @@ func names(s *session.Store) string {
 	return strings.Join(slices.Compact(all), " ")
 }
 
-// wild lists the irregular documents, what is found in each, and what a write
-// puts right in it.
+// wild lists the irregular documents, the findings in each, and what a write
+// corrects.
 var wild = map[string]struct {
 	names    string
 	severity statefile.Severity
@@ -108,8 +108,8 @@ func value(t *testing.T, data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// differing lists what stands in before and is not in after as it was, down to
-// the spelling of numbers. What was added is no difference.
+// differing lists the values of before that are missing or changed in after,
+// including the formatting of numbers. Additions are no difference.
 func differing(at string, before, after jsontree.Value) []string {
 	if before.Kind() != after.Kind() || before.Kind() == jsontree.Array && before.Len() != after.Len() {
 		return []string{at}

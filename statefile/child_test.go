@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beSelf says who it is and waits to be told to go.
+// beSelf prints its identity and waits for its input to end.
 func beSelf([]string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(host.OS().Self()); err != nil {
 		return err
@@ -71,8 +71,8 @@ func beCounter(args []string) error {
 	return nil
 }
 
-// beAdder adds one member after the other for as long as it lives, and says each
-// number when its update has returned.
+// beAdder adds members until it is killed. It prints each number when its update has
+// returned.
 func beAdder(args []string) error {
 	f := statefile.New(args[0], statefile.Options{Locking: lockings[args[1]], Empty: []byte("{}\n")})
 	from, err := strconv.Atoi(args[2])
@@ -129,7 +129,7 @@ func (c *child) end() error {
 	return c.Wait()
 }
 
-// identity returns who a child in the role of self is.
+// identity returns the identity of a child in the role self.
 func (c *child) identity(t *testing.T) host.Process {
 	t.Helper()
 	line, err := c.lines.ReadBytes('\n')

@@ -52,7 +52,7 @@ func must(err error) {
 	}
 }
 
-// count derives what must always agree with the rest.
+// count sets a value that is derived from the other members.
 func count(d *jsontree.Doc) error {
 	d.Root().Set("count", d.Root().Child("members").Len())
 	return nil
@@ -80,7 +80,7 @@ func (f *fleet) update(file *statefile.File, name string) error {
 	return err
 }
 
-// start lets processes of two threads each make updates.
+// start starts processes with two threads each, which make updates.
 func (f *fleet) start(processes, updates int) {
 	for i := range processes {
 		p := f.machine.Process()
@@ -116,7 +116,8 @@ func (f *fleet) startForeign(updates int) {
 	})
 }
 
-// foreignUpdate is the session protocol's update as other languages have it.
+// foreignUpdate is an update of the session protocol as programs in other languages
+// do it.
 func foreignUpdate(p host.Host, name string) error {
 	for began := time.Now(); ; {
 		err := p.Mkdir("foreign lock", simPath+".lock", 0o777)
@@ -154,7 +155,7 @@ func foreignUpdate(p host.Host, name string) error {
 	return errors.Join(err, p.Remove("foreign unlock", simPath+".lock"))
 }
 
-// verify looks at the document with a new process, as after a restart.
+// verify checks the document with a new process, as after a restart.
 func (f *fleet) verify() error {
 	f.machine.SetFault(hosttest.Fault{})
 	file := f.open(f.machine.Process())

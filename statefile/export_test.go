@@ -1,4 +1,4 @@
 package statefile
 
-// Waiting returns how many updates nobody works on yet.
+// Waiting returns the number of updates whose work has not started.
 func (f *File) Waiting() int { return f.updates.Waiting() }

@@ -60,7 +60,7 @@ func TestUpdatesFromManyGoroutinesShareWritesAndAreAllKept(t *testing.T) {
 	}
 }
 
-// gate holds the first update back, at a step, until others have queued.
+// gate blocks the first update at a step until other updates are queued.
 type gate struct {
 	at      host.Op
 	once    sync.Once

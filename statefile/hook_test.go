@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// hooked is the real machine with somebody who looks at every step before it is
-// made: to count it, to fail it, or to do something else just then.
+// hooked is the real machine with a callback before each step. The callback can count
+// the step, fail it, or run other code.
 type hooked struct {
 	host.Host
 	hook func(s step) error
@@ -218,8 +218,7 @@ func (f *hookedFile) Close() error {
 	return err
 }
 
-// hurried is a machine whose time passes at once for whoever sleeps, and for
-// nobody else.
+// hurried is a machine on which sleeping takes no time.
 type hurried struct {
 	host.Host
 	mu    sync.Mutex

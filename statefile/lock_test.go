@@ -19,8 +19,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// foreignLock takes the session protocol's lock as programs in other languages
-// do, and makes it so old.
+// foreignLock takes the session protocol's lock as programs in other languages do,
+// and sets its age.
 func foreignLock(t *testing.T, path string, age time.Duration) string {
 	t.Helper()
 	lock := path + ".lock"
@@ -43,7 +43,7 @@ func signedLock(t *testing.T, path string, p host.Process, age time.Duration) st
 	return lock
 }
 
-// notices collects what is told.
+// notices collects the notices.
 func notices(told *[]statefile.Notice) func(statefile.Notice) {
 	return func(n statefile.Notice) { *told = append(*told, n) }
 }
@@ -167,7 +167,7 @@ func (a apart) RenameNew(op host.Op, from, to string) error {
 	return a.Host.RenameNew(op, from, to)
 }
 
-// linkTo makes a link to a document in another folder.
+// linkTo creates a link to a document in another folder.
 func linkTo(t *testing.T, target string) (path, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -221,8 +221,8 @@ func TestALockThatNobodyCanVouchForIsBrokenAfterItWasWatched(t *testing.T) {
 	}
 }
 
-// A lock folder is put aside and used again, so its time says nothing about
-// when it was taken.
+// A lock folder is hidden and reused, so its modification time is not the time when
+// the lock was taken.
 func TestTheTimeOfASignedLockIsNotWhenItWasTaken(t *testing.T) {
 	elsewhere := host.OS().Self()
 	elsewhere.Host += "-other"

@@ -23,7 +23,7 @@ import (
 // patience is longer than anything here takes on the slowest machine.
 const patience = 30 * time.Second
 
-// set is the update that most tests make.
+// set is the update that most tests use.
 func set(ctx context.Context, f *statefile.File, name string, value any) error {
 	return f.Update(ctx, func(d *jsontree.Doc) error {
 		d.Root().Set(name, value)
@@ -46,7 +46,7 @@ func put(t testing.TB, path, text string) {
 	}
 }
 
-// settled makes a document old enough that nobody is taken to be writing it.
+// settled makes a document old enough to count as completely written.
 func settled(t *testing.T, path string) {
 	t.Helper()
 	then := time.Now().Add(-time.Minute)
@@ -86,7 +86,7 @@ func folderHolds(t *testing.T, path string, want ...string) {
 	}
 }
 
-// soon runs what must not hang.
+// soon runs a function that must not hang.
 func soon(t *testing.T, what string, do func(ctx context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

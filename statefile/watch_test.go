@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile"
 )
 
-// sight is what a watcher was told once: the document's text, or what is wrong.
+// sight is one notification of a watcher: the document's text, or the error.
 type sight string
 
 const absent sight = "absent"
@@ -57,7 +57,7 @@ func watch(t *testing.T, path string) *watched {
 	return w
 }
 
-// next expects what is seen next.
+// next expects the next notification.
 func (w *watched) next(want sight) {
 	w.t.Helper()
 	if got := w.take(); got != want {
@@ -115,7 +115,7 @@ func TestAWatcherSeesWhatAnyProgramDoes(t *testing.T) {
 }
 
 // A file that was young when it was read may have changed since, however late the
-// next look comes. Once it was read when it was older it is left alone.
+// next check is. Once it was read at a greater age, it is not read again.
 func TestAWatcherSeesARewriteThatKeepsSizeAndTime(t *testing.T) {
 	for name, late := range map[string]time.Duration{"soon": 0, "late": time.Hour} {
 		t.Run(name, func(t *testing.T) {

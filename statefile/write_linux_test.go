@@ -95,7 +95,7 @@ func TestAnUnreadableDocumentIsAnErrorAndIsKept(t *testing.T) {
 	holds(t, path, `{"a":1}`)
 }
 
-// asNobody calls f with the file access of a user who owns nothing.
+// asNobody calls f with the file access of a user who owns no files.
 func asNobody(t *testing.T, path string, f func()) {
 	t.Helper()
 	if err := os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755); err != nil {

@@ -85,7 +85,7 @@ func TestADocumentOfAnotherUserIsWrittenWithWhatMayBeKept(t *testing.T) {
 	}
 }
 
-// shared is the real machine with a document that belongs to somebody else.
+// shared is the real machine with a document that belongs to another user.
 type shared struct {
 	host.Host
 	path     string
@@ -123,7 +123,7 @@ func (f *sharedFile) Chown(_ host.Op, uid, gid int) error {
 	return f.of.chown(uid, gid)
 }
 
-// theirs is how a file of another user looks.
+// theirs is the file information of another user's file.
 type theirs struct {
 	fs.FileInfo
 	of *shared
@@ -197,7 +197,7 @@ func TestALinkBelowALinkedFolderIsFollowedAsTheKernelDoes(t *testing.T) {
 	}
 }
 
-// linked makes a folder with links, written as "name -> target;…".
+// linked creates a folder with links, given as "name -> target;…".
 func linked(t *testing.T, links string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -240,8 +240,8 @@ func TestALinkThatLeadsRoundInACircleIsAnError(t *testing.T) {
 	}
 }
 
-// A foreign write is made just before a step of ours. Whatever the program does
-// and whenever, its write and ours must both be there.
+// Another program writes just before one of our steps. Whatever it does at whichever
+// step, its write and ours must both survive.
 func TestAWriterThatTakesNoLockIsNotLost(t *testing.T) {
 	for name, foreign := range map[string]func(t *testing.T, path string){
 		"in place": func(t *testing.T, path string) { put(t, path, `{"a":0,"theirs":1}`) },
@@ -346,7 +346,7 @@ func TestAWriterThatNeverStopsIsAnErrorInTheEnd(t *testing.T) {
 	folderHolds(t, path)
 }
 
-// Every step of an update is made to fail, with every error a disk has.
+// Every step of an update fails, with every error that a disk can return.
 func TestAStepThatFailsLeavesTheOldDocumentAndIsNamed(t *testing.T) {
 	testenv.Integration(t)
 	for name, locking := range lockings {
@@ -361,9 +361,9 @@ func TestAStepThatFailsLeavesTheOldDocumentAndIsNamed(t *testing.T) {
 	}
 }
 
-// prepare makes a document whose update needs every step: it is behind a link,
-// its permissions and owner are not those of a new file, and a dead writer has
-// left something.
+// prepare creates a document whose update needs every step: it is behind a link, its
+// permissions and owner differ from those of a new file, and a dead writer has left a
+// temporary file.
 func prepare(t *testing.T) string {
 	t.Helper()
 	root := linked(t, "doc.json -> real.json")

@@ -107,7 +107,7 @@ func TestAnAnswerWhoseLastVerdictIsInDoubtHasNoStatus(t *testing.T) {
 	}
 }
 
-// The files are named by what they are read as: a word, "unclear" or "none".
+// The file names say what the answers are parsed as: a word, "unclear" or "none".
 func TestAnswersInIrregularFormsAreReadOrRefused(t *testing.T) {
 	paths, err := filepath.Glob("testdata/answers/*.md")
 	if err != nil || len(paths) < 20 {

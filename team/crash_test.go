@@ -12,10 +12,9 @@ import (
 
 const crashRoot = "/project/coordination"
 
-// crashes runs work on a fresh machine once for each of its steps, and lets the
-// process or the whole machine die there. Then verify looks at what another
-// process finds. The machine loses power once more after that process has
-// looked, and what it found must still be there.
+// crashes runs work on a new machine once per step and lets the process, or the whole
+// machine, die at that step. Then verify checks with another process. After one more
+// power cut, verify must find the same.
 func crashes(t *testing.T, prepare, work func(*Store) error, verify func(s *Store, done bool) error) {
 	t.Helper()
 	for _, power := range []bool{false, true} {
@@ -51,7 +50,7 @@ func crashes(t *testing.T, prepare, work func(*Store) error, verify func(s *Stor
 
 func nothing(*Store) error { return nil }
 
-// old begins a session whose documents can all be told from new ones.
+// old starts a session whose documents all differ from new ones.
 func old(s *Store) error {
 	if _, err := s.Init(ctx, "old"); err != nil {
 		return err

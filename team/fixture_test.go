@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// noon is the time of every test that does not say otherwise.
+// noon is the default time of tests.
 var noon = time.Date(2025, 1, 6, 12, 0, 0, 0, time.UTC)
 
 func openAt(t *testing.T, root string, now time.Time) *Store {

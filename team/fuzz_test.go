@@ -122,8 +122,8 @@ func FuzzParseAnswer(f *testing.F) {
 	})
 }
 
-// FuzzSettle puts a picture over whatever a document is. Afterwards the document
-// says what the picture says, and the same once more changes nothing.
+// FuzzSettle applies a picture to an arbitrary document. Afterwards the document
+// matches the picture, and applying it again changes nothing.
 func FuzzSettle(f *testing.F) {
 	addDocuments(f, Documents()...)
 	f.Add([]byte(`{"mode": 1, "mode": {}, "task_groups": {"A": {"x": 1}}, "all_tasks": ["T1"], "A": {"status": []}, "messages": [{"id": "msg_20250106_100800"}]}`))

@@ -17,7 +17,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// seedPicture is what the protocol's own examples say.
+// seedPicture returns the content of the protocol's examples.
 func seedPicture(t testing.TB) Picture {
 	t.Helper()
 	var p Picture
@@ -48,7 +48,7 @@ func record(t *testing.T, s *Store, p Picture) {
 	}
 }
 
-// file is a document as its file looks from outside.
+// file is a document with its file's properties.
 type file struct {
 	info os.FileInfo
 	text string
@@ -157,8 +157,8 @@ func next(t testing.TB) Picture {
 	return p
 }
 
-// wrecks put something unusable in the place of a document. The copy that is
-// kept of it begins with the text that is returned, unless it is "".
+// wrecks replace a document by something unusable. The kept copy starts with the
+// returned text, unless that is "".
 var wrecks = map[string]func(path string) (kept string, err error){
 	"not JSON": func(path string) (string, error) { return "hello", os.WriteFile(path, []byte("hello"), 0o644) },
 	"empty":    func(path string) (string, error) { return "", os.WriteFile(path, nil, 0o644) },
@@ -215,7 +215,7 @@ func TestADocumentThatCannotBeReadIsKeptAsideAndMadeAnew(t *testing.T) {
 	}
 }
 
-// age makes a file old enough that nobody is taken to be writing it.
+// age makes a file old enough to count as completely written.
 func age(t *testing.T, path string) {
 	t.Helper()
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -414,7 +414,7 @@ func TestReadersAndSendersBesideARecordingSeeValidDocumentsAndLoseNothing(t *tes
 	}
 }
 
-// readUntil checks a document again and again, as somebody who takes no lock.
+// readUntil checks a document repeatedly, as a reader without a lock.
 func readUntil(t *testing.T, stop <-chan struct{}, d Document, path string) {
 	for {
 		data, err := os.ReadFile(path)

@@ -24,8 +24,8 @@ func contents(s *Store) (map[Document]string, error) {
 	return texts, nil
 }
 
-// recorded returns the bytes of the documents after the pictures were recorded
-// one after the other on a machine of their own.
+// recorded returns the documents after the pictures were recorded in order on a
+// separate machine.
 func recorded(t *testing.T, pictures ...Picture) (texts map[Document]string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

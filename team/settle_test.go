@@ -258,7 +258,7 @@ func spoil(v any, random *rand.Rand) any {
 	return []any{nil, "x", 7, true, []any{v}, map[string]any{"id": v, "status": "complete"}}[random.IntN(6)]
 }
 
-// differs returns where v does not say what want says, or "".
+// differs returns where v does not match want, or "".
 func differs(v, want jsontree.Value, r *rule) string {
 	if v.Kind() != want.Kind() {
 		return "the kind"
@@ -289,8 +289,8 @@ func differs(v, want jsontree.Value, r *rule) string {
 	return ""
 }
 
-// listDiffers looks for the items in their order; only a list that is open to
-// others may have more.
+// listDiffers compares the items in order. Only a list to which other programs may
+// add can have more.
 func listDiffers(v, want jsontree.Value, r *rule) string {
 	var items []jsontree.Value
 	for _, item := range v.Items() {

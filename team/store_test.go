@@ -437,7 +437,7 @@ func TestAMoveThatOneDocumentCannotTakeWritesNothing(t *testing.T) {
 	}
 }
 
-// folderText is what the state files say, as they say it.
+// folderText returns the text of the state files.
 func folderText(t *testing.T, s *Store) map[Document]string {
 	t.Helper()
 	text := map[Document]string{}

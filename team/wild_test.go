@@ -340,8 +340,8 @@ func value(t *testing.T, data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// differing lists what stands in before and is not in after as it was, down to
-// the spelling of numbers. What was added is no difference.
+// differing lists the values of before that are missing or changed in after,
+// including the formatting of numbers. Additions are no difference.
 func differing(at string, before, after jsontree.Value) []string {
 	if before.Kind() != after.Kind() || before.Kind() == jsontree.Array && before.Len() != after.Len() {
 		return []string{at}

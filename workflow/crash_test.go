@@ -17,9 +17,9 @@ import (
 
 const crashRoot = "/project/.fctry"
 
-// crashes runs work on a fresh machine once for each of its steps and lets the
-// process, or the whole machine, die there. Then verify looks with another
-// process, and again after one more power cut.
+// crashes runs work on a new machine once per step and lets the process, or the whole
+// machine, die at that step. Then verify checks with another process, and again after
+// one more power cut.
 func crashes(t *testing.T, files map[string]string, work func(*workflow.Store) error, verify func(h host.Host, done bool) error) {
 	t.Helper()
 	for seed := range uint64(8) {

@@ -135,7 +135,7 @@ func TestAFullFeedMovesItsOldestEventsAndLosesNone(t *testing.T) {
 	}
 }
 
-// Events that are alike must not be taken for each other when they move.
+// Identical events must not be confused when they are moved.
 func TestManyAlikeEventsAtOnceAreAllKept(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	const total = 400

@@ -49,7 +49,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// everyEdit changes what it can; refusals are fine.
+// everyEdit tries every edit. An edit may be refused.
 func everyEdit(root *jsontree.Node) {
 	workflow.StartSession(root)
 	_ = workflow.BeginStep(root, workflow.SpecWriter, false)

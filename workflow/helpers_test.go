@@ -50,7 +50,7 @@ func (p *project) with(name, content string) *project {
 	return p.writtenAt(name, noon.Add(-time.Hour))
 }
 
-// writtenAt makes a document one that was last changed then.
+// writtenAt sets the modification time of a document.
 func (p *project) writtenAt(name string, at time.Time) *project {
 	p.t.Helper()
 	if err := os.Chtimes(filepath.Join(p.root, name), at, at); err != nil {
@@ -141,7 +141,7 @@ func parse(t *testing.T, text string) jsontree.Value {
 	return doc.Value()
 }
 
-// says reports what an error says of itself to the command line.
+// says returns the properties of an error that the command line uses.
 func says(err error) string {
 	type (
 		usage interface {
@@ -179,7 +179,7 @@ func says(err error) string {
 	return err.Error()
 }
 
-// mortal is the real machine on which the test decides who is alive.
+// mortal is the real machine, but the test decides which processes are alive.
 type mortal struct {
 	host.Host
 	dead map[int]bool

@@ -13,10 +13,10 @@ import (
 	"gaffer/workflow"
 )
 
-// table is the protocol's table, one row for each agent's step and one column
-// for each command. A need is any of the steps beside the |, and all needs of a
-// cell must be met; - is none. The protocol is silent on the spec writer of
-// execute and of no command at all, which are held to the scan.
+// table is the protocol's table, with one row per agent's step and one column per
+// command. A need is met by any of the steps separated by |. All needs of a cell must
+// be met; - means none. The protocol does not define the spec writer for execute and
+// without a command; gaffer then requires the scan.
 const table = `
 step               init                          evolve                        ref                                             review            execute           (none)
 state-owner-scan   -                             -                             -                                               -                 -                 -
@@ -180,8 +180,8 @@ func TestTheFirstChoiceNamesTheStepThatCanRunNow(t *testing.T) {
 	}
 }
 
-// TestEachChoiceDoesWhatItSays makes all three choices for every command and
-// agent that misses something.
+// TestEachChoiceDoesWhatItSays makes all three choices for every command and every
+// agent with a missing prerequisite.
 func TestEachChoiceDoesWhatItSays(t *testing.T) {
 	for _, c := range cells(t) {
 		if len(c.needs) == 0 {

@@ -34,8 +34,8 @@ func (l leader) Work(all []int) []error {
 	return make([]error, len(all))
 }
 
-// A busy group does one piece of work after the other, with nothing between them,
-// and nothing of it is left when the last caller has been told.
+// A busy group runs one batch directly after the other. Nothing is left running when
+// the last caller returns.
 func TestWorkFollowsWorkForAsLongAsAnybodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group.Group[int]

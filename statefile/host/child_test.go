@@ -29,14 +29,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beSelf says who it is and waits to be told to go.
+// beSelf prints its identity and waits for its input to end.
 func beSelf() {
 	text, _ := json.Marshal(host.OS().Self())
 	fmt.Println(string(text))
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// beLocker takes a lock, says so, and keeps it for as long as it lives.
+// beLocker takes a lock, reports it, and holds it until it is killed.
 func beLocker(name string) {
 	if _, err := host.OS().Lock(context.Background(), "lock", name); err != nil {
 		fmt.Println(err)

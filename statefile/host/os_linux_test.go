@@ -114,8 +114,8 @@ func TestALockCanBeTakenOnAFileThatAnotherUserMade(t *testing.T) {
 	asNobody(t, filepath.Dir(name), func() { release(t, take(t, name)) })
 }
 
-// asNobody calls f with the file access of a user who owns nothing, in a folder
-// that everybody may write.
+// asNobody calls f with the file access of a user who owns no files, in a folder that
+// everyone may write to.
 func asNobody(t *testing.T, folder string, f func()) {
 	t.Helper()
 	for _, dir := range []string{folder, filepath.Dir(folder)} {

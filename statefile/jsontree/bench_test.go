@@ -47,8 +47,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkEditOneAgent is all that an update does beside touching the disk:
-// check, find, change, look at everybody, write out.
+// BenchmarkEditOneAgent measures the part of an update that needs no disk: check,
+// find, change, read all agents, write.
 func BenchmarkEditOneAgent(b *testing.B) {
 	data := thousand()
 	b.SetBytes(int64(len(data)))

@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// model is a document as plain Go values: what the edits mean, without how a
-// document is kept.
+// model is a document as plain Go values. It defines the meaning of edits,
+// independent of the representation.
 type model struct {
 	kind   jsontree.Kind
 	text   string // of a scalar, as spelt
@@ -27,8 +27,8 @@ func (m *model) compact() string {
 	return b.String()
 }
 
-// write adds the text of m to b, with what space returns wherever white space
-// may stand.
+// write appends the text of m to b. It inserts the result of space wherever JSON
+// allows white space.
 func (m *model) write(b *strings.Builder, space func() string) {
 	brackets := map[jsontree.Kind]string{jsontree.Object: "{}", jsontree.Array: "[]"}[m.kind]
 	if brackets == "" {
@@ -196,8 +196,7 @@ func (e *editing) compare() {
 	}
 }
 
-// edit makes one edit somewhere, and checks that it left the rest of the bytes
-// alone.
+// edit makes one random edit and checks that all other bytes are unchanged.
 func (e *editing) edit() {
 	node, m := e.somewhere()
 	before := e.now()

@@ -103,7 +103,7 @@ func TestDocumentsNestToALimit(t *testing.T) {
 	}
 }
 
-// encoding/json is the measure of what JSON is.
+// encoding/json defines what is valid JSON.
 func TestParseAgreesWithTheStandardLibraryOnDamagedDocuments(t *testing.T) {
 	var seeds []string
 	for _, text := range oddLayouts {

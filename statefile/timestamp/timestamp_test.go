@@ -72,8 +72,7 @@ func TestParseRefusesWhatIsNotATime(t *testing.T) {
 	}
 }
 
-// The standard library's layout takes some forms that RFC 3339 does not have
-// and that other programs refuse.
+// time.Parse accepts some forms that are not RFC 3339 and that other programs refuse.
 func TestStrictHoldsToRFC3339(t *testing.T) {
 	for _, text := range []string{
 		"2026-02-01T4:30:25Z", "2026-02-01T14:30:25,5Z", "2026-02-01T14:30:25+24:00", "2026-02-01T14:30:25+00:60",

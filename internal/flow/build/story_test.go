@@ -94,7 +94,7 @@ func TestWhatIsKeptIsNotBuiltAgain(t *testing.T) {
 	}
 }
 
-// teller tells a story into a document, one event at a time.
+// teller applies the events of a story to a document, one at a time.
 type teller struct {
 	t     *testing.T
 	story *Story
@@ -268,7 +268,7 @@ func TestPlansThatCannotBeBuiltAreToldOf(t *testing.T) {
 	}
 }
 
-// shape is a value without what it says: its keys and the types of its values.
+// shape returns a value reduced to its keys and the types of its values.
 func shape(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

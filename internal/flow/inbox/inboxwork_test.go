@@ -298,8 +298,8 @@ func TestAnItemThatIsDismissedMeanwhileLosesItsResultAndTheOthersGoOn(t *testing
 	}
 }
 
-// halved is a Fetch during which another program begins to write the inbox in
-// place, and a function that lets it end.
+// halved returns a Fetch during which another program starts to write the inbox in
+// place, and a function that completes that write.
 func (p *project) halved() (fetch inbox.Fetch, whole func()) {
 	var text []byte
 	write := func(data []byte) {

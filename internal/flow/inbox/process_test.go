@@ -30,9 +30,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child processes an inbox in a process of its own. It says "taken" while it has
-// a reference, and goes on when its input ends; it prints the id of each item
-// that it has processed.
+// child processes an inbox in a separate process. It prints "taken" while it holds a
+// reference, and continues when its input is closed. It prints the id of each
+// processed item.
 func child(folder string) {
 	w := &inbox.Worker{
 		Inbox: workflow.Open(folder, workflow.Options{}).Inbox(), Folder: folder, Owner: host.OS().Self(), Now: time.Now,

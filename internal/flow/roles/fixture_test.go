@@ -65,7 +65,7 @@ func example(t testing.TB) (team.Snapshot, []team.Message) {
 	return s, messages
 }
 
-// briefs are what the roles of the example could be told, by purpose.
+// briefs returns an example brief for each purpose.
 func briefs(t testing.TB) map[teamstate.Purpose]teamstate.Brief {
 	t.Helper()
 	s, messages := example(t)
@@ -92,7 +92,7 @@ func briefs(t testing.TB) map[teamstate.Purpose]teamstate.Brief {
 	return all
 }
 
-// ofGroup adds what is about group A.
+// ofGroup adds the information about group A.
 func ofGroup(b teamstate.Brief, s team.Snapshot, messages []team.Message) teamstate.Brief {
 	b.Group = s.PM.TaskGroups[0]
 	b.Status, _ = s.Groups.Find("A")

@@ -14,7 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// hinted is what every error of Load has.
+// hinted is implemented by every error of Load.
 type hinted interface {
 	error
 	Hint() string

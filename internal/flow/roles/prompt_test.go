@@ -16,8 +16,7 @@ import (
 	"gaffer/team"
 )
 
-// said is a brief in which everything that others wrote is text, and every name
-// is name.
+// said returns a brief in which all untrusted text is text, and every name is name.
 func said(p teamstate.Purpose, text, name string, many int) teamstate.Brief {
 	u, _ := useFor(p)
 	list := slices.Repeat([]string{text}, many)
@@ -56,8 +55,8 @@ func letters(text string) []team.Message {
 	}
 }
 
-// outside is a prompt without what is in the fences that gaffer has made. A
-// fence is read as Markdown's rules have it.
+// outside returns a prompt without the content of gaffer's fences. It reads fences by
+// the rules of Markdown.
 func outside(t testing.TB, text string) (lines []string) {
 	t.Helper()
 	open := ""
@@ -73,7 +72,7 @@ func outside(t testing.TB, text string) (lines []string) {
 	return lines
 }
 
-// checkPrompt holds a prompt against the one that harmless texts make.
+// checkPrompt compares a prompt with the one that harmless texts produce.
 func checkPrompt(t testing.TB, s Set, p teamstate.Purpose, text, name string, many int) string {
 	t.Helper()
 	got, err := s.Prompt(said(p, text, name, many))
@@ -305,8 +304,8 @@ func FuzzPrompt(f *testing.F) {
 	})
 }
 
-// FuzzTemplate feeds any template of a person: it is refused, or makes a prompt
-// within the cap.
+// FuzzTemplate loads arbitrary templates. Each is refused or produces a prompt within
+// the limit.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{
 		"{{TASKS}}", "```\n{{TASKS}}", "~~~\n{{TASKS}}\n~~~", "\t{{TASKS}}", "{{ GROUP }}{{GROUP}}", "{{{{TASKS}}", "{{{TASKS}}}",

@@ -33,8 +33,8 @@ func (p project) killNoted(file string) {
 	}
 }
 
-// note is a command that writes its shell's id into a file, all at once, and
-// goes on as another one.
+// note returns a command that atomically writes its shell's process id to a file and
+// then executes another command.
 func note(file, then string) string {
 	return "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec " + then
 }
@@ -47,7 +47,7 @@ func TestKilledDuringItsTestsItIsDoneAgainFromTheStart(t *testing.T) {
 	cmd := p.child(p.order(a, note(pid, "sleep 600")))
 	p.must(cmd.Start())
 	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
-	// Others go on meanwhile.
+	// Other groups work in the meantime.
 	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: worktree.Base{Commit: p.start}, Root: filepath.Join(p.top, "trees")}); err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func TestToldToStopItEndsItsTestsAndLeavesNothing(t *testing.T) {
 	p.tidy(1)
 }
 
-// killer is a git that kills who calls it, before or after the nth call that
-// changes something.
+// killer is a git that kills its caller, before or after the nth call that changes
+// something.
 const killer = `#!/bin/sh
 case " $* " in
 *" update-ref "* | *" worktree add "* | *" worktree remove "* | *" commit-tree "* | *" add --all "* | *" commit "* | *" merge --ff-only "*)
@@ -115,8 +115,8 @@ func TestKilledAtAnyMomentItEndsTheSameWhenItIsDoneAgain(t *testing.T) {
 	}
 }
 
-// killedAt merges with a crash and then again without, and tells
-// whether there was one.
+// killedAt merges with a crash and then again without one. It reports whether the
+// crash occurred.
 func killedAt(t *testing.T, moment string, n int) (killed bool) {
 	p := newProject(t)
 	program, err := exec.LookPath("git")

@@ -21,8 +21,8 @@ import (
 
 const role = "TEAMMERGE_TEST_CHILD"
 
-// TestMain keeps the person's own configuration out, and lets the test program
-// be the one that merges as well.
+// TestMain isolates the tests from the user's configuration. It also lets the test
+// binary act as the merge program.
 func TestMain(m *testing.M) {
 	if os.Getenv(role) != "" {
 		os.Exit(teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))
@@ -35,8 +35,7 @@ func TestMain(m *testing.M) {
 
 const session, run = "gaffer/s1/team", "s1"
 
-// project is a person's repository, with main checked out, and the branch of a
-// session in it.
+// project is a user's repository with main checked out and the branch of a session.
 type project struct {
 	*testing.T
 	top, dir string
@@ -101,7 +100,7 @@ func (p project) commit(dir, message string) string {
 
 func (p project) at(branch string) string { return p.git(p.dir, "rev-parse", branch) }
 
-// group makes the worktree of a group.
+// group creates the worktree of a group.
 func (p project) group(name string) worktree.Tree {
 	p.Helper()
 	return p.tree(worktree.Spec{Task: name, Branch: "gaffer/s1/" + name})
@@ -129,7 +128,7 @@ func (p project) order(tree worktree.Tree, tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Tree: tree.Task, Branch: tree.Branch, Into: session, Tests: tests, Scratch: filepath.Join(p.top, "scratch")}
 }
 
-// deliver is how the session's branch is merged into the person's.
+// deliver returns the spec that merges the session's branch into the user's.
 func (p project) deliver(tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Branch: session, Into: "main", Tests: tests, Scratch: filepath.Join(p.top, "scratch"), Deliver: true}
 }
@@ -149,7 +148,7 @@ func (p project) input(o teammerge.Spec) io.Reader {
 	return bytes.NewReader(data)
 }
 
-// parse separates the last line from the others.
+// parse separates the last line from the other lines.
 func (p project) parse(out string) (teamstate.Merged, string) {
 	p.Helper()
 	text, ended := strings.CutSuffix(out, "\n")

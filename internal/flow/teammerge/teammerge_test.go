@@ -98,7 +98,7 @@ func TestWhatATestLeavesRunningIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Of what a program wrote last, an agent of the kind that merges keeps 48 KiB.
+// The agent that merges keeps the last 48 KiB of a program's output.
 func TestTheLastLineIsShortWhateverIsInIt(t *testing.T) {
 	p := newProject(t)
 	a, b := p.group("A"), p.group("B")

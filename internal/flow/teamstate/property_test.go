@@ -69,7 +69,7 @@ func simulate(seed uint64) *sim {
 	return s
 }
 
-// fold gives an event to the session and looks at what came of it.
+// fold applies an event to the session and checks the result.
 func (s *sim) fold(e event, step *Step) {
 	if s.problem != "" {
 		return
@@ -89,7 +89,7 @@ func (s *sim) fold(e event, step *Step) {
 	s.followHelp(was, step)
 }
 
-// checkStart looks at what must hold before a step begins.
+// checkStart checks the conditions for the start of a step.
 func (s *sim) checkStart(step Step, was team.Picture) {
 	developers := 0
 	for _, r := range s.running {
@@ -118,7 +118,7 @@ func (s *sim) checkStart(step Step, was team.Picture) {
 	}
 }
 
-// checkStuck holds starts to the limits, counted since somebody helped last.
+// checkStuck checks that starts stay within the limits, counted since the last help.
 func (s *sim) checkStuck(step Step, was team.Picture) {
 	g, _ := was.Groups.Find(step.Group)
 	developer := g.Iterations.Developer - s.helped[g.ID].Developer
@@ -132,7 +132,7 @@ func (s *sim) checkStuck(step Step, was team.Picture) {
 	}
 }
 
-// followHelp keeps the counters for which the log says that somebody has helped.
+// followHelp stores the counters for which the log records help.
 func (s *sim) followHelp(was team.Picture, step *Step) {
 	for _, l := range s.picture.Orchestrator.DecisionsLog[len(was.Orchestrator.DecisionsLog):] {
 		if !strings.HasPrefix(l.Decision, "split_group_") && !strings.HasPrefix(l.Decision, "help_group_") {
@@ -149,7 +149,7 @@ func (s *sim) followHelp(was team.Picture, step *Step) {
 	}
 }
 
-// checkOpen looks at the phase of a group and at what it depends on.
+// checkOpen checks the phase and the dependencies of a group.
 func (s *sim) checkOpen(step Step, was team.Picture) {
 	for _, ph := range was.PM.ExecutionPhases {
 		if slices.Contains(ph.GroupIDs, step.Group) && ph.Status != team.WorkInProgress {
@@ -173,7 +173,8 @@ func (s *sim) checkOpenComplete(step Step, was team.Picture) {
 	}
 }
 
-// follow keeps what the onlooker knows, and says what moves the step's group.
+// follow updates the observer's knowledge and returns the cause of a change of the
+// step's group.
 func (s *sim) follow(e event, step *Step) (cause string) {
 	if step == nil {
 		return ""
@@ -258,7 +259,7 @@ func (s *sim) checkMoves(was team.Picture, step *Step, cause string) {
 	}
 }
 
-// look checks what must hold at any moment.
+// look checks the invariants.
 func (s *sim) look(e event) {
 	was, now := s.picture, s.session.Picture(World{})
 	s.picture = now
@@ -377,8 +378,8 @@ func marshalled(p team.Picture) (map[team.Document][]byte, error) {
 	return out, nil
 }
 
-// replay lets another session hear the same, and a third one the same with looks
-// in between, which change nothing.
+// replay applies the same events to a second session, and to a third one with
+// read-only calls in between, which must change nothing.
 func (s *sim) replay() {
 	if s.problem != "" {
 		return

@@ -23,12 +23,12 @@ const (
 	complete = `{"status":"COMPLETE"}`
 )
 
-// script is what each step answers. One that is not in it does what it should; a
-// failure class stands for an agent that ended so.
+// script maps steps to their answers. A step that is missing gets a good answer. A
+// failure class stands for an agent that ended with it.
 type script map[string]string
 
-// play is a session that follows a script: everything that is next begins, and
-// what began first ends first, ten seconds later.
+// play is a session that follows a script. All next steps start at once. They end in
+// the order of their start, ten seconds apart.
 type play struct {
 	t       *testing.T
 	session *Session
@@ -52,7 +52,7 @@ func newPlay(t *testing.T, start Start, s script) *play {
 	return p
 }
 
-// run goes on until the session ends, and says how.
+// run continues until the session ends, and returns the outcome.
 func (p *play) run() Outcome {
 	p.t.Helper()
 	for range 500 {
@@ -113,7 +113,8 @@ func (p *play) answer(step Step) string {
 
 func word(w string) string { return fmt.Sprintf(`{"status":%q,"summary":["it is %s"]}`, w, w) }
 
-// follows holds the trace to what is expected, and the session to its rules.
+// follows compares the trace with the expected one and checks the rules of the
+// session.
 func (p *play) follows(want string) {
 	p.t.Helper()
 	if got := strings.Join(p.trace, " "); got != strings.Join(strings.Fields(want), " ") {
@@ -138,7 +139,7 @@ func (p *play) completes(want string) {
 	p.follows(want)
 }
 
-// stops expects an error that says so.
+// stops expects the session to end with this error.
 func (p *play) stops(problem, want string) {
 	p.t.Helper()
 	if o := p.run(); o.Completed || !strings.Contains(o.Problem, problem) || o.Hint == "" {
@@ -149,7 +150,7 @@ func (p *play) stops(problem, want string) {
 
 func (p *play) status(id string) team.Group { return p.session.group(id).status }
 
-// logged says what the log has on a decision.
+// logged returns the log entry of a decision.
 func (p *play) logged(decision string) string {
 	for _, l := range p.session.log {
 		if l.Decision == decision {

@@ -43,7 +43,7 @@ func (e event) String() string {
 	return "resume"
 }
 
-// sim is a team that behaves by chance, and what an onlooker knows of it.
+// sim is a team with random behaviour, and what an observer knows about it.
 type sim struct {
 	rng     *rand.Rand
 	start   Start
@@ -81,7 +81,7 @@ func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))]
 
 func (s *sim) chance(p float64) bool { return s.rng.Float64() < p }
 
-// run lets the session go on until it ends, or something is wrong.
+// run continues the session until it ends or a check fails.
 func (s *sim) run() {
 	const bound = 20000 // folds; the limits of groups and starts allow fewer
 	for s.problem == "" && len(s.history) < bound {
@@ -93,7 +93,7 @@ func (s *sim) run() {
 	s.wrong("no end after %d folds", bound)
 }
 
-// resume lets a session go on that ended with an error, a few times.
+// resume resumes a session that ended with an error, a few times.
 func (s *sim) resume() bool {
 	if o, _ := s.session.Outcome(); o.Completed || s.resumes == 3 {
 		return false
@@ -103,8 +103,8 @@ func (s *sim) resume() bool {
 	return true
 }
 
-// turn begins what is next and ends some of what runs. In between, as in life,
-// something may end after it was asked what is next.
+// turn starts the next steps and ends some running ones. As in reality, a step may
+// end between the call of Next and the start of its steps.
 func (s *sim) turn() {
 	next := s.session.Next()
 	if len(next) == 0 && len(s.running) == 0 {
@@ -177,7 +177,7 @@ func (s *sim) word(good string, bad ...string) said {
 	return said(pick(s.rng, bad...))
 }
 
-// answer is what an agent says.
+// answer returns the answer of an agent.
 func (s *sim) answer(step Step) string {
 	if s.chance(0.2 * (1 - s.skill)) {
 		return pick(s.rng, "I am done!", "**Status:** DONE", `{"status":"COMPLETE"`, `{"status":"PASS","summary":[]}`, "", "**Status:** COMPLETE")
@@ -205,7 +205,7 @@ func (s *sim) answer(step Step) string {
 	return s.form(s.word("UNBLOCKED", "UNBLOCKED", "ESCALATE", "NEEDS_CLARIFICATION"), `"feedback":"try this"`)
 }
 
-// form says a word in one of the forms of an answer.
+// form returns a status word in one of the forms of an answer.
 func (s *sim) form(w said, more string) string {
 	if s.chance(0.3) {
 		return "Some prose.\n\n**Status:** " + string(w) + "\n"

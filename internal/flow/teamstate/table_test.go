@@ -4,8 +4,8 @@ import (
 	"gaffer/team"
 )
 
-// row is one move of a group that may be seen: what happened, where the group
-// was, where it is, and which counters have grown.
+// row is one allowed change of a group: its cause, the statuses before and after, and
+// the counters that grow.
 type row struct {
 	from  team.GroupStatus
 	cause string
@@ -13,8 +13,8 @@ type row struct {
 	grow  team.Iterations
 }
 
-// table is the protocol's table, written out once more, in terms of what happens
-// to a session: an agent's start, the word at its end, a merge.
+// table is the protocol's table, written independently, in terms of a session: an
+// agent's start, the status word at its end, a merge.
 var table = []row{
 	{team.Pending, "work begins", team.DevWorking, team.Iterations{Developer: 1}},
 	{team.DevWorking, "READY_FOR_QA", team.WaitingQA, team.Iterations{}},
@@ -64,7 +64,8 @@ var detours = []row{
 	{team.QAFailed, "ERROR", team.QAFailed, team.Iterations{}},
 }
 
-// allowed says whether a group may move so. What has no cause moves nothing.
+// allowed reports whether a group may change like this. Without a cause it must not
+// change.
 func allowed(was, now team.Group, cause string) bool {
 	grown := team.Iterations{
 		Developer: now.Iterations.Developer - was.Iterations.Developer,

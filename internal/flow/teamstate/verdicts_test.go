@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// verdictForm is a way to give a verdict. %s is the word. sure says that the
-// word is the answer's last verdict and that nothing contradicts it; otherwise
-// the answer approves nothing.
+// verdictForm is a form of a verdict. %s is the word. sure says that the word is the
+// answer's last verdict and is not contradicted. Otherwise the answer approves
+// nothing.
 type verdictForm struct {
 	text string
 	sure bool
@@ -87,8 +87,8 @@ func TestNoGroupIsMergedWhoseLastVerdictWasNotAnApproval(t *testing.T) {
 	}
 }
 
-// verdictSession runs a session whose answers have forms and words by chance. It
-// keeps by itself what each group's last verdict was, and holds each step to it.
+// verdictSession runs a session whose answers have random forms and words. It tracks
+// each group's last verdict independently and checks each step against it.
 func verdictSession(t *testing.T, seed uint64) (merges, refusals int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 3))
