@@ -15,9 +15,9 @@ import (
 	"gaffer/statefile/host/hosttest"
 )
 
-// atEveryCrash runs do on a fresh machine that dies at step 1, then at step 2
-// and so on until it no longer does, by the death of the process and by a power
-// cut, and hands each machine to check once it is up again.
+// atEveryCrash runs do on a new machine that dies at step 1, then at step 2, and so
+// on until do completes. It tests the death of the process and power cuts. It calls
+// check with each machine after its restart.
 func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(t *testing.T, h host.Host)) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
@@ -115,8 +115,7 @@ func crashInThreeAttempts(t *testing.T, begins bool, attempt func(s *Store, n in
 	})
 }
 
-// mustHold fails unless the first n steps of the story are recorded and every
-// file is whole.
+// mustHold fails unless the first n steps are recorded and every file is complete.
 func mustHold(t *testing.T, s *Store, n int) {
 	t.Helper()
 	for step := range n {
@@ -179,8 +178,8 @@ func TestACrashAnywhereInAFixLeavesTheRecordOldOrNewAndTheOldOneKept(t *testing.
 	})
 }
 
-// Begin died after it had kept the attempt, and another program then wrote its
-// end over the first name.
+// Begin died after it had kept the attempt. Another program then wrote the attempt's
+// end to the first name.
 func TestACrashAnywhereBesideAKeptAttemptWithOtherValuesLosesNeither(t *testing.T) {
 	const path, kept = "/state/runs/bd-1.json", `{"bead": "bd-1", "attempt": 1}`
 	prepare := func(h host.Host) error {

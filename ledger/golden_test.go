@@ -120,7 +120,7 @@ func TestStrictHoldsTheAgentToTheProtocol(t *testing.T) {
 	}
 }
 
-// plant puts a golden into a ledger under its bead's name.
+// plant copies a golden file into a ledger, under its bead's name.
 func plant(t *testing.T, s *Store, golden string) (Kind, string) {
 	t.Helper()
 	data := []byte(readFile(t, golden))
@@ -133,7 +133,7 @@ func plant(t *testing.T, s *Store, golden string) (Kind, string) {
 	return Kind(kind), path
 }
 
-// validated puts a golden into a ledger and checks it.
+// validated copies a golden file into a ledger and validates it.
 func validated(t *testing.T, golden string, opts Checks) Checked {
 	t.Helper()
 	s := testStore(t)

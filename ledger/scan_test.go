@@ -34,7 +34,7 @@ func (l *listing) Names(host.Op, string) iter.Seq2[string, error] {
 	}
 }
 
-// shuffled returns records of n beads, two attempts of each, in no order.
+// shuffled returns records of n beads, with two attempts each, in random order.
 func shuffled(n int) []string {
 	names := []string{".hidden.json", "bd-1.json.bak"}
 	for i := range n {

@@ -33,8 +33,7 @@ func TestTheSchemasSayWhatTheRulesSay(t *testing.T) {
 	}
 }
 
-// property is one property of a schema, with its members in the order in which
-// they are written.
+// property is one property of a schema, with its members in the order of the file.
 type property struct {
 	Const      int      `json:"const,omitempty"`
 	Type       any      `json:"type,omitempty"`
@@ -188,7 +187,7 @@ func TestRulesAndSchemaAgreeOnEveryFieldWithEveryValue(t *testing.T) {
 	}
 }
 
-// with returns a sound full record with one field set, or removed if v is "".
+// with returns a valid full record with one field set, or removed if v is "".
 func with(t interface{ Fatal(...any) }, kind Kind, field, v string) []byte {
 	doc, err := jsontree.Parse(sound(kind))
 	if err != nil {
@@ -202,7 +201,7 @@ func with(t interface{ Fatal(...any) }, kind Kind, field, v string) []byte {
 	return doc.Bytes()
 }
 
-// sound returns a record in the full form that keeps to every rule.
+// sound returns a valid record in the full form.
 func sound(kind Kind) []byte {
 	run := NewRun(Dispatch{Bead: "bd-abc", Agent: "claude", Model: "sonnet", Repo: "/repo", Prompt: "Fix the lock"}, noon)
 	run.ResultFile = "state/results/bd-abc.json"

@@ -67,7 +67,7 @@ func TestARunIsWrittenAtDispatchAndCompletedOnce(t *testing.T) {
 	}
 }
 
-// soundLedger fails on every finding and returns how many records there are.
+// soundLedger fails on any finding and returns the number of records.
 func soundLedger(t *testing.T, s *Store) int {
 	t.Helper()
 	count := 0
@@ -110,7 +110,7 @@ func TestARunOfAnyFormCanEnd(t *testing.T) {
 	const end = "2026-02-12T17:10:00Z"
 	for at, want := range map[string]struct {
 		start   string
-		seconds int // -1 if nobody knows
+		seconds int // -1 if unknown
 	}{
 		"'$START'":                  {end, -1},
 		"":                          {end, -1},

@@ -256,7 +256,7 @@ func TestARecordThatOtherProgramsReadOtherwiseIsInvalid(t *testing.T) {
 	}
 }
 
-// done returns a sound record of an attempt that is done.
+// done returns a valid record of a successful attempt.
 func done(t *testing.T, kind Kind, exit any) []byte {
 	t.Helper()
 	doc, err := jsontree.Parse(sound(kind))
@@ -270,7 +270,7 @@ func done(t *testing.T, kind Kind, exit any) []byte {
 	return doc.Bytes()
 }
 
-// foundIn returns the findings in a record that is alone in its folder.
+// foundIn returns the findings in the only record of a folder.
 func foundIn(t *testing.T, kind Kind, data []byte) string {
 	t.Helper()
 	s := testStore(t)

@@ -98,7 +98,7 @@ func createOn(t *testing.T, h host.Host) error {
 	return err
 }
 
-// wholeSessions counts the sessions and checks that each is whole.
+// wholeSessions counts the sessions and checks that each is complete.
 func wholeSessions(t *testing.T, s *session.Store) int {
 	t.Helper()
 	entries, err := s.List()
@@ -116,7 +116,7 @@ func wholeSessions(t *testing.T, s *session.Store) int {
 	return len(entries)
 }
 
-// cleanAll shows that nothing stays behind that Clean cannot remove.
+// cleanAll checks that Clean can delete everything that is left.
 func cleanAll(t *testing.T, s *session.Store) {
 	t.Helper()
 	time.Sleep(30 * 24 * time.Hour)

@@ -6,10 +6,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Settle is settle, for a fuzz test without files.
+// Settle exports settle, for a fuzz test without files.
 func Settle(doc *jsontree.Doc, now time.Time) { settle(doc.Root(), now) }
 
-// Kept is how many documents the store keeps something of.
+// Kept returns the number of documents that the store holds in memory.
 func (s *Store) Kept() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

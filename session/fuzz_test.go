@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FuzzStatus feeds any bytes to all that reads or edits a document: nothing
-// may panic, and an edit leaves JSON.
+// FuzzStatus passes arbitrary bytes to all code that reads or edits a document.
+// Nothing may panic, and an edit must result in JSON.
 func FuzzStatus(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*/*.json")
 	for _, name := range files {

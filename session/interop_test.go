@@ -25,7 +25,7 @@ const (
 	updates = 50 // by each writer
 )
 
-// TestMain lets the test binary be a writer of ours in a process of its own.
+// TestMain lets the test binary act as one of our writers in a separate process.
 func TestMain(m *testing.M) {
 	if root := os.Getenv("SESSION_WRITER_ROOT"); root != "" {
 		if err := write(root, os.Getenv("SESSION_WRITER_ID"), os.Getenv("SESSION_WRITER_AGENT")); err != nil {
@@ -34,12 +34,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// A time without a zone must not be right by chance on a machine in UTC.
+	// Use another zone than UTC, so that a time without a zone is not right by
+	// chance.
 	time.Local = time.FixedZone("CET", 3600)
 	os.Exit(m.Run())
 }
 
-// write updates one agent many times and prints how long the longest took.
+// write updates one agent many times and prints the longest duration.
 func write(root, id, agent string) error {
 	s := session.New(root, session.Options{})
 	longest := time.Duration(0)

@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// bring takes an agent of a fresh session to a status.
+// bring moves an agent of a new session to a status.
 func bring(t *testing.T, s *session.Store, id, agent string, to session.State) {
 	t.Helper()
 	if to != session.Queued && to != session.Cancelled {
@@ -300,7 +300,7 @@ func TestNoAgentStartsInASessionThatHasEnded(t *testing.T) {
 	if err := s.StartAgent(t.Context(), seedID, "1", 0); !errors.As(err, &refused) {
 		t.Errorf("error is %v", err)
 	}
-	must(t, s.CompleteAgent(t.Context(), seedID, "2", 0)) // what has run is told as it was
+	must(t, s.CompleteAgent(t.Context(), seedID, "2", 0)) // an agent that has run keeps its result
 	if got := load(t, s, seedID); got.Status != session.Failed || got.Agents[1].Status != session.Complete {
 		t.Errorf("session is %+v", got)
 	}

@@ -23,7 +23,7 @@ import (
 
 const recordedID = "20260201-143022-0000000f"
 
-// threeTrue is the truth about a session of three agents in two waves.
+// threeTrue returns the state of a session with three agents in two waves.
 func threeTrue() *session.Status {
 	one, two := 1, 2
 	return &session.Status{
@@ -615,7 +615,7 @@ func (s *stepped) step(op host.Op, do func() error) error {
 	return err
 }
 
-// syncless is a machine on which folders cannot be synced for a while.
+// syncless is a machine on which syncing folders fails for a while.
 type syncless struct {
 	host.Host
 	fails bool

@@ -71,7 +71,7 @@ func create(t *testing.T, s *session.Store, agents string) string {
 	return id
 }
 
-// plant puts a document of another writer into the store.
+// plant writes a document of another program into the store.
 func plant(t *testing.T, s *session.Store, id string, document []byte) {
 	t.Helper()
 	dir, err := s.Dir(id)
@@ -124,7 +124,8 @@ func golden(t *testing.T, name string) []byte {
 	return data
 }
 
-// changed returns the lines that differ between two documents of as many lines.
+// changed returns the lines that differ between two documents with the same number of
+// lines.
 func changed(t *testing.T, before, after []byte) []string {
 	t.Helper()
 	was, is := bytes.Split(before, []byte("\n")), bytes.Split(after, []byte("\n"))

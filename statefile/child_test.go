@@ -21,7 +21,7 @@ import (
 
 const role = "STATEFILE_TEST_CHILD"
 
-// TestMain lets the test program play another process as well.
+// TestMain lets the test binary also act as another process.
 func TestMain(m *testing.M) {
 	if play, ok := map[string]func(args []string) error{
 		"self":    beSelf,
@@ -46,8 +46,8 @@ func beSelf([]string) error {
 	return err
 }
 
-// beCounter adds one to a counter, a number of times, and expects to be alone
-// each time.
+// beCounter increments a counter several times and checks that it has exclusive
+// access each time.
 func beCounter(args []string) error {
 	path, locking := args[0], lockings[args[1]]
 	times, err := strconv.Atoi(args[2])
@@ -91,7 +91,7 @@ func beAdder(args []string) error {
 
 var lockings = map[string]statefile.Locking{"advisory": statefile.Advisory, "folder": statefile.Folder}
 
-// child is another process of this test program.
+// child is another process of this test binary.
 type child struct {
 	*exec.Cmd
 	stdin io.Closer
@@ -123,7 +123,7 @@ func start(t *testing.T, as string, args ...string) *child {
 	return c
 }
 
-// end lets the child go and waits until nothing is left of it.
+// end lets the child exit and waits for it.
 func (c *child) end() error {
 	_ = c.stdin.Close()
 	return c.Wait()

@@ -21,8 +21,8 @@ import (
 
 const simPath = "/project/doc.json"
 
-// fleet is a set of writers of one document on one breakable machine. Every
-// update adds a member of its own, so that a lost one shows.
+// fleet is a set of writers of one document on a simulated machine. Every update adds
+// its own member, so that a lost update is visible.
 type fleet struct {
 	machine *hosttest.Machine
 	options statefile.Options
@@ -97,7 +97,7 @@ func (f *fleet) start(processes, updates int) {
 	}
 }
 
-// startForeign adds a writer that knows the lock folder and nothing else.
+// startForeign adds a writer that knows only the lock folder.
 func (f *fleet) startForeign(updates int) {
 	p := f.machine.Process()
 	f.machine.Go(p, func() {
@@ -187,7 +187,7 @@ func (f *fleet) verify() error {
 	return nil
 }
 
-// crash is one way to run a fleet.
+// crash is a configuration of a fleet.
 type crash struct {
 	seed    uint64
 	locking statefile.Locking
@@ -215,8 +215,8 @@ func (c crash) run(t *testing.T) (steps int) {
 	return steps
 }
 
-// everyStep runs c without a fault to count its steps, and then once for each
-// of them with the fault there.
+// everyStep runs c without a fault to count its steps, and then once per step with
+// the fault at that step.
 func everyStep(t *testing.T, c crash, fault hosttest.Fault) int {
 	runs := 0
 	for at := range c.run(t) {

@@ -19,8 +19,8 @@ type hooked struct {
 	count map[string]int
 }
 
-// step is one operation of the machine. Its nth is counted among those of the
-// same operation and call, from 1.
+// step is one operation of the machine. nth counts the operations with the same name
+// and call, from 1.
 type step struct {
 	op   host.Op
 	call string
@@ -32,7 +32,7 @@ func newHooked(hook func(s step) error) *hooked {
 	return &hooked{Host: host.OS(), hook: hook, count: map[string]int{}}
 }
 
-// counting is a machine that only counts.
+// counting returns a machine that only counts.
 func counting() *hooked { return newHooked(func(step) error { return nil }) }
 
 func (h *hooked) at(op host.Op, call, name string) error {
@@ -218,7 +218,8 @@ func (f *hookedFile) Close() error {
 	return err
 }
 
-// hurried is a machine on which sleeping takes no time.
+// hurried is a machine whose clock advances only by sleeping. Sleeping takes no real
+// time.
 type hurried struct {
 	host.Host
 	mu    sync.Mutex

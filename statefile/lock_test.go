@@ -31,7 +31,7 @@ func foreignLock(t *testing.T, path string, age time.Duration) string {
 	return lock
 }
 
-// signedLock is a lock of our own kind, held by p.
+// signedLock creates a lock of our own kind, held by p.
 func signedLock(t *testing.T, path string, p host.Process, age time.Duration) string {
 	t.Helper()
 	lock := path + ".lock"
@@ -157,7 +157,7 @@ func TestALinkInThePlaceOfALockIsBrokenAndWhatItLeadsToStays(t *testing.T) {
 	}
 }
 
-// apart is the real machine with every folder on a disk of its own.
+// apart is the real machine with every folder on its own disk.
 type apart struct{ host.Host }
 
 func (a apart) RenameNew(op host.Op, from, to string) error {
@@ -195,8 +195,8 @@ func TestADocumentBehindALinkToAnotherDiskIsLockedBesideTheLink(t *testing.T) {
 	}
 }
 
-// Where neither the folder's time nor its owner can be trusted, it counts how
-// long the lock was seen.
+// If neither the folder's time nor its owner can be trusted, the time for which the
+// lock was observed counts.
 func TestALockThatNobodyCanVouchForIsBrokenAfterItWasWatched(t *testing.T) {
 	elsewhere := host.OS().Self()
 	elsewhere.Host += "-other"
@@ -239,7 +239,7 @@ func TestTheTimeOfASignedLockIsNotWhenItWasTaken(t *testing.T) {
 	}
 }
 
-// Making and removing a folder costs as much as half a durable write.
+// Creating and deleting a folder costs half as much as a durable write.
 func TestALockFolderIsKeptForTheNextUpdateAndClosedAway(t *testing.T) {
 	path := document(t, `{}`)
 	machine := counting()
@@ -332,8 +332,8 @@ func TestWaitingForAForeignLockEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// A lock of another user in a folder such as /tmp can be stale and yet not be
-// ours to remove.
+// A lock of another user in a folder such as /tmp can be stale, but we may not delete
+// it.
 func TestAStaleLockThatCannotBeBrokenIsAConflict(t *testing.T) {
 	path := document(t, `{}`)
 	foreignLock(t, path, time.Minute)
@@ -433,7 +433,7 @@ func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNobody(t *testing.T) {
 	t.Logf("%d acknowledged, %d locks broken", acked+1, len(told))
 }
 
-// Somebody cleans up and takes the lock file for rubbish.
+// A cleanup deletes the lock file.
 func TestALockFileThatIsDeletedWhileOthersWaitLosesNoUpdate(t *testing.T) {
 	path := document(t, `{}`)
 	open := func(h host.Host) *statefile.File { return statefile.New(path, statefile.Options{Host: h}) }

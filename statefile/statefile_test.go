@@ -20,7 +20,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// patience is longer than anything here takes on the slowest machine.
+// patience is longer than any operation here takes on the slowest machine.
 const patience = 30 * time.Second
 
 // set is the update that most tests use.
@@ -66,8 +66,8 @@ func holds(t *testing.T, path, want string) {
 	}
 }
 
-// folderHolds checks the names in a document's folder, beside the document, its
-// lock file, and the lock folder that a File puts aside for its next update.
+// folderHolds checks the names in a document's folder. It ignores the document, its
+// lock file, and the lock folder that a File keeps for its next update.
 func folderHolds(t *testing.T, path string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -226,7 +226,7 @@ func TestACorruptDocumentIsKeptBeforeItIsStartedOver(t *testing.T) {
 	}
 }
 
-// Two corrupt files within a second would get the same name.
+// Two corrupt files within one second would get the same name.
 func TestEveryCorruptDocumentIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.json")
 	when := time.Date(2026, 2, 1, 14, 30, 25, 0, time.UTC)

@@ -36,8 +36,8 @@ func TestAFullDiskLeavesTheOldDocument(t *testing.T) {
 	}
 }
 
-// smallDisk returns a folder on a disk of 1 MiB of its own, or, where we may not
-// have one, a folder in which no file may grow beyond half of that.
+// smallDisk returns a folder on a separate disk of 1 MiB. If that is not permitted,
+// it returns a folder in which no file may exceed half of that size.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

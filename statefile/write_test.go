@@ -174,8 +174,8 @@ func TestSecurityAFileBehindALinkThatIsNotJSONIsNotReplaced(t *testing.T) {
 	holds(t, target, text)
 }
 
-// A link's target counts from where the link really is, not from where it
-// seems to be.
+// The target of a link is relative to the link's real location, not to the path by
+// which it was reached.
 func TestALinkBelowALinkedFolderIsFollowedAsTheKernelDoes(t *testing.T) {
 	const links = "project -> elsewhere/deep;elsewhere/deep/doc.json -> ../real.json"
 	for _, decoy := range []bool{false, true} {
@@ -436,7 +436,8 @@ func failStep(t *testing.T, locking statefile.Locking, want step, at int, errno 
 	}
 }
 
-// sameStep are the steps that have no name of their own on the machine.
+// sameStep maps the operations of the machine to the steps that use them under
+// another name.
 var sameStep = map[host.Op]map[host.Op]bool{
 	"read/open":         {"check unchanged": true},
 	"read/fstat":        {"check unchanged": true},
@@ -454,8 +455,8 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// nothingLeft expects no temporary file and no lock folder, except where it is
-// their removal that failed.
+// nothingLeft expects no temporary file and no lock folder, unless their removal is
+// the step that failed.
 func nothingLeft(t *testing.T, path, where string, failed step) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))

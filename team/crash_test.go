@@ -66,8 +66,8 @@ func old(s *Store) error {
 	return nil
 }
 
-// whole checks that all documents of a session with these requirements are
-// below root.
+// whole checks that all documents of a session with these requirements are below
+// root.
 func whole(s *Store, root, requirements string) error {
 	at := Open(root, Options{Host: s.opts.Host})
 	snap, err := at.Resume(ctx)

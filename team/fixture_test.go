@@ -16,7 +16,7 @@ func openAt(t *testing.T, root string, now time.Time) *Store {
 	return Open(root, Options{Now: func() time.Time { return now }})
 }
 
-// seedFolder returns a folder with the protocol's own examples.
+// seedFolder returns a folder with the protocol's examples.
 func seedFolder(t *testing.T) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "coordination")
@@ -31,7 +31,7 @@ func seed(t testing.TB, d Document) []byte {
 	return readFile(t, filepath.Join("testdata", "seed", filepath.Base(d.Path())))
 }
 
-// freeC is the protocol's example with the tech lead on another group than C,
+// freeC returns the protocol's example with the tech lead on another group than C,
 // which has no status there yet.
 func freeC(t *testing.T) string {
 	t.Helper()

@@ -22,7 +22,7 @@ func addDocuments(f *testing.F, docs ...Document) {
 	}
 }
 
-// read exercises everything that reads one document.
+// read runs all code that reads one document.
 func read(t *testing.T, d Document, data []byte, into any) {
 	found := ValidateDocument(d, "x", data)
 	doc, err := jsontree.Parse(data)

@@ -68,8 +68,8 @@ func TestTypedDocumentsHoldEveryFieldOfTheSeedsExamples(t *testing.T) {
 	}
 }
 
-// compareJSON compares documents with their fields in order, but for white
-// space and the spelling of numbers.
+// compareJSON compares documents including the order of fields, but ignoring white
+// space and the formatting of numbers.
 func compareJSON(t *testing.T, d Document, want, got []byte) {
 	t.Helper()
 	norm := func(b []byte) string {

@@ -141,7 +141,7 @@ func TestASessionBeforeItsPlanValidatesWithItsNulls(t *testing.T) {
 	}
 }
 
-// next is the seed's session a while later.
+// next returns the seed's session at a later time.
 func next(t testing.TB) Picture {
 	p := seedPicture(t)
 	p.PM.Iteration, p.PM.LastUpdate = 13, At(noon)

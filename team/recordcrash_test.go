@@ -99,7 +99,7 @@ func TestARecordingOverWhatCannotBeReadLosesNothingWhereverItDies(t *testing.T) 
 		})
 }
 
-// keptSomewhere checks that a document still has the text, or that a copy does.
+// keptSomewhere checks that the document or a copy of it still has the text.
 func keptSomewhere(s *Store, d Document, text string) error {
 	folder := s.root
 	if _, ok := channelOf(d); ok {

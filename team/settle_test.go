@@ -225,7 +225,7 @@ func TestWhateverAnAgentDoesToADocumentTheNextRecordingPutsRight(t *testing.T) {
 	}
 }
 
-// spoil returns the value with one thing in it done wrong.
+// spoil returns the value with one random error.
 func spoil(v any, random *rand.Rand) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// protocolTable is the table of the protocol: from, by, word, to, counters of
+// protocolTable is the protocol's table: from, by, word, to, and the counters of
 // developer, QA and tech lead.
 var protocolTable = []struct {
 	from GroupStatus

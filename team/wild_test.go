@@ -133,8 +133,8 @@ func TestIrregularFormsAreReadAsMeant(t *testing.T) {
 	}
 }
 
-// A group is approved in sessions whose plan is irregular: the plan follows
-// where its words are the protocol's, and nothing else of it changes.
+// A group is approved in sessions with irregular plans. The plan is updated where its
+// words are those of the protocol. Nothing else in it changes.
 func TestAWriteDropsNothingOfAnIrregularPlan(t *testing.T) {
 	for name, c := range map[string]struct{ group, set string }{
 		"tasks-as-strings":    {"main", "task_groups[0].status iteration last_update"},
@@ -243,7 +243,7 @@ func TestANoteDoesNotKeepASessionFromBeingComplete(t *testing.T) {
 	}
 }
 
-// JSON Schema takes 5.0 for a whole number, and so does the validation.
+// JSON Schema and the validation accept 5.0 as an integer.
 func TestCountersWrittenWithAFractionGoOnAndNoneGoesPastTheLast(t *testing.T) {
 	for _, c := range []struct{ counter, spawns, developer, started string }{
 		{"5.0", "7.0", "6", "8"},

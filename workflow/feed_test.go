@@ -153,8 +153,8 @@ func TestManyAlikeEventsAtOnceAreAllKept(t *testing.T) {
 	}
 }
 
-// A process that died after it had written the archive leaves the events in
-// both places. The next one finds the file and only takes them out.
+// A process that died after writing the archive leaves the events in both places. The
+// next one finds the file and only removes them from the feed.
 func TestABatchThatWasArchivedButNotDroppedMovesOnce(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	for range workflow.FeedCap {
@@ -174,7 +174,7 @@ func TestABatchThatWasArchivedButNotDroppedMovesOnce(t *testing.T) {
 	}
 }
 
-// history is every event, those that moved first.
+// history returns all events, archived ones first.
 func (p *project) history() []jsontree.Value {
 	p.t.Helper()
 	var events []jsontree.Value

@@ -18,7 +18,7 @@ import (
 	"gaffer/workflow"
 )
 
-// noon is when most tests happen.
+// noon is the time of most tests.
 var noon = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
 // project is a workflow folder on a real disk with a clock that stands still.
@@ -37,7 +37,7 @@ func newProject(t *testing.T, opts workflow.Options) *project {
 	return &project{workflow.Open(root, opts), t, root}
 }
 
-// with puts a document in place, as another program would.
+// with writes a document, as another program would.
 func (p *project) with(name, content string) *project {
 	p.t.Helper()
 	if err := os.MkdirAll(p.root, 0o755); err != nil {
@@ -46,7 +46,7 @@ func (p *project) with(name, content string) *project {
 	if err := os.WriteFile(filepath.Join(p.root, name), []byte(content), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
-	// A file that has just been written is given time to become whole.
+	// Make the file old: statefile waits for a new file to be completely written.
 	return p.writtenAt(name, noon.Add(-time.Hour))
 }
 
@@ -201,7 +201,7 @@ func process(pid int) *host.Process {
 	return &host.Process{PID: pid, Start: 1, Boot: "b", Space: "s", Host: "here"}
 }
 
-// repeating draws the same bytes again and again.
+// repeating returns a reader that repeats the same bytes.
 func repeating(pattern string) io.Reader {
 	return bytes.NewReader(bytes.Repeat([]byte(pattern), 1000))
 }

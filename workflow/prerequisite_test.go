@@ -89,8 +89,8 @@ func TestEveryCommandAndAgentIsHeldToTheTableOfTheProtocol(t *testing.T) {
 	}
 }
 
-// TestAStepBeginsExactlyWhenItsPrerequisitesAreComplete tries every set of
-// completed steps for every command and agent.
+// TestAStepBeginsExactlyWhenItsPrerequisitesAreComplete tries every set of completed
+// steps for every command and agent.
 func TestAStepBeginsExactlyWhenItsPrerequisitesAreComplete(t *testing.T) {
 	steps := workflow.Steps()
 	for _, c := range cells(t) {
@@ -136,8 +136,8 @@ func (c cell) checkError(t *testing.T, err error, completed []workflow.Step, unm
 	}
 }
 
-// TestTheErrorIsTheTextOfTheProtocol has the text for every command and agent
-// that misses something when nothing is complete.
+// TestTheErrorIsTheTextOfTheProtocol checks the text for every command and every
+// agent with a missing prerequisite, with no completed steps.
 func TestTheErrorIsTheTextOfTheProtocol(t *testing.T) {
 	for _, c := range cells(t) {
 		if len(c.needs) == 0 {

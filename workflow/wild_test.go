@@ -12,8 +12,7 @@ import (
 	"gaffer/workflow"
 )
 
-// wildStates are the forms that state.json has out there, and how they are
-// reported.
+// wildStates lists the forms of state.json found in practice, and their findings.
 var wildStates = map[string][]string{
 	"empty.json":             {"missing-last-updated lastUpdated"},
 	"null.json":              {"not-an-object"},
@@ -68,8 +67,8 @@ func TestEveryWildStateIsReportedByName(t *testing.T) {
 	}
 }
 
-// What an update set is taken back by hand: all else must be as it was, byte for
-// byte.
+// The test undoes by hand what the update has set. Everything else must be unchanged,
+// byte for byte.
 func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 	for name := range wildStates {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +89,7 @@ func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 	}
 }
 
-// without returns a document with some fields as they were in an earlier one.
+// without returns a document with some fields set back to those of an earlier one.
 func without(t *testing.T, after, before string, fields ...string) string {
 	t.Helper()
 	doc, err := jsontree.Parse([]byte(after))
@@ -191,8 +190,8 @@ func TestWildEventsAreReadAndShownAsTheyAre(t *testing.T) {
 	}
 }
 
-// A write into the very part that is irregular leaves it in its form: no key is
-// renamed, no list moves, no id or word is respelled.
+// A write to an irregular part keeps its form: no key is renamed, no list is moved,
+// no id or word is rewritten.
 func TestAChunkIsMovedInTheFormThatItHas(t *testing.T) {
 	const moved = `, "attempt": 1, "startedAt": "2026-02-17T12:00:00Z"`
 	for name, c := range map[string]struct {
@@ -312,8 +311,7 @@ func TestAWrongTypeStopsOnlyWhatNeedsIt(t *testing.T) {
 	p.must(func(root *jsontree.Node) error { return workflow.BeginStep(root, workflow.Observer, false) })
 }
 
-// wildInboxes are the forms that inbox.json has out there, and how they are
-// reported.
+// wildInboxes lists the forms of inbox.json found in practice, and their findings.
 var wildInboxes = map[string][]string{
 	"inbox-statuses.json": {
 		"unknown-item-status [0].status", "unknown-item-status [1].status",

@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/group"
 )
 
-// leader is a piece of work that takes a second.
+// leader is a group.Leader whose work takes a second.
 type leader struct {
 	prepare func()
 	work    func(all []int)

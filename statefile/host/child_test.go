@@ -17,7 +17,7 @@ import (
 
 const role = "HOST_TEST_CHILD"
 
-// TestMain lets the test program play another process as well.
+// TestMain lets the test binary also act as another process.
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
 	case "self":
@@ -36,7 +36,7 @@ func beSelf() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// beLocker takes a lock, reports it, and holds it until it is killed.
+// beLocker takes a lock, prints "locked", and holds the lock until its input ends.
 func beLocker(name string) {
 	if _, err := host.OS().Lock(context.Background(), "lock", name); err != nil {
 		fmt.Println(err)
@@ -46,7 +46,7 @@ func beLocker(name string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// child is another process of this test program.
+// child is another process of this test binary.
 type child struct {
 	*exec.Cmd
 	stdin io.Closer
@@ -82,7 +82,7 @@ func start(t *testing.T, as string, args ...string) *child {
 	return c
 }
 
-// end lets the child go and waits until nothing is left of it.
+// end lets the child exit and waits for it.
 func (c *child) end() {
 	_ = c.stdin.Close()
 	_ = c.Wait()

@@ -15,8 +15,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// A process that was killed keeps its pid until its parent asks for its exit
-// code, which a parent such as a container's first process may never do.
+// A killed process keeps its pid until its parent reads its exit code. Some parents,
+// such as the first process of a container, never do that.
 func TestAKilledChildThatNobodyWaitedForIsDead(t *testing.T) {
 	c := start(t, "self")
 	p := identify(t, c)
@@ -32,7 +32,7 @@ func TestAKilledChildThatNobodyWaitedForIsDead(t *testing.T) {
 	})
 }
 
-// awaitZombie returns when a child has ended and before it is waited for.
+// awaitZombie waits until a child has ended but before it is reaped.
 func awaitZombie(t *testing.T, pid int) {
 	t.Helper()
 	testenv.Wait(t, "the child to end", func() error {
@@ -47,7 +47,7 @@ func awaitZombie(t *testing.T, pid int) {
 	})
 }
 
-// The kernel shows a program's name between brackets, whatever it holds.
+// The kernel shows a program's name in parentheses, whatever characters it contains.
 func TestAProgramsNameDoesNotConfuseItsStart(t *testing.T) {
 	self := host.OS().Self()
 	const comm = "/proc/self/comm"
@@ -85,7 +85,7 @@ func TestALockFileThatWasRemovedIsNotTheLock(t *testing.T) {
 	}
 }
 
-// awaitOpen returns when this process has a file open so many times.
+// awaitOpen waits until this process has opened a file this many times.
 func awaitOpen(t *testing.T, name string, times int) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("%s open %d times", name, times), func() error {

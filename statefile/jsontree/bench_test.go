@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// thousand is a session document of a thousand agents.
+// thousand returns a session document with a thousand agents.
 func thousand() []byte {
 	var b strings.Builder
 	b.WriteString("{\n  \"status\": \"running\",\n  \"agents\": [")

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// id comes as a number or as a string.
+// id is a number or a string.
 type id string
 
 func (i *id) DecodeJSON(v jsontree.Value) error {

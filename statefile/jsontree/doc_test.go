@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// oddLayouts are documents that are JSON and that no encoder would write so.
+// oddLayouts are valid JSON documents with formatting that no encoder produces.
 var oddLayouts = map[string]string{
 	"compact":                       `{"a":1,"b":[1,2,{"c":null}]}`,
 	"two spaces":                    "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": []\n  }\n}\n",
@@ -52,8 +52,8 @@ func TestEveryDocumentIsWrittenBackByteForByte(t *testing.T) {
 	}
 }
 
-// An edit that is taken back leaves every container on its way split and marked
-// as changed, so the document is put together from its parts.
+// An edit that is undone leaves every container on its path split and marked as
+// changed. The document is then assembled from its parts.
 func TestEveryDocumentIsPutTogetherAgainFromItsParts(t *testing.T) {
 	for name, text := range oddLayouts {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestFormatLaysADocumentOutByTwoSpaces(t *testing.T) {
 	}
 }
 
-// A file of a few megabytes can nest a thousand deep, and looking at all of it
-// must still take a moment only.
+// A file of a few megabytes can nest a thousand levels deep. Reading all of it must
+// still be fast.
 func TestALargeAndDeepDocumentIsHandledInOnePass(t *testing.T) {
 	const depth = jsontree.MaxDepth - 1
 	text := strings.Repeat("[", depth) + strings.Repeat(" ", 4<<20) + strings.Repeat("]", depth)

@@ -105,7 +105,7 @@ func (s *fuzzScript) next() int {
 	return int(b)
 }
 
-// pick walks down from n.
+// pick walks down from n to a random node.
 func (s *fuzzScript) pick(n *jsontree.Node) *jsontree.Node {
 	for range s.next() % 5 {
 		if n.Len() == 0 {
@@ -171,7 +171,7 @@ func child(n *jsontree.Node, at int) *jsontree.Node {
 	return nil
 }
 
-// walk reads a document both ways and expects the same.
+// walk reads a document as values and as nodes, and expects the same result.
 func walk(t testing.TB, v jsontree.Value, n *jsontree.Node) {
 	v.Int()
 	v.Float()

@@ -133,7 +133,7 @@ func (m *model) spaced(t *rapid.T) string {
 	return b.String()
 }
 
-// moment is a state of the document to go back to.
+// moment is a state of the document for a rollback.
 type moment struct {
 	mark  jsontree.Mark
 	bytes []byte
@@ -160,7 +160,7 @@ func TestEditsDoToADocumentWhatTheyDoToPlainValues(t *testing.T) {
 	})
 }
 
-// editing is one document under the same edits as its model.
+// editing applies the same edits to a document and to its model.
 type editing struct {
 	t     *rapid.T
 	doc   *jsontree.Doc
@@ -267,7 +267,7 @@ func (e *editing) container(node *jsontree.Node, m *model, name string, object b
 	}
 }
 
-// somewhere walks down to some value of the document and of its model.
+// somewhere walks down to a random value of the document and of its model.
 func (e *editing) somewhere() (*jsontree.Node, *model) {
 	node, m := e.doc.Root(), e.model
 	for rapid.Bool().Draw(e.t, "down") && len(m.values) > 0 {
@@ -277,7 +277,7 @@ func (e *editing) somewhere() (*jsontree.Node, *model) {
 	return node, m
 }
 
-// argument returns a value in one of the forms an edit takes.
+// argument returns a value in one of the forms that an edit accepts.
 func (e *editing) argument(m *model) any {
 	text := m.spaced(e.t)
 	if rapid.Bool().Draw(e.t, "raw message") {
@@ -290,8 +290,8 @@ func (e *editing) argument(m *model) any {
 	return doc.Value()
 }
 
-// onlyTouched expects that the edit left all but so many adjoining bytes of the
-// earlier document, or, with -1, all but white space.
+// onlyTouched expects that the edit changed at most this many adjacent bytes of the
+// earlier document or, with -1, only white space.
 func (e *editing) onlyTouched(before []byte, most int) {
 	after := e.doc.Bytes()
 	limit := min(len(before), len(after))

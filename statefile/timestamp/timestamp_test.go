@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// zone is two hours ahead, so that a naive time shows whether it was taken as
-// local.
+// zone is two hours ahead of UTC, so that a test can see whether a naive time was
+// read as local time.
 var zone = time.FixedZone("two ahead", 2*60*60)
 
 func TestParseReadsEveryFormFoundInTheWild(t *testing.T) {

@@ -101,7 +101,7 @@ type teller struct {
 	doc   *jsontree.Doc
 	seq   int64
 	now   time.Time
-	told  []Told // all that was ever told
+	told  []Told // every event so far
 	feed  []workflow.Event
 }
 
@@ -299,8 +299,8 @@ func shapeOf(t *testing.T, text string) any {
 	return shape(v)
 }
 
-// Of the protocol's own example, with a chunk that is completed, one that is
-// active and one that is planned.
+// exampleChunks is based on the protocol's example, with a completed, an active and a
+// planned chunk.
 const exampleChunks = `[
   {"id": 1, "name": "a", "status": "completed", "sections": ["#a"], "scenarios": ["s"], "dependsOn": [], "specVersionAtBuild": "2.4", "completedAt": "t"},
   {"id": 2, "name": "b", "status": "active", "sections": ["#b"], "scenarios": [], "dependsOn": [1], "attempt": 1, "startedAt": "t"},

@@ -88,7 +88,7 @@ func (p *project) all(w *inbox.Worker) []workflow.Item {
 	return shown
 }
 
-// page is a Fetch that finds this page everywhere.
+// page returns a Fetch that finds this page at every address.
 func page(title, text string) inbox.Fetch {
 	return func(_ context.Context, address string) (webpage.Page, error) {
 		return webpage.Page{URL: address, Title: title, Text: text}, nil
@@ -158,7 +158,7 @@ func TestAReferenceIsFetchedOnlyWhenAskedTo(t *testing.T) {
 	}
 }
 
-// TestThisMachineIsNotFetched goes the whole way with the real fetcher.
+// TestThisMachineIsNotFetched uses the real fetcher.
 func TestThisMachineIsNotFetched(t *testing.T) {
 	p := newProject(t, nil)
 	w := p.worker()
@@ -233,7 +233,7 @@ func TestOneItemIsProcessedByItsID(t *testing.T) {
 	}
 }
 
-// meddler is a machine on which another program gives an item another type just
+// meddler is a machine on which another program changes the type of an item just
 // before the inbox is locked.
 type meddler struct {
 	host.Host

@@ -97,8 +97,8 @@ func TestFortyProcessesProcessEachItemExactlyOnce(t *testing.T) {
 	}
 }
 
-// holding starts a process that has the only item, a reference, and keeps it.
-// The result kills it.
+// holding starts a process that takes the only item, a reference, and keeps it. The
+// returned function kills the process.
 func (p *project) holding() (kill func()) {
 	p.t.Helper()
 	cmd := p.child()

@@ -11,7 +11,7 @@ import (
 	"gaffer/team"
 )
 
-// settings are those of a project that has nothing but a gaffer.yaml.
+// settings returns the configuration of a project that has only a gaffer.yaml.
 func settings(t testing.TB, yaml string) *config.Config {
 	t.Helper()
 	root := t.TempDir()
@@ -42,7 +42,7 @@ func load(t testing.TB) Set {
 	return s
 }
 
-// example is the session that the protocol has as its example.
+// example returns the protocol's example session.
 func example(t testing.TB) (team.Snapshot, []team.Message) {
 	t.Helper()
 	root := t.TempDir()

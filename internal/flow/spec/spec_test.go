@@ -14,7 +14,7 @@ import (
 	"gaffer/workflow"
 )
 
-// folder is a workflow folder with these files.
+// folder creates a workflow folder with these files.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -16,14 +16,14 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// try runs a git that may fail.
+// try runs a git command that may fail.
 func (p project) try(dir string, args ...string) {
 	cmd := exec.CommandContext(p.Context(), "git", args...)
 	cmd.Dir = dir
 	_ = cmd.Run() // the caller looks at what it did
 }
 
-// killNoted ends the process that has written its id into a file.
+// killNoted kills the process whose id is in a file.
 func (p project) killNoted(file string) {
 	p.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(p.read(filepath.Dir(file), filepath.Base(file))))

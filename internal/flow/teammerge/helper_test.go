@@ -114,7 +114,7 @@ func (p project) tree(s worktree.Spec) worktree.Tree {
 	return tree
 }
 
-// worked is a group that has committed a file.
+// worked creates a group that has committed a file.
 func (p project) worked(name, file, text string) worktree.Tree {
 	p.Helper()
 	tree := p.group(name)
@@ -123,7 +123,7 @@ func (p project) worked(name, file, text string) worktree.Tree {
 	return tree
 }
 
-// order is how a group is merged.
+// order returns the spec that merges a group.
 func (p project) order(tree worktree.Tree, tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Tree: tree.Task, Branch: tree.Branch, Into: session, Tests: tests, Scratch: filepath.Join(p.top, "scratch")}
 }
@@ -133,7 +133,7 @@ func (p project) deliver(tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Branch: session, Into: "main", Tests: tests, Scratch: filepath.Join(p.top, "scratch"), Deliver: true}
 }
 
-// merge does it in this process.
+// merge merges in this process.
 func (p project) merge(o teammerge.Spec) (teamstate.Merged, string) {
 	p.Helper()
 	var out bytes.Buffer
@@ -163,7 +163,7 @@ func (p project) parse(out string) (teamstate.Merged, string) {
 	return m, said
 }
 
-// child is the program, ready to be started.
+// child returns the command that runs the merge program.
 func (p project) child(o teammerge.Spec, env ...string) *exec.Cmd {
 	p.Helper()
 	exe, err := os.Executable()
@@ -174,7 +174,7 @@ func (p project) child(o teammerge.Spec, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// tidy checks that nothing of a test run is left.
+// tidy checks that no files of a test run are left.
 func (p project) tidy(worktrees int) {
 	p.Helper()
 	if n := strings.Count(p.git(p.dir, "worktree", "list", "--porcelain"), "worktree ") - 1; n != worktrees {
@@ -187,7 +187,7 @@ func (p project) tidy(worktrees int) {
 	}
 }
 
-// until waits for something that another process does.
+// until waits until ok returns true, because of another process.
 func (p project) until(what string, ok func() bool) {
 	p.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {

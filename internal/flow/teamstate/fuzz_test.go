@@ -8,8 +8,8 @@ import (
 	"gaffer/team"
 )
 
-// FuzzPlan gives any text to the reader of the project manager's answer. What is
-// taken for a plan can be carried out to its end.
+// FuzzPlan parses arbitrary text as the project manager's answer. An accepted plan
+// can be executed completely.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		simplePlan, threeGroups, oneGroup, splitA, goOn, "", "**Status:** PLANNED",
@@ -43,7 +43,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzSplit gives any text to the reader of a split and of more groups.
+// FuzzSplit parses arbitrary text as a split and as additional groups.
 func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{splitA, goOn, complete, strings.Replace(splitA, "PLANNED", "CONTINUE", 1)} {
 		f.Add(seed)

@@ -73,7 +73,8 @@ func TestTheTimeThatIsLeftFollowsFromWhatWasMeasured(t *testing.T) {
 		g.status.Status = status
 		s.groups = append(s.groups, g)
 	}
-	// a developer takes 4, everybody else the mean of all, 3: 4+3+3, 3+3, 3, by two
+	// A developer takes 4, every other role the mean of all, 3. The sum 4+3+3, 3+3, 3
+	// is divided by two developers.
 	if got := *s.estimate(); got != 9.5 {
 		t.Error(got)
 	}

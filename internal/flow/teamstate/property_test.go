@@ -57,8 +57,8 @@ func TestARandomSessionKeepsEveryRule(t *testing.T) {
 	}
 }
 
-// simulate runs a random session to its end, and replays it. Some have their
-// documents looked at after each fold, which takes long; all have them looked at at their end.
+// simulate runs a random session to its end and replays it. It checks the documents
+// at the end, and for some sessions after each event, which is slow.
 func simulate(seed uint64) *sim {
 	s := newSim(seed)
 	s.documents = seed%*every == 0
@@ -216,8 +216,8 @@ func (s *sim) mergeCause(e event, step Step) string {
 	return string(m.Outcome)
 }
 
-// effective is the word that an agent's end stands for by the protocol, or "" if
-// the agent is to be started again.
+// effective returns the protocol's word for an agent's end, or "" if the agent is to
+// be started again.
 func effective(step Step, e Ending) string {
 	switch e.Class {
 	case failure.None:
@@ -240,7 +240,7 @@ func effective(step Step, e Ending) string {
 	return "ERROR"
 }
 
-// checkMoves compares every group with how it was.
+// checkMoves compares every group with its previous state.
 func (s *sim) checkMoves(was team.Picture, step *Step, cause string) {
 	now := s.picture
 	for _, g := range now.Groups {
@@ -338,7 +338,7 @@ func (s *sim) lookEnd(now team.Picture) {
 	}
 }
 
-// lookDocuments holds the documents to the protocol.
+// lookDocuments validates the documents against the protocol.
 func (s *sim) lookDocuments() {
 	documents, err := marshalled(s.picture)
 	if err != nil {
@@ -352,7 +352,7 @@ func (s *sim) lookDocuments() {
 	}
 }
 
-// marshalled is a picture as the documents that it stands for.
+// marshalled returns the documents of a picture.
 func marshalled(p team.Picture) (map[team.Document][]byte, error) {
 	out := map[team.Document][]byte{}
 	parts := map[team.Document]any{team.PMStateDoc: p.PM, team.GroupStatusDoc: p.Groups, team.OrchestratorDoc: p.Orchestrator}
@@ -378,8 +378,8 @@ func marshalled(p team.Picture) (map[team.Document][]byte, error) {
 	return out, nil
 }
 
-// replay applies the same events to a second session, and to a third one with
-// read-only calls in between, which must change nothing.
+// replay applies the same events to two new sessions. One of them also gets read-only
+// calls in between, which must change nothing.
 func (s *sim) replay() {
 	if s.problem != "" {
 		return

@@ -13,7 +13,7 @@ import (
 const (
 	simplePlan = `{"status":"PLANNED","mode":"simple","mode_reasoning":"one thing",
 		"tasks":[{"id":"T1","description":"do it"}],"groups":[{"id":"G","name":"The thing","tasks":["T1"]}]}`
-	// C depends on A, and so is in the second phase.
+	// C depends on A, so it is in the second phase.
 	threeGroups = `{"status":"PLANNED","mode":"parallel","groups":[
 		{"id":"A","name":"First","tasks":[{"id":"T1","description":"a"},{"id":"T2","description":"b"}]},
 		{"id":"B","tasks":[{"id":"T3","description":"c"}]},

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2025, 1, 6, 12, 0, 0, 0, time.UTC)
 
-// event is one thing that happened to a session.
+// event is one event of a session.
 type event struct {
 	begin  *Step
 	end    string
@@ -144,7 +144,7 @@ func (s *sim) wrong(format string, args ...any) {
 	}
 }
 
-// ending is how a step ends, by chance.
+// ending returns a random ending of a step.
 func (s *sim) ending(step Step) Ending {
 	e := Ending{At: s.tick()}
 	if s.chance(0.1 * (1 - s.skill)) {
@@ -169,7 +169,7 @@ type said string
 
 func (w said) outcome() MergeOutcome { return MergeOutcome(w) }
 
-// word is the good one, mostly.
+// word returns the good word in most cases.
 func (s *sim) word(good string, bad ...string) said {
 	if s.chance(s.skill) {
 		return said(good)
@@ -213,7 +213,7 @@ func (s *sim) form(w said, more string) string {
 	return fmt.Sprintf("```json\n{\"status\":%q,\"summary\":[\"a line\",\"another\"],%s}\n```\n", w, more)
 }
 
-// plan is a plan that can mostly be used.
+// plan returns a plan that can be used in most cases.
 func (s *sim) plan() string {
 	mode := pick(s.rng, "parallel", "parallel", "simple")
 	if s.start.Mode != team.Unplanned && s.chance(0.9) {
@@ -252,7 +252,7 @@ func (s *sim) plan() string {
 		mode, strings.Join(groups, ","), scope, phases)
 }
 
-// phases puts each group into a phase of its own, mostly in an order that works.
+// phases puts each group into its own phase, in most cases in a valid order.
 func (s *sim) phases(ids []string) string {
 	var list []string
 	backwards := s.chance(0.3)
@@ -278,7 +278,7 @@ func (s *sim) groupJSON(id string, tasks, deps []string) string {
 		id, id, strings.Join(tasks, ","), quoted, pick(s.rng, "low", "trivial"))
 }
 
-// split splits a group, or advises, or gets it wrong.
+// split returns a split, advice, or an invalid answer.
 func (s *sim) split(id string) string {
 	if s.chance(0.3) {
 		return `{"status":"CONTINUE","summary":"smaller steps"}`

@@ -35,7 +35,7 @@ var table = []row{
 	{team.TechReview, "tests_failed", team.ChangesRequested, team.Iterations{}},
 }
 
-// detours are the moves that the protocol's routing needs beside its table.
+// detours are the moves that the protocol's routing requires besides its table.
 var detours = []row{
 	{team.DevWorking, "PARTIAL", team.DevBlocked, team.Iterations{}},
 	{team.DevWorking, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},

@@ -18,7 +18,7 @@ type verdictForm struct {
 	only string // words for which it is in doubt; for the others it is clear
 }
 
-// good are the words that let work advance.
+// good lists the words that let work advance.
 const good = "READY_FOR_QA PASS APPROVED"
 
 var verdictForms = []verdictForm{

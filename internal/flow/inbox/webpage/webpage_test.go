@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// site is a server on this machine that the fetcher takes for one of the public
-// internet: names resolve to public addresses, and only the last step, the
-// connection to an address that has passed every check, leads to the server.
+// site is a server on this machine that the fetcher takes for a public one. Names
+// resolve to public addresses. Only the connection, to an address that has passed
+// every check, is redirected to the server.
 type site struct {
 	*httptest.Server
 	names map[string]string // host to the address that it resolves to
@@ -111,8 +111,8 @@ func TestRedirectsAreFollowedAndEachIsChecked(t *testing.T) {
 	}
 }
 
-// TestThisMachineIsNeverReached uses the machine's own network, on which a
-// server listens that must not be asked.
+// TestThisMachineIsNeverReached uses the machine's own network. A server listens
+// there that must not receive a request.
 func TestThisMachineIsNeverReached(t *testing.T) {
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	port := s.Listener.Addr().(*net.TCPAddr).Port
@@ -125,7 +125,7 @@ func TestThisMachineIsNeverReached(t *testing.T) {
 	}
 	fetch(Fetcher{}, "127.0.0.1", "localhost", "127.1.2.3", "[::1]", "[::]", "0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
 		"[64:ff9b::7f00:1]", "[64:ff9b::127.0.0.1]", "[fe80::1%25lo]")
-	// Some resolvers take these for numbers.
+	// Some resolvers parse these as numbers.
 	lax := Fetcher{resolve: func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}}
@@ -135,8 +135,8 @@ func TestThisMachineIsNeverReached(t *testing.T) {
 	}
 }
 
-// TestTheAddressThatIsDialledIsChecked stands for a name that answers with a
-// public address when it is checked and with another when it is dialled.
+// TestTheAddressThatIsDialledIsChecked simulates a name that resolves to a public
+// address at the check and to another one at the connection.
 func TestTheAddressThatIsDialledIsChecked(t *testing.T) {
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	_, err := Fetcher{}.open(t.Context(), "tcp", s.Listener.Addr().String())
