@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Latest are the runs of all projects without their tasks, the latest first:
-// those that have not ended, and as many of all as n says.
+// Latest returns runs of all projects, without their tasks, newest first. The list
+// holds every run that has not ended, plus the newest n runs of any status.
 func (a *App) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	const every = 10_000
 	running, err := a.lookout.Summaries(ctx, "", false, every)
@@ -22,8 +22,8 @@ func (a *App) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	return fleet.Merge(all, running), err
 }
 
-// Workers lists all workers that say what they do, as a server on the same store
-// would, and the agents that people have started here.
+// Workers lists all workers that send heartbeats, as a server on the same store would,
+// and the agents that users started by hand on this machine.
 func (a *App) Workers(ctx context.Context) ([]fleet.Worker, error) {
 	agents, err := protocol.New(a.store, a.engine, a.clock()).Agents(ctx)
 	list := make([]fleet.Worker, len(agents))
@@ -33,7 +33,7 @@ func (a *App) Workers(ctx context.Context) ([]fleet.Worker, error) {
 	return a.withByHand(ctx, list), err
 }
 
-// Lanes are the agent accounts that are paused.
+// Lanes returns the agent accounts that are paused.
 func (a *App) Lanes(ctx context.Context) ([]fleet.Lane, error) { return a.lookout.Lanes(ctx) }
 
 // Task returns one task, with its prompt.
@@ -41,20 +41,20 @@ func (a *App) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	return a.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
 }
 
-// Attempts are all tries at a task, the first one first.
+// Attempts returns all attempts of a task, oldest first.
 func (a *App) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	return a.lookout.Attempts(ctx, store.TaskKey{Run: run, Task: task})
 }
 
-// ProjectOf is the project that a run belongs to.
+// ProjectOf returns the project of a run.
 func (a *App) ProjectOf(ctx context.Context, run string) (string, error) {
 	v, err := a.lookout.Summary(ctx, run)
 	return v.Project, err
 }
 
-// Changes calls each at once and then whenever anything has changed, but not more
-// often than every interval, until each returns an error or ctx ends. What agents
-// do is no change, so each is called from time to time as well.
+// Changes calls each immediately, then after every change, at most once per interval.
+// It stops when each returns an error or ctx ends. The progress of agents is not a
+// change, so each is also called periodically.
 func (a *App) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	return a.lookout.Changes(ctx, interval, each)
 }

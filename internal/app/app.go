@@ -1,5 +1,6 @@
-// Package app puts the parts together: it is the one place that knows everyone.
-// A command asks it for what a person wants done and shows what comes back.
+// Package app constructs and connects the parts of gaffer. It is the only package that
+// imports all of them. Commands call it and print its results. It holds no rules of its
+// own.
 package app
 
 import (
@@ -33,51 +34,52 @@ import (
 	"gaffer/session"
 )
 
-// Options are what an App needs of the world.
+// Options configures an App.
 type Options struct {
 	Project project.Project
 	Config  *config.Config
 	Now     func() time.Time
 	Getenv  func(string) string
-	Notice  func(text string) // things a person should know, as they happen; never nil
-	Version string            // of the program, for others to see
-	// Agent names the agent for which this process acts, see package caller. Events
-	// carry its name, and it may do less than a user. It is empty for a user.
+	Notice  func(text string) // prints a message for the user while the work continues; never nil
+	Version string            // of this program; shown to other programs
+	// Agent is the name of the agent that this process acts for, see package caller.
+	// Events carry the name, and an agent may do less than a user. It is empty if a
+	// user started the process.
 	Agent string
 
 	Supervisor supervisor.Options
 }
 
-// App is gaffer on this machine, in one project. It is safe for concurrent use.
+// App is gaffer in one project on this machine. It is safe for concurrent use.
 type App struct {
 	opts     Options
-	database string // for people
-	state    string // the folder of what this machine runs
+	database string // file or URL, for display
+	state    string // the folder for the attempts of this machine
 	store    store.Store
 	engine   *engine.Engine
 	lookout  *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
 	notify   notifying
-	shows    atomic.Bool // beside what it does, see Show
-	pays     bool        // it writes documents that are owed, see pay
+	shows    atomic.Bool // this process also serves its run over HTTP, see Show
+	pays     bool        // this process writes owed documents, see pay
 
 	attending sync.Mutex // see Attend
 }
 
-// forever is the lease of attempts that only this machine can run: their agents
-// outlive gaffer, and whoever comes back takes them over.
+// forever is the lease of attempts that only this machine can run. Their agents outlive
+// gaffer, and the next gaffer on this machine adopts them.
 const forever = 100 * 365 * 24 * time.Hour
 
-// remembered is how many rows are remembered: one process has a few agents at a
-// time, and its plan may be long.
+// remembered is the number of rows that the store caches. One process runs a few agents
+// at a time, but its plan may be long.
 const remembered = 2048
 
-// lockTimeout bounds how long a document that another program has locked keeps
-// all others from being written.
+// lockTimeout is the longest wait for a document that another program has locked.
+// Meanwhile no other document is written.
 const lockTimeout = 5 * time.Second
 
-// Open opens the database, which is made if it is not there.
+// Open opens the database and creates it if it is missing.
 func Open(ctx context.Context, opts Options) (*App, error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -102,8 +104,8 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	return a, nil
 }
 
-// databaseOf returns the name of the database, and the folder of what this
-// machine runs.
+// databaseOf returns the database (a file or a URL) and the state folder of this
+// machine.
 func databaseOf(opts Options) (database, state string, err error) {
 	if state, err = stateFolder(opts.Getenv); err != nil {
 		return "", "", err
@@ -111,7 +113,7 @@ func databaseOf(opts Options) (database, state string, err error) {
 	return cmp.Or(opts.Config.Database("db"), filepath.Join(state, "gaffer.db")), state, nil
 }
 
-// Exists reports whether there is a database to open. Looking makes none.
+// Exists reports whether there is a database to open. It never creates one.
 func Exists(opts Options) (bool, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil || strings.Contains(database, "://") {
@@ -124,13 +126,13 @@ func Exists(opts Options) (bool, error) {
 	return err == nil, err
 }
 
-// Close gives everything back. What runs goes on.
+// Close closes the database and the documents. Running agents continue.
 func (a *App) Close() error {
 	a.session.Close()
 	return a.store.Close()
 }
 
-// stateFolder is where a user's programs keep what must outlive them.
+// stateFolder returns the folder for state that must outlive the process.
 func stateFolder(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer"), nil
@@ -142,8 +144,8 @@ func stateFolder(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "gaffer"), nil
 }
 
-// shown is a folder as it stands in a document: from the project's root if it
-// is below that.
+// shown returns the form of a path that documents contain: relative to the project's
+// root if the path is below it.
 func (a *App) shown(path string) string {
 	if rel, err := filepath.Rel(a.opts.Project.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -151,7 +153,7 @@ func (a *App) shown(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// who is whose name the events carry.
+// who returns the author name that events carry.
 func (o Options) who() string {
 	if o.Agent != "" {
 		return o.Agent
@@ -169,15 +171,15 @@ func userName(getenv func(string) string) string {
 	return "unknown"
 }
 
-// newID returns an id that sorts by the time it was made.
+// newID returns an id that sorts by creation time.
 func newID() string {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	return fmt.Sprintf("%011x%s", time.Now().UnixMilli(), hex.EncodeToString(random[:]))
 }
 
-// Submit stores a plan as a run of this project and returns its id. Nothing
-// runs before Work.
+// Submit stores a plan as a run of this project and returns the run's id. Nothing
+// starts before Work.
 func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	base, err := a.baseOf(ctx, p)
 	if err != nil {
@@ -201,16 +203,16 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	}
 }
 
-// Answer answers a question of a run. deny refuses what was asked for, with
-// text as the reason.
+// Answer answers a question of a run. With deny it refuses the request, and text is the
+// reason.
 func (a *App) Answer(ctx context.Context, question, text string, deny bool) error {
-	if a.opts.Agent != "" { // also of a question in a run of its own: the user decides
+	if a.opts.Agent != "" { // even a question in its own run: the user decides
 		return &caller.RefusedError{What: "gaffer answer", Agent: a.opts.Agent}
 	}
 	return a.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny})
 }
 
-// Cancel ends a run, or one task of it with what waits for it.
+// Cancel ends a run, or one task together with the tasks that depend on it.
 func (a *App) Cancel(ctx context.Context, run, task, why string) error {
 	if err := a.MayChange(ctx, run, "gaffer cancel"); err != nil {
 		return err
@@ -218,8 +220,8 @@ func (a *App) Cancel(ctx context.Context, run, task, why string) error {
 	return a.engine.Cancel(ctx, engine.Target{Run: run, Task: task}, "", why)
 }
 
-// Retry queues a task again that failed or was cancelled. A run that had ended
-// goes on with the next Work.
+// Retry queues a task again that failed or was cancelled. If the run had ended, the
+// next Work continues it.
 func (a *App) Retry(ctx context.Context, run, task string) error {
 	if err := a.MayChange(ctx, run, "gaffer retry"); err != nil {
 		return err
@@ -231,8 +233,8 @@ func (a *App) Retry(ctx context.Context, run, task string) error {
 	return a.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, "", why)
 }
 
-// MayChange refuses an agent that changes a run which it has not submitted itself.
-// what is the command that it used.
+// MayChange returns an error if an agent changes a run that it did not submit itself.
+// what is the command that the agent used.
 func (a *App) MayChange(ctx context.Context, run, what string) error {
 	if a.opts.Agent == "" {
 		return nil
@@ -246,5 +248,5 @@ func (a *App) MayChange(ctx context.Context, run, what string) error {
 	})
 }
 
-// attempts is the folder of the attempts of a run.
+// attempts returns the folder for the attempts of a run.
 func (a *App) attempts(run string) string { return filepath.Join(a.state, "attempts", run) }

@@ -17,20 +17,20 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Detached is a gaffer that works on a run in the background.
+// Detached describes a gaffer process that works on a run in the background.
 type Detached struct {
 	Run  string `json:"run"`
-	Team string `json:"team,omitempty"` // the session of the team whose run it is
+	Team string `json:"team,omitempty"` // the team session of the run, if it is a team's
 	PID  int    `json:"pid"`
 	Log  string `json:"log"`
 }
 
-// startWithin is how long a gaffer in the background may take to begin.
+// startWithin is the time limit for a background gaffer to take over the run.
 const startWithin = 20 * time.Second
 
-// Background starts 'gaffer resume' in a session of its own, in the project of
-// the run and with the settings that the flags of this command gave. It returns
-// when that process works on the run. It outlives this one.
+// Background starts 'gaffer resume' in a new process session (setsid), in the run's
+// project and with the settings from this command's flags. It returns when that process
+// owns the run. The process outlives this one.
 func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	if err := CheckDetach(a.opts.Getenv); err != nil {
 		return Detached{}, err
@@ -78,7 +78,7 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	d.PID = cmd.Process.Pid
 	over := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // the run says how it went; waiting leaves no zombie
+		_ = cmd.Wait() // the run's status tells the result; Wait prevents a zombie
 		close(over)
 	}()
 	deadline := time.NewTimer(startWithin)
@@ -100,7 +100,7 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 		select {
 		case <-tick.C:
 		case <-over:
-			ended, over = true, nil // the run is looked at once more
+			ended, over = true, nil // check the run once more
 		case <-deadline.C:
 			return d, fmt.Errorf("run %s: the gaffer in the background (pid %d) does not begin; see %s", run, d.PID, d.Log)
 		case <-ctx.Done():
@@ -109,15 +109,15 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	}
 }
 
-// complaint is what a gaffer wrote last to a log after a place in it: its error
-// if there is one.
+// complaint returns the error that a gaffer wrote to log after offset from, or else its
+// last line.
 func complaint(log *os.File, from int64) string {
 	const most = 4096
 	if at, err := log.Stat(); err == nil {
 		from = max(from, at.Size()-most)
 	}
 	text := make([]byte, most)
-	n, _ := log.ReadAt(text, from) // without it there is less to say
+	n, _ := log.ReadAt(text, from) // on an error there is just less to show
 	last := "it said nothing"
 	for line := range strings.Lines(string(text[:n])) {
 		line = strings.TrimSpace(line)
@@ -129,7 +129,7 @@ func complaint(log *os.File, from int64) string {
 	return last
 }
 
-// UnattendedError is a run that no process works on, and on which none could be
+// UnattendedError reports that no process works on a run and that none could be
 // started.
 type UnattendedError struct {
 	Run     string
@@ -143,15 +143,15 @@ func (e *UnattendedError) Error() string {
 
 func (e *UnattendedError) Unwrap() error { return e.Why }
 
-// Attend starts a gaffer in the background that works on a run of this machine,
-// unless a process does already. A run that only workers of a server can do, and
-// one of another machine on the same database, is left alone.
+// Attend starts a background gaffer for a run of this machine, unless a process already
+// works on the run. It skips runs that only a server's workers can do, and runs of
+// other machines on the same database.
 //
-// Call it after the change that is to be worked on is stored: [App.Work] looks
-// for such changes after it has released the run, so either it does the work or
-// Attend finds the run without an owner.
+// Store the change that needs work before you call Attend. [App.Work] checks for such
+// changes after it has released the run. So either Work handles the change, or Attend
+// finds the run without an owner.
 func (a *App) Attend(ctx context.Context, id string) error {
-	a.attending.Lock() // two requests need one process
+	a.attending.Lock() // two concurrent requests must start only one process
 	defer a.attending.Unlock()
 	var run store.Run
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
@@ -165,7 +165,7 @@ func (a *App) Attend(ctx context.Context, id string) error {
 	switch here := a.worked(run); {
 	case run.Place != run.ID, a.owner(id).Alive, !here && shared:
 		return nil
-	case !here: // a plan that others sent is never run here because its row says so
+	case !here: // a plan from elsewhere must not start here just because its row is in this database
 		return &UnattendedError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
 	}
 	_, err = a.Background(ctx, id)
@@ -175,9 +175,9 @@ func (a *App) Attend(ctx context.Context, id string) error {
 	return &UnattendedError{id, run.Project, err}
 }
 
-// worked reports whether a gaffer of this machine has worked on a run. Rows may
-// have been written by others; the lock of the run's owner is a file here, and it
-// stays when the run has ended.
+// worked reports whether a gaffer on this machine has ever worked on a run. It does not
+// trust the rows, which other programs can write. It checks for the run's owner lock, a
+// local file that remains after the run has ended.
 func (a *App) worked(run store.Run) bool {
 	_, err := os.Stat(a.ownerFile(run.ID) + ".lock")
 	return run.Place == run.ID && err == nil

@@ -16,32 +16,32 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// Copy says what is in a copy of the database.
+// Copy describes a copy of the database.
 type Copy struct {
 	File    string `json:"file"`
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
 	Last    int64  `json:"last_event"`
-	Before  string `json:"before,omitempty"` // the database that was replaced, by its new name
+	Before  string `json:"before,omitempty"` // new name of the database that was replaced
 }
 
-// ServerError is a database that is not a file, for which its own programs are
-// there.
+// ServerError reports that the database is not a file, so that its own programs must
+// back it up and restore it.
 type ServerError struct {
-	Doing string   // what was asked for
-	Argv  []string // the program that does it, without a password
+	Doing string   // the requested action
+	Argv  []string // the command that performs it, without a password
 }
 
 func (e *ServerError) Error() string {
 	return fmt.Sprintf("the database is PostgreSQL's, which has a program of its own to %s it", e.Doing)
 }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks this as a usage error.
 func (e *ServerError) Usage() bool { return true }
 
-// Backup writes a copy of the database to a file while everything goes on. A file
-// that is there is replaced only with force. tell is told now and then how many
-// bytes are written of how many.
+// Backup copies the database to a file while runs continue. It replaces an existing
+// file only with force. It calls tell now and then with the bytes written and the
+// total.
 func Backup(ctx context.Context, opts Options, file string, force bool, tell func(done, total int64)) (Copy, error) {
 	database, err := databaseFile(opts, "back up", func(url, schema string) []string {
 		return []string{"pg_dump", "--format=custom", "--schema=" + schema, "--file=" + file, url}
@@ -56,8 +56,8 @@ func Backup(ctx context.Context, opts Options, file string, force bool, tell fun
 	return Copy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err
 }
 
-// Restore puts a backup in the place of the database, which must not be in use
-// and is kept beside it.
+// Restore replaces the database with a backup. The database must not be in use. Restore
+// keeps the old one beside it under a new name.
 func Restore(ctx context.Context, opts Options, file string, tell func(done, total int64)) (Copy, error) {
 	database, err := databaseFile(opts, "restore", func(url, _ string) []string {
 		return []string{"pg_restore", "--clean", "--if-exists", "--single-transaction", "--dbname=" + url, file}
@@ -72,7 +72,8 @@ func Restore(ctx context.Context, opts Options, file string, tell func(done, tot
 	return Copy{File: r.Path, Bytes: r.Bytes, Version: r.Version, Last: r.Last, Before: r.Before}, err
 }
 
-// databaseFile returns the file of the database, or says what else to do.
+// databaseFile returns the database's file. If the database is a server it returns a
+// [*ServerError] with the command to use instead.
 func databaseFile(opts Options, doing string, instead func(url, schema string) []string) (string, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil {
@@ -84,12 +85,12 @@ func databaseFile(opts Options, doing string, instead func(url, schema string) [
 	return database, nil
 }
 
-// plainURL is the address of a server without a password, and the schema that
-// gaffer's tables are in.
+// plainURL returns a database URL without its password, and the schema of gaffer's
+// tables.
 func plainURL(address string) (plain, schema string) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "postgres://…", defaultSchema // what cannot be read may hold a password anywhere
+		return "postgres://…", defaultSchema // an URL that does not parse may contain a password anywhere
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
@@ -98,12 +99,12 @@ func plainURL(address string) (plain, schema string) {
 	schema = cmp.Or(query.Get("search_path"), defaultSchema)
 	for name := range query {
 		if !slices.Contains([]string{"host", "port", "user", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey"}, name) {
-			query.Del(name) // ours, or secret
+			query.Del(name) // a setting of gaffer, or a secret
 		}
 	}
 	u.RawQuery = query.Encode()
 	return u.String(), schema
 }
 
-// defaultSchema is where gaffer's tables are.
+// defaultSchema is the default schema of gaffer's tables.
 const defaultSchema = "gaffer"

@@ -14,12 +14,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// tick sets the boxes of what is complete in the files that a run's plan was read
-// from, so that '--pending-only' leaves it out the next time. A file that has gone,
-// or that cannot be written, harms nothing.
+// tick checks the boxes of completed tasks in the files that the run's plan was read
+// from. Then '--pending-only' skips these tasks next time. A file that is missing is
+// ignored. One that cannot be written is only reported.
 func (a *App) tick(ctx context.Context, run store.Run) {
 	if !bytes.Contains(run.Plan, []byte(`"Box":`)) {
-		return // of most plans; the tasks may be many
+		return // true of most plans, and saves reading many tasks
 	}
 	boxes, err := a.boxes(ctx, run.ID)
 	for file, tasks := range boxes {
@@ -32,7 +32,7 @@ func (a *App) tick(ctx context.Context, run store.Run) {
 	}
 }
 
-// boxes are the tasks to tick, by the file.
+// boxes returns the tasks to tick, by file.
 func (a *App) boxes(ctx context.Context, run string) (boxes map[string][]string, err error) {
 	err = a.store.Read(ctx, func(r store.Reader) error {
 		boxes = map[string][]string{}
@@ -49,8 +49,8 @@ func (a *App) boxes(ctx context.Context, run string) (boxes map[string][]string,
 	return boxes, err
 }
 
-// tickTries is how often a file is read again that somebody else has changed
-// meanwhile.
+// tickTries is the number of attempts to change a file that other programs change at
+// the same time.
 const tickTries = 10
 
 func tickFile(file string, tasks []string) (err error) {

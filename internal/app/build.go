@@ -14,14 +14,15 @@ import (
 	"gaffer/workflow"
 )
 
-// NewBuild is a build that a person wants.
+// NewBuild describes a build to start.
 type NewBuild struct {
 	Plan  build.Plan
-	Fresh bool // replace a build that is not completed
-	Skip  bool // go on although a step that should come before was not done
+	Fresh bool // replace a build that is not complete
+	Skip  bool // allow the build although an earlier step of the workflow is missing
 }
 
-// IncompleteError is a build that is not completed, where another is to begin.
+// IncompleteError reports that a build exists that is not complete, so that a new one
+// cannot start.
 type IncompleteError struct{ Found BuildFound }
 
 func (e *IncompleteError) Error() string {
@@ -29,11 +30,11 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("found incomplete build %s (%d/%d chunks done)", r.Run.RunID, len(r.Done), r.Run.Total())
 }
 
-// Conflict marks the error as one about what is there already.
+// Conflict marks the error as a conflict with the existing state.
 func (e *IncompleteError) Conflict() bool { return true }
 
-// Build submits a build of chunks, approved by whoever calls, and returns the
-// engine's run. Nothing runs before Work.
+// Build submits a build of chunks and returns the id of the engine's run. The caller
+// has approved the build. Nothing starts before Work.
 func (a *App) Build(ctx context.Context, n NewBuild) (string, error) {
 	found, err := a.FindBuild(ctx)
 	if err != nil {
@@ -58,8 +59,8 @@ func (a *App) Build(ctx context.Context, n NewBuild) (string, error) {
 	return a.submitBuild(ctx, n.Plan, build.Start{RunID: fmt.Sprintf("run-%d", a.opts.Now().UnixMilli())})
 }
 
-// beginBuild makes the build the step of the workflow's command. Where no
-// workflow is under way a build is one by itself.
+// beginBuild makes the build the current step of the workflow's command. If no command
+// is active, it begins one.
 func (a *App) beginBuild(ctx context.Context, skip bool) error {
 	return a.workflow().Update(ctx, func(root *jsontree.Node) error {
 		state, _ := workflow.Read(root.Value())
@@ -69,12 +70,12 @@ func (a *App) beginBuild(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // it was let through when it was begun
+		again := state.WorkflowStep == workflow.ExecutorBuild // the step was allowed when it first began
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }
 
-// submitBuild writes what the checks need and submits the chunks.
+// submitBuild writes the check files and submits the chunks.
 func (a *App) submitBuild(ctx context.Context, p build.Plan, s build.Start) (string, error) {
 	s.Now, s.SpecVersion = a.opts.Now(), a.spec().Version
 	state, err := a.workflow().State()
@@ -87,7 +88,7 @@ func (a *App) submitBuild(ctx context.Context, p build.Plan, s build.Start) (str
 		return fmt.Sprintf(`"$%s" %s %s`, runner.SelfEnv, verifyCommand, quoted(a.checksFile(s.Checks, build.TaskName(c.ID))))
 	}
 	if p.Parallel == 0 {
-		p.Parallel = 1 // they share one work tree
+		p.Parallel = 1 // chunks share one work tree
 	}
 	_, engines, err := build.New(p, s)
 	if err != nil {
@@ -107,27 +108,27 @@ func (a *App) workflow() *workflow.Store {
 	return workflow.Open(a.workflowDir(), workflow.Options{Now: a.opts.Now, LockTimeout: a.opts.Config.Duration("lock_timeout")})
 }
 
-// spec reads the project's spec. One that is not there, or cannot be read, is
-// empty.
+// spec reads the project's spec. It returns an empty one if the file is missing or
+// unreadable.
 func (a *App) spec() spec.Spec {
 	s, _ := spec.Read(a.workflowDir())
 	return s
 }
 
-// BuildFound is the build that the project's state has.
+// BuildFound describes the build in the project's workflow state.
 type BuildFound struct {
-	Run        *workflow.BuildRun // nil if there is none
-	Incomplete bool               // it was begun and not completed
+	Run        *workflow.BuildRun // nil if there is no build
+	Incomplete bool               // it has started and is not complete
 	Resumable  bool               // [App.ResumeBuild] can continue it
-	Problem    error              // why it cannot, if it is not completed
+	Problem    error              // why an incomplete build cannot continue
 	Resume     workflow.Resume
 	Health     workflow.Health
-	Engine     string // the engine's run, if gaffer runs it
+	Engine     string // id of the engine's run, if gaffer runs the build
 	Status     store.Status
-	Owner      int // the pid of the gaffer that works on it, 0 if none does
+	Owner      int // pid of the gaffer that works on it, or 0
 }
 
-// FindBuild looks at the build in the project's state.
+// FindBuild reads the build from the project's workflow state and the store.
 func (a *App) FindBuild(ctx context.Context) (BuildFound, error) {
 	value, err := a.workflow().Load()
 	if err != nil {
@@ -153,9 +154,9 @@ func (a *App) FindBuild(ctx context.Context) (BuildFound, error) {
 	return f, nil
 }
 
-// findEngine finds the run of the engine that is the build: one that goes on,
-// whether or not the state tells of it yet, or else the one that the state tells
-// of.
+// findEngine finds the engine's run of the build. It prefers a run that has not ended,
+// even if the state file does not name it yet. Otherwise it takes told, the run that
+// the state file names.
 func (a *App) findEngine(ctx context.Context, told string, f *BuildFound) error {
 	return a.store.Read(ctx, func(r store.Reader) error {
 		runs, err := a.runs(r, false)
@@ -196,7 +197,7 @@ func buildOf(run store.Run) (*build.Build, error) {
 	return build.Of(p.Build)
 }
 
-// abandon ends the engine's run of a build that is given up.
+// abandon ends the engine's run of a build that a new one replaces.
 func (a *App) abandon(ctx context.Context, f BuildFound) error {
 	if f.Engine == "" || f.Status.Final() {
 		return nil

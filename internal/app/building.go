@@ -13,18 +13,18 @@ import (
 	"gaffer/workflow"
 )
 
-// building writes the documents of a build while its run goes on.
+// building writes the workflow documents of a build while its run is active.
 type building struct {
 	app   *App
 	run   string
 	store *workflow.Store
 	story *build.Story
-	told  []build.Told // all of the story
-	seq   int64        // the last event that was taken in
-	gone  error        // why nothing is written any more
+	told  []build.Told // every entry of the story so far
+	seq   int64        // the last event that was processed
+	gone  error        // why writing has stopped, if it has
 }
 
-// building returns who writes the documents of a run that is a build, else nil.
+// building returns the document writer of a run that is a build, or nil for other runs.
 func (a *App) building(r store.Reader, run store.Run) (*building, error) {
 	b, err := buildOf(run)
 	if err != nil || b == nil {
@@ -34,11 +34,11 @@ func (a *App) building(r store.Reader, run store.Run) (*building, error) {
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	before := tasks[0].Seq - 2 // a task has the number of its own first event, and that of the first follows the run's
+	before := tasks[0].Seq - 2 // a task's Seq is that of its first event; the first task's event follows the run's
 	return &building{app: a, run: run.ID, store: a.workflow(), story: build.NewStory(*b), seq: before}, nil
 }
 
-// Run writes what happens until ctx ends.
+// Run writes new events to the documents until ctx ends.
 func (b *building) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := b.Flush(ctx); err != nil && ctx.Err() == nil {
@@ -56,14 +56,14 @@ func (b *building) Run(ctx context.Context) {
 	}
 }
 
-// buildPace is how long events are gathered before the state is written.
+// buildPace is the time to collect events before the state is written.
 const buildPace = 50 * time.Millisecond
 
-// buildCheck is how often the state is looked at without an event: other programs
-// empty it, also in the middle of a build.
+// buildCheck is the interval between checks of the state without an event. Other
+// programs empty the state, even in the middle of a build.
 const buildCheck = 2 * time.Second
 
-// Flush writes all that has happened so far.
+// Flush writes all events so far.
 func (b *building) Flush(ctx context.Context) error {
 	if b.gone != nil {
 		return nil
@@ -112,8 +112,8 @@ func (b *building) catchUp(ctx context.Context) error {
 	}
 }
 
-// BuildFeed is the whole story of a build, from the store: what its feed must
-// have said.
+// BuildFeed returns all feed entries of a build, computed from the store. The feed on
+// disk should contain the same entries.
 func (a *App) BuildFeed(ctx context.Context, id string) ([]workflow.Event, error) {
 	s, _, err := a.look(ctx, id)
 	if err != nil {

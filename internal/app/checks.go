@@ -14,13 +14,13 @@ import (
 	"gaffer/workflow"
 )
 
-// verifyCommand is the hidden command that checks a chunk's work.
+// verifyCommand is the hidden gaffer command that checks a chunk's work.
 const verifyCommand = "verify"
 
-// quoted is a text as a shell reads it.
+// quoted quotes a text for a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// checksFile is where the checks of a chunk are, and beside it what they said.
+// checksFile returns the path of a chunk's check file. The results are beside it.
 func (a *App) checksFile(checks, task string) string {
 	return filepath.Join(a.workflowDir(), "verification", checks, task+".json")
 }
@@ -53,7 +53,7 @@ func (a *App) writeChecks(s build.Start, c build.Chunk) error {
 	return nil
 }
 
-// outcomes returns what the checks of an attempt said.
+// outcomes returns a function that reads the check results of an attempt.
 func (a *App) outcomes(checks string) func(task string, attempt int) (build.Outcome, bool) {
 	return func(task string, attempt int) (build.Outcome, bool) {
 		data, err := statefile.ReadBytes(host.OS(), verify.OutcomePath(a.checksFile(checks, task), attempt))

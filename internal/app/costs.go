@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// Costs returns what attempts in this project's ledger have cost, as far as
-// gaffer ran them and their agents said so. If there is no database there is
-// nothing to know, and none is made.
+// Costs returns a function that looks up the cost of an attempt in this project's
+// ledger. It knows attempts that gaffer ran and whose agents reported a cost. If there
+// is no database it knows none; it does not create one.
 func Costs(ctx context.Context, opts Options) (func(bead string, attempt int) (usd float64, known bool), error) {
 	unknown := func(string, int) (float64, bool) { return 0, false }
 	database, _, err := databaseOf(opts)
@@ -39,7 +39,7 @@ func Costs(ctx context.Context, opts Options) (func(bead string, attempt int) (u
 	}, err
 }
 
-// spent is what the attempts of this project have cost, in millionths.
+// spent returns the costs of this project's attempts, in millionths of a US dollar.
 func (a *App) spent(ctx context.Context) (map[string]int64, error) {
 	spent := map[string]int64{}
 	err := a.store.Read(ctx, func(r store.Reader) error {

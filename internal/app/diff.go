@@ -46,10 +46,10 @@ func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task)
 	return p.Commit(ctx, t, spec)
 }
 
-// maxShownPath is how many bytes of a path are shown.
+// maxShownPath is the longest path that is shown, in bytes.
 const maxShownPath = 300
 
-// diffOf counts all files, and lists the first.
+// diffOf counts all files and lists the first [fleet.MostFiles].
 func diffOf(list []worktree.FileDiff) *fleet.Diff {
 	d := &fleet.Diff{Files: []fleet.FileDiff{}, Changed: len(list)}
 	for _, f := range list {
@@ -61,8 +61,8 @@ func diffOf(list []worktree.FileDiff) *fleet.Diff {
 	return d
 }
 
-// shownPath makes what a file may be called fit to be shown. The end of a path says
-// more than its beginning.
+// shownPath replaces control characters and invalid UTF-8 in a path. It cuts a long
+// path at the front, because the end says more.
 func shownPath(path string) string {
 	path = strings.ToValidUTF8(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {

@@ -15,25 +15,25 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Way is where dispatched agents run.
+// Way says whether dispatched agents run in a terminal.
 type Way int
 
-// The ways.
+// Values of Way.
 const (
-	BestWay  Way = iota // in tmux if that is there
-	InTmux              // in tmux, or not at all
-	Headless            // without a terminal
+	BestWay  Way = iota // in tmux if tmux is installed
+	InTmux              // in tmux; fail if tmux is missing
+	Headless            // never in a terminal
 )
 
-// Dispatch is a set of beads to be run.
+// Dispatch is a request to run a set of beads.
 type Dispatch struct {
-	Plan  plan.Plan // each of its tasks with a Dispatch that names the bead
+	Plan  plan.Plan // each task has a Dispatch that names its bead
 	Way   Way
-	Force bool // end who has a bead, with all its processes, before the run begins
+	Force bool // first end the agent that holds a bead, with all its processes
 }
 
-// Dispatch submits beads as one run and returns its id. A bead that has an agent
-// already is an [*engine.HeldError], and nothing is submitted.
+// Dispatch submits beads as one run and returns its id. If a bead already has an agent
+// it returns an [*engine.HeldError] and submits nothing, unless d.Force is set.
 func (a *App) Dispatch(ctx context.Context, d Dispatch) (string, error) {
 	terminal, err := a.way(ctx, d.Way)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *App) Dispatch(ctx context.Context, d Dispatch) (string, error) {
 	}
 }
 
-// way tells whether agents get a terminal.
+// way reports whether agents get a terminal.
 func (a *App) way(ctx context.Context, w Way) (terminal bool, err error) {
 	if w == Headless {
 		return false, nil
@@ -73,7 +73,8 @@ func (a *App) way(ctx context.Context, w Way) (terminal bool, err error) {
 	return err == nil, err
 }
 
-// bead completes what a task says of its bead.
+// bead fills in the fields of a task's Dispatch: ledger, repository, number of earlier
+// attempts and tmux session.
 func (a *App) bead(t plan.Task, terminal bool) (_ plan.Task, err error) {
 	d := *t.Dispatch
 	d.Ledger = a.ledgerDir()
@@ -94,8 +95,8 @@ func (a *App) bead(t plan.Task, terminal bool) (_ plan.Task, err error) {
 	return t, nil
 }
 
-// canBranch tells before anything runs of a repository that a bead's worktree
-// cannot be made in.
+// canBranch returns an error if no worktree can be created in the bead's repository, so
+// that the user learns it before anything starts.
 func canBranch(ctx context.Context, t plan.Task) error {
 	if !t.Worktree && t.Branch == "" {
 		return nil
@@ -108,10 +109,10 @@ func canBranch(ctx context.Context, t plan.Task) error {
 	return err
 }
 
-// endWithin is how long it may take to end an agent with all that it started.
+// endWithin is the time limit for ending an agent with all its processes.
 const endWithin = 2 * time.Minute
 
-// end cancels a task and returns when nothing of it runs any more.
+// end cancels a task and returns when none of its processes runs any more.
 func (a *App) end(ctx context.Context, key store.TaskKey, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
@@ -124,9 +125,9 @@ func (a *App) end(ctx context.Context, key store.TaskKey, why string) error {
 		if over || err != nil {
 			return err
 		}
-		// Nobody may look after it: then it is ours to end.
+		// If no gaffer works on the run, this process must end it.
 		err = a.collect(ctx, key.Run, func(t store.Task) bool { return t.TaskKey == key })
-		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // what is owed was reported, and does not keep the bead
+		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // owed documents were reported and do not keep the bead
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}
@@ -143,10 +144,10 @@ func (a *App) over(ctx context.Context, key store.TaskKey) (over bool, err error
 	return over, err
 }
 
-// collect reports how those attempts of a run ended that are wanted, waits for
-// them if they still run, and records that. Nothing is started. A run that
-// another gaffer works on is an [*OwnedError]. An [*OwedError] says that all was done
-// and that documents are not written.
+// collect waits for the running attempts of a run that want selects, and records how
+// they ended. It starts nothing. It returns an [*OwnedError] if another gaffer works on
+// the run. It returns an [*OwedError] if everything was recorded in the store but
+// documents could not be written.
 func (a *App) collect(ctx context.Context, run string, want func(store.Task) bool) error {
 	release, err := a.own(ctx, run)
 	if err != nil {

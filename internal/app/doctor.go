@@ -23,42 +23,42 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Health is what doctor tells.
+// Health is the result of Doctor.
 type Health struct {
 	Database string     `json:"database"`
-	Method   string     `json:"method"` // how the processes of attempts are known
-	Limits   []string   `json:"limits"` // what is weaker on this system, in whole sentences
+	Method   string     `json:"method"` // how the processes of attempts are identified
+	Limits   []string   `json:"limits"` // what is weaker on this system, in full sentences
 	Agents   []Agent    `json:"agents"`
-	Holding  []Holder   `json:"holding"`  // what holds capacity now
+	Holding  []Holder   `json:"holding"`  // attempts that use capacity now
 	Orphans  []Orphan   `json:"orphans"`  // processes that attempts have left behind
-	Unproven []Unproven `json:"unproven"` // attempts of which something may be alive
-	Owed     []Owed     `json:"owed"`     // runs of this project whose documents are still to be written
-	Gone     []Gone     `json:"gone"`     // agents that run by their session's document and have no process
-	Problems []string   `json:"problems"` // why a run could not work here, in whole sentences with what to do
-	Advice   []string   `json:"advice"`   // what to do, in whole sentences
+	Unproven []Unproven `json:"unproven"` // attempts that may still have live processes
+	Owed     []Owed     `json:"owed"`     // runs of this project with unwritten documents
+	Gone     []Gone     `json:"gone"`     // agents that run according to their session's document but have no process
+	Problems []string   `json:"problems"` // why a run could not work here and what to do, in full sentences
+	Advice   []string   `json:"advice"`   // what to do, in full sentences
 }
 
-// Agent is an agent program and whether it can be used here.
+// Agent describes an agent program and whether it can be used here.
 type Agent struct {
 	Name    string `json:"name"`
 	Program string `json:"program"`
-	Path    string `json:"path,omitempty"` // empty if it is not installed
+	Path    string `json:"path,omitempty"` // empty if the program is not installed
 	Version string `json:"version,omitempty"`
-	Problem string `json:"problem,omitempty"` // why it cannot be used, with what to do
+	Problem string `json:"problem,omitempty"` // why it cannot be used and what to do
 }
 
-// Holder is something that holds a slot: an attempt that runs.
+// Holder is a running attempt, which holds a slot.
 type Holder struct {
 	Run     string        `json:"run"`
 	Task    string        `json:"task"`
 	PID     int           `json:"pid"`
 	Age     time.Duration `json:"age"`
 	State   string        `json:"state"`
-	Watched bool          `json:"watched"` // a gaffer looks after it now
+	Watched bool          `json:"watched"` // a gaffer works on its run now
 }
 
-// Orphan is a process of an attempt that is over or unknown, or whose supervisor was
-// killed.
+// Orphan is a process of an attempt that has ended or is unknown, or whose supervisor
+// was killed.
 type Orphan struct {
 	PID     int    `json:"pid"`
 	Attempt string `json:"attempt"`
@@ -67,18 +67,18 @@ type Orphan struct {
 	Task    string `json:"task,omitempty"`
 }
 
-// Gone is an agent that runs by its session's document although its process is
-// gone.
+// Gone is an agent that is running according to its session's document, although its
+// process has ended.
 type Gone struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent"`
 	PID     int    `json:"pid"`
 }
 
-// Doctor looks at this machine. With repair it ends what is orphaned, and writes the
-// documents that are owed. What cannot be
-// looked at is a problem, and the rest is looked at all the same: it is called when
-// something is broken. It makes no database.
+// Doctor examines this machine. With repair it ends orphaned processes and writes owed
+// documents. If one examination fails, it reports a problem and continues with the
+// others, because users call it when something is broken. It does not create a
+// database.
 func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -112,7 +112,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
 	return h, ctx.Err()
 }
 
-// examine looks at what the database says.
+// examine checks the runs, orphans and owed documents that the database knows of.
 func (a *App) examine(ctx context.Context, h *Health, repair bool) {
 	runs, err := a.Runs(ctx, true, false)
 	if err != nil {
@@ -134,7 +134,8 @@ func (a *App) examine(ctx context.Context, h *Health, repair bool) {
 	h.Advice = append(h.Advice, a.notifyAdvice(ctx)...)
 }
 
-// owes lists the runs whose documents are owed, after writing them with repair.
+// owes lists the runs whose documents are owed. With repair it first tries to write
+// them.
 func (h *Health) owes(ctx context.Context, a *App, repair bool) (err error) {
 	look := a.Owed
 	if repair {
@@ -151,7 +152,7 @@ func (h *Health) owes(ctx context.Context, a *App, repair bool) (err error) {
 	return err
 }
 
-// cannot adds a problem, with what to do about it if the error knows.
+// cannot adds a problem, with the error's hint if it has one.
 func (h *Health) cannot(what string, err error) {
 	text := fmt.Sprintf("%s: %v", what, err)
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
@@ -174,8 +175,8 @@ func (h *Health) hold(run fleet.Run, now time.Time) {
 	}
 }
 
-// programs looks for the programs of the agents. Those that gaffer.yaml names are not
-// run: a project may name any program.
+// programs looks for the agent programs. It does not execute programs that gaffer.yaml
+// names, because a project may name any program.
 func programs(ctx context.Context, opts Options) []Agent {
 	custom := opts.Config.Agents()
 	names := agent.Names()
@@ -184,7 +185,7 @@ func programs(ctx context.Context, opts Options) []Agent {
 			names = append(names, name)
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // it is whatever a task says
+	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // it has no fixed program
 	list := make([]Agent, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
@@ -194,7 +195,7 @@ func programs(ctx context.Context, opts Options) []Agent {
 	return list
 }
 
-// program looks for the program of one agent.
+// program looks for the program of one agent and its version.
 func program(ctx context.Context, opts Options, name string) Agent {
 	custom, err := agentsOf(opts.Config, name)
 	if err != nil {
@@ -210,15 +211,14 @@ func program(ctx context.Context, opts Options, name string) Agent {
 		a.Problem = problems[0].String()
 	}
 	if a.Path != "" && len(own.Argv) == 0 && len(own.Env) == 0 {
-		text, _ := preflight.Ask(ctx, a.Program, opts.Project.Root, os.Environ(), "--version") // without an answer it is not known
+		text, _ := preflight.Ask(ctx, a.Program, opts.Project.Root, os.Environ(), "--version") // on an error the version stays unknown
 		a.Version, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	}
 	return a
 }
 
-// orphans are processes of attempts that no store knows as running. Those of
-// another database cannot be told from them, so only attempts that this one
-// knows count.
+// orphans returns live processes of attempts that have ended. It skips attempts that
+// this database does not know, because they may be running for another database.
 func (a *App) orphans(ctx context.Context) ([]Orphan, error) {
 	orphans := []Orphan{}
 	err := a.store.Read(ctx, func(r store.Reader) error {
@@ -239,8 +239,8 @@ func (a *App) orphans(ctx context.Context) ([]Orphan, error) {
 	return orphans, err
 }
 
-// gone looks for agents of the project's sessions whose process is gone. A
-// document that cannot be read is for 'gaffer validate' to name.
+// gone returns agents of the project's sessions whose process has ended. It skips
+// unreadable documents, which 'gaffer validate' reports.
 func gone(opts Options) ([]Gone, error) {
 	list := []Gone{}
 	sessions := session.New(opts.Config.Path("paths.session"), session.Options{Now: opts.Now})
@@ -263,7 +263,7 @@ func gone(opts Options) ([]Gone, error) {
 	return list, nil
 }
 
-// repair ends what is orphaned.
+// repair ends the orphaned processes.
 func (h *Health) repair() error {
 	for _, o := range h.Orphans {
 		left, err := supervisor.Sweep(o.Attempt)

@@ -13,7 +13,7 @@ import (
 	"gaffer/session"
 )
 
-// ForgottenError is a run that has documents in the project and is not in the
+// ForgottenError reports a run that has documents in the project but is missing in the
 // database.
 type ForgottenError struct{ Run, Documents, Database string }
 
@@ -21,17 +21,17 @@ func (e *ForgottenError) Error() string {
 	return fmt.Sprintf("run %s is not in the database %s, but its documents are in %s: the database was deleted or replaced since, or another program wrote them", e.Run, e.Database, e.Documents)
 }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as "not found".
 func (e *ForgottenError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *ForgottenError) Hint() string {
 	return "'gaffer restore FILE' brings a backup back, --db names another database; without either the run cannot go on"
 }
 
-// Forgotten returns a [*ForgottenError] if there are documents of the run that a
-// person names by a prefix, or of any that has not ended if the name is empty, and
-// the database does not know it. The latest counts.
+// Forgotten returns a [*ForgottenError] if the project has documents of a run that the
+// database does not know. name is a prefix of the run's id. If name is empty, only runs
+// that have not ended count. If several match, the error names the last one.
 func (a *App) Forgotten(ctx context.Context, name string) error {
 	ids, err := a.session.IDs()
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *App) Forgotten(ctx context.Context, name string) error {
 			}
 			doc, err := a.session.Document(id)
 			if err != nil {
-				continue // 'gaffer validate' names it
+				continue // 'gaffer validate' reports it
 			}
 			if status, _ := session.Decode(doc.Value()); name == "" && status.Status != session.Running {
 				continue
@@ -68,24 +68,23 @@ func (a *App) Forgotten(ctx context.Context, name string) error {
 	return errors.Join(err, forgotten)
 }
 
-// InTaskError is a gaffer in the background that would be started by a task of
-// gaffer.
+// InTaskError reports that a task of gaffer tried to start a background gaffer.
 type InTaskError struct{ Attempt string }
 
 func (e *InTaskError) Error() string {
 	return "no gaffer can be started in the background inside a task: it would be ended with the task, as all that a task starts is"
 }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with the current state.
 func (e *InTaskError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *InTaskError) Hint() string {
 	return "run it without --detach; 'gaffer run --server' lets a server's workers run a plan"
 }
 
-// CheckDetach returns an [*InTaskError] in a process that a task has started, also if
-// its environment does not say so.
+// CheckDetach returns an [*InTaskError] if a task started this process. It also checks
+// the parent processes, since a task can clear the environment.
 func CheckDetach(getenv func(string) string) error {
 	if id := getenv(supervisor.Mark); id != "" {
 		return &InTaskError{id}

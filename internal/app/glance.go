@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// Glance says in a few numbers what runs in this project, or in all. A database
-// in a file is only looked at: none is made, nothing in it is changed, and no
-// other process is waited for.
+// Glance returns a few counts about the runs of this project, or of all projects. It
+// only reads a database file: it creates none, changes nothing, and waits for no other
+// process.
 func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance, err error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -52,9 +52,9 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 	return g, nil
 }
 
-// askByHand counts the questions of agents that belong to no run: those that can be
-// answered from elsewhere, and what agents of this machine wait for at their own
-// prompts. An agent of this machine counts if it works in the project.
+// askByHand counts the questions of agents that belong to no run: those in the store,
+// and those of agents on this machine that wait at their own prompts. An agent on this
+// machine counts only if holds reports true for its folder.
 func askByHand(g *fleet.Glance, questions []fleet.Question, agents []discover.Sighting, holds func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {

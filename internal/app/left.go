@@ -14,26 +14,26 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Unproven is an attempt whose supervisor was killed and of which something may be
-// alive. Its task waits.
+// Unproven is an attempt whose supervisor was killed and that may still have live
+// processes. Its task waits.
 type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
 	Task      string            `json:"task,omitempty"`
-	Since     time.Time         `json:"since,omitzero"` // its task waits since then
+	Since     time.Time         `json:"since,omitzero"` // when its task began to wait
 	Why       string            `json:"why"`            // what may be alive, and what to do
 	Processes []supervisor.Left `json:"processes"`
 }
 
-// attemptHomes lists the folders below which attempts of this machine have theirs:
-// those of runs, and those of workers for a server.
+// attemptHomes lists the parent folders of this machine's attempts: that of local runs,
+// and those of workers for a server.
 func attemptHomes(state string) []string {
-	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the pattern is right
+	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the pattern is valid
 	return append(homes, filepath.Join(state, "attempts"))
 }
 
-// leftBehind looks for processes of attempts whose supervisors were killed. a is nil
-// if there is no database, in which case their tasks are not known.
+// leftBehind looks for processes of attempts whose supervisors were killed. If there is
+// no database a is nil, and the tasks of these attempts are unknown.
 func (h *Health) leftBehind(ctx context.Context, a *App, state string, repair bool) {
 	if repair {
 		if err := endLeft(state); err != nil {
@@ -68,7 +68,7 @@ func (h *Health) leftBehind(ctx context.Context, a *App, state string, repair bo
 	}
 }
 
-// endLeft ends what attempts have left behind, as far as it is known to be theirs.
+// endLeft ends leftover processes that certainly belong to attempts.
 func endLeft(state string) error {
 	var errs []error
 	for _, home := range attemptHomes(state) {
@@ -87,12 +87,12 @@ func endLeft(state string) error {
 	return errors.Join(errs...)
 }
 
-// taskOf says whose an attempt is, if the database knows it.
+// taskOf returns the run and task of an attempt, if the database knows it.
 func (a *App) taskOf(ctx context.Context, attempt string) (run, task string) {
 	if a == nil {
 		return "", ""
 	}
-	_ = a.store.Read(ctx, func(r store.Reader) error { // it is for people, who have the attempt's id too
+	_ = a.store.Read(ctx, func(r store.Reader) error { // for display only; the attempt's id is shown anyway
 		if known, err := r.Attempt(attempt); err == nil {
 			run, task = known.Run, known.Task
 		}
@@ -101,11 +101,11 @@ func (a *App) taskOf(ctx context.Context, attempt string) (run, task string) {
 	return run, task
 }
 
-// NotDoubtedError is an attempt of which a person says that it is gone, and which
-// does not wait for that.
+// NotDoubtedError reports that the user declared an attempt gone that is not waiting
+// for such a declaration.
 type NotDoubtedError struct {
 	Attempt string
-	Alive   []supervisor.Left // what is known to be alive of it
+	Alive   []supervisor.Left // its processes that are known to be alive
 }
 
 func (e *NotDoubtedError) Error() string {
@@ -115,10 +115,10 @@ func (e *NotDoubtedError) Error() string {
 	return fmt.Sprintf("no attempt %s waits for a proof that it has ended", e.Attempt)
 }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with the current state.
 func (*NotDoubtedError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *NotDoubtedError) Hint() string {
 	if len(e.Alive) > 0 {
 		return "'gaffer doctor --repair' ends it"
@@ -126,8 +126,8 @@ func (e *NotDoubtedError) Hint() string {
 	return "'gaffer doctor' lists those that do"
 }
 
-// DeclareGone notes that the user says that nothing is alive of an attempt which
-// cannot be proved to have ended. Its task goes on.
+// DeclareGone records the user's statement that no process of an attempt is alive, for
+// an attempt whose end cannot be proved. Its task then continues.
 func DeclareGone(opts Options, attempt string) error {
 	_, state, err := databaseOf(opts)
 	if err != nil {
@@ -143,7 +143,7 @@ func DeclareGone(opts Options, attempt string) error {
 			case o.Remains.Proof == supervisor.Remaining:
 				not.Alive = o.Remains.Processes
 				return not
-			case o.Remains.Above(os.Getpid()): // it says so itself
+			case o.Remains.Above(os.Getpid()): // the caller is a process of this attempt
 				return &caller.RefusedError{What: "gaffer doctor --gone", Agent: "agent of attempt " + attempt}
 			}
 			if err := supervisor.DeclareGone(o.Dir, opts.Now()); err != nil {

@@ -9,20 +9,21 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxGap is how long between two sweeps workers are taken to have been heard.
+// maxGap is the longest time between two sweeps that does not count as a break in
+// receiving heartbeats.
 const maxGap = 5 * time.Second
 
-// listening knows since when workers could be heard without a break. Who was not
-// heard of while nobody could be is not taken for lost.
+// listening tracks since when this process could receive heartbeats without a break. A
+// worker is not considered lost for silence during a break.
 //
-// Times are the engine's. A clock that was set is a break like any other: with it
-// all leases have become longer or shorter.
+// Times are the engine's. A change of the clock is also a break, because it makes all
+// leases longer or shorter.
 type listening struct {
 	since time.Time // the end of the last break
-	last  time.Time // when workers could last be heard
+	last  time.Time // the end of the last successful sweep
 }
 
-// sinceAt is what a sweep is told that begins now.
+// sinceAt returns the start of the uninterrupted time, for a sweep that begins now.
 func (w listening) sinceAt(now time.Time) time.Time {
 	if w.broken(now) {
 		return now
@@ -30,8 +31,8 @@ func (w listening) sinceAt(now time.Time) time.Time {
 	return w.since
 }
 
-// saw takes in how a sweep went that has ended now, and whether any worker was
-// online. If none is, it is rather we who are cut off than all of them.
+// saw records a sweep that has ended now, and whether any worker was online. If no
+// worker is online, the cause is more likely our own network than all of them.
 func (w *listening) saw(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
@@ -47,7 +48,7 @@ func (w listening) broken(now time.Time) bool {
 	return w.last.IsZero() || gap > maxGap || gap < 0
 }
 
-// round is the rounds that a coordinator makes.
+// round runs the periodic sweeps of a server.
 type round struct {
 	engine *engine.Engine
 	store  store.Store
@@ -55,11 +56,11 @@ type round struct {
 
 	watchman listening
 	online   bool
-	looked   time.Time // when that was so
+	looked   time.Time // when online was last determined
 }
 
-// sweep is one sweep. One that takes longer than a break is given up: it would go
-// by what was known before it.
+// sweep runs one sweep. It gives up after maxGap, because its data would be too old by
+// then.
 func (r *round) sweep(ctx context.Context) (more bool, err error) {
 	within, cancel := context.WithTimeout(ctx, maxGap)
 	defer cancel()
@@ -71,10 +72,11 @@ func (r *round) sweep(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// clock is the time by which leases end, also while the machine sleeps.
+// clock returns the time without its monotonic part: leases also expire while the
+// machine sleeps.
 func (r *round) clock() time.Time { return r.now().Round(0) }
 
-// look finds out whether a worker is online. That is known for a while.
+// look determines whether any worker is online. It keeps the result for maxGap.
 func (r *round) look(ctx context.Context) error {
 	now := r.clock()
 	if since := now.Sub(r.looked); since >= 0 && since < maxGap {
@@ -90,8 +92,8 @@ func (r *round) look(ctx context.Context) error {
 	})
 }
 
-// anyOnline passes over workers that have never said who they are: they work for
-// a run of their own machine, and are never given up.
+// anyOnline ignores workers that have never registered. They work for a run of their
+// own machine, and their leases do not expire.
 func anyOnline(workers []store.Worker, now time.Time) bool {
 	for _, w := range workers {
 		if !w.Created.IsZero() && now.Sub(w.Seen) < coordinator.OfflineAfter {

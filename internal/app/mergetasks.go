@@ -11,28 +11,28 @@ import (
 	"gaffer/internal/plan"
 )
 
-// mergeAgent is the agent of the tasks that bring worktrees together: gaffer
-// itself, with a merge step as its prompt.
+// mergeAgent is the agent name of tasks that merge worktrees. gaffer itself runs them,
+// with a mergeStep as the prompt.
 const mergeAgent = "gaffer-join"
 
-// mergeStep is what a task of agent joinAgent does: it merges branches of a run, and
-// what follows from that.
+// mergeStep describes the work of a mergeAgent task: it merges branches of a run and
+// performs the steps that follow.
 type mergeStep struct {
 	Run    string   `json:"run"`
-	Repo   string   `json:"repo,omitempty"` // its folder; empty for the project's
+	Repo   string   `json:"repo,omitempty"` // the repository's folder; empty for the project's
 	Into   string   `json:"into,omitempty"`
-	Start  string   `json:"start,omitempty"`  // where Into starts if it is not there; empty for a branch that must be there
-	Tasks  []string `json:"tasks,omitempty"`  // whose branches are merged, in order
-	Names  []string `json:"names,omitempty"`  // of those tasks, for the titles of commits; may be shorter
+	Start  string   `json:"start,omitempty"`  // start of a new branch Into; empty if Into must exist
+	Tasks  []string `json:"tasks,omitempty"`  // their branches are merged, in this order
+	Names  []string `json:"names,omitempty"`  // names of Tasks, for commit titles; may be shorter
 	Branch string   `json:"branch,omitempty"` // merged after them
-	Remove bool     `json:"remove,omitempty"` // the worktrees of the run, when all is merged
-	Open   string   `json:"open,omitempty"`   // the base of a pull request to open
+	Remove bool     `json:"remove,omitempty"` // delete the run's worktrees after all merges
+	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open
 }
 
-// weave adds the tasks that merge branches. In a workflow there is one after each
-// wave of several tasks, and one at the end. In other plans there is one before
-// each task that needs the work of several others. So a conflict is a task that a
-// person sees, can put right and can retry. A team merges by itself.
+// weave adds the tasks that merge branches. A workflow gets one after each wave of
+// several tasks, and one at the end. Other plans get one before each task that needs
+// the work of several others. So a merge conflict is a task that the user sees, can
+// repair and can retry. A team merges by itself.
 func weave(p plan.Plan, run string) (plan.Plan, error) {
 	switch {
 	case p.Team != nil:
@@ -57,7 +57,7 @@ func weaveWorkflow(p plan.Plan, run string) (plan.Plan, error) {
 			t.Wave = 2*wave - 1
 			if t.Worktree {
 				j.add(t)
-			} else { // alone in its wave it works on the workflow's branch itself
+			} else { // the only task of its wave works on the workflow's branch itself
 				t.Tree, t.Branch = workflowTree, p.Workflow.Branch
 			}
 			woven = append(woven, t)
@@ -84,13 +84,13 @@ func weaveWorkflow(p plan.Plan, run string) (plan.Plan, error) {
 	return p, nil
 }
 
-// weaveOrigins gives each worktree its branch and the branch that it starts from:
-// that of the one task whose work it needs, or one into which a task of its own
-// merges the work of several. Tasks that need the same work share that one.
+// weaveOrigins gives each worktree a branch and a start branch. The start is the branch
+// of the one task whose work it needs, or a branch into which an added task merges the
+// work of several. Tasks that need the same work share that added task.
 func weaveOrigins(p plan.Plan, run string) (plan.Plan, error) {
 	repos := map[string]bool{}
 	for _, t := range p.Tasks {
-		if t.Tree != "" { // a task that shares a worktree says itself where that starts
+		if t.Tree != "" { // plans with shared worktrees define the start themselves
 			return p, nil
 		}
 		if t.HasWorktree() {
@@ -106,7 +106,7 @@ func weaveOrigins(p plan.Plan, run string) (plan.Plan, error) {
 			w.tasks[i].Branch = worktree.BranchOf(run, t.ID)
 		}
 	}
-	before := make([][]plan.Task, len(p.Tasks)) // the tasks that are added, by the task that they come before
+	before := make([][]plan.Task, len(p.Tasks)) // added tasks, by the index of the task that follows them
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		origins := p.Origins(func(t plan.Task) bool { return repoOf(t) == repo })
 		for i := range w.tasks {
@@ -126,21 +126,21 @@ func weaveOrigins(p plan.Plan, run string) (plan.Plan, error) {
 	return p, nil
 }
 
-// weaver is one plan as [weaveOrigins] changes it.
+// weaver holds the plan that [weaveOrigins] changes.
 type weaver struct {
 	run    string
 	tasks  []plan.Task
 	ids    ids
-	merges map[string]merge // by what is merged
-	shared map[*int]merge   // by the list that tasks of a wave share
-	n      int              // tasks that were added
+	merges map[string]merge // by repository, start and merged tasks
+	shared map[*int]merge   // by the list that the tasks of a wave share
+	n      int              // number of added tasks
 }
 
-// merge is a task that merges others, and the branch that it merges them into.
+// merge is a merge task and the branch that it merges into.
 type merge struct{ task, branch string }
 
-// start says where the worktree of a task starts. It returns the task that merges
-// what it starts from, if that one must be added.
+// start sets the base of a task's worktree. It returns the merge task for that base, if
+// one must be added.
 func (w *weaver) start(t *plan.Task, from plan.Origin) (added []plan.Task, err error) {
 	switch {
 	case len(from.Tasks) == 0 && from.Checkout:
@@ -150,7 +150,7 @@ func (w *weaver) start(t *plan.Task, from plan.Origin) (added []plan.Task, err e
 		return nil, nil
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := w.tasks[from.Tasks[0]]
-		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // of an earlier wave
+		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // the task is of an earlier wave
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
 		return nil, nil
@@ -166,7 +166,8 @@ func (w *weaver) start(t *plan.Task, from plan.Origin) (added []plan.Task, err e
 	return added, nil
 }
 
-// merge finds the task that merges what t starts from, or adds it.
+// merge returns the merge task for the work that t starts from. It adds the task if
+// there is none yet.
 func (w *weaver) merge(t plan.Task, from plan.Origin) (m merge, added []plan.Task, err error) {
 	j := mergeStep{Run: w.run, Repo: repoOf(t), Start: w.tasks[from.Tasks[0]].Branch}
 	if from.Checkout {
@@ -189,10 +190,10 @@ func (w *weaver) merge(t plan.Task, from plan.Origin) (m merge, added []plan.Tas
 	return m, []plan.Task{task}, err
 }
 
-// checkedOut is the name of the commit that the project's own folder has.
+// checkedOut names the commit that is checked out in the project's own folder.
 const checkedOut = "HEAD"
 
-// repoOf is the folder of the repository that a task works in: empty for the
+// repoOf returns the folder of the repository that a task works in, or "" for the
 // project's.
 func repoOf(t plan.Task) string {
 	if t.Dispatch != nil {
@@ -201,7 +202,7 @@ func repoOf(t plan.Task) string {
 	return ""
 }
 
-// listed names the first few of many tasks.
+// listed names the tasks, or the first few and the number of the others.
 func listed(tasks []string) string {
 	const few = 4
 	if len(tasks) > few {
@@ -214,7 +215,7 @@ func listed(tasks []string) string {
 	return strings.Join(tasks[:last], ", ") + " and " + tasks[last]
 }
 
-// ids are those that tasks of a plan have.
+// ids holds the task ids of a plan.
 type ids map[string]bool
 
 func idsOf(p plan.Plan) ids {
@@ -225,7 +226,7 @@ func idsOf(p plan.Plan) ids {
 	return taken
 }
 
-// free returns an id that no task has, and takes it.
+// free returns an unused id and reserves it.
 func (taken ids) free(want string) string {
 	id := want
 	for n := 2; taken[id]; n++ {
@@ -235,12 +236,12 @@ func (taken ids) free(want string) string {
 	return id
 }
 
-// add merges the branch of a task.
+// add appends a task whose branch is merged.
 func (j *mergeStep) add(t plan.Task) {
 	j.Tasks, j.Names = append(j.Tasks, t.ID), append(j.Names, t.Name)
 }
 
-// ending is what follows when a workflow's last prompt is done.
+// ending returns the final step of a workflow, and false if there is nothing to do.
 func ending(w *plan.Workflow, run string) (mergeStep, bool) {
 	j := mergeStep{Run: run, Remove: w.OnComplete.DeleteWorktree}
 	switch {

@@ -12,22 +12,23 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// lastCall is how long a run that has ended waits for the last of what a person is
-// told. What is not told by then the next gaffer tells.
+// lastCall is how long a run that has ended waits for its last notifications. The next
+// gaffer sends those that are still unsent.
 const lastCall = 3 * time.Second
 
-// notifying is how a process tells a person something, made when it first does.
+// notifying holds the notification channels of a process. They are created at first
+// use.
 type notifying struct {
 	once     sync.Once
 	channels []NotifyChannel
 }
 
-// open takes the secret that signs messages out of the environment, once it is
-// read: agents would get it.
+// open creates the channels once. It then removes the webhook's signing secret from the
+// environment, because agents would inherit it.
 func (n *notifying) open(opts Options) []NotifyChannel {
 	n.once.Do(func() {
 		n.channels = notifyChannels(opts)
-		_ = os.Unsetenv(secretEnv) // a name without a mistake can be unset
+		_ = os.Unsetenv(secretEnv) // a valid name can always be unset
 	})
 	return n.channels
 }
@@ -47,9 +48,9 @@ func notifyRules(c *config.Config) notify.Rules {
 	}
 }
 
-// teller begins to tell a person of a run, or of everything if that is empty, after
-// an event, or from now on if that is zero. It is nil if there is nothing to tell,
-// or no way to.
+// teller starts a notifier for a run, or for all runs if run is empty. It begins after
+// event from, or with new events if from is zero. It returns nil if no kinds of events
+// or no channels are configured.
 func (a *App) teller(run string, from int64) *notify.Notifier {
 	all, kinds := a.notify.open(a.opts), notifyKinds(a.opts.Config)
 	for _, c := range all {
@@ -67,9 +68,8 @@ func (a *App) teller(run string, from int64) *notify.Notifier {
 	})
 }
 
-// tellOf tells a person what happens in a run after an event, until the end is
-// called. That waits for the last of it, but not for long, and not at all when ctx
-// has ended.
+// tellOf sends notifications about a run's events after from, until end is called. end
+// waits up to lastCall for the last ones, and not at all if ctx has ended.
 func (a *App) tellOf(ctx context.Context, run string, from int64) (end func()) {
 	t := a.teller(run, from)
 	if t == nil {

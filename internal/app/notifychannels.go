@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// secretEnv may hold what the file of the webhook's secret would.
+	// secretEnv may hold the webhook's secret, instead of a file.
 	secretEnv = "GAFFER_NOTIFY_WEBHOOK_SECRET"
 	secretMax = 4 << 10
 )
 
-// NotifyChannel is a way to tell a person something, as the settings have it.
+// NotifyChannel describes a notification channel and its settings.
 type NotifyChannel struct {
 	Name    string `json:"name"`
 	On      bool   `json:"on"`                // it is used
-	Where   string `json:"where,omitempty"`   // without what is secret
-	Problem string `json:"problem,omitempty"` // why it cannot be used, though it is set
-	Off     string `json:"off,omitempty"`     // why it is not used
+	Where   string `json:"where,omitempty"`   // address without secrets
+	Problem string `json:"problem,omitempty"` // why a configured channel cannot be used
+	Off     string `json:"off,omitempty"`     // why the channel is not configured
 
 	channel notify.Channel
 }
 
-// notifyChannels are the channels in the order of the settings.
+// notifyChannels returns the channels in the order of the settings.
 func notifyChannels(opts Options) []NotifyChannel {
 	list := []NotifyChannel{desktopChannel(opts), webhookChannel(opts), commandChannel(opts.Config)}
 	for i := range list {
@@ -47,7 +47,7 @@ func desktopChannel(opts Options) NotifyChannel {
 		c.Off = "notify.desktop is never"
 		return c
 	}
-	name, _ := os.Hostname() // a machine without a name has one screen
+	name, _ := os.Hostname() // without a name, the user id identifies the screen
 	d, err := notify.FindDesktop(runtime.GOOS, opts.Getenv, exec.LookPath, fmt.Sprintf("%s %d", name, os.Getuid()))
 	if err != nil {
 		c.Off = err.Error()
@@ -73,9 +73,9 @@ func webhookChannel(opts Options) NotifyChannel {
 	return c
 }
 
-// webhookSecret is what signs messages, nothing if none is set. One that is set
-// and cannot be read is an error: a receiver would take what is not signed for
-// forged, or worse, for good.
+// webhookSecret returns the secret that signs messages, or nil if none is set. A secret
+// that is set but unreadable is an error: a receiver would reject unsigned messages as
+// forged, or worse, accept them.
 func webhookSecret(opts Options) ([]byte, error) {
 	if text := opts.Getenv(secretEnv); text != "" {
 		return []byte(text), nil
@@ -110,7 +110,7 @@ func commandChannel(c *config.Config) NotifyChannel {
 	return ch
 }
 
-// usable are the channels that can be used.
+// usable returns the channels that can be used.
 func usable(all []NotifyChannel) (list []notify.Channel) {
 	for _, c := range all {
 		if c.channel != nil {

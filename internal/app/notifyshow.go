@@ -13,17 +13,17 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Notifications is what a person is told, how, and what they were told lately.
+// Notifications holds the notification settings and the recent notifications.
 type Notifications struct {
 	Events         []notify.Kind   `json:"events"`
 	Quiet          string          `json:"quiet,omitempty"`
-	QuietQuestions bool            `json:"quiet_questions"` // are held as well
+	QuietQuestions bool            `json:"quiet_questions"` // questions are also held back in quiet hours
 	Burst          int             `json:"burst"`
 	Channels       []NotifyChannel `json:"channels"`
-	Lately         []notify.Record `json:"lately"` // the latest first
+	Lately         []notify.Record `json:"lately"` // newest first
 }
 
-// Notifications tells what the settings say, and what was told since a time.
+// Notifications returns the settings and the notifications since a time.
 func (a *App) Notifications(ctx context.Context, since time.Time) (n Notifications, err error) {
 	c := a.opts.Config
 	n = Notifications{Events: notifyKinds(c), Burst: c.Number("notify.burst"), QuietQuestions: c.Choice("notify.quiet_questions") == "true"}
@@ -35,14 +35,14 @@ func (a *App) Notifications(ctx context.Context, since time.Time) (n Notificatio
 	return n, err
 }
 
-// Tested is how a test went.
+// Tested is the result of a test notification on one channel.
 type Tested struct {
 	NotifyChannel
 	Error string `json:"error,omitempty"`
 }
 
-// TestNotify tells a person over all channels, or over one, that it works. It
-// needs no store, and heeds neither quiet hours nor what was told before.
+// TestNotify sends a test notification over all channels, or over the named one. It
+// needs no store. It ignores quiet hours and earlier notifications.
 func TestNotify(ctx context.Context, opts Options, name string) (list []Tested, err error) {
 	for _, c := range notifyChannels(opts) {
 		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {
@@ -56,7 +56,7 @@ func TestNotify(ctx context.Context, opts Options, name string) (list []Tested, 
 	return list, nil
 }
 
-// testWithin bounds how long a test takes.
+// testWithin is the time limit of a test.
 const testWithin = 15 * time.Second
 
 func test(ctx context.Context, c NotifyChannel, now time.Time) Tested {
@@ -74,7 +74,7 @@ func test(ctx context.Context, c NotifyChannel, now time.Time) Tested {
 	return t
 }
 
-// NoChannelError is that there is no way to tell a person anything.
+// NoChannelError reports that there is no notification channel, or none of that name.
 type NoChannelError struct{ Name string }
 
 func (e *NoChannelError) Error() string {
@@ -84,10 +84,10 @@ func (e *NoChannelError) Error() string {
 	return fmt.Sprintf("no channel %q", e.Name)
 }
 
-// NotFound is true: what was asked for is not there.
+// NotFound marks the error as "not found".
 func (e *NoChannelError) NotFound() bool { return true }
 
-// Hint says what there could be.
+// Hint returns advice for the user.
 func (e *NoChannelError) Hint() string {
 	if e.Name != "" {
 		return "the channels are desktop, webhook and command"
@@ -95,7 +95,7 @@ func (e *NoChannelError) Hint() string {
 	return "set notify.webhook or notify.command in your own gaffer.yaml; 'gaffer notify list' says what is wrong with the screen"
 }
 
-// channelAdvice says what is wrong with the channels of notifications.
+// channelAdvice returns advice about notification channels that do not work.
 func channelAdvice(opts Options) (advice []string) {
 	for _, c := range notifyChannels(opts) {
 		if c.Problem != "" {
@@ -105,7 +105,8 @@ func channelAdvice(opts Options) (advice []string) {
 	return append(advice, webhookAdvice(opts)...)
 }
 
-// notifyAdvice says which notifications were not delivered lately.
+// notifyAdvice returns advice about notifications that were given up in the last 24
+// hours.
 func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
 	told, err := notify.Lately(ctx, a.store, usable(notifyChannels(a.opts)), a.opts.Now().Add(-24*time.Hour))
 	if err != nil {
@@ -118,7 +119,7 @@ func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
 	return advice
 }
 
-// webhookAdvice says how what a webhook is told could be read or forged.
+// webhookAdvice returns advice about webhook messages that others could read or forge.
 func webhookAdvice(opts Options) (advice []string) {
 	address := opts.Config.URL("notify.webhook")
 	if address == "" {

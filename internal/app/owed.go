@@ -19,31 +19,30 @@ import (
 	"gaffer/session"
 )
 
-// The documents of a run are owed from before the first of them is written until
-// all of them say how the run ended. The store has a row for each run of which they
-// are, so that a process that dies, and a disk that is full, leave the debt behind.
-// Writing a document again writes the same: a crash between paying and clearing is
-// harmless.
+// The documents of a run are "owed" from before the first write until all of them state
+// how the run ended. The store has a row for each run with owed documents. So the debt
+// survives a process that dies and a disk that is full. Writing a document is
+// idempotent: a crash between writing the documents and deleting the row is harmless.
 
-// owedKind is the kind of the rows that say whose documents are owed.
+// owedKind is the kind of the store items that mark owed documents.
 const owedKind = "owed documents"
 
 func owedKey(run string) store.ItemKey { return store.ItemKey{Kind: owedKind, ID: run} }
 
-// Owed is a run that has ended and whose documents do not say so yet.
+// Owed describes a run that has ended although its documents do not state that yet.
 type Owed struct {
 	Run     string    `json:"run"`
 	Project string    `json:"project"`
-	Since   time.Time `json:"since"` // when the run ended; zero if it goes on
-	Why     string    `json:"why"`   // what kept them from being written
+	Since   time.Time `json:"since"` // when the run ended; zero if it is still active
+	Why     string    `json:"why"`   // why the documents were not written
 
 	paths map[string]string
 }
 
-// diedBefore is why documents are owed if no process has said why.
+// diedBefore is the reason for owed documents if no process has recorded one.
 const diedBefore = "gaffer ended before it had written them"
 
-// OwedError is that the documents of a run could not be written.
+// OwedError reports that the documents of a run could not be written.
 type OwedError struct{ Owed Owed }
 
 func (e *OwedError) Error() string {
@@ -53,7 +52,7 @@ func (e *OwedError) Error() string {
 	return fmt.Sprintf("run %s has ended, but its documents are not written: %s", e.Owed.Run, e.Owed.Why)
 }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *OwedError) Hint() string {
 	if e.Owed.Since.IsZero() {
 		return fmt.Sprintf("remove what is in the way; 'gaffer resume %s' writes them", e.Owed.Run)
@@ -61,14 +60,15 @@ func (e *OwedError) Hint() string {
 	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
 }
 
-// owing is what the row of a debt says: where the documents are, by the names of the
-// settings, whatever the settings say later; and what kept them from being written.
+// owing is the content of an owed item. Paths holds the document folders by the names
+// of their settings, so that later changes of the settings do not matter. Why says what
+// prevented the writing.
 type owing struct {
 	Paths map[string]string `json:"paths"`
 	Why   string            `json:"why,omitempty"`
 }
 
-// owe notes that the documents of a run are to be written.
+// owe records in the store that the documents of a run must be written.
 func (a *App) owe(ctx context.Context, run, why string) error {
 	o := owing{Paths: map[string]string{}, Why: why}
 	for _, v := range a.opts.Config.Values() {
@@ -86,8 +86,8 @@ func (a *App) owe(ctx context.Context, run, why string) error {
 	})
 }
 
-// settle notes that the documents of a run say how it ended. If a task was retried
-// meanwhile, the run goes on and they are still owed.
+// settle deletes the owed item after the documents state how the run ended. If a task
+// was retried meanwhile, the run is active again and the item stays.
 func (a *App) settle(ctx context.Context, id string) error {
 	return a.store.Write(ctx, store.Need{Runs: []string{id}, Items: []store.ItemKey{owedKey(id)}}, func(tx *store.Tx) error {
 		run, err := tx.Run(id)
@@ -99,8 +99,8 @@ func (a *App) settle(ctx context.Context, id string) error {
 	})
 }
 
-// concluded settles the documents of a run that has ended, or notes why they could
-// not be written. Without room for the note the debt is noted all the same.
+// concluded settles the documents of a run that has ended, or records why they could
+// not be written. If the reason cannot be stored, the owed item from before remains.
 func (a *App) concluded(ctx context.Context, run string, flushed error) {
 	if flushed == nil {
 		if err := a.settle(ctx, run); err != nil {
@@ -116,12 +116,12 @@ func (a *App) concluded(ctx context.Context, run string, flushed error) {
 	_ = a.owe(ctx, run, oneLine(flushed))
 }
 
-// oneLine is the text of errors that were joined.
+// oneLine returns the text of joined errors on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// Owed lists the runs of this machine that have ended and whose documents do not say
-// so: those of this project, or of all. A run that a process works on is not among
-// them, as that process writes its documents.
+// Owed lists the runs of this machine that have ended although their documents do not
+// state it, in this project or in all. It skips runs that a process is working on,
+// because that process writes the documents.
 func (a *App) Owed(ctx context.Context, everywhere bool) (list []Owed, err error) {
 	err = a.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -131,7 +131,7 @@ func (a *App) Owed(ctx context.Context, everywhere bool) (list []Owed, err error
 		}
 		for _, item := range items {
 			run, err := r.Run(item.ID)
-			if errors.Is(err, store.ErrNotFound) { // it was pruned
+			if errors.Is(err, store.ErrNotFound) { // the run was pruned
 				continue
 			}
 			if err != nil {
@@ -151,7 +151,7 @@ func (a *App) Owed(ctx context.Context, everywhere bool) (list []Owed, err error
 	return list, err
 }
 
-// OwedBy returns an [*OwedError] if the documents of a run are owed.
+// OwedBy returns an [*OwedError] if the documents of the run are owed.
 func (a *App) OwedBy(ctx context.Context, run string) error {
 	list, err := a.Owed(ctx, true)
 	if err != nil {
@@ -165,12 +165,12 @@ func (a *App) OwedBy(ctx context.Context, run string) error {
 	return nil
 }
 
-// payWithin bounds how long a command waits for documents that it was not asked for.
+// payWithin is the time that a command spends on documents of earlier runs.
 const payWithin = time.Second
 
-// PayOnOpen writes the documents that are owed in this project, as far as that is
-// quick. Every command that opens the project calls it. A command that cannot does
-// what it was asked for all the same.
+// PayOnOpen writes the owed documents of this project within payWithin. Every command
+// that opens the project calls it. If it fails, it prints a notice and the command
+// continues.
 func (a *App) PayOnOpen(ctx context.Context) {
 	if _, closed := a.store.(*snapshot); closed {
 		return
@@ -189,8 +189,8 @@ func (a *App) PayOnOpen(ctx context.Context) {
 	}
 }
 
-// Pay writes the documents that are owed, in this project or everywhere on this
-// machine, and returns those that still are.
+// Pay writes the owed documents of this project, or of all projects on this machine. It
+// returns those that it could not write.
 func (a *App) Pay(ctx context.Context, everywhere bool) (left []Owed, err error) {
 	list, err := a.Owed(ctx, everywhere)
 	if err != nil {
@@ -207,7 +207,7 @@ func (a *App) Pay(ctx context.Context, everywhere bool) (left []Owed, err error)
 	return left, nil
 }
 
-// pay writes the documents of one run.
+// pay writes the owed documents of one run.
 func (a *App) pay(ctx context.Context, o Owed) error {
 	in, err := a.at(o.Project, o.paths)
 	if err != nil {
@@ -224,8 +224,8 @@ func (a *App) pay(ctx context.Context, o Owed) error {
 	return a.settle(ctx, o.Run)
 }
 
-// at is gaffer in the project of that root, with documents at those paths, on the
-// same store.
+// at returns an App on the same store for the project at root, with its documents at
+// those paths.
 func (a *App) at(root string, paths map[string]string) (*App, error) {
 	in := &App{pays: true, opts: a.opts, state: a.state, database: a.database, store: a.store, engine: a.engine, lookout: a.lookout}
 	var flags []config.Setting
@@ -243,7 +243,7 @@ func (a *App) at(root string, paths map[string]string) (*App, error) {
 	return in, nil
 }
 
-// openDocuments opens the documents of the project.
+// openDocuments opens the project's session and ledger documents.
 func (a *App) openDocuments() {
 	c := a.opts.Config
 	a.session = session.New(c.Path("paths.session"), session.Options{
@@ -254,11 +254,11 @@ func (a *App) openDocuments() {
 	})
 }
 
-// payEvery is how often a server looks for documents that are owed.
+// payEvery is the interval at which a server looks for owed documents.
 const payEvery = 30 * time.Second
 
-// keepPaying writes the documents that are owed on this machine until ctx ends. A
-// reason is reported once.
+// keepPaying writes owed documents of this machine until ctx ends. It reports each
+// reason for a failure once.
 func (a *App) keepPaying(ctx context.Context) {
 	for told := map[string]string{}; ctx.Err() == nil; pause.For(ctx, payEvery) {
 		left, err := a.Pay(ctx, true)
@@ -278,8 +278,8 @@ func (a *App) keepPaying(ctx context.Context) {
 	}
 }
 
-// refusedOnly reports whether all that is wrong with documents is that records of
-// other programs are in the place of ours. They stay: nothing is owed.
+// refusedOnly reports whether the only problem is that other programs' records have the
+// names of ours. Those records stay, so nothing is owed.
 func refusedOnly(err error) bool {
 	refused := (*recorder.RefusedError)(nil)
 	return errors.As(err, &refused)

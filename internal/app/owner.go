@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// OwnedError is a run that another gaffer works on.
+// OwnedError reports that another gaffer works on the run.
 type OwnedError struct {
 	Run string
 	PID int
@@ -23,24 +23,23 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("run %s: gaffer with pid %d works on it", e.Run, e.PID)
 }
 
-// Conflict marks the error as one about what somebody else does.
+// Conflict marks the error as a conflict with another process.
 func (e *OwnedError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *OwnedError) Hint() string {
 	return fmt.Sprintf("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", e.Run, e.Run)
 }
 
 const (
 	opOwn host.Op = "take the run"
-	// ownWithin is how long a gaffer that has just been killed may take to be
-	// gone.
+	// ownWithin is the time that a killed gaffer may take to exit and release its lock.
 	ownWithin = time.Second
 )
 
 func (a *App) ownerFile(run string) string { return filepath.Join(a.state, "runs", run+".owner") }
 
-// own makes this process the one that works on a run. The kernel gives it back
+// own locks a run, so that only this process works on it. The kernel releases the lock
 // if the process dies.
 func (a *App) own(ctx context.Context, run string) (release func(), err error) {
 	file := a.ownerFile(run)
@@ -56,10 +55,10 @@ func (a *App) own(ctx context.Context, run string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The lock file may have been deleted while its holder lives: then this lock is
-	// another one.
+	// If the lock file was deleted while its holder is alive, we have locked a new
+	// file. So check the recorded owner too.
 	if other := a.owner(run); other.Alive && other.PID != os.Getpid() {
-		_ = lock.Unlock() // the run is not ours in any case
+		_ = lock.Unlock() // the run is not ours, whether or not this succeeds
 		return nil, &OwnedError{run, other.PID}
 	}
 	text, err := json.Marshal(host.OS().Self())
@@ -71,11 +70,11 @@ func (a *App) own(ctx context.Context, run string) (release func(), err error) {
 	}
 	return func() {
 		_ = os.Remove(file)
-		_ = lock.Unlock() // the process may end as well
+		_ = lock.Unlock() // the lock ends with the process at the latest
 	}, nil
 }
 
-// owner returns the process that works on a run, or has last.
+// owner returns the process that works on a run, or the last one that did.
 func (a *App) owner(run string) fleet.Owner {
 	data, err := os.ReadFile(a.ownerFile(run))
 	if err != nil {

@@ -22,34 +22,35 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Polled is an attempt that its record says is running.
+// Polled is an attempt that is running according to its record.
 type Polled struct {
 	Bead    string `json:"bead"`
 	Attempt int    `json:"attempt"`
 	Agent   string `json:"agent"`
-	// State is what the agent does (running, waiting, retrying), or unattended
-	// if it runs and no gaffer looks after it, or stale if nothing of it is
-	// alive.
+	// State is the agent's state (running, waiting, retrying). It is "unattended" if
+	// the agent runs and no gaffer works on its run, or "stale" if none of its
+	// processes is alive.
 	State   string    `json:"state"`
-	Why     string    `json:"why,omitempty"` // how that is known, or what to do about it
+	Why     string    `json:"why,omitempty"` // evidence for the state, or what to do about it
 	Started time.Time `json:"started,omitzero"`
-	Run     string    `json:"run,omitempty"` // of gaffer; none for another program's record
+	Run     string    `json:"run,omitempty"` // gaffer's run; empty for another program's record
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
-	// Repaired is how a stale one is recorded now.
+	// Repaired is the outcome that a repair recorded for a stale attempt.
 	Repaired string `json:"repaired,omitempty"`
 }
 
-// The states of what nobody looks after.
+// States of attempts in runs that no gaffer works on.
 const (
 	Unattended = "unattended"
 	Stale      = "stale"
 )
 
-// Poll lists what the records of this project say is running, and whether it is.
-// With repair, what is not is recorded as lost. An [*OwedError] comes with the list: it
-// was recorded in the store, and documents are not written.
+// Poll lists the attempts that are running according to this project's records, with
+// their real state. With repair it records those that have ended as lost. It may return
+// an [*OwedError] together with the list: then the store has the outcome, but documents
+// could not be written.
 func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := a.pollRuns(ctx)
 	if err != nil {
@@ -72,7 +73,7 @@ func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 
 func attemptName(bead string, attempt int) string { return fmt.Sprintf("%s %d", bead, attempt) }
 
-// pollRuns lists the attempts that run as far as the store knows.
+// pollRuns lists the attempts that are running according to the store.
 func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
 	alive := map[string]bool{}
 	for _, p := range supervisor.Living() {
@@ -119,7 +120,7 @@ func polled(one engine.Assignment) (Polled, error) {
 	return p, nil
 }
 
-// judge says how an attempt stands that the store has as running.
+// judge sets the state of an attempt that is running according to the store.
 func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	switch {
 	case watched && a.State != "":
@@ -133,7 +134,7 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	}
 }
 
-// repairRuns has the engine told how attempts ended that nobody looked after.
+// repairRuns records in the engine how stale attempts ended.
 func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 	stale := map[string]map[string]bool{}
 	for _, p := range list {
@@ -149,7 +150,7 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 	for run, tasks := range stale {
 		err := a.collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*OwnedError)(nil); errors.As(err, &owned) {
-			continue // somebody has come meanwhile
+			continue // another gaffer works on the run by now
 		}
 		if owed := (*OwedError)(nil); errors.As(err, &owed) {
 			unwritten = err
@@ -170,7 +171,7 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 	return unwritten
 }
 
-// outcome says how an attempt is recorded that was repaired.
+// outcome sets the recorded outcome of a repaired attempt.
 func (a *App) outcome(ctx context.Context, p *Polled) error {
 	return a.store.Read(ctx, func(r store.Reader) error {
 		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
@@ -192,15 +193,15 @@ func (a *App) outcome(ctx context.Context, p *Polled) error {
 	})
 }
 
-// pollRecords lists attempts that only their records say are running: of other
-// programs, or of runs that are over and whose records were not finished.
+// pollRecords lists attempts that are running only according to their records: those of
+// other programs, and those of ended runs whose records were not finished.
 func (a *App) pollRecords(ctx context.Context, known map[string]bool, repair bool) (list []Polled, err error) {
 	err = a.ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if known[attemptName(r.Bead, r.Attempt)] {
 			return nil
 		}
 		p := Polled{Bead: r.Bead, Attempt: r.Attempt, Agent: r.Agent, Session: "agent-" + r.Bead}
-		p.Started, _ = timestamp.Parse(r.StartedAt, time.UTC) // one that cannot be read is not told
+		p.Started, _ = timestamp.Parse(r.StartedAt, time.UTC) // an unreadable time is left out
 		list = append(list, p)
 		return nil
 	})
@@ -223,10 +224,10 @@ func (a *App) pollRecords(ctx context.Context, known map[string]bool, repair boo
 	return list, err
 }
 
-// signs are what may show that an agent lives which another program started.
+// signs holds evidence that agents which another program started are alive.
 type signs struct {
-	sessions map[string]bool // of the user's own tmux server
-	beads    map[string]bool // that processes carry
+	sessions map[string]bool // sessions of the user's own tmux server
+	beads    map[string]bool // beads named in the environment of live processes
 }
 
 func (s signs) of(bead string) string {
@@ -252,7 +253,7 @@ func (a *App) lookForSigns(ctx context.Context) signs {
 	return s
 }
 
-// carries returns the bead of this ledger that a process says it works on.
+// carries returns the bead in a process's environment, if it is a bead of this ledger.
 func carries(pid int, ledgerDir string) (bead string, ours bool) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -270,8 +271,8 @@ func carries(pid int, ledgerDir string) (bead string, ours bool) {
 	return bead, ours && bead != ""
 }
 
-// repairRecords finishes the records of what is stale: as the store knows that it
-// ended, or else as lost.
+// repairRecords finishes the records of stale attempts: with the outcome in the store,
+// or else as lost.
 func (a *App) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
@@ -290,7 +291,7 @@ func (a *App) repairRecords(ctx context.Context, list []Polled) error {
 			Bead: p.Bead, Attempt: p.Attempt, Status: ledger.Failed, Reason: string(failure.Lost),
 		})
 		if other := (*ledger.ImmutableError)(nil); errors.As(err, &other) {
-			continue // somebody has finished it meanwhile
+			continue // another program has finished it meanwhile
 		}
 		if err != nil {
 			p.Why = err.Error()
@@ -302,9 +303,9 @@ func (a *App) repairRecords(ctx context.Context, list []Polled) error {
 	return nil
 }
 
-// finishRecords writes the records of runs in this project that have something in
-// stale, and takes out what is not stale after that, or must not be touched: a
-// task that has begun since we looked.
+// finishRecords writes the records of this project's runs that have attempts in stale.
+// It then removes these attempts from stale. They are either finished, or belong to a
+// task that has started meanwhile and must not be touched.
 func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
@@ -333,8 +334,8 @@ func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error
 	return nil
 }
 
-// recordedBy returns those of stale that are attempts of a run, with how the
-// store knows they ended.
+// recordedBy returns the attempts in stale that belong to a run, with the status of
+// their tasks in the store.
 func (a *App) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
 	mine = map[string]string{}
 	err = a.store.Read(ctx, func(r store.Reader) error {

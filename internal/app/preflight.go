@@ -15,8 +15,8 @@ import (
 	"gaffer/team"
 )
 
-// Preflight returns what is missing on this machine for a plan, and creates nothing.
-// It needs no database.
+// Preflight returns what this machine lacks for a plan. It creates nothing and needs no
+// database.
 func Preflight(ctx context.Context, opts Options, p plan.Plan, programs ...string) ([]preflight.Problem, error) {
 	return check(ctx, opts, p, preflight.Options{Programs: programs})
 }
@@ -30,8 +30,8 @@ func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]prefligh
 	return check(ctx, opts, chunks, preflight.Options{})
 }
 
-// PreflightTeam is [Preflight] for a team: its roles' agents, and the branch that its
-// work is merged into.
+// PreflightTeam is [Preflight] for a team. It checks the agents of the roles and the
+// branch that the work is merged into.
 func PreflightTeam(ctx context.Context, opts Options, n NewTeam) ([]preflight.Problem, error) {
 	set, err := rolesOf(opts, n.Roles)
 	if err != nil {
@@ -42,7 +42,8 @@ func PreflightTeam(ctx context.Context, opts Options, n NewTeam) ([]preflight.Pr
 		r := set.Role(team.Role(name))
 		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, Worktree: true})
 	}
-	// Tests and permissions of its roles may come from the project's own file.
+	// The tests and the permissions of roles may come from the project's own file, so
+	// the user must trust these settings.
 	var needs []string
 	for _, program := range opts.Config.Programs() {
 		if program.Setting != "team.tests" || slices.Equal(n.Tests, opts.Config.List("team.tests")) {
@@ -57,8 +58,8 @@ func PreflightTeam(ctx context.Context, opts Options, n NewTeam) ([]preflight.Pr
 	return check(ctx, opts, p, more, needs...)
 }
 
-// check also looks whether the user trusts what the project's own file says of the
-// plan's agents, and the other settings that it needs.
+// check runs the preflight checks. It also checks that the user trusts the agents of
+// the plan, and the settings in needs, if they come from the project's own file.
 func check(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
 	for _, t := range p.Tasks {

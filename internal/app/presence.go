@@ -19,19 +19,19 @@ import (
 	"gaffer/statefile/host"
 )
 
-// byHand looks for agents that people have started on this machine.
+// byHand returns a finder of agents that users started by hand on this machine.
 func byHand(state string, getenv func(string) string, now func() time.Time) *discover.Finder {
 	return discover.NewLookout(state, getenv("HOME"), now)
 }
 
-// withByHand adds the agents that people have started here, as they are now, to
-// what a store knows of workers.
+// withByHand adds the agents that users started by hand on this machine to the workers
+// in the store.
 func (a *App) withByHand(ctx context.Context, list []fleet.Worker) []fleet.Worker {
 	return fleet.MergeWorkers(list, workersByHand(ctx, a.state, a.opts))
 }
 
-// WorkersByHand are the agents that people have started on this machine, as they are
-// now. No database is opened.
+// WorkersByHand returns the agents that users started by hand on this machine, with
+// their current state. It opens no database.
 func WorkersByHand(ctx context.Context, opts Options) ([]fleet.Worker, error) {
 	state, err := stateFolder(opts.Getenv)
 	if err != nil {
@@ -45,16 +45,16 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 	if err != nil {
 		return nil // ctx has ended
 	}
-	machine, _ := os.Hostname() // for people
+	machine, _ := os.Hostname() // for display
 	for _, s := range seen {
 		list = append(list, register.Worker(s, machine, opts.Now()))
 	}
 	return list
 }
 
-// tellByHand tells a fleet of the agents that people start here, until ctx ends,
-// unless they do not want it. Of several processes that would tell the same fleet,
-// one does.
+// tellByHand registers agents that users start by hand on this machine with a fleet,
+// until ctx ends. It does nothing if hooks.share is false. A lock ensures that only one
+// process per fleet does this.
 func tellByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
 	if c.Choice("hooks.share") == "false" {
 		return
@@ -71,13 +71,13 @@ func tellByHand(ctx context.Context, o register.Options, c *config.Config, state
 		}
 		return
 	}
-	defer func() { _ = lock.Unlock() }() // it ends with the process at the latest
+	defer func() { _ = lock.Unlock() }() // the lock ends with the process at the latest
 	register.Run(ctx, o)
 }
 
-// presence is what tells this store of them.
+// presence returns options that register agents started by hand in this store.
 func (a *App) presence(d *protocol.Service) register.Options {
-	machine, _ := os.Hostname() // for people
+	machine, _ := os.Hostname() // for display
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
 	return register.Options{
 		Look: byHand(a.state, a.opts.Getenv, a.opts.Now).Look, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
@@ -88,13 +88,13 @@ func (a *App) presence(d *protocol.Service) register.Options {
 	}
 }
 
-// tellByHand tells the coordinator of them.
+// tellByHand registers agents started by hand with the server.
 func (s *ServerWorker) tellByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatWithin)
 	if err != nil {
-		return // the worker itself says so
+		return // the worker itself reports the error
 	}
-	machine, _ := os.Hostname() // for people
+	machine, _ := os.Hostname() // for display
 	tellByHand(ctx, register.Options{
 		Look: byHand(s.state, s.opts.Getenv, s.opts.Now).Look, Host: machine, Now: s.opts.Now,
 		Notice: func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },

@@ -17,17 +17,17 @@ import (
 	"gaffer/statefile"
 )
 
-// Retention is how long is kept what has ended.
+// Retention says how long ended runs are kept.
 type Retention struct {
-	Older time.Duration // what ended longer ago goes
-	Keep  int           // but not the last so many runs of each project
+	Older time.Duration // delete what ended longer ago than this
+	Keep  int           // but keep this many of the latest runs of each project
 }
 
-// Pruned is what goes, or has gone.
+// Pruned counts what can be deleted, or was deleted.
 type Pruned struct {
 	Before    time.Time `json:"before"`
 	Runs      int       `json:"runs"`
-	Oldest    time.Time `json:"oldest,omitzero"` // when the runs ended
+	Oldest    time.Time `json:"oldest,omitzero"` // when the oldest and the newest of these runs ended
 	Newest    time.Time `json:"newest,omitzero"`
 	Tasks     int       `json:"tasks"`
 	Attempts  int       `json:"attempts"`
@@ -39,35 +39,35 @@ type Pruned struct {
 	Events    int       `json:"events"`
 	Folders   int       `json:"folders"` // on this machine
 	IDs       []string  `json:"run_ids"`
-	Kept      int       `json:"kept"` // runs that are old and among the last ones
+	Kept      int       `json:"kept"` // old runs that are among the latest of their project
 	Spared    []Spared  `json:"spared"`
-	Taken     bool      `json:"taken"` // otherwise it is still there
-	// Of a database in a file, when all is done: how big it is, and how much of
-	// that is free for what comes next.
+	Taken     bool      `json:"taken"` // it was deleted; otherwise it was only counted
+	// For a database in a file, after the deletion: the size of the file, and how much
+	// of it is free for reuse.
 	File      string `json:"file,omitempty"`
 	FileBytes int64  `json:"file_bytes,omitempty"`
 	FreeBytes int64  `json:"free_bytes,omitempty"`
 }
 
-// Spared is a run that is old and stays.
+// Spared is an old run that is kept.
 type Spared struct {
 	Run string `json:"run"`
 	Why string `json:"why"`
 }
 
-// Nothing reports whether nothing goes.
+// Nothing reports whether there is nothing to delete.
 func (p Pruned) Nothing() bool {
 	return p.Runs+p.Tasks+p.Attempts+p.Questions+p.Inputs+p.Notes+p.Promises+p.Workers+p.Events+p.Folders == 0
 }
 
-// Pruning is what was found to be old.
+// Pruning is a list of old data to delete.
 type Pruning struct {
 	Pruned
 	app   *App
 	found prune.Found
 }
 
-// Prunable finds what ended long ago, in the database of this app and on this
+// Prunable finds data of runs that ended long ago, in this database and on this
 // machine. It changes nothing.
 func (a *App) Prunable(ctx context.Context, r Retention) (*Pruning, error) {
 	now := a.opts.Now()
@@ -101,7 +101,7 @@ func counted(c prune.Counts) Pruned {
 	}
 }
 
-// Take takes away what was found, as far as it is still so.
+// Take deletes the data that was found, as far as it still qualifies.
 func (p *Pruning) Take(ctx context.Context) (Pruned, error) {
 	a, gone := p.app, []string{}
 	folders := 0
@@ -109,7 +109,7 @@ func (p *Pruning) Take(ctx context.Context) (Pruned, error) {
 		Now: a.opts.Now, Who: a.opts.who(), Tell: a.opts.Notice,
 		Hold: func(run string) (func(), error) {
 			if err := statefile.CheckName("run", run); err != nil {
-				return nil, err // somebody else has put it there, and no path may be made of it
+				return nil, err // another program stored this id; it must not become part of a path
 			}
 			return a.own(ctx, run)
 		},
@@ -127,8 +127,7 @@ func (p *Pruning) Take(ctx context.Context) (Pruned, error) {
 	return done, err
 }
 
-// leftovers are what the work on a run has left on this machine, beside its
-// documents.
+// leftovers returns the folders of a run on this machine, apart from its documents.
 func (a *App) leftovers(run string) (there []string) {
 	if statefile.CheckName("run", run) != nil {
 		return nil
@@ -141,7 +140,8 @@ func (a *App) leftovers(run string) (there []string) {
 	return there
 }
 
-// clear removes what is left of a run on this machine, while it is ours.
+// clear deletes the leftovers of a run on this machine. The caller holds the run's
+// lock.
 func (a *App) clear(run string) (folders int) {
 	for _, path := range a.leftovers(run) {
 		if err := os.RemoveAll(path); err != nil {
@@ -150,7 +150,7 @@ func (a *App) clear(run string) (folders int) {
 		}
 		folders++
 	}
-	// The log of a gaffer in the background, and the lock that we hold.
+	// The log of a background gaffer, and the lock that we hold.
 	for _, file := range []string{filepath.Join(a.state, "runs", run+".log"), a.ownerFile(run) + ".lock"} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			a.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
@@ -159,7 +159,7 @@ func (a *App) clear(run string) (folders int) {
 	return folders
 }
 
-// weigh adds how big the file is.
+// weigh sets the size of the database file.
 func (a *App) weigh(ctx context.Context, p *Pruned) (err error) {
 	if file, ok := a.store.(*sqlite.Store); ok {
 		p.File = a.database
@@ -169,15 +169,15 @@ func (a *App) weigh(ctx context.Context, p *Pruned) (err error) {
 }
 
 const (
-	// retainAfter is when the first look is, so that it does not slow down a
+	// retainAfter is the delay of the first check, so that it does not slow down the
 	// start.
 	retainAfter = time.Minute
-	// retainEvery is how often it is looked for what has become old.
+	// retainEvery is the interval between checks for old data.
 	retainEvery = time.Hour
 )
 
-// Retain takes away what ended long ago, again and again, until stop is called,
-// which waits. What it cannot do is told, and tried again.
+// Retain deletes old data periodically until stop is called. stop waits for a deletion
+// in progress. Errors are reported and retried.
 func (a *App) Retain(r Retention) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -207,15 +207,15 @@ func (a *App) retain(ctx context.Context, r Retention) error {
 	return err
 }
 
-// sparing says which runs stay although they are old.
+// sparing decides which old runs are kept.
 type sparing struct {
 	app       *App
-	alive     map[string]int    // processes, by run; nil until it was looked
-	resumable map[string]string // the latest run of a kind and a project
+	alive     map[string]int    // pid of a live process, by run; nil before look
+	resumable map[string]string // id of the latest run, by kind and project
 }
 
-// why returns why a run stays, or nothing. A bead counts its attempts on from its
-// records, so that its earlier runs may go.
+// why returns the reason to keep a run, or "". Earlier runs of a bead need not be kept:
+// its attempts are numbered from its records.
 func (s *sparing) why(r store.Reader, run store.Run) (string, error) {
 	if o := s.app.owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// ReadOnlyError is a change that cannot be stored because the folder of the database
-// cannot be written to.
+// ReadOnlyError reports that a change cannot be stored because the database's folder is
+// read-only.
 type ReadOnlyError struct {
 	Folder string
 	Err    error
@@ -26,13 +26,12 @@ func (e *ReadOnlyError) Error() string {
 }
 func (e *ReadOnlyError) Unwrap() error { return e.Err }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *ReadOnlyError) Hint() string {
 	return "make it writable, or name another with XDG_STATE_HOME or --db; 'gaffer status', 'gaffer ps' and 'gaffer logs' work all the same"
 }
 
-// readOnly returns a [*ReadOnlyError] if the folder of a database is there and cannot
-// be written to.
+// readOnly returns a [*ReadOnlyError] if the database's folder exists and is read-only.
 func readOnly(database string) error {
 	const writable = 2
 	dir := filepath.Dir(database)
@@ -43,15 +42,15 @@ func readOnly(database string) error {
 	return nil
 }
 
-// snapshot is a database that can only be read: a copy of one whose folder is
-// read-only, since SQLite needs to write beside a database even to read it.
+// snapshot is a read-only copy of a database whose folder is read-only. A copy is
+// needed because SQLite writes beside a database even to read it.
 type snapshot struct {
 	store.Store
 	dir string
 	why error
 }
 
-// openSnapshot opens a copy of the database. It is removed by Close.
+// openSnapshot opens a temporary copy of the database. Close deletes it.
 func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot, err error) {
 	dir, err := os.MkdirTemp("", "gaffer-read-only-")
 	if err != nil {
@@ -76,10 +75,10 @@ func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot,
 	return &snapshot{s, dir, why}, nil
 }
 
-// Write refuses every change.
+// Write rejects every change.
 func (s *snapshot) Write(context.Context, store.Need, func(*store.Tx) error) error { return s.why }
 
-// Close closes the copy and removes it.
+// Close closes and deletes the copy.
 func (s *snapshot) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }
 
 func copyFile(to, from string) error {

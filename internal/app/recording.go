@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// recorder writes the documents of a run.
+// recorder returns the writer of a run's documents.
 func (a *App) recorder(run store.Run) *recorder.Recorder {
 	return recorder.New(recorder.Options{
 		Store: a.store, Run: run.ID, Session: a.session, Ledger: a.ledger, Project: run.Project, Notice: a.opts.Notice, Quiet: a.pays,

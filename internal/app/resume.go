@@ -12,26 +12,26 @@ import (
 	"gaffer/workflow"
 )
 
-// Resumption is how an interrupted build goes on.
+// Resumption describes how to continue an interrupted build.
 type Resumption struct {
-	// Rebuild are completed chunks that are built again.
+	// Rebuild lists completed chunks to build again.
 	Rebuild []workflow.ID
-	// Plan is where the words come from for chunks that gaffer did not submit;
-	// without it they are made from what the state says of them.
+	// Plan has the descriptions of chunks that gaffer did not submit. Without it they
+	// are derived from the workflow state.
 	Plan *build.Plan
 }
 
-// NothingError is that there is no build to resume.
+// NothingError reports that there is no build to resume.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return "no build can be resumed: " + e.Why }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as "not found".
 func (e *NothingError) NotFound() bool { return true }
 
-// ResumeBuild returns the engine's run that goes on with the build in the state:
-// the one that was interrupted, or, if chunks are to be built again or gaffer has
-// not run it, another one of what is left.
+// ResumeBuild returns the engine's run that continues the build in the workflow state.
+// It is the interrupted run if there is one. If chunks are to be rebuilt, or gaffer did
+// not run the build, it submits a new run of the remaining chunks.
 func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 	f, err := a.FindBuild(ctx)
 	switch {
@@ -78,7 +78,7 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 	return a.submitBuild(ctx, p, s)
 }
 
-// HeldError is a build in which only a person can do what is next.
+// HeldError reports that only the user can do the next step of a build.
 type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
@@ -92,16 +92,16 @@ func noteOf(h workflow.Held) string {
 	return ": " + h.Note
 }
 
-// Conflict marks the error as one about what is there.
+// Conflict marks the error as a conflict with the existing state.
 func (e *HeldError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *HeldError) Hint() string {
 	return fmt.Sprintf("do what it asks, then 'gaffer build done %s' marks it done", e.Held[0].ID)
 }
 
-// remainingOf is the plan of a build that can be continued: it makes sense, and it
-// has a chunk that is left for an agent.
+// remainingOf returns the plan of a build to continue. It returns a [*HeldError] if no
+// remaining chunk is for an agent.
 func (a *App) remainingOf(ctx context.Context, f BuildFound, given *build.Plan) (build.Plan, error) {
 	p, err := a.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
@@ -110,8 +110,8 @@ func (a *App) remainingOf(ctx context.Context, f BuildFound, given *build.Plan) 
 	return p, err
 }
 
-// CompleteChunk marks a chunk completed that a person has done. One that gaffer
-// builds is a conflict.
+// CompleteChunk marks a chunk as completed by the user. It returns a [*BuiltError] if
+// an active run builds the chunk.
 func (a *App) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
 	f, err := a.FindBuild(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *App) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk
 	})
 }
 
-// BuiltError is a chunk that an agent builds, or is about to.
+// BuiltError reports that an active run builds the chunk.
 type BuiltError struct {
 	Run   string
 	Chunk workflow.ID
@@ -160,15 +160,15 @@ func (e *BuiltError) Error() string {
 	return fmt.Sprintf("chunk %s: run %s builds it", e.Chunk, e.Run)
 }
 
-// Conflict marks the error as one about what is there.
+// Conflict marks the error as a conflict with the existing state.
 func (e *BuiltError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *BuiltError) Hint() string {
 	return fmt.Sprintf("'gaffer cancel %s' ends the run first", e.Run)
 }
 
-// BuildPlan returns the plan of the build in the state.
+// BuildPlan returns the plan of the build in the workflow state.
 func (a *App) BuildPlan(ctx context.Context) (build.Plan, error) {
 	f, err := a.FindBuild(ctx)
 	if err != nil {
@@ -180,8 +180,8 @@ func (a *App) BuildPlan(ctx context.Context) (build.Plan, error) {
 	return a.planOf(ctx, f, nil)
 }
 
-// planOf is the plan of the build in the state: as it was submitted, as the
-// person names it, or as far as the state tells.
+// planOf returns the plan of the build in the workflow state: the given one, or the
+// submitted one, or else what the state contains.
 func (a *App) planOf(ctx context.Context, f BuildFound, given *build.Plan) (build.Plan, error) {
 	if given != nil {
 		return *given, nil

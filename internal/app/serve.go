@@ -15,32 +15,31 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// Coordinator is the engine for workers that are not this process's: their
-// attempts are given up when nobody has heard of them for a while.
+// Coordinator serves the engine to workers in other processes. It gives up an attempt
+// when its worker has sent no heartbeat for the time of a lease.
 type Coordinator struct {
 	Desk   *protocol.Service
 	Runs   *runs.Service
-	Work   *workers.Service // nil for one that only shows
+	Work   *workers.Service // nil if this process only shows its own runs
 	Viewer *viewers.Viewer
-	State  string // the folder of this machine's own files
+	State  string // the state folder of this machine
 
 	stop   context.CancelFunc
 	all    sync.WaitGroup
-	teller *notify.Notifier // nil if nobody is told
+	teller *notify.Notifier // nil if no notifications are sent
 }
 
-// served is how many rows are remembered for many workers at once.
+// served is the number of rows that the store caches when many workers use it.
 const served = 16384
 
-// Terms are what a coordinator and its workers work by. Zero values are the
-// defaults.
+// Terms are the settings of a server. Zero values mean the defaults.
 type Terms struct {
-	Lease   time.Duration // how long an attempt lives without a word of its worker
-	KeepLog int64         // bytes of each attempt's log that are kept
-	Tell    bool          // a person is told what happens, as the settings say
+	Lease   time.Duration // how long an attempt lives without a heartbeat of its worker
+	KeepLog int64         // how many bytes of each attempt's log are kept
+	Tell    bool          // send notifications, according to the settings
 }
 
-// Coordinate begins to look after what workers hold, until Close.
+// Coordinate starts serving workers and supervising their attempts. Close ends it.
 func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ Remember(rows int) }); ok {
 		s.Remember(served)
@@ -63,9 +62,8 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	return c, nil
 }
 
-// Show lets people look at what runs here and step in, until Close, beside what
-// this process does: nothing is given up, and there is no work for workers of
-// other machines.
+// Show lets users watch and control this process's runs over HTTP, until Close. It
+// gives up no attempts and has no work for workers of other machines.
 func (a *App) Show() (*Coordinator, error) {
 	c, _, err := a.desks(Terms{})
 	if err != nil {
@@ -78,7 +76,7 @@ func (a *App) Show() (*Coordinator, error) {
 	return c, nil
 }
 
-// services are what answers people and their programs.
+// desks creates the services that answer users and their programs.
 func (a *App) desks(terms Terms) (*Coordinator, *engine.Engine, error) {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{
@@ -91,7 +89,8 @@ func (a *App) desks(terms Terms) (*Coordinator, *engine.Engine, error) {
 	return &Coordinator{Desk: protocol.New(a.store, e, now), Runs: a.runDesk(e), Viewer: v, State: a.state}, e, nil
 }
 
-// clock is the database's, if it has one: several coordinators may share that.
+// clock returns the database's clock, if it has one, because several servers may share
+// a database.
 func (a *App) clock() func() time.Time {
 	if s, ok := a.store.(interface{ Now() time.Time }); ok {
 		return s.Now
@@ -99,7 +98,7 @@ func (a *App) clock() func() time.Time {
 	return a.opts.Now
 }
 
-// Close ends what Coordinate has begun. The store stays open.
+// Close stops everything that Coordinate or Show started. The store stays open.
 func (c *Coordinator) Close() {
 	c.stop()
 	if c.teller != nil {
@@ -109,13 +108,14 @@ func (c *Coordinator) Close() {
 	c.all.Wait()
 }
 
-// sweep lets time do its work on what only this machine can run, until ctx ends.
+// sweep expires leases and deadlines of runs that only this machine can do, until ctx
+// ends.
 func sweep(ctx context.Context, e *engine.Engine, notice func(string)) {
 	keepSweeping(ctx, func(ctx context.Context) (bool, error) { return e.Sweep(ctx, time.Time{}) }, notice)
 }
 
-// keepSweeping sweeps until ctx ends. It says once that it cannot, and once that
-// it can again.
+// keepSweeping calls sweep every sweepEvery until ctx ends. It reports the first
+// failure and the first success after it.
 func keepSweeping(ctx context.Context, sweep func(context.Context) (more bool, err error), notice func(string)) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()

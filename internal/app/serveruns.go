@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// runDesk answers what people ask a coordinator about runs.
+// runDesk returns the service that answers requests about runs.
 func (a *App) runDesk(e *engine.Engine) *runs.Service {
 	return runs.New(runs.Options{
 		Store: a.store, Engine: e, Now: a.clock(), Random: rand.Reader,
@@ -21,9 +21,9 @@ func (a *App) runDesk(e *engine.Engine) *runs.Service {
 	})
 }
 
-// logFile returns the file that an attempt has written on this machine: of a run
-// that only its own worker does, here, and by the name that such a file has. What
-// an attempt's row says is not believed any further: others may have written it.
+// logFile returns the log file of an attempt on this machine. It accepts only attempts
+// of a run's own worker, a path with the expected names, and runs that were worked on
+// here. It does not trust the attempt's row further, since other programs can write it.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
 	case at.Worker != run.Place || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:

@@ -29,29 +29,29 @@ import (
 	"gaffer/statefile"
 )
 
-// ServerWorkerOptions are what a Station needs of the world.
+// ServerWorkerOptions configures a ServerWorker.
 type ServerWorkerOptions struct {
 	Project project.Project
 	Config  *config.Config
 	Now     func() time.Time
 	Getenv  func(string) string
-	Tell    func(workerclient.Event) // what happens, as it happens; never nil
+	Tell    func(workerclient.Event) // reports events as they happen; never nil
 
-	// Connect returns a client of the coordinator with connections of its own.
+	// Connect returns a client of the server with its own connections.
 	Connect func(coordinator.Options) (*coordinator.Client, error)
 	Name    string
 	Slots   int
 	Labels  []string
-	Allow   []string // the agents whose tasks it takes and runs; without any, all
+	Allow   []string // the agents whose tasks it claims; empty for all
 	Version string
-	Once    bool // ends when there is nothing to do
+	Once    bool // end when there is nothing to do
 
 	Supervisor supervisor.Options
 }
 
-// ServerWorker is a worker of a coordinator, on this machine and in one project: it
-// takes tasks, runs them and reports. What it runs outlives it, and the next
-// worker of the same name takes it over.
+// ServerWorker is a server's worker on this machine, in one project. It claims tasks,
+// runs them and reports. Its agents outlive it, and the next worker of the same name
+// adopts them.
 type ServerWorker struct {
 	opts    ServerWorkerOptions
 	dir     string
@@ -61,14 +61,14 @@ type ServerWorker struct {
 	worker  *worker.Worker
 	release func()
 
-	letGo    chan struct{} // closed when what is held is to be handed back
+	letGo    chan struct{} // closed by Release: hand the held tasks back
 	released sync.Once
-	noMore   chan struct{} // closed when nothing is to be taken any more
+	noMore   chan struct{} // closed by Drain: claim no more tasks
 	drained  sync.Once
 }
 
-// OpenServerWorker makes this process the worker of a name. One that another process is
-// already is a conflict.
+// OpenServerWorker makes this process the worker of that name. It returns a
+// [*TakenError] if another process is that worker.
 func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWorker, error) {
 	if err := statefile.CheckName("name of the worker", opts.Name); err != nil {
 		return nil, err
@@ -88,16 +88,16 @@ func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWor
 	return s, nil
 }
 
-// Close lets another process be the worker.
+// Close releases the worker's name for other processes.
 func (s *ServerWorker) Close() { s.release() }
 
-// equip makes the engine and the worker.
+// equip creates the engine's client and the worker.
 func (s *ServerWorker) equip() (err error) {
 	id, err := s.identity()
 	if err != nil {
 		return err
 	}
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // for display
 	name := s.opts.Name
 	labels := append([]string{runs.ProjectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
 	allow, noCommands := s.opts.Allow, error(nil)
@@ -105,7 +105,7 @@ func (s *ServerWorker) equip() (err error) {
 		if !slices.Contains(allow, plan.CommandAgent) {
 			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
 		}
-		allow = append(slices.Clone(allow), mergeAgent, teamrun.MergeAgent) // what gaffer does itself between tasks
+		allow = append(slices.Clone(allow), mergeAgent, teamrun.MergeAgent) // gaffer's own tasks between those of the plan
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
@@ -126,7 +126,8 @@ func (s *ServerWorker) equip() (err error) {
 	return nil
 }
 
-// connect returns clients that know the same of coordinators which are away.
+// connect returns a client with its own connections. All clients share what they know
+// about unreachable servers.
 func (s *ServerWorker) connect(timeout time.Duration) (_ *coordinator.Client, err error) {
 	if s.client == nil {
 		if s.client, err = s.opts.Connect(coordinator.Options{Tries: 1}); err != nil {
@@ -143,11 +144,11 @@ func (s *ServerWorker) tell(e workerclient.Event) {
 	s.opts.Tell(e)
 }
 
-// parting is how long a worker that ends waits for the rest of the logs.
+// parting is how long a worker that ends waits until its logs are sent.
 const parting = 10 * time.Second
 
-// Run works until there is nothing left to do, after Drain or Release, or with
-// Once. When ctx ends it lets go of what runs, which goes on.
+// Run works until nothing is left to do after Drain, after Release, or with Once. When
+// ctx ends it returns, and its agents continue to run.
 func (s *ServerWorker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -169,7 +170,7 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 	return nil
 }
 
-// why is the reason that ctx ended, or another error.
+// why returns the cause of ctx's end, or else err.
 func why(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 		return cause
@@ -177,15 +178,15 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// watch ends everything when the coordinator wants none of it, and has the worker
-// drain or release when that is called for.
+// watch cancels everything when the server rejects the worker for good. It hands tasks
+// back after Release, and drains the worker when it is idle and Once is set.
 func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	letGo := s.letGo
 	for {
 		select {
 		case <-letGo:
 			letGo = nil
-			_ = s.worker.Release(ctx) // Run returns when it has
+			_ = s.worker.Release(ctx) // Run returns when this is done
 		case err := <-s.engine.Failed():
 			cancel(err)
 			return
@@ -199,9 +200,8 @@ func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc
 	}
 }
 
-// adopt takes over what an earlier worker has left running. It reports false if
-// the worker was told to take nothing more before any coordinator has answered:
-// then there is nothing that it could wait for.
+// adopt takes over the attempts that an earlier worker left running. It reports false
+// if Drain is called before any server has answered: then there is nothing to wait for.
 func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	asking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -224,7 +224,7 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	return true, s.worker.Adopt(ctx, held)
 }
 
-// part says good-bye.
+// part tells the server that the worker ends, and sends the remaining logs.
 func (s *ServerWorker) part(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, parting)
 	defer cancel()
@@ -233,17 +233,17 @@ func (s *ServerWorker) part(ctx context.Context) {
 	s.sweep()
 }
 
-// Drain takes no more tasks: Run returns when those that are held have ended.
+// Drain stops claiming tasks. Run returns when the held tasks have ended.
 func (s *ServerWorker) Drain() {
 	s.drained.Do(func() { close(s.noMore) })
 	s.worker.Drain()
 }
 
-// Release ends what is held and hands it back: others, or this worker later, begin
-// it again. Then Run returns. It does not wait for that.
+// Release ends the held attempts and hands their tasks back, so that a worker starts
+// them again. Then Run returns. Release does not wait for that.
 func (s *ServerWorker) Release() { s.released.Do(func() { close(s.letGo) }) }
 
-// Holding lists the tasks that are held, each with its run before it.
+// Holding lists the held tasks as RUN/TASK.
 func (s *ServerWorker) Holding() (list []string) {
 	for _, key := range s.engine.Holding() {
 		list = append(list, key.Run+"/"+key.Task)
@@ -252,7 +252,7 @@ func (s *ServerWorker) Holding() (list []string) {
 	return list
 }
 
-// tidyEvery is how often the folders of attempts that were reported are removed.
+// tidyEvery is the interval at which the folders of reported attempts are deleted.
 const tidyEvery = 10 * time.Minute
 
 func (s *ServerWorker) tidy(ctx context.Context) {
@@ -261,25 +261,25 @@ func (s *ServerWorker) tidy(ctx context.Context) {
 	}
 }
 
-// sweep removes the folders of attempts that were reported.
+// sweep deletes the folders of reported attempts.
 func (s *ServerWorker) sweep() {
-	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the pattern is one
+	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the pattern is valid
 	for _, dir := range done {
-		_ = os.RemoveAll(dir) // or the next time
+		_ = os.RemoveAll(dir) // the next sweep tries again
 	}
 }
 
-// Log implements [worker.Place]: each attempt has a file of its own, so that it can
-// be sent from its beginning.
+// Log implements [worker.Workspace]. Each attempt has its own file, so that it can be
+// sent from its beginning.
 func (s *ServerWorker) Log(t store.Task) string {
 	return filepath.Join(s.logsOf(t.Run), t.Task+"."+strconv.Itoa(t.Tries)+".log")
 }
 
-// logsOf is the folder of the logs of a run.
+// logsOf returns the folder for the logs of a run.
 func (s *ServerWorker) logsOf(run string) string { return filepath.Join(s.folder("logs"), run) }
 
-// identity is the worker's own id, which is the same for as long as its folder
-// lives: what it names is there and nowhere else.
+// identity returns the worker's id, which is stored in its folder. So the attempts of
+// this id are in this folder and nowhere else.
 func (s *ServerWorker) identity() (string, error) {
 	file := s.folder("id")
 	data, err := os.ReadFile(file)

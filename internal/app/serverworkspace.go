@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// TakenError is the name of a worker that another process has.
+// TakenError reports that another process is the worker of that name.
 type TakenError struct {
 	Name string
 	PID  int
@@ -24,18 +24,17 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("worker %s: gaffer with pid %d is it", e.Name, e.PID)
 }
 
-// Conflict marks the error as one about what somebody else does.
+// Conflict marks the error as a conflict with another process.
 func (e *TakenError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *TakenError) Hint() string {
 	return "one more worker on this machine needs a name of its own: --name NAME"
 }
 
 const opStation host.Op = "take the worker's name"
 
-// occupy makes this process the worker. The kernel gives it back if the process
-// dies.
+// occupy locks the worker's name. The kernel releases the lock if the process dies.
 func (s *ServerWorker) occupy(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func (s *ServerWorker) occupy(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return func() { _ = lock.Unlock() }, nil // the process may end as well
+	return func() { _ = lock.Unlock() }, nil // the lock ends with the process at the latest
 }
 
 func occupant(file string) int {
@@ -68,15 +67,15 @@ func occupant(file string) int {
 	return p.PID
 }
 
-// ElsewhereError is a task that only the machine of its run can do.
+// ElsewhereError reports a task that only the machine of its run can do.
 type ElsewhereError struct{ Task, Needs string }
 
 func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("task %s needs %s, and its run is not bound to this worker: run the plan with --on WORKER", e.Task, e.Needs)
 }
 
-// Work implements [worker.Place]: the root of the project, or a worktree of a run
-// that only this worker does.
+// Work implements [worker.Workspace]. It returns the project's root, or a worktree if
+// the run is bound to this worker.
 func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.Attempt)
 	p, err := s.placeOf(run)
@@ -98,7 +97,7 @@ func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (
 	return p.Work(ctx, t, spec)
 }
 
-// placeOf is where this machine works on a run.
+// placeOf returns the workspace of a run on this machine.
 func (s *ServerWorker) placeOf(run coordinator.WorkRun) (workspace, error) {
 	p := workspace{root: s.opts.Project.Root, trees: treesIn(s.state), log: s.Log, base: run.Base}
 	if len(run.Workflow) > 0 {
@@ -109,7 +108,7 @@ func (s *ServerWorker) placeOf(run coordinator.WorkRun) (workspace, error) {
 	return p, nil
 }
 
-// branch makes the branch of a workflow, which nobody else could.
+// branch creates the branch of a workflow, which exists only on this machine.
 func (s *ServerWorker) branch(ctx context.Context, p workspace, run coordinator.WorkRun) error {
 	if p.flow == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// viewer shows the documents of this machine's projects.
+// viewer returns the service that shows the documents of this machine's projects.
 func (a *App) viewer(e *engine.Engine) (*viewers.Viewer, error) {
 	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *App) viewer(e *engine.Engine) (*viewers.Viewer, error) {
 	}), nil
 }
 
-// locate says what the settings of a project say about it.
+// locate returns a project's name and document folders from its settings.
 func (a *App) locate(root string) (viewers.ProjectFolders, error) {
 	c, err := config.Load(config.Inputs{Root: root, Getenv: a.opts.Getenv})
 	if err != nil {
@@ -42,11 +42,11 @@ func (a *App) locate(root string) (viewers.ProjectFolders, error) {
 	}, nil
 }
 
-// viewedKind is the kind of the items that say which projects of a machine are
-// shown. The id is the machine's name: the projects are folders of it.
+// viewedKind is the kind of the store items that list a machine's displayed projects.
+// The id is the machine's name, because the projects are folders on it.
 const viewedKind = "viewed"
 
-// projectList keeps the projects that are shown in the store.
+// projectList stores the list of displayed projects.
 type projectList struct {
 	store  store.Store
 	engine *engine.Engine

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/flow/teamrun"
 )
 
-// look finds processes of attempts that this store knows.
+// look finds live processes of attempts that this store knows.
 func (s *sparing) look(r store.Reader) error {
 	if s.alive != nil {
 		return nil
@@ -29,8 +29,9 @@ func (s *sparing) look(r store.Reader) error {
 	return nil
 }
 
-// resumableAs says what a run is that a person can go on with from a project's
-// documents, although it has ended: there is one of each kind at a time.
+// resumableAs returns the kind ("team" or "build") of a run that a user can continue
+// from the project's documents even after it has ended. A project has one of each kind
+// at a time. It returns "" for other runs.
 func resumableAs(run store.Run) (kind string, err error) {
 	if run.Conducted {
 		start, err := teamrun.StartOf(run)
@@ -46,7 +47,7 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latest is the latest run of that kind in a run's project.
+// latest returns the latest run of that kind in the run's project.
 func (s *sparing) latest(r store.Reader, of store.Run, kind string) (string, error) {
 	key := kind + " " + of.Project
 	if id, known := s.resumable[key]; known {
@@ -64,7 +65,7 @@ func (s *sparing) latest(r store.Reader, of store.Run, kind string) (string, err
 			return "", err
 		}
 		if as, err := resumableAs(run); err != nil || as != kind {
-			continue // what cannot be read cannot be resumed
+			continue // an unreadable run cannot be resumed
 		}
 		s.resumable[key] = run.ID
 		return run.ID, nil
@@ -72,5 +73,5 @@ func (s *sparing) latest(r store.Reader, of store.Run, kind string) (string, err
 	return "", nil
 }
 
-// endOfTime is after every run's end.
+// endOfTime is later than the end of every run.
 var endOfTime = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -18,31 +18,31 @@ import (
 	"gaffer/team"
 )
 
-// NewTeam is a team that a person wants to work on something.
+// NewTeam describes a team session to start.
 type NewTeam struct {
 	Requirements string
-	Mode         team.Mode // [team.Unplanned] leaves it to the project manager
+	Mode         team.Mode // [team.Unplanned] lets the project manager decide
 	Developers   int
 	Iterations   int
 	Tests        []string      // shell commands that run after each merge
-	TestsTimeout time.Duration // of a merge with them; [teamstate.DefaultTestsTimeout] if 0
-	Into         string        // the branch that gets it all at the end; empty for none
+	TestsTimeout time.Duration // time limit of a merge with its tests; 0 for [teamstate.DefaultTestsTimeout]
+	Into         string        // the branch to merge into at the end; empty for none
 	Budget       plan.Budget
-	Roles        string // a file that says who plays them; empty for none
-	Fresh        bool   // archive the session that is there
+	Roles        string // a file that assigns agents to roles; empty for none
+	Fresh        bool   // archive the existing session
 
-	found *teamstate.Found // what another program has done of it; nil if it begins here
+	found *teamstate.Found // progress of another program; nil if the session starts here
 }
 
-// TeamStarted is what came of a wish for a team.
+// TeamStarted is the result of starting a team.
 type TeamStarted struct {
-	Run      string // of the engine
+	Run      string // the engine's run
 	Session  string
-	Archived string // where the documents of the session before are; empty if there was none
+	Archived string // folder of the previous session's documents; empty if there was none
 }
 
-// Team begins a session of a team, and submits its run. Nothing runs before
-// Work. A session that is there is a conflict, unless a fresh one is wanted.
+// Team starts a team session and submits its run. Nothing runs before Work. An existing
+// session is a conflict, unless n.Fresh is set.
 func (a *App) Team(ctx context.Context, n NewTeam) (s TeamStarted, err error) {
 	if _, err := a.roles(n.Roles); err != nil {
 		return s, err
@@ -81,8 +81,8 @@ func (a *App) submitTeam(ctx context.Context, n NewTeam, session string) (string
 	return a.Submit(ctx, p)
 }
 
-// canMerge tells before anything runs that the repository, or the branch at the
-// end, cannot be used.
+// canMerge returns an error if the repository or the target branch cannot be used, so
+// that the user learns it before anything starts.
 func (a *App) canMerge(ctx context.Context, into string) error {
 	repo, err := worktree.Open(ctx, a.opts.Project.Root)
 	if err != nil || into == "" {
@@ -95,8 +95,8 @@ func (a *App) canMerge(ctx context.Context, into string) error {
 	return err
 }
 
-// teamBase makes the branch that a team's work is merged into, and returns the
-// commit that it starts from.
+// teamBase creates the branch that a team's work is merged into, and returns its start
+// commit.
 func (a *App) teamBase(ctx context.Context, p plan.Plan) (string, error) {
 	var start teamstate.Start
 	if err := json.Unmarshal(p.Team, &start); err != nil {
@@ -114,7 +114,7 @@ func (a *App) teamBase(ctx context.Context, p plan.Plan) (string, error) {
 	return made.Commit, err
 }
 
-// roles are who plays the roles of a team, according to gaffer.yaml and a file.
+// roles returns the role assignments of gaffer.yaml, overridden by a file.
 func (a *App) roles(file string) (roles.Set, error) { return rolesOf(a.opts, file) }
 
 func rolesOf(opts Options, file string) (roles.Set, error) {
@@ -136,7 +136,7 @@ func (a *App) team() *team.Store {
 	})
 }
 
-// conductor returns who conducts a run that is a team's, else nil.
+// conductor returns the conductor of a team's run, or nil for other runs.
 func (a *App) conductor(ctx context.Context, r store.Reader, run store.Run) (*teamrun.Conductor, error) {
 	start, err := teamrun.StartOf(run)
 	if err != nil || start == nil {
@@ -160,7 +160,7 @@ func (a *App) conductor(ctx context.Context, r store.Reader, run store.Run) (*te
 	})
 }
 
-// teamTrees are the worktrees of a team's run.
+// teamTrees gives access to the worktrees of a team's run.
 type teamTrees struct {
 	repo    *worktree.Repo
 	run     string
