@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Diff implements [worker.Place].
+// Diff implements [worker.Workspace].
 func (p workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := p.tree(t.TaskKey, task)
 	if spec == nil {
@@ -28,7 +28,7 @@ func (p workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 	return diffOf(list), nil
 }
 
-// Diff implements [worker.Place].
+// Diff implements [worker.Workspace].
 func (s *ServerWorker) Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error) {
 	p, err := s.placeOf(s.engine.Run(t.Attempt))
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *ServerWorker) Diff(ctx context.Context, t store.Task, spec plan.Task) (
 	return p.Diff(ctx, t, spec)
 }
 
-// Commit implements [worker.Place].
+// Commit implements [worker.Workspace].
 func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task) error {
 	p, err := s.placeOf(s.engine.Run(t.Attempt))
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"gaffer/team"
 )
 
-// TeamFound is the run of a team's session.
+// TeamFound describes the run of a team session.
 type TeamFound struct {
-	Run        string // of the engine; empty if there is none
+	Run        string // the engine's run; empty if there is none
 	Status     store.Status
-	Owner      int    // the pid of the gaffer that works on it, 0 if none does
-	Branch     string // that what is approved is merged into
-	Into       string // the branch that gets it all at the end; empty for none
+	Owner      int    // pid of the gaffer that works on it, or 0
+	Branch     string // the branch that approved work is merged into
+	Into       string // the branch to merge into at the end; empty for none
 	Tests      []string
 	Developers int
 }
 
-// FindTeam looks for the run of a session in this project.
+// FindTeam returns the run of a session in this project.
 func (a *App) FindTeam(ctx context.Context, session string) (f TeamFound, err error) {
 	err = a.store.Read(ctx, func(r store.Reader) error {
 		run, start, err := a.teamOf(r, session)
@@ -45,7 +45,7 @@ func (a *App) FindTeam(ctx context.Context, session string) (f TeamFound, err er
 	return f, err
 }
 
-// teamOf finds the run of a session and what it began with, nil if there is
+// teamOf returns the run of a session and its start parameters, or nil if there is
 // none.
 func (a *App) teamOf(r store.Reader, session string) (store.Run, *teamstate.Start, error) {
 	runs, err := a.runs(r, true)
@@ -64,24 +64,24 @@ func (a *App) teamOf(r store.Reader, session string) (store.Run, *teamstate.Star
 	return store.Run{}, nil, err
 }
 
-// NoTeamError is that there is no session to go on with.
+// NoTeamError reports that there is no session to resume.
 type NoTeamError struct{ Why string }
 
 func (e *NoTeamError) Error() string { return "no session can be resumed: " + e.Why }
 
-// Conflict marks the error as one about what is there.
+// Conflict marks the error as a conflict with the existing state.
 func (e *NoTeamError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *NoTeamError) Hint() string {
 	return "'gaffer team archive' puts it away, 'gaffer team --new REQUIREMENTS' archives it and begins another"
 }
 
-// ResumeTeam returns the run that continues the session in the documents, with
-// another budget if n has one. The rest of n is for a session that gaffer has not
-// run yet: one that was only begun, or one of another program, which continues
-// where its documents say that it stands. One that cannot be continued is a
-// [*NoTeamError], and its documents stay as they are.
+// ResumeTeam returns the run that continues the session in the documents. It sets a new
+// budget if n has one. The other fields of n matter only for a session that gaffer has
+// not run yet: one that was only initialised, or one of another program, which
+// continues from the state in its documents. If the session cannot be continued it
+// returns a [*NoTeamError] and leaves the documents unchanged.
 func (a *App) ResumeTeam(ctx context.Context, n NewTeam) (string, error) {
 	snap, err := a.team().Resume(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *App) ResumeTeam(ctx context.Context, n NewTeam) (string, error) {
 	return f.Run, a.engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "a person resumed the session", Budget: engine.AmountOf(n.Budget)})
 }
 
-// continueTeam submits the run of a session that gaffer has not run yet.
+// continueTeam submits a run for a session that gaffer has not run yet.
 func (a *App) continueTeam(ctx context.Context, n NewTeam, snap team.Snapshot) (string, error) {
 	session := snap.SessionID()
 	refuse := func(why string) error { return &NoTeamError{fmt.Sprintf("session %s: %s", session, why)} }
@@ -138,9 +138,9 @@ func (a *App) continueTeam(ctx context.Context, n NewTeam, snap team.Snapshot) (
 	return a.submitTeam(ctx, n, session)
 }
 
-// foundBranches lets each group that is left continue from its branch, if the
-// repository has it. It says which completed group's branch the new work would
-// lack.
+// foundBranches sets the base of each unfinished group to the group's branch, if the
+// repository has it. It returns a message if the branch of a completed group is not
+// merged, because new work would lack it.
 func (a *App) foundBranches(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, a.opts.Project.Root)
 	if err != nil {
@@ -157,7 +157,7 @@ func (a *App) foundBranches(ctx context.Context, found *teamstate.Found, into st
 		}
 		theirs, err := repo.Base(ctx, g.BranchName)
 		if missing := (*worktree.MissingError)(nil); errors.As(err, &missing) || err == nil && theirs.Branch == "" {
-			continue // its work is on another branch, or there is none
+			continue // its work is on another branch, or it has none
 		}
 		if err != nil {
 			return "", err
@@ -181,12 +181,12 @@ func (a *App) foundBranches(ctx context.Context, found *teamstate.Found, into st
 	return "", nil
 }
 
-// FreeTeam ends the run of the session in the documents, so that they can be
-// archived. One that a gaffer works on is an [*OwnedError].
+// FreeTeam ends the run of the session in the documents, so that they can be archived.
+// It returns an [*OwnedError] if a gaffer works on the run.
 func (a *App) FreeTeam(ctx context.Context) error {
 	snap, err := a.team().Resume(ctx)
 	if err != nil {
-		return nil // there is none, or it cannot be read and is archived as it is
+		return nil // no session, or an unreadable one that is archived as it is
 	}
 	f, err := a.FindTeam(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
@@ -198,11 +198,11 @@ func (a *App) FreeTeam(ctx context.Context) error {
 	return a.abandonTeam(ctx)
 }
 
-// abandonTeam ends the run of the session in the documents, and has them say so.
+// abandonTeam ends the run of the session in the documents, and records that in them.
 func (a *App) abandonTeam(ctx context.Context) error {
 	snap, err := a.team().Resume(ctx)
 	if err != nil {
-		return nil // there is none, or it cannot be read and is archived as it is
+		return nil // no session, or an unreadable one that is archived as it is
 	}
 	f, err := a.FindTeam(ctx, snap.SessionID())
 	if err != nil || f.Run == "" || f.Status.Final() {
@@ -213,7 +213,7 @@ func (a *App) abandonTeam(ctx context.Context) error {
 	}
 	release, err := a.own(ctx, f.Run)
 	if owned := (*OwnedError)(nil); errors.As(err, &owned) {
-		return nil // it writes the documents itself
+		return nil // the owner writes the documents itself
 	}
 	if err != nil {
 		return err
@@ -230,8 +230,8 @@ func (a *App) abandonTeam(ctx context.Context) error {
 	return nil
 }
 
-// endRun cancels a run and waits until it has ended. What nobody looks after is
-// ended here.
+// endRun cancels a run and waits until it has ended. If no gaffer works on the run,
+// endRun ends its attempts itself.
 func (a *App) endRun(ctx context.Context, run, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
@@ -245,7 +245,7 @@ func (a *App) endRun(ctx context.Context, run, why string) error {
 			return err
 		}
 		err = a.collect(ctx, run, func(store.Task) bool { return true })
-		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // what is owed was reported, and keeps no run from ending
+		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // owed documents were reported and do not keep a run from ending
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}

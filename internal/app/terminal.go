@@ -21,10 +21,10 @@ import (
 	"gaffer/internal/project"
 )
 
-// maxSocket is as long as the name of a socket may be.
+// maxSocket is the longest path of a socket, in bytes.
 const maxSocket = 100
 
-// terminals is the tmux server of this project's agents.
+// terminals returns the tmux server of this project's agents.
 func (a *App) terminals() *tmux.Server {
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(a.ledgerDir())))[:12]
 	socket := filepath.Join(a.state, "tmux", name)
@@ -36,7 +36,7 @@ func (a *App) terminals() *tmux.Server {
 
 func (a *App) ledgerDir() string { return a.opts.Config.Path("paths.ledger") }
 
-// terminal returns where people can look at an attempt, or nil for nowhere.
+// terminal returns the terminal in which users can watch an attempt, or nil for none.
 func (a *App) terminal(t store.Task, spec plan.Task, log string, from int64) *supervisor.Terminal {
 	d := spec.Dispatch
 	if d == nil || d.Session == "" {
@@ -59,13 +59,15 @@ func (a *App) terminal(t store.Task, spec plan.Task, log string, from int64) *su
 	}
 }
 
-// paneEnv lets commands that a person types in a pane find what we have found.
+// paneEnv returns the environment of a pane, so that commands in it use the same
+// project and database.
 func (a *App) paneEnv() []string {
 	return append(supervisor.WithoutSecrets(os.Environ()), project.EnvVar+"="+a.opts.Project.Root, "GAFFER_DB="+a.database)
 }
 
-// startSession begins a session. One of that name is what the attempt before has
-// left: a bead has one agent at a time. It is given a moment to end by itself.
+// startSession starts a tmux session. An existing session of that name belongs to the
+// previous attempt, because a bead has one agent at a time. startSession waits up to 2
+// seconds for it to end, and then ends it.
 func startSession(ctx context.Context, server *tmux.Server, session string, argv, env []string, dir string) error {
 	exists := (*tmux.ExistsError)(nil)
 	var err error
@@ -81,25 +83,25 @@ func startSession(ctx context.Context, server *tmux.Server, session string, argv
 	return server.Start(ctx, session, argv, env, dir)
 }
 
-// Attachment is how a person's terminal can show an agent.
+// Attachment is the command that shows an agent in the user's terminal.
 type Attachment struct {
 	Argv []string
 	Task fleet.Task
 }
 
-// NoTerminalError is an agent that cannot be attached to.
+// NoTerminalError reports an agent that users cannot attach to.
 type NoTerminalError struct{ Task, Why, Next string }
 
 func (e *NoTerminalError) Error() string { return fmt.Sprintf("%s: %s", e.Task, e.Why) }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as "not found".
 func (e *NoTerminalError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *NoTerminalError) Hint() string { return e.Next }
 
-// Attach returns how to attach to the agent of a task. It waits for one that has
-// just begun.
+// Attach returns the command that attaches to the agent of a task. If the agent has
+// just started, it waits for the terminal.
 func (a *App) Attach(ctx context.Context, text string, readOnly bool) (Attachment, error) {
 	if err := tmux.Available(ctx); err != nil {
 		return Attachment{}, err
@@ -121,11 +123,10 @@ func (a *App) Attach(ctx context.Context, text string, readOnly bool) (Attachmen
 	}
 }
 
-// attachWithin is how long an agent that has just begun may take to have its
-// terminal.
+// attachWithin is the time that a new agent may take to get its terminal.
 const attachWithin = 3 * time.Second
 
-// begins reports whether a task may have a terminal soon.
+// begins reports whether a task may get a terminal soon.
 func (a *App) begins(t fleet.Task) bool {
 	if t.Session == "" || t.Status.Final() {
 		return false
@@ -133,7 +134,7 @@ func (a *App) begins(t fleet.Task) bool {
 	return t.Attempt == nil || t.Attempt.PID == 0 || t.Status == fleet.Queued || a.opts.Now().Sub(t.Attempt.Started) < attachWithin
 }
 
-// noTerminal says why an agent cannot be attached to.
+// noTerminal returns an error that explains why users cannot attach to an agent.
 func noTerminal(t fleet.Task) error {
 	e := &NoTerminalError{Task: t.ID, Next: fmt.Sprintf("'gaffer logs %s' shows what it has written", t.ID)}
 	if t.Status == fleet.Running {
@@ -150,7 +151,7 @@ func noTerminal(t fleet.Task) error {
 	return e
 }
 
-// kind is which protocol an agent speaks.
+// kind returns the protocol of an agent.
 func (a *App) kind(name string) string {
 	custom, err := agentsOf(a.opts.Config, name)
 	if err != nil {
@@ -159,7 +160,7 @@ func (a *App) kind(name string) string {
 	return agent.Kind(name, custom)
 }
 
-// watchTerminals tells once when the terminals of agents that run have gone.
+// watchTerminals reports once when terminals of running agents have disappeared.
 func (s *localRun) watchTerminals(ctx context.Context) {
 	told := false
 	for ctx.Err() == nil {
@@ -176,12 +177,12 @@ func (s *localRun) watchTerminals(ctx context.Context) {
 	}
 }
 
-// terminalEvery is how often the terminals are looked at, and how long one may
-// take to come up.
+// terminalEvery is the interval between checks of the terminals, and the time that a
+// terminal may take to appear.
 const terminalEvery = 2 * time.Second
 
-// lostTerminals are the tasks of a run whose agents run and whose terminals are
-// not there.
+// lostTerminals returns the tasks of a run whose agents are running without their
+// terminals.
 func (a *App) lostTerminals(ctx context.Context, run string) (lost []string, err error) {
 	r, err := a.Run(ctx, run)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// baseOf returns the commit that the worktrees of a plan start from, if it has
-// any. A repository that cannot have worktrees is told before anything runs.
+// baseOf returns the start commit of a plan's worktrees, or "" if the plan has none. It
+// returns an error if the repository cannot have worktrees, so that the user learns it
+// before anything starts. For a workflow or a team it also creates the branch.
 func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
 	needs := p.Workflow != nil || slices.ContainsFunc(p.Tasks, func(t plan.Task) bool {
 		return t.Dispatch == nil && (t.Worktree || t.Branch != "")
@@ -50,18 +51,18 @@ func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
 	return base.Commit, err
 }
 
-// workspace is where this machine works on the tasks of a run.
+// workspace holds the folders in which this machine works on the tasks of a run.
 type workspace struct {
-	root  string                    // of the project
-	trees string                    // the folder of worktrees
-	log   func(t store.Task) string // empty for none
-	base  string                    // the commit that worktrees start from
-	flow  *plan.Workflow            // nil if the plan is none
+	root  string                    // the project's root
+	trees string                    // the parent folder of worktrees
+	log   func(t store.Task) string // log file of a task; returns "" for none
+	base  string                    // start commit of worktrees
+	flow  *plan.Workflow            // nil if the plan is not a workflow
 
-	terminals bool // some agents are to have one
+	terminals bool // some agents run in a terminal
 }
 
-// place returns where a run is worked on.
+// place returns the workspace of a run.
 func (a *App) place(run store.Run) (workspace, error) {
 	var p plan.Plan
 	if err := json.Unmarshal(run.Plan, &p); err != nil {
@@ -74,23 +75,23 @@ func (a *App) place(run store.Run) (workspace, error) {
 	}, nil
 }
 
-// treesIn is the folder of the worktrees of this machine.
+// treesIn returns the folder for this machine's worktrees.
 func treesIn(state string) string { return filepath.Join(state, "worktrees") }
 
-// logOf is the file of all that is said at a task.
+// logOf returns the log file of a task.
 func (a *App) logOf(t store.Task) string {
 	log, err := a.session.LogPath(t.Run, t.Task)
-	if err != nil { // no name for a file, which no plan can have
+	if err != nil { // the task's id is not a file name; no plan contains such an id
 		return ""
 	}
 	return log
 }
 
-// Log implements [worker.Place].
+// Log implements [worker.Workspace].
 func (p workspace) Log(t store.Task) string { return p.log(t) }
 
-// Work implements [worker.Place]: the task's worktree, or the root of the project
-// or of the repository that a bead is for.
+// Work implements [worker.Workspace]. It returns the task's worktree. Tasks without one
+// work in the root of the project or of their bead's repository.
 func (p workspace) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	spec := p.tree(t.TaskKey, task)
 	if spec == nil {
@@ -107,10 +108,10 @@ func (p workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	own := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == spec.Task })
 	switch {
 	case own >= 0:
-		spec.Base = trees[own].Base // whatever has become of the branch that it started from
+		spec.Base = trees[own].Base // keep it, even if the branch that it started from has moved
 	case task.Tree == "" || p.flow != nil:
 		spec.Base, err = start(ctx, repo, trees, spec.Base.Commit)
-	default: // a team commits by itself what its groups have done
+	default: // a team commits the work of its groups itself
 		spec.Base, err = repo.Base(ctx, spec.Base.Commit)
 	}
 	if err != nil {
@@ -120,9 +121,9 @@ func (p workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	return tree.Path, err
 }
 
-// start returns the commit that a worktree starts from, by the name of a branch or
-// a commit. If that is the branch of tasks of the run that are complete, what they
-// have left uncommitted is committed first.
+// start resolves the name of a branch or commit to the commit that a worktree starts
+// from. If it is the branch of another worktree of the run, start first commits the
+// uncommitted work there.
 func start(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (worktree.Base, error) {
 	for _, t := range trees {
 		if t.Branch == name {
@@ -134,11 +135,11 @@ func start(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name
 	return repo.Base(ctx, name)
 }
 
-// Commit implements [worker.Place]. What a task of a workflow or of a team leaves
-// uncommitted is committed when its branch is merged.
+// Commit implements [worker.Workspace]. It skips tasks of a workflow or a team: their
+// work is committed when the branch is merged.
 func (p workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := p.tree(t.TaskKey, task)
-	if spec == nil || task.Tree != "" && p.flow == nil { // a team looks at its branches itself
+	if spec == nil || task.Tree != "" && p.flow == nil { // a team checks its branches itself
 		return nil
 	}
 	repo, err := worktree.Open(ctx, p.rootOf(task))
@@ -164,18 +165,18 @@ func (p workspace) Commit(ctx context.Context, t store.Task, task plan.Task) err
 	return &TreeGoneError{filepath.Join(p.trees, spec.Run, spec.Task), spec.Branch}
 }
 
-// TreeGoneError is a worktree that was deleted while its task was worked on.
+// TreeGoneError reports that a worktree was deleted while its task was running.
 type TreeGoneError struct{ Path, Branch string }
 
 func (e *TreeGoneError) Error() string {
 	return fmt.Sprintf("its worktree %s was deleted while it was worked on; what was not committed is lost", e.Path)
 }
 
-// Lost implements the interface by which a worker knows that a task's work is gone.
+// Lost marks the error as lost work for the worker.
 func (e *TreeGoneError) Lost() bool { return true }
 
-// commitWork commits what a task has left uncommitted. If the worktree is gone,
-// what is on its branch counts.
+// commitWork commits the uncommitted work of a task. If the worktree is missing it does
+// nothing: the commits on its branch count.
 func commitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
 	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
 	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)
@@ -185,10 +186,10 @@ func commitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name 
 	return err
 }
 
-// titleWidth is how long the first line of a commit's message gets.
+// titleWidth is the longest title of a commit, in characters.
 const titleWidth = 72
 
-// workTitle is the title of a commit with the work of a task.
+// workTitle returns the title of a commit with the work of a task.
 func workTitle(task, name string) string {
 	name, _, _ = strings.Cut(strings.TrimSpace(name), "\n")
 	if name == "" || name == task {
@@ -197,7 +198,7 @@ func workTitle(task, name string) string {
 	return cutTitle(task + ": " + name)
 }
 
-// mergeTitle is the title of a commit that merges the work of a task.
+// mergeTitle returns the title of a commit that merges the work of a task.
 func mergeTitle(task, name string) string {
 	name, _, _ = strings.Cut(strings.TrimSpace(name), "\n")
 	if name == "" || name == task {
@@ -213,7 +214,7 @@ func cutTitle(title string) string {
 	return title
 }
 
-// rootOf is where a task would be worked on without a worktree.
+// rootOf returns the folder in which a task works if it has no worktree.
 func (p workspace) rootOf(task plan.Task) string {
 	if task.Dispatch != nil {
 		return task.Dispatch.Repo
@@ -221,8 +222,8 @@ func (p workspace) rootOf(task plan.Task) string {
 	return p.root
 }
 
-// tree says which worktree a task has, or nil for none. Base.Commit is the name
-// of where it starts.
+// tree returns the worktree that a task uses, or nil for none. In the result
+// Base.Commit may be the name of a branch or commit that is not resolved yet.
 func (p workspace) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
 		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.base},
@@ -232,8 +233,8 @@ func (p workspace) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 	case task.Agent == mergeAgent:
 		return nil
 	case flow != nil && task.Worktree:
-		spec.Base.Commit = flow.Branch // with what the waves before have done
-	case flow != nil: // alone in its wave it works on the workflow's branch itself
+		spec.Base.Commit = flow.Branch // includes the work of earlier waves
+	case flow != nil: // the only task of its wave works on the workflow's branch itself
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
 	case task.Tree != "":
 		spec.Task, spec.Base.Commit = task.Tree, task.Base
@@ -242,18 +243,17 @@ func (p workspace) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 	case task.Base != "":
 		spec.Base.Commit = task.Base
 	case task.Dispatch != nil:
-		spec.Base.Commit = "" // wherever its repository is
+		spec.Base.Commit = "" // whatever its repository has checked out
 	}
 	return spec
 }
 
-// workflowTree is what stands for a task in the name of the worktree in which
-// the prompts work that are alone in their wave.
+// workflowTree replaces the task's id in the name of the worktree that all prompts
+// share which are alone in their wave.
 const workflowTree = "workflow"
 
-// Join does what a merge step says, in the project at root. It is a program of its
-// own, run as a task. What is already done is passed over, so that it can be
-// retried.
+// Join performs a merge step in the project at root. It runs as a separate program, as
+// a task. It skips steps that are already done, so that it can be retried.
 func Join(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var j mergeStep
 	if err := json.NewDecoder(in).Decode(&j); err != nil {
@@ -298,8 +298,7 @@ func Join(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// JoinMain is [Join] as a program: it works in the folder it is started in, and
-// returns the exit code.
+// JoinMain runs [Join] in the current folder and returns the exit code.
 func JoinMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -315,8 +314,8 @@ func JoinMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// commit commits what agents have left uncommitted, and returns the branches
-// that are to be merged and the titles of their merges.
+// commit commits the uncommitted work of agents. It returns the branches to merge and
+// the titles of the merge commits.
 func (j mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
 	name := func(i int) string {
 		if i >= 0 && i < len(j.Names) {
@@ -326,7 +325,7 @@ func (j mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 	}
 	for _, t := range trees {
 		i := slices.Index(j.Tasks, t.Task)
-		ofWorkflow := j.Start == "" && t.Task == workflowTree // in another plan that is a task like any other
+		ofWorkflow := j.Start == "" && t.Task == workflowTree // in other plans "workflow" is an ordinary task
 		if i < 0 && !ofWorkflow && !j.Remove {
 			continue
 		}
@@ -347,7 +346,7 @@ func (j mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 	return branches, titles, nil
 }
 
-// removeAll removes the worktrees whose work is in another branch by now.
+// removeAll deletes the worktrees whose work is merged into another branch.
 func removeAll(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, out io.Writer) error {
 	for _, t := range trees {
 		removed, err := repo.Remove(ctx, t, false)
@@ -385,7 +384,7 @@ func openRequest(ctx context.Context, root string, j mergeStep, out io.Writer) e
 		}
 		return nil
 	}
-	ref := "refs/heads/" + j.Branch // by its whole name: a plus in front of another would be an order
+	ref := "refs/heads/" + j.Branch // the full name, because git reads a leading plus as "force"
 	if err := run(out, "git", "push", "--set-upstream", "origin", ref+":"+ref); err != nil {
 		return err
 	}

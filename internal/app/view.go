@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// adorn adds what the store does not say of a run, or only this machine knows.
+// adorn adds facts about a run that only this machine knows or that the store lacks.
 func (a *App) adorn(v *fleet.Run, run store.Run) {
 	v.Owner = a.owner(run.ID)
 	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.worked(run)
@@ -22,33 +22,33 @@ func (a *App) adorn(v *fleet.Run, run store.Run) {
 		}
 	}
 	if run.Project == a.opts.Project.Root {
-		v.Documents, _ = a.session.Dir(run.ID) // an id is always a name
+		v.Documents, _ = a.session.Dir(run.ID) // a run's id is always a valid name
 	}
 }
 
-// adornTask says where the worktree of a task is.
+// adornTask sets the path of the task's worktree.
 func (a *App) adornTask(v *fleet.Task, spec plan.Task) {
 	if spec.Worktree || spec.Branch != "" {
 		v.Worktree = filepath.Join(a.state, "worktrees", v.Run, cmp.Or(spec.Tree, v.ID))
 	}
 }
 
-// Run returns a run as it stands.
+// Run returns the current state of a run.
 func (a *App) Run(ctx context.Context, id string) (fleet.Run, error) { return a.lookout.Run(ctx, id) }
 
-// Runs lists the runs of this project, or of all projects, the latest first:
-// those that are not final, or all.
+// Runs lists the runs of this project, or of all projects, newest first. Without ended
+// it skips runs that have ended.
 func (a *App) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
 	return a.lookout.Runs(ctx, a.projectOr(everywhere), ended)
 }
 
-// List are the runs of this project, or of all projects, without their tasks, the
-// latest first: at most so many, also those that have ended.
+// List returns at most limit runs of this project, or of all projects, without their
+// tasks, newest first. It includes runs that have ended.
 func (a *App) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
 	return a.lookout.Summaries(ctx, a.projectOr(everywhere), true, limit)
 }
 
-// projectOr is this project, or none for everywhere.
+// projectOr returns this project, or "" for all projects.
 func (a *App) projectOr(everywhere bool) string {
 	if everywhere {
 		return ""
@@ -56,27 +56,27 @@ func (a *App) projectOr(everywhere bool) string {
 	return a.opts.Project.Root
 }
 
-// runs lists rows of runs of this project, the latest first.
+// runs returns the rows of this project's runs, newest first.
 func (a *App) runs(r store.Reader, ended bool) ([]store.Run, error) {
 	return a.lookout.Rows(r, a.opts.Project.Root, ended)
 }
 
-// FindRun returns the id of the run of this project that a person means: the
-// whole id, a unique prefix of it or of its last part, or "-" or "" for the
-// latest. With unfinished, only runs that have not ended count.
+// FindRun resolves the user's name for a run of this project to its id. text is the
+// whole id, a unique prefix of it or of its last part, or "-" or "" for the latest run.
+// With unfinished, only runs that have not ended count.
 func (a *App) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	return a.lookout.FindRun(ctx, a.opts.Project.Root, text, unfinished)
 }
 
-// FindTask returns the task of this project that a person means: RUN/TASK,
-// TASK in the latest run that has it, or else a unique prefix of one.
+// FindTask resolves the user's name for a task of this project. text is RUN/TASK, TASK
+// in the latest run that has it, or a unique prefix of one.
 func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	return a.lookout.FindTask(ctx, a.opts.Project.Root, text)
 }
 
-// Follow calls each with the run as it stands, at once and then whenever it has
-// changed, but not more often than every interval, until the run has ended or
-// each returns an error or ctx ends.
+// Follow calls each with the run's state, immediately and then after every change, at
+// most once per interval. It stops when the run has ended, each returns an error, or
+// ctx ends.
 func (a *App) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
 	return a.lookout.Follow(ctx, run, interval, each)
 }

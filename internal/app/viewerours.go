@@ -11,12 +11,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ours says which documents of this machine's projects are those of runs in the
-// store.
+// ours finds the runs in the store that documents of this machine's projects belong to.
 type ours struct{ app *App }
 
-// at says which runs are of the project at a root: those that are bound to a
-// machine have its folder, others its name.
+// at returns a function that reports whether a run belongs to the project at root. Runs
+// that are bound to a machine carry the project's folder, others its name.
 func (o ours) at(root string) func(store.Run) bool {
 	name := sync.OnceValue(func() string {
 		place, err := o.app.locate(root)
@@ -28,7 +27,7 @@ func (o ours) at(root string) func(store.Run) bool {
 	return func(run store.Run) bool { return run.Project == root || run.Project == name() }
 }
 
-// Sessions implements [viewer.Ours]. The session of a run is called like it.
+// Sessions implements [viewers.Ours]. The session of a run has the run's id.
 func (o ours) Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error) {
 	of := o.at(root)
 	err = o.app.store.Read(ctx, func(r store.Reader) error {
@@ -50,7 +49,7 @@ func (o ours) Sessions(ctx context.Context, root string, ids []string) (runs map
 	return runs, err
 }
 
-// Team implements [viewer.Ours].
+// Team implements [viewers.Ours].
 func (o ours) Team(ctx context.Context, root, session string) (id string, err error) {
 	err = o.app.store.Read(ctx, func(r store.Reader) (err error) {
 		id, err = o.team(r, root, session)
@@ -70,7 +69,7 @@ func (o ours) team(r store.Reader, root, session string) (string, error) {
 		if !row.Conducted || !of(row) {
 			continue
 		}
-		run, err := r.Run(row.ID) // the list has no plans
+		run, err := r.Run(row.ID) // rows of the list have no plan
 		if err != nil {
 			return "", err
 		}
@@ -81,7 +80,7 @@ func (o ours) team(r store.Reader, root, session string) (string, error) {
 	return "", nil
 }
 
-// Build implements [viewer.Ours].
+// Build implements [viewers.Ours].
 func (o ours) Build(ctx context.Context, root string, state jsontree.Value) (id string, working bool, err error) {
 	told, _ := build.Cursor(state)
 	if told == "" {
@@ -97,7 +96,7 @@ func (o ours) Build(ctx context.Context, root string, state jsontree.Value) (id 
 		}
 		b, err := buildOf(run)
 		if err != nil || b == nil || !o.at(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
-			return nil // the build in the state is another one
+			return nil // the state describes another build
 		}
 		id, working = run.ID, o.app.owner(run.ID).Alive
 		return nil

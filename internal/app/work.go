@@ -28,34 +28,34 @@ import (
 )
 
 const (
-	// DefaultParallel is how many tasks of a run run at once on this machine if
-	// neither the plan nor a flag says.
+	// DefaultParallel is the number of tasks that a run executes at once on this
+	// machine, if neither the plan nor a flag sets it.
 	DefaultParallel = 8
-	// sweepEvery is how often what time alone brings about is done.
+	// sweepEvery is the interval between checks of leases and deadlines.
 	sweepEvery = time.Second
-	// watchEvery bounds how often the events are looked at.
+	// watchEvery is the shortest interval between two reads of the events.
 	watchEvery = 10 * time.Millisecond
 )
 
-// Work runs a run until it ends, and returns how it stands then. It takes over
-// what an earlier gaffer has left running. When ctx ends it takes no more work
-// and returns at once with ctx's error; agents that run go on without it, and
-// another Work adopts them. A run that another gaffer works on is a conflict.
+// Work runs a run until it ends, and returns its final state. It adopts the agents that
+// an earlier gaffer left running. When ctx ends it claims no more tasks and returns
+// ctx's error immediately. Running agents then continue, and the next Work adopts them.
+// If another gaffer works on the run, it returns an [*OwnedError].
 func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 	for {
 		run, err := a.workAsOwner(ctx, id)
 		if err != nil {
 			return run, err
 		}
-		// Whoever retried a task before the release saw an owner and started no
-		// other process: see Attend.
+		// A user may have retried a task before we released the run. Attend then saw an
+		// owner and started no other process, so this process must do the work.
 		if ended, err := a.hasEnded(ctx, id); ended || err != nil {
 			return run, err
 		}
 	}
 }
 
-// workAsOwner owns a run until it has ended.
+// workAsOwner locks a run and works on it until it has ended.
 func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	release, err := a.own(ctx, id)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 		if flushed, err = s.work(ctx); err != nil {
 			return fleet.Run{}, err
 		}
-		if ended, err = a.hasEnded(ctx, id); err == nil && !ended { // a task was retried just now
+		if ended, err = a.hasEnded(ctx, id); err == nil && !ended { // a task was retried meanwhile
 			s, running, err = a.look(ctx, id)
 		}
 		if err != nil {
@@ -87,7 +87,7 @@ func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 		}
 	}
 	a.concluded(ctx, id, flushed)
-	if err := os.RemoveAll(a.attempts(id)); err != nil { // all of them have ended and are in the store
+	if err := os.RemoveAll(a.attempts(id)); err != nil { // all attempts have ended and are in the store
 		return fleet.Run{}, err
 	}
 	a.tick(ctx, s.run)
@@ -103,27 +103,27 @@ func (a *App) hasEnded(ctx context.Context, id string) (ended bool, err error) {
 	return ended, err
 }
 
-// localRun is one process's work on a run.
+// localRun is the work of this process on a run.
 type localRun struct {
 	app      *App
 	run      store.Run
-	from     int64 // the last event that was there when it began
+	from     int64 // the last event when the work started
 	place    workspace
-	build    *building          // nil if the run is no build
-	team     *teamrun.Conductor // nil if the run is no team's
+	build    *building          // nil if the run is not a build
+	team     *teamrun.Conductor // nil if the run is not a team's
 	worker   *worker.Worker
 	recorder *recorder.Recorder
 }
 
-// prepare writes the documents of the run up to now, and ends or takes over what an
-// earlier gaffer has left running.
+// prepare writes the documents up to now, and adopts or ends the attempts that an
+// earlier gaffer left running.
 func (s *localRun) prepare(ctx context.Context, running []engine.Assignment) error {
-	_ = s.flush(ctx) // it gives notice itself, and what is left is written when the run has ended
+	_ = s.flush(ctx) // flush reports errors itself; unwritten documents are written when the run has ended
 	return s.worker.Adopt(ctx, running)
 }
 
-// look returns what the work on a run needs, and the attempts that run as far as
-// the store knows. It changes nothing.
+// look returns the parts that work on a run, and its attempts that are running
+// according to the store. It changes nothing.
 func (a *App) look(ctx context.Context, id string) (*localRun, []engine.Assignment, error) {
 	s := &localRun{app: a}
 	var running []engine.Assignment
@@ -158,19 +158,19 @@ func (a *App) look(ctx context.Context, id string) (*localRun, []engine.Assignme
 	return s, running, nil
 }
 
-// workerName is what others call the worker of a run: a machine and a project.
+// workerName returns the display name of a run's worker: machine and project.
 func (a *App) workerName(run store.Run) string {
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // for display
 	return host + ":" + filepath.Base(cmp.Or(run.Project, a.opts.Project.Root))
 }
 
-// aboutWorker is what else they may know of it.
+// aboutWorker returns the metadata of a run's worker.
 func (a *App) aboutWorker(run string) fleet.WorkerMeta {
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // for display
 	return fleet.WorkerMeta{Program: "gaffer", Host: host, Version: a.opts.Version, Run: run}
 }
 
-// assignments are the attempts of a run that run, in the order of their tasks.
+// assignments returns the running attempts of a run, in the order of their tasks.
 func assignments(r store.Reader, run string) (list []engine.Assignment, err error) {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
@@ -197,13 +197,14 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 	return list, nil
 }
 
-// agent returns the agent of that name, as gaffer.yaml wants it.
+// agent returns the named agent, with the settings of gaffer.yaml.
 func (a *App) agent(name string) (agent.Agent, error) {
 	return agentOf(a.opts.Getenv, a.opts.Project.Root, a.opts.Config, name)
 }
 
-// agentOf returns an agent. One whose program the project's own file names cannot be
-// started before the user has trusted that; the output of one that runs can be read.
+// agentOf returns the named agent. If the project's own file names its program and the
+// user has not trusted that, the agent cannot be started. But it can still read the
+// output of an agent that is running.
 func agentOf(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
 	custom, err := agentsOf(c, name)
 	if err != nil {
@@ -228,8 +229,8 @@ type untrusted struct {
 // Launch implements [agent.Agent].
 func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
 
-// programsOf are what the project's own file makes gaffer run by the settings of
-// these names, or by all without any.
+// programsOf returns the programs that the project's own file makes gaffer run, for the
+// named settings, or for all if there are no names.
 func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	for _, p := range c.Programs() {
 		if len(names) == 0 || slices.Contains(names, p.Setting) {
@@ -239,8 +240,8 @@ func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	return list
 }
 
-// Programs lists what the project's own file and the settings of its git repository
-// make gaffer run.
+// Programs lists the programs that the project's own file and its git settings make
+// gaffer run.
 func Programs(ctx context.Context, opts Options) ([]trust.Program, error) {
 	list := programsOf(opts.Config)
 	repo, err := worktree.Open(ctx, opts.Project.Root)
@@ -253,8 +254,8 @@ func Programs(ctx context.Context, opts Options) ([]trust.Program, error) {
 	return append(list, repo.Programs()...), nil
 }
 
-// agentsOf are those that gaffer.yaml names, and the one of that name if it is of
-// our own. The program gaffer of an agent is this one, whether or not one is
+// agentsOf returns the agents of gaffer.yaml, plus the named agent if it is built in.
+// An agent whose program is "gaffer" uses this executable, whether or not gaffer is
 // installed.
 func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
 	custom := c.Agents()
@@ -278,8 +279,8 @@ func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
 	return custom, nil
 }
 
-// work goes on until the run has ended, and then writes its documents. That they
-// could not be written is flushed.
+// work waits until the run has ended and then writes its documents. flushed is the
+// error of writing them.
 func (s *localRun) work(ctx context.Context) (flushed, err error) {
 	if !s.run.Status.Final() {
 		if err := s.untilEnd(ctx); err != nil {
@@ -289,9 +290,9 @@ func (s *localRun) work(ctx context.Context) (flushed, err error) {
 	return s.flush(ctx), nil
 }
 
-// flush writes the documents up to what has happened. Its error is what could not
-// be written and can be written later. Records of other programs in the place of
-// ours stay; the recorder reports them.
+// flush writes the documents up to the latest event. Its error means that documents
+// could not be written but can be written later. Records of other programs under the
+// same name are kept, and the recorder reports them.
 func (s *localRun) flush(ctx context.Context) error {
 	var errs []error
 	if err := s.recorder.Flush(ctx); err != nil && !refusedOnly(err) {
@@ -315,8 +316,8 @@ func (s *localRun) untilEnd(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	all.Go(func() { _ = s.worker.Run(working) })   // it ends with its context only
-	all.Go(func() { _ = s.recorder.Run(working) }) // as does it; what it could not write, Flush tells
+	all.Go(func() { _ = s.worker.Run(working) })   // it ends only with its context
+	all.Go(func() { _ = s.recorder.Run(working) }) // also ends only with its context; Flush returns its write errors
 	all.Go(func() { sweep(working, s.app.engine, s.app.opts.Notice) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })
@@ -330,13 +331,13 @@ func (s *localRun) untilEnd(ctx context.Context) error {
 	return s.watch(ctx)
 }
 
-// watchPatience is how long the events of a run may be unreadable before the work on
-// it is given up. What runs goes on then, and can be taken up again.
+// watchPatience is how long the events may be unreadable before the process gives up
+// its work on the run. Agents continue then, and the run can be resumed.
 const watchPatience = time.Minute
 
-// watch tells the worker what happens, and returns when the run has ended.
+// watch notifies the worker of events, and returns when the run has ended.
 func (s *localRun) watch(ctx context.Context) error {
-	var failing time.Time // since when
+	var failing time.Time // start of the failure
 	for last := s.from; ; {
 		events, err := s.next(ctx, last)
 		switch now := s.app.opts.Now(); {
@@ -364,7 +365,7 @@ func (s *localRun) watch(ctx context.Context) error {
 	}
 }
 
-// next waits for the events after a number.
+// next waits for events after number last and returns them.
 func (s *localRun) next(ctx context.Context, last int64) (events []store.Event, err error) {
 	if err := s.app.store.Wait(ctx, last); err != nil {
 		return nil, err
@@ -376,7 +377,7 @@ func (s *localRun) next(ctx context.Context, last int64) (events []store.Event, 
 	return events, err
 }
 
-// take tells the worker of an event, and reports whether it is the run's end.
+// take notifies the worker of an event, and reports whether it is the end of the run.
 func (s *localRun) take(e store.Event) (ended bool) {
 	switch {
 	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Cast is the processes of a demo.
+// Cast holds the processes of a demo.
 type Cast struct {
 	folder  Folder
-	program string // gaffer itself
+	program string // the gaffer executable
 	environ []string
 	notice  func(text string)
 	started []*exec.Cmd // by Play
 	ended   sync.WaitGroup
 }
 
-// NewCast returns a cast without anybody in it. What goes wrong is told to notice.
+// NewCast returns a cast without processes. It reports problems through notice.
 func NewCast(f Folder, getenv func(string) string, notice func(text string)) (*Cast, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -32,7 +32,7 @@ func NewCast(f Folder, getenv func(string) string, notice func(text string)) (*C
 	return &Cast{folder: f, program: program, environ: f.environ(getenv), notice: notice}, nil
 }
 
-// Prepare makes a repository of the project, and puts ideas in its inbox.
+// Prepare makes the project a git repository, and adds ideas to its inbox.
 func (c *Cast) Prepare(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("the demo needs git: %w", err)
@@ -55,12 +55,12 @@ func (c *Cast) Prepare(ctx context.Context) error {
 }
 
 const (
-	// The worker that dies does so when everything is under way.
+	// The laptop worker is killed while everything is running.
 	laptop  = "laptop"
 	dyingAt = 40 * time.Second
 )
 
-// workers are those that take tasks of the server.
+// workers returns the arguments of the server's workers.
 func workers() [][]string {
 	return [][]string{
 		{"build-1", "--slots", "2", "--labels", "linux"},
@@ -70,8 +70,8 @@ func workers() [][]string {
 	}
 }
 
-// Play has everything happen that is to, or begin, until ctx ends. Then nothing more
-// begins, and what runs goes on until End.
+// Play starts the workers and commands of the demo. When ctx ends it starts nothing
+// more. Started processes run until End.
 func (c *Cast) Play(ctx context.Context, server string) error {
 	var dying *exec.Cmd
 	for _, w := range workers() {
@@ -101,18 +101,18 @@ func (c *Cast) Play(ctx context.Context, server string) error {
 	return nil
 }
 
-// die ends a worker as if its machine had been switched off.
+// die kills a worker after dyingAt, as if its machine had been switched off.
 func (c *Cast) die(ctx context.Context, cmd *exec.Cmd) {
 	t := time.NewTimer(dyingAt)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // the process may have ended
 	case <-ctx.Done():
 	}
 }
 
-// do runs a command to its end.
+// do runs a command and waits for it.
 func (c *Cast) do(ctx context.Context, argv []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = c.folder.Project(), c.environ
@@ -124,7 +124,7 @@ func (c *Cast) do(ctx context.Context, argv []string) error {
 	return ctx.Err()
 }
 
-// start starts a command that goes on, with a log.
+// start starts a command in the background, with a log file.
 func (c *Cast) start(name string, args ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(c.folder.logs(), name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *Cast) start(name string, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// await tells if a command has ended by itself and not well.
+// await reports a command that has failed by itself.
 func (c *Cast) await(name string, cmd *exec.Cmd, log string) {
 	failed := (*exec.ExitError)(nil)
 	if err := cmd.Wait(); errors.As(err, &failed) && failed.ExitCode() > 0 {
@@ -150,14 +150,15 @@ func (c *Cast) await(name string, cmd *exec.Cmd, log string) {
 	}
 }
 
-// End ends all of the cast and waits for it. What they have started is left to the
-// keeper.
+// End kills the processes of the cast and waits for them. The keeper ends the processes
+// that they have started.
 func (c *Cast) End() {
 	for _, cmd := range c.started {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // the process may have ended
 	}
 	c.ended.Wait()
 }
 
-// apart keeps Ctrl-C in the terminal of the demo from its processes.
+// apart gives a process its own process group, so that Ctrl-C in the demo's terminal
+// does not reach it.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

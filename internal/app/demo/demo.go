@@ -1,6 +1,5 @@
-// Package demo is an example fleet: a project in a folder of its own, workers and
-// commands as real processes, and agents without a model. It is for looking at, and
-// leaves nothing behind.
+// Package demo runs an example fleet: a project in a temporary folder, real worker and
+// command processes, and agents without a model. It leaves nothing behind.
 package demo
 
 import (
@@ -17,13 +16,13 @@ import (
 //go:embed shop
 var shop embed.FS
 
-// Folder is where all of a demo is.
+// Folder is the root folder of a demo.
 type Folder string
 
-// sign is in every folder of a demo, so that no other is taken for one.
+// sign is a file in every demo folder. It protects other folders from being deleted.
 const sign = ".gaffer-demo"
 
-// Make makes the folder of a demo, with the files of its project.
+// Make creates the folder of a demo with the files of its project.
 func Make() (Folder, error) {
 	dir, err := os.MkdirTemp("", "gaffer-demo-")
 	if err != nil {
@@ -78,7 +77,7 @@ func (f Folder) lay() error {
 	return nil
 }
 
-// placeOf is where a file of the project is.
+// placeOf returns the path of a file in the project.
 func (f Folder) placeOf(name string) string {
 	if name == "spec.md" {
 		return filepath.Join(f.Project(), ".fctry", name)
@@ -86,29 +85,31 @@ func (f Folder) placeOf(name string) string {
 	return filepath.Join(f.Project(), name)
 }
 
-// Project is the root of the project.
+// Project returns the root of the project.
 func (f Folder) Project() string { return filepath.Join(string(f), "shop") }
 
-// State is what XDG_STATE_HOME is for everything in the demo.
+// State returns the value of XDG_STATE_HOME in the demo.
 func (f Folder) State() string { return filepath.Join(string(f), "state") }
 
-// Variables is a file that a shell reads to ask the demo's server.
+// Variables returns the path of a shell file that sets variables for using the demo's
+// server.
 func (f Folder) Variables() string { return filepath.Join(string(f), "env") }
 
 func (f Folder) home() string { return filepath.Join(string(f), "home") }
 func (f Folder) logs() string { return filepath.Join(string(f), "logs") }
 func (f Folder) temp() string { return filepath.Join(string(f), "tmp") }
 
-// Mark is the variable that every process of a demo has, with its folder.
+// Mark is the variable that all processes of a demo have. Its value is the demo's
+// folder.
 const Mark = "GAFFER_DEMO"
 
 // trustVar lets gaffer run the agents that the demo's own gaffer.yaml names.
 const trustVar = "GAFFER_TRUST"
 
-// passed are the variables that a demo takes from outside.
+// passed returns the variables that a demo inherits.
 func passed() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 
-// Getenv is the environment of a demo: its own home, nothing of the person's
+// Getenv returns the environment of a demo. It has its own home, and none of the user's
 // settings, servers and databases.
 func (f Folder) Getenv(outside func(string) string) func(string) string {
 	own := map[string]string{
@@ -121,7 +122,7 @@ func (f Folder) Getenv(outside func(string) string) func(string) string {
 	return func(name string) string { return own[name] }
 }
 
-// environ is the same for a process.
+// environ returns the same environment as a list for a process.
 func (f Folder) environ(outside func(string) string) (list []string) {
 	getenv := f.Getenv(outside)
 	for _, name := range append(passed(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", trustVar, "GIT_CONFIG_NOSYSTEM", Mark) {
@@ -132,7 +133,7 @@ func (f Folder) environ(outside func(string) string) (list []string) {
 	return list
 }
 
-// Explain writes the file with the variables.
+// Explain writes the shell file with the variables.
 func (f Folder) Explain(server string) error {
 	text := fmt.Sprintf("export XDG_STATE_HOME='%s' GAFFER_PROJECT='%s' GAFFER_SERVER='%s'\n", f.State(), f.Project(), server)
 	return os.WriteFile(f.Variables(), []byte(text), 0o600)

@@ -13,23 +13,23 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// KeeperCommand is gaffer as the process that tidies up after a demo.
+// KeeperCommand is the hidden gaffer command that cleans up after a demo.
 //
-// It is another process so that it does so also when the demo is killed: then the
-// pipe between the two is closed by the kernel.
+// It is a separate process so that it also cleans up if the demo is killed: the kernel
+// then closes the pipe between the two.
 const KeeperCommand = "demo-keeper"
 
-// keepFolder is the argument that leaves the folder there.
+// keepFolder is the argument that keeps the folder.
 const keepFolder = "--keep"
 
-// Keeper waits for the end of a demo.
+// Keeper is the process that cleans up when the demo has ended.
 type Keeper struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 }
 
-// StartKeeper starts the keeper of a folder. It comes before all that it may have
-// to end.
+// StartKeeper starts the keeper of a folder. Call it before you start processes that it
+// may have to end.
 func StartKeeper(f Folder, keep bool) (*Keeper, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -51,12 +51,12 @@ func StartKeeper(f Folder, keep bool) (*Keeper, error) {
 	return k, nil
 }
 
-// End ends everything of the demo and removes its folder.
+// End ends all processes of the demo and deletes its folder.
 func (k *Keeper) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
-// KeeperMain waits until in ends, and tidies up.
+// KeeperMain waits until in ends, and cleans up.
 func KeeperMain(args []string, in io.Reader, errw io.Writer) int {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // it ends when it is done
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // it ends when the cleanup is done
 	if err := keep(args, in); err != nil {
 		fmt.Fprintf(errw, "gaffer: the demo's keeper: %v\n", err)
 		return 1
@@ -72,7 +72,7 @@ func keep(args []string, in io.Reader) error {
 	if info, err := os.Lstat(filepath.Join(dir, sign)); err != nil || !filepath.IsAbs(dir) || !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not the folder of a demo", dir)
 	}
-	_, _ = io.Copy(io.Discard, in) // nobody writes; whatever its end, it is the demo's
+	_, _ = io.Copy(io.Discard, in) // nothing is written to the pipe; its end means that the demo has ended
 	left, err := supervisor.SweepMarked(Mark, dir)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("processes %v cannot be ended", left)

@@ -1,7 +1,7 @@
-// Package agent knows the agent programs: how each is started, what its output
-// means, and whether it has done its work. It is pure: it starts nothing and
-// reads no clock, so that everything the programs were ever seen to print can
-// be a test.
+// Package agent contains one adapter for each agent program. An adapter says how to
+// start its program, what the program's output means, and whether the work was done.
+// The package is pure: it starts no process and reads no clock. So recorded output of
+// the programs can be replayed in tests.
 package agent
 
 import (
@@ -11,134 +11,134 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Request is what a task asks of an agent.
+// Request describes one attempt of a task for an agent.
 type Request struct {
 	Prompt string
-	Model  string   // empty is the agent's own choice
-	Argv   []string // of agent command only
-	Thread string   // the conversation: to be resumed, or, if Begin, to be begun with this id where the agent lets us choose
+	Model  string   // empty for the agent's own default
+	Argv   []string // for agent "command" only
+	Thread string   // id of the conversation to resume; with Begin, the id for a new one if the program accepts an id
 	Begin  bool
-	Used   Usage  // by the conversation before this attempt: some programs count it again
-	Policy Policy // what becomes of requests for permission; empty is Ask
+	Used   Usage  // usage of the conversation before this attempt; some programs include it in their counts
+	Policy Policy // how to handle requests for permission; empty means Ask
 }
 
-// Policy is what becomes of an agent's question or request for permission.
+// Policy says how an agent's questions and requests for permission are handled.
 type Policy string
 
-// The policies.
+// Values of Policy.
 const (
-	Ask   Policy = "ask"   // a person answers
-	Deny  Policy = "deny"  // it is refused at once
-	Allow Policy = "allow" // it is granted at once
+	Ask   Policy = "ask"   // the user answers
+	Deny  Policy = "deny"  // denied immediately
+	Allow Policy = "allow" // granted immediately
 )
 
-// Launch is how a program is started.
+// Launch describes how to start a program.
 type Launch struct {
 	Argv  []string
 	Env   []string // NAME=value, added to the environment
-	Input []byte   // what its stdin begins with
-	Open  bool     // stdin stays open after Input, for answers; otherwise it ends there
-	// File, if not nil, is what a file must hold before the program starts. Its
-	// path takes the place of every [FileArg] in Argv.
+	Input []byte   // the beginning of stdin
+	Open  bool     // stdin stays open after Input, for answers; otherwise it is closed
+	// File, if not nil, is the content of a file that must exist before the program
+	// starts. Its path replaces every [FileArg] in Argv.
 	File []byte
-	// Linger is how long the program may live on after its last word, when its
-	// stdin has ended. Some never exit by themselves.
+	// Linger is the time that the program may take to exit after its final message,
+	// when its stdin has been closed. Some programs never exit by themselves.
 	Linger time.Duration
 }
 
-// FileArg stands for the path of [Launch.File] within an argument.
+// FileArg is the placeholder for the path of [Launch.File] in arguments.
 const FileArg = "{prompt_file}"
 
-// Agent is a kind of agent program.
+// Agent is an adapter for one kind of agent program.
 type Agent interface {
-	// Launch says how to start the program for a request.
+	// Launch returns how to start the program for a request.
 	Launch(Request) (Launch, error)
-	// References are variables of its environment whose values are elsewhere.
-	// Whoever starts it resolves them.
+	// References returns environment variables whose values are references to secrets.
+	// The caller that starts the program resolves them.
 	References() map[string]secret.Value
 	// Reader returns a reader for the output of one attempt.
 	Reader(Request) Reader
 }
 
-// Reader makes sense of the output of one attempt, line by line. The output may
-// be read again from its beginning by another process, with the same result.
+// Reader interprets the output of one attempt, line by line. Another process may read
+// the same output again from its beginning and gets the same result.
 type Reader interface {
-	// Line takes a line of output without its end. Stdout and stderr are
-	// mixed. A line longer than MaxLine is cut there.
+	// Line processes a line of output, without its line end. Stdout and stderr are
+	// mixed. Lines longer than MaxLine are cut.
 	Line(line []byte) []Signal
-	// Verdict says how the attempt ended: by the last word of the program
-	// first, then by whether it was told to stop, then by its exit code.
+	// Verdict decides how the attempt ended. The program's final message counts first,
+	// then whether it was told to stop, then its exit code.
 	Verdict(Exit) Verdict
 }
 
-// MaxLine is how much of a line is read.
+// MaxLine is the number of bytes that are read of a line.
 const MaxLine = 1 << 20
 
-// Signal is something that the output says.
+// Signal is information from a line of output.
 type Signal struct {
-	State    State  // what the agent does now; empty if this says nothing about it
-	Progress bool   // the work has come on; output alone is no progress
-	Doing    string // in a few words, for a person: "Bash: go test ./..."
-	Thread   string // the conversation's id
+	State    State  // the agent's new state; empty if unknown
+	Progress bool   // the work has advanced; output alone is not progress
+	Doing    string // short description of the current activity: "Bash: go test ./..."
+	Thread   string // id of the conversation
 	Ask      *Question
-	Closed   string // the id of a question or reply that the agent waits for no more
-	Reply    []byte // to be written to stdin at once, such as an answer that needs no person
-	ReplyTo  string // what Reply is for. Whoever reads the output again meets it again, and must write it once only
-	Usage    *Usage // of the attempt so far, not to be added up
-	Ended    bool   // the last word was spoken; what follows is exit
-	// Compacted says that the conversation was made shorter, and how.
+	Closed   string // id of a question or reply that the agent no longer waits for
+	Reply    []byte // to be written to stdin immediately, such as an automatic answer
+	ReplyTo  string // identifies Reply. A process that reads the output again sees the same Reply and must not write it twice
+	Usage    *Usage // total of the attempt so far; replaces earlier values
+	Ended    bool   // the program has printed its final message and should exit
+	// Compacted describes how the agent shortened its conversation, if it did.
 	Compacted string
 }
 
-// State is what an agent does.
+// State is the state of a running agent.
 type State string
 
-// The states.
+// Values of State.
 const (
 	Running  State = "running"
-	Waiting  State = "waiting"  // for a person
-	Retrying State = "retrying" // for the model's servers
+	Waiting  State = "waiting"  // for the user
+	Retrying State = "retrying" // waiting for the model's servers
 )
 
-// Question is something that the agent waits for a person to decide.
+// Question is a question or a request for permission that the user must answer.
 type Question struct {
 	ID      string
 	Text    string
-	Options []string // what may be answered; empty if anything may
-	// Reply turns an answer into what is to be written to stdin.
+	Options []string // possible answers; empty for free text
+	// Reply returns the bytes for stdin that give this answer to the program.
 	Reply func(Answer) []byte
 }
 
-// Answer is a person's word.
+// Answer is the user's answer to a Question.
 type Answer struct {
 	Text string // one of the options, or free text
-	Deny bool   // refused, with Text as the reason
+	Deny bool   // denied, with Text as the reason
 }
 
-// Usage is what an attempt has used so far.
+// Usage holds the tokens and the cost of an attempt so far.
 type Usage struct {
 	Input, Output int64   // tokens
-	USD           float64 // 0 if the program does not say
+	USD           float64 // 0 if the program does not report it
 }
 
-// Exit is how the process ended.
+// Exit describes how the process ended.
 type Exit struct {
-	Code   int       // -1 if it died of a signal
-	Signal string    // that it died of, such as SIGTERM
-	Told   string    // why we told it to stop: a failure class or Lingered; empty if we did not
-	At     time.Time // when it ended, in the zone of the machine. Some programs tell the time of day only
+	Code   int       // -1 if a signal killed it
+	Signal string    // the signal that killed it, such as SIGTERM
+	Told   string    // why gaffer told it to stop: a failure class or Lingered; else empty
+	At     time.Time // end of the process, in the machine's time zone: some programs print only a time of day
 }
 
-// Lingered is why a program is told to stop that has spoken its last word and
-// does not exit. Unlike every other reason it says nothing about the work.
+// Lingered is the reason to stop a program that has printed its final message and does
+// not exit. Unlike all other reasons, it says nothing about the work.
 const Lingered = "lingered"
 
-// Verdict is whether the work was done.
+// Verdict says whether the work was done.
 type Verdict struct {
 	Class   failure.Class
-	Summary string    // the agent's last words, or what went wrong; for a person
-	Answer  string    // all of its last words, of work that it says is done
-	Reset   time.Time // of a rate limit, if it is known when it ends
-	Denied  []string  // what was refused to it, also if it went on without
-	Done    bool      // the agent says that the work is done
+	Summary string    // the end of the agent's final message or of the error, for display
+	Answer  string    // the agent's whole final message, if it reports success
+	Reset   time.Time // when a rate limit ends, if known
+	Denied  []string  // requests that were denied, even if the agent continued without them
+	Done    bool      // the agent reports that the work is done
 }

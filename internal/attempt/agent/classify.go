@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// classify finds the failure class of an error that a program ended with, from
-// the HTTP status if it gave one, else from its words.
+// classify returns the failure class of a program's error. It uses the HTTP status if
+// there is one, or else the words of the text.
 func classify(status int, text string) failure.Class {
 	text = strings.ToLower(first(text, 4000))
 	if containsAny(text, "prompt is too long", "context window", "context_length_exceeded", "context length", "token count exceeds") {
@@ -51,7 +51,7 @@ func containsAny(text string, parts ...string) bool {
 	return false
 }
 
-// statusPattern finds an HTTP status where the programs name it.
+// statusPattern matches an HTTP status as the programs print it.
 var statusPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:status:?|status code:?|"code":|rejected \(|api error:?) ?"?([45]\d\d)\b`)
 })

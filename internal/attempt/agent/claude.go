@@ -11,12 +11,12 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// linger is how long a program may take to exit after its last word: its hooks
-// run then.
+// linger is the time that a program may take to exit after its final message. It runs
+// its hooks then.
 const linger = 20 * time.Second
 
-// claude is Claude Code over stdio: requests for permission and questions come
-// as lines and are answered with lines.
+// claude is Claude Code over stdio. Questions and requests for permission are lines on
+// stdout, and answers are lines on stdin.
 type claude struct{ setup }
 
 func (c claude) Launch(r Request) (Launch, error) {
@@ -45,21 +45,21 @@ func (c claude) Reader(r Request) Reader {
 	return &claudeReader{policy: r.Policy, waits: map[string]string{}, counted: map[string]string{}, failed: map[string]int{}}
 }
 
-// claudeReader reads what Claude Code prints.
+// claudeReader interprets the output of Claude Code.
 type claudeReader struct {
 	policy  Policy
 	thread  string
-	waits   map[string]string // by tool use, the requests that wait for an answer
-	counted map[string]string // by sub-agent, the last message whose tokens were counted
-	usage   Usage             // an estimate before the result gives it
-	refused []claudeDenial    // by us
-	tools   int               // how many tools were used so far
-	failed  map[string]int    // by tool use that failed, which a refused one does: tools when it did
-	reset   time.Time         // of a limit that rejected us
-	mistake string            // what the program calls the error that it ends with
+	waits   map[string]string // ids of open requests, by tool use
+	counted map[string]string // last message whose tokens were counted, by sub-agent
+	usage   Usage             // an estimate until the result has the exact values
+	refused []claudeDenial    // denied by gaffer
+	tools   int               // number of tool uses so far
+	failed  map[string]int    // value of tools when a tool use failed, by its id; a denied tool use also fails
+	reset   time.Time         // end of the rate limit that rejected a request
+	mistake string            // the program's name for the error that it ends with
 	said    *word
-	denied  []claudeDenial // by the result
-	rest    tail           // what is no JSON
+	denied  []claudeDenial // as listed in the result
+	rest    tail           // the end of the lines that are not JSON
 }
 
 type claudeLine struct {
@@ -164,7 +164,7 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 	return nil
 }
 
-// compaction says in a sentence what was compacted.
+// compaction describes the compaction in a sentence.
 func (l claudeLine) compaction() string {
 	text := "The agent compacted its context"
 	if l.Compact.Trigger != "" {
@@ -184,23 +184,23 @@ type claudeBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
-	Content   json.RawMessage `json:"content"` // of a result
+	Content   json.RawMessage `json:"content"` // of a tool result
 	IsError   bool            `json:"is_error"`
 }
 
-// blocks are the parts of a message. One that is a plain string has none.
+// blocks returns the parts of a message. A message that is a plain string has none.
 func (l claudeLine) blocks() []claudeBlock {
 	var blocks []claudeBlock
-	_ = json.Unmarshal(l.Message.Content, &blocks) // what fits is read
+	_ = json.Unmarshal(l.Message.Content, &blocks) // on an error, keep what could be decoded
 	return blocks
 }
 
 func (c *claudeReader) assistant(l claudeLine) []Signal {
 	if l.Parent == "" {
-		c.mistake = l.Error // one that the agent went on after is not what it ends with
+		c.mistake = l.Error // reset by the next message, so that only the final error counts
 	}
 	if l.Error != "" {
-		return nil // the program speaks here, not the model
+		return nil // a message of the program, not of the model
 	}
 	s := Signal{Progress: true, Usage: c.count(l)}
 	for _, b := range l.blocks() {
@@ -220,10 +220,10 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 	return []Signal{s}
 }
 
-// count adds up the tokens of each message once, although there is a line for
-// each of its parts.
+// count adds the tokens of each message once. A message with several parts is printed
+// as several lines.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	const most = 1000 // sub-agents; more are not counted before the result
+	const most = 1000 // sub-agents; the tokens of more are only in the result
 	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= most {
 		return nil
 	}
@@ -254,7 +254,8 @@ func (c *claudeReader) user(l claudeLine) []Signal {
 }
 
 type claudeResult struct {
-	// IsError stays text: of the wrong type, a bool would be read as false.
+	// IsError is raw JSON: a bool would silently be false if the value had the wrong
+	// type.
 	IsError json.RawMessage `json:"is_error"`
 	Subtype string          `json:"subtype"`
 	Result  string          `json:"result"`
@@ -289,7 +290,7 @@ func (c *claudeReader) result(r claudeResult) []Signal {
 	return signals
 }
 
-// class judges by is_error: the subtype says success of failures too.
+// class relies on is_error, because the subtype is "success" for some failures too.
 func (c *claudeReader) class(r claudeResult) failure.Class {
 	switch {
 	case string(r.IsError) == "false":
@@ -306,8 +307,7 @@ func (c *claudeReader) class(r claudeResult) failure.Class {
 	return classify(r.Status, r.words())
 }
 
-// words are what the result says, without the notes that the program makes for
-// its own authors.
+// words returns the text of the result, without the program's internal diagnostics.
 func (r claudeResult) words() string {
 	errors := slices.DeleteFunc(slices.Clone(r.Errors), func(e string) bool { return strings.HasPrefix(e, "[ede_diagnostic]") })
 	switch {
@@ -319,7 +319,7 @@ func (r claudeResult) words() string {
 	return join(r.Subtype, r.Reason)
 }
 
-// used is taken by model, where sub-agents are included.
+// used prefers the counts by model, because they include sub-agents.
 func (r claudeResult) used() *Usage {
 	u := Usage{USD: r.USD}
 	for _, m := range r.Models {
@@ -338,14 +338,14 @@ func (c *claudeReader) Verdict(exit Exit) Verdict {
 		list = c.refused
 	}
 	var refused denial
-	last := 0 // how many tools had been used at the last refusal
+	last := 0 // value of tools at the last denial
 	for _, d := range list {
 		refused.add(call(d.Tool, d.Input))
 		if n, ok := c.failed[d.ToolUseID]; ok {
 			last = max(last, n)
 			continue
 		}
-		for _, n := range c.failed { // any of them may be the one
+		for _, n := range c.failed { // the id is unknown, so any failed tool use may be the denied one
 			last = max(last, n)
 		}
 	}

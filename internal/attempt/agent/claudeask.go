@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// What we say where no person is asked.
+// Texts that gaffer sends where no user is asked.
 const (
 	refusalText = "Denied: nobody is here to allow it. Go on without it."
 	ownChoice   = "Decide for yourself."
 )
 
-// permissionOptions are the answers to a request for permission.
+// permissionOptions returns the possible answers to a request for permission.
 func permissionOptions() []string { return []string{"allow", "deny"} }
 
-// allows tells whether an answer to a request for permission grants it. What is
-// no clear yes is a no, with the text as its reason.
+// allows reports whether the answer grants a request for permission. Everything except
+// a clear yes denies it, with the text as the reason.
 func (a Answer) allows() bool {
 	switch strings.ToLower(strings.TrimSpace(a.Text)) {
 	case "allow", "yes", "y", "ok", "accept":
@@ -25,7 +25,7 @@ func (a Answer) allows() bool {
 	return false
 }
 
-// reason is why something is refused.
+// reason returns the reason for a denial.
 func (a Answer) reason() string {
 	switch text := strings.TrimSpace(a.Text); strings.ToLower(text) {
 	case "", "deny", "no", "n", "decline", "allow", "yes":
@@ -35,7 +35,7 @@ func (a Answer) reason() string {
 	}
 }
 
-// request takes a request for permission, of which a question is one kind.
+// request handles a request for permission. A question to the user is one kind of it.
 func (c *claudeReader) request(l claudeLine) []Signal {
 	if l.RequestID == "" {
 		return nil
@@ -61,8 +61,8 @@ func (c *claudeReader) request(l claudeLine) []Signal {
 	return []Signal{{ReplyTo: l.RequestID, Reply: q.Reply(answer)}}
 }
 
-// choices are the first option of each question: programs put there what they
-// would choose themselves.
+// choices returns the first option of each question. Programs put their own preference
+// first.
 func choices(questions []choiceQuestion) string {
 	var lines []string
 	for _, q := range questions {
@@ -75,7 +75,7 @@ func choices(questions []choiceQuestion) string {
 	return strings.Join(lines, "\n")
 }
 
-// choiceQuestion is one of the questions that an agent may ask at once.
+// choiceQuestion is one of several questions that an agent asks at once.
 type choiceQuestion struct {
 	ID       string `json:"id"`
 	Question string `json:"question"`
@@ -124,7 +124,7 @@ func (l claudeLine) question() Question {
 	return q
 }
 
-// together makes one question of several, to be answered with a line for each.
+// together combines several questions into one, to be answered with one line each.
 func together(questions []choiceQuestion) (text string, options []string) {
 	if len(questions) == 1 {
 		return full(questions[0].Question), questions[0].labels()
@@ -140,8 +140,8 @@ func together(questions []choiceQuestion) (text string, options []string) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// answers gives each question its line of the text, or to all of them the whole
-// text if the lines are more or fewer.
+// answers assigns one line of the text to each question. If the number of lines
+// differs, every question gets the whole text.
 func answers(questions []choiceQuestion, text string) []string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(questions) == 1 || len(lines) != len(questions) {
@@ -156,7 +156,7 @@ func answers(questions []choiceQuestion, text string) []string {
 	return lines
 }
 
-// answered is the input of the question tool with the answers in it.
+// answered returns the input of the question tool with the answers added.
 func answered(input json.RawMessage, questions []choiceQuestion, text string) object {
 	members := map[string]json.RawMessage{}
 	decode(input, &members)

@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 )
 
-// What stands for that part of a result which is too long to be read.
+// Replacements for the part of a result that is too long to be read.
 const (
 	unknownDenials = "the result is too long to be read, so nobody knows whether something was denied"
 	unreadDenial   = `{"tool_name":"a tool with a long input"}`
 )
 
-// cutResult reads a result that is longer than a line may be, as it is if much
-// was denied: each denial has its whole input. What stands before the cut is
-// read; a success whose denials were not come to is none.
+// cutResult reads a result that is longer than MaxLine. Results get that long if many
+// requests were denied, since each denial contains its whole input. cutResult reads the
+// members before the cut. If a success is cut before its list of denials, it counts as
+// a failure.
 func cutResult(line []byte) (claudeResult, bool) {
 	var r claudeResult
 	if len(line) < MaxLine || !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {
@@ -27,7 +28,7 @@ func cutResult(line []byte) (claudeResult, bool) {
 	return r, true
 }
 
-// leading are the members of a result before the cut.
+// leading returns the members of a result before the cut.
 func leading(line []byte) map[string]json.RawMessage {
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -40,7 +41,7 @@ func leading(line []byte) map[string]json.RawMessage {
 		}
 		if name == "permission_denials" {
 			members[name] = denials(d)
-			return members // what follows tells only of errors how they came about
+			return members // later members only explain errors
 		}
 		var value json.RawMessage
 		if d.Decode(&value) != nil {
@@ -50,7 +51,7 @@ func leading(line []byte) map[string]json.RawMessage {
 	}
 }
 
-// denials is the list that follows. Something stands for the one that was cut.
+// denials reads the list of denials. If it was cut, the last entry is a placeholder.
 func denials(d *json.Decoder) json.RawMessage {
 	list := []json.RawMessage{}
 	_, err := d.Token() // [

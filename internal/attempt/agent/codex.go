@@ -10,7 +10,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// codex is Codex: its app server where a person answers, otherwise codex exec.
+// codex is Codex. It uses the app server if the user answers questions, and "codex
+// exec" otherwise.
 type codex struct{ setup }
 
 func (c codex) Launch(r Request) (Launch, error) {
@@ -32,9 +33,9 @@ func (c codex) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// sandbox lets the agent write in its folder, without which codex works only to
-// throw the work away, and anywhere if all is allowed. Who has chosen otherwise
-// keeps the choice.
+// sandbox returns the arguments that let the agent write in its folder, or anywhere if
+// everything is allowed. Without write access codex would discard its work. If the
+// configured arguments choose a sandbox, sandbox adds nothing.
 func (c codex) sandbox(p Policy) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {
@@ -55,9 +56,9 @@ func (c codex) Reader(r Request) Reader {
 	return &codexReader{used: r.Used}
 }
 
-// codexReader reads what codex exec prints.
+// codexReader interprets the output of "codex exec".
 type codexReader struct {
-	used   Usage // by the conversation before
+	used   Usage // usage of the conversation before this attempt
 	text   string
 	said   *word
 	denied denial
@@ -88,7 +89,7 @@ func (c *codexReader) Line(line []byte) []Signal {
 	case "thread.started":
 		return []Signal{{State: Running, Thread: l.ThreadID}}
 	case "turn.started":
-		c.rest.forget() // it was about how Codex is set up
+		c.rest.forget() // the lines were about Codex's setup
 		return []Signal{{State: Running}}
 	case "item.started", "item.updated", "item.completed":
 		return c.item(l.Item)
@@ -104,8 +105,8 @@ func (c *codexReader) Line(line []byte) []Signal {
 	return nil
 }
 
-// retrying: an error on a line of its own is never the last word. What codex
-// gives up on comes again as a failed turn.
+// retrying handles an "error" line. Such a line is never final: if codex gives up, it
+// also prints a failed turn.
 func retrying(message string) []Signal {
 	if strings.HasPrefix(message, "Reconnecting") {
 		return []Signal{{State: Retrying, Doing: brief(message)}}
@@ -113,8 +114,8 @@ func retrying(message string) []Signal {
 	return nil
 }
 
-// since takes off what the conversation had used before: codex counts the whole
-// of it, in each attempt again.
+// since subtracts the usage before this attempt. In each attempt codex counts the whole
+// conversation.
 func (c *codexReader) since(input, output int64) *Usage {
 	return &Usage{Input: max(0, input-c.used.Input), Output: max(0, output-c.used.Output)}
 }
@@ -130,7 +131,7 @@ func (c *codexReader) item(i codexItem) []Signal {
 	return []Signal{{State: Running, Progress: true, Doing: i.doing()}}
 }
 
-// plain takes a line of stderr. That something was refused is said only there.
+// plain handles a line of stderr. Codex reports denied commands only there.
 func (c *codexReader) plain(line []byte) {
 	c.rest.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
@@ -143,7 +144,7 @@ func (c *codexReader) Verdict(exit Exit) Verdict {
 	return judge(c.said, c.denied, c.rest.String(), exit)
 }
 
-// item takes in what Codex has done, or was not allowed to do.
+// item records a denial or a completed tool use.
 func (d *denial) item(i codexItem) {
 	switch i.Status {
 	case "declined":
@@ -156,7 +157,8 @@ func (d *denial) item(i codexItem) {
 	}
 }
 
-// codexItem is one thing that Codex does. The app server spells it otherwise.
+// codexItem is one action of Codex. "codex exec" and the app server spell some names
+// differently.
 type codexItem struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
@@ -180,7 +182,7 @@ type codexItem struct {
 
 func (i codexItem) doing() string { return brief(i.what()) }
 
-// what is the item in words, however many.
+// what describes the item in words, without a length limit.
 func (i codexItem) what() string {
 	switch i.Type {
 	case "command_execution", "commandExecution":
@@ -201,16 +203,15 @@ func (i codexItem) what() string {
 	return ""
 }
 
-// shellCall is one shell of the system that runs one word. A word in double
-// quotes that the shell would change is left as it is.
+// shellCall matches a system shell that runs a single word. It does not match
+// double-quoted words that the shell would expand.
 var shellCall = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|da|k|z)?sh -l?c (?:" +
 		"'([^']*)'|\"([^\"\\\\$`!]*)\"|([A-Za-z0-9_./:=@%+-]+))$")
 })
 
-// unwrapped is the command that a person knows within the shell that runs it.
-// What is anything else than that shell and its command is shown whole: a person
-// must not allow a part of it.
+// unwrapped returns the command inside a shell call such as "bash -c". Anything more
+// complex is returned whole, so that the user never approves only a part of it.
 func unwrapped(command string) string {
 	if m := shellCall().FindStringSubmatch(command); m != nil {
 		return m[1] + m[2] + m[3]
@@ -218,7 +219,7 @@ func unwrapped(command string) string {
 	return command
 }
 
-// codexClass is the failure class of what the app server calls an error.
+// codexClass maps an error kind of the app server to a failure class.
 func codexClass(kind string, status int, text string) failure.Class {
 	switch kind {
 	case "contextWindowExceeded":

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// asked takes a request of the app server. The server goes on only when it has
-// an answer, so that what we do not know is refused at once.
+// asked handles a request of the app server. The server continues only after an answer,
+// so unknown requests are rejected immediately.
 func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
 	q, ok := c.question(l, p)
 	if !ok {
@@ -16,7 +16,8 @@ func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
 	return []Signal{{State: Waiting, Ask: &q, Doing: brief(q.Text)}}
 }
 
-// refuse answers without a person: no, or that we do not know what is meant.
+// refuse answers a request without the user: it denies it, or returns a "not supported"
+// error.
 func (c *serverReader) refuse(l serverLine, p serverParams) []Signal {
 	refusal := encode(object{"id": l.ID, "error": object{"code": -32601, "message": "gaffer does not support " + l.Method}})
 	if q, ok := c.question(l, p); ok {
@@ -55,7 +56,8 @@ func because(what, reason string) string {
 	return what + " (" + full(reason) + ")"
 }
 
-// what is asked for: a request may name only the item that it is about.
+// what describes the requested action. A request may name only the item that it is
+// about.
 func (c *serverReader) what(p serverParams) string {
 	if p.Command != "" {
 		return full("shell: " + unwrapped(p.Command))

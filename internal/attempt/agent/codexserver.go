@@ -8,18 +8,18 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// The ids of our own requests. Those of the server are of its own choice.
+// Ids of our own requests. The server chooses the ids of its requests.
 const (
 	initializeID = 1
 	threadID     = 2
 	turnID       = 3
 )
 
-// turnReply names the reply that begins the turn.
+// turnReply identifies the reply that starts the turn.
 const turnReply = "turn/start"
 
-// server starts the app server. The turn begins when it has said which thread
-// it is.
+// server returns the launch of the app server. The turn starts when the server has
+// reported the thread's id.
 func (c codex) server(r Request) Launch {
 	thread := object{"id": threadID, "method": "thread/start", "params": object{}}
 	if r.Thread != "" && !r.Begin {
@@ -37,12 +37,12 @@ func (c codex) server(r Request) Launch {
 	return Launch{Argv: append(argv, "app-server"), Env: c.env, Input: input, Open: true, Linger: linger}
 }
 
-// serverReader reads what the app server prints. There is one turn.
+// serverReader interprets the output of the app server. There is one turn.
 type serverReader struct {
 	request Request
 	thread  string
 	turn    string
-	before  *Usage // what the conversation had used when the turn began
+	before  *Usage // usage of the conversation when the turn began
 	items   map[string]codexItem
 	text    string
 	reset   time.Time
@@ -83,7 +83,7 @@ func (c *serverReader) Line(line []byte) []Signal {
 	}
 	var p serverParams
 	decode(l.Params, &p)
-	// Codex has threads of its own, to find titles for example.
+	// Codex has threads of its own, for example to generate titles.
 	foreign := p.ThreadID != "" && p.ThreadID != c.thread
 	switch {
 	case len(l.ID) > 0 && foreign:
@@ -96,7 +96,7 @@ func (c *serverReader) Line(line []byte) []Signal {
 	return c.notified(l, p)
 }
 
-// response takes the answer to a request of ours.
+// response handles the answer to one of our requests.
 func (c *serverReader) response(l serverLine) []Signal {
 	var id int
 	_ = json.Unmarshal(l.ID, &id)
@@ -112,7 +112,7 @@ func (c *serverReader) response(l serverLine) []Signal {
 		return []Signal{{State: Running, Thread: c.thread, Reply: begin, ReplyTo: turnReply}}
 	case id == turnID && c.turn == "":
 		c.turn = l.Result.Turn.ID
-		c.rest.forget() // it was about how Codex is set up
+		c.rest.forget() // the lines were about Codex's setup
 		return []Signal{{Closed: turnReply}}
 	}
 	return nil
@@ -152,7 +152,7 @@ type serverParams struct {
 			ResetsAt float64 `json:"resetsAt"`
 		}
 	} `json:"rateLimits"`
-	// of what is asked
+	// Fields of requests.
 	Command     string           `json:"command"`
 	Reason      string           `json:"reason"`
 	Message     string           `json:"message"`
@@ -201,7 +201,7 @@ func status(p serverParams) []Signal {
 func (c *serverReader) item(p serverParams) []Signal {
 	i := p.Item.codexItem
 	if i.Type == "userMessage" {
-		return nil // the prompt comes back
+		return nil // an echo of the prompt
 	}
 	if i.Type == "agentMessage" && i.Text != "" {
 		c.text = i.Text
@@ -215,8 +215,8 @@ func (c *serverReader) item(p serverParams) []Signal {
 	return []Signal{{Progress: true, Doing: i.doing()}}
 }
 
-// tokens: the total is that of the conversation. A resumed one is told as it was
-// left, for a turn that is not ours.
+// tokens handles a usage update, which has the total of the conversation. After a
+// resume the server first reports the earlier total, for a turn that is not ours.
 func (c *serverReader) tokens(p serverParams) []Signal {
 	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output}
 	if c.turn == "" || p.TurnID != c.turn {
@@ -229,7 +229,7 @@ func (c *serverReader) tokens(p serverParams) []Signal {
 	return []Signal{{Usage: &Usage{Input: max(0, total.Input-c.before.Input), Output: max(0, total.Output-c.before.Output)}}}
 }
 
-// limits keeps the time at which the fullest window opens again.
+// limits stores the latest reset time of the exhausted rate limit windows.
 func (c *serverReader) limits(p serverParams) {
 	for _, w := range []struct {
 		Used     float64 `json:"usedPercent"`

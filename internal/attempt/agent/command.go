@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// command is any program. Exit code 0 is success, and what it prints is for
-// people, but for what markers make of it.
+// command is an arbitrary program. Exit code 0 means success. Its output has no meaning
+// except for lines that match the markers.
 type command struct{ setup }
 
 func (c command) Launch(r Request) (Launch, error) {
@@ -41,8 +41,8 @@ func (c command) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// place puts text where mark is, or at the end. The program itself is never
-// the prompt.
+// place replaces mark in the arguments by text, or appends text if there is no mark. It
+// never replaces the program name.
 func place(argv []string, mark, text string) []string {
 	found := false
 	for i := 1; i < len(argv); i++ {
@@ -55,7 +55,7 @@ func place(argv []string, mark, text string) []string {
 	return argv
 }
 
-// answerable tells whether stdin is free for answers.
+// answerable reports whether stdin is free for answers.
 func (c command) answerable(r Request) bool {
 	return c.waiting != nil && asks(r.Policy) && (c.prompt == Argument || c.prompt == File)
 }
@@ -64,12 +64,12 @@ func (c command) Reader(r Request) Reader {
 	return &commandReader{command: c, answerable: c.answerable(r)}
 }
 
-// commandReader reads what any program prints.
+// commandReader interprets the output of an arbitrary program.
 type commandReader struct {
 	command
 	answerable bool
 	questions  int
-	waits      string // the id of a question that waits
+	waits      string // id of the open question
 	said       *word
 	rest       tail
 }
@@ -88,7 +88,8 @@ func (c *commandReader) Line(line []byte) []Signal {
 	return []Signal{s}
 }
 
-// marked: a failure is the last word until the program says that it is done.
+// marked checks a line against the markers. A failure stays the result until a later
+// line matches the done marker.
 func (c *commandReader) marked(text string) *word {
 	if m := find(c.limit, text); m != nil {
 		w := &word{class: failure.RateLimited, text: text}
@@ -113,7 +114,7 @@ func find(re *regexp.Regexp, text string) []string {
 	return re.FindStringSubmatch(text)
 }
 
-// ask is a question that can be answered if stdin is free for it.
+// ask returns the signal for a question. The user can answer it only if stdin is free.
 func (c *commandReader) ask(text string) []Signal {
 	s := Signal{State: Waiting, Doing: brief(text), Closed: c.waits}
 	if c.answerable {

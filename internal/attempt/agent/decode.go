@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// decode reads a line that may be a JSON object. Members of another type than
-// expected are left out; what is torn or no object at all is no JSON to us.
+// decode decodes a line that may be a JSON object. It skips members of an unexpected
+// type. It reports false for incomplete JSON and for anything but an object.
 func decode(line []byte, into any) bool {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
@@ -19,8 +19,8 @@ func decode(line []byte, into any) bool {
 	return err == nil || errors.As(err, &wrong)
 }
 
-// encode is a line of JSON. What we send consists of strings, maps and JSON that
-// was decoded before, so that there is nothing to fail.
+// encode returns value as a line of JSON. It cannot fail: values consist of strings,
+// maps and JSON that was decoded before.
 func encode(value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -29,10 +29,10 @@ func encode(value any) []byte {
 	return b.Bytes()
 }
 
-// object is what we send.
+// object is a JSON object to send.
 type object map[string]any
 
-// arg is the part of a tool's input that tells a person most.
+// arg returns the most informative part of a tool's input.
 func arg(input json.RawMessage) string {
 	var known struct {
 		Command     string           `json:"command"`
@@ -57,7 +57,7 @@ func arg(input json.RawMessage) string {
 	return ""
 }
 
-// call is a tool and its input in a few words: "Bash: go test ./...".
+// call describes a tool call in a few words: "Bash: go test ./...".
 func call(tool string, input json.RawMessage) string {
 	if what := arg(input); what != "" {
 		tool += ": " + what
@@ -65,8 +65,8 @@ func call(tool string, input json.RawMessage) string {
 	return brief(tool)
 }
 
-// whole is a tool and all of its input for somebody who must decide about it:
-// what tells most in words, the rest as it is.
+// whole describes a tool call with all of its input, for a user who must decide about
+// it. The most informative member comes first, the others follow as JSON.
 func whole(tool string, input json.RawMessage) string {
 	members := map[string]json.RawMessage{}
 	decode(input, &members)
@@ -74,7 +74,7 @@ func whole(tool string, input json.RawMessage) string {
 	if what := takeArg(members); what != "" {
 		parts = append(parts, what)
 		if tool == "Bash" {
-			delete(members, "description") // the agent's own words about the command
+			delete(members, "description") // only the agent's comment on the command
 		}
 	}
 	if len(members) > 0 {
@@ -86,8 +86,8 @@ func whole(tool string, input json.RawMessage) string {
 	return full(tool)
 }
 
-// takeArg is arg by the exact names that the tools go by, and without what is
-// only talk. What it returns is no member any more.
+// takeArg removes the most informative member and returns it. Unlike arg it matches
+// names exactly and ignores descriptions.
 func takeArg(members map[string]json.RawMessage) string {
 	for _, name := range []string{"command", "file_path", "filePath", "path", "pattern", "url", "query"} {
 		var text string

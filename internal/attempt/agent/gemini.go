@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// gemini is the Gemini CLI without a terminal. It never asks: what it may not do
-// it is not offered.
+// gemini is the Gemini CLI in its non-interactive mode. It never asks: tools that it
+// may not use are not offered to the model.
 type gemini struct{ setup }
 
 func (g gemini) Launch(r Request) (Launch, error) {
@@ -25,8 +25,8 @@ func (g gemini) Launch(r Request) (Launch, error) {
 	if r.Model != "" {
 		argv = append(argv, "-m", r.Model)
 	}
-	// Without this it refuses each folder that nobody has opened by hand, such
-	// as a new worktree.
+	// Without this it refuses folders that the user has not opened by hand, such as a
+	// new worktree.
 	env := append([]string{"GEMINI_CLI_TRUST_WORKSPACE=true"}, g.env...)
 	l := Launch{Argv: argv, Env: env, Input: []byte(r.Prompt), Linger: linger}
 	if g.prompt == Argument {
@@ -35,8 +35,8 @@ func (g gemini) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// approval offers the agent the tools that edit, without which there is nothing
-// it can do, and all of them if all is allowed.
+// approval returns the arguments that offer the editing tools to the agent, or all
+// tools if everything is allowed. Without the editing tools it could not work.
 func (g gemini) approval(p Policy) []string {
 	for _, a := range g.argv {
 		if a == "-y" || a == "--yolo" || strings.HasPrefix(a, "--approval-mode") {
@@ -51,9 +51,9 @@ func (g gemini) approval(p Policy) []string {
 
 func (g gemini) Reader(Request) Reader { return &geminiReader{} }
 
-// geminiReader reads what the Gemini CLI prints.
+// geminiReader interprets the output of the Gemini CLI.
 type geminiReader struct {
-	text strings.Builder // since the last tool
+	text strings.Builder // text since the last tool use
 	said *word
 	rest tail
 }
@@ -99,7 +99,7 @@ func (g *geminiReader) Line(line []byte) []Signal {
 	return nil
 }
 
-// message collects the text, which comes a word at a time.
+// message collects the text, which arrives in small pieces.
 func (g *geminiReader) message(l geminiLine) []Signal {
 	if l.Role != "assistant" {
 		return nil
@@ -110,7 +110,7 @@ func (g *geminiReader) message(l geminiLine) []Signal {
 	return []Signal{{State: Running, Progress: true, Doing: brief(g.text.String())}}
 }
 
-// plain takes a line of stderr, the only place where it tells of retries.
+// plain handles a line of stderr, the only place where retries are reported.
 func (g *geminiReader) plain(line []byte) []Signal {
 	g.rest.add(line)
 	if bytes.HasPrefix(line, []byte("Attempt ")) && bytes.Contains(line, []byte("Retrying")) {

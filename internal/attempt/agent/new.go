@@ -11,51 +11,50 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Custom is what gaffer.yaml may say about an agent: a known one that is started
-// in another way, or a new one.
+// Custom is an agent in gaffer.yaml: a known agent with other settings, or a new one.
 type Custom struct {
-	// Like is the agent whose protocol it speaks. Without it, a known agent is
-	// like itself and any other like command.
+	// Like is the agent whose protocol this one speaks. The default is the agent itself
+	// if it is known, or else "command".
 	Like string `yaml:"like"`
-	// Argv is the program and arguments of yours, in place of the program's
-	// name. What the protocol needs follows.
+	// Argv is the program and its first arguments, instead of the known program's name.
+	// The arguments of the protocol follow.
 	Argv []string `yaml:"argv"`
 	// Env is added to the environment.
 	Env map[string]secret.Value `yaml:"env"`
-	// Prompt is how the prompt goes in; each protocol has its own default.
+	// Prompt says how the prompt is passed. Each protocol has its own default.
 	Prompt Way `yaml:"prompt"`
-	// Markers are for agents like command, whose output says nothing else.
+	// Markers is only for agents like "command", whose output has no protocol.
 	Markers Markers `yaml:"markers"`
 }
 
-// Way is how a prompt gets into a program.
+// Way says how a prompt is passed to a program.
 type Way string
 
-// The ways.
+// Values of Way.
 const (
-	Stdin    Way = "stdin"    // stdin is the prompt and ends there
-	Argument Way = "argument" // it takes the place of {prompt} in argv, or comes last
-	File     Way = "file"     // its path takes the place of {prompt_file} in argv, or comes last
+	Stdin    Way = "stdin"    // stdin contains the prompt and is then closed
+	Argument Way = "argument" // it replaces {prompt} in argv, or is the last argument
+	File     Way = "file"     // its path replaces {prompt_file} in argv, or is the last argument
 )
 
-// promptArg stands for the prompt within an argument of a custom argv.
+// promptArg is the placeholder for the prompt in a custom argv.
 const promptArg = "{prompt}"
 
-// Markers are regular expressions for lines of output.
+// Markers holds regular expressions that are matched against lines of output.
 type Markers struct {
-	// Waiting: the program waits for a person. The first group, or else the
-	// line, is the question.
+	// Waiting: the program waits for the user. The first group, or else the line, is
+	// the question.
 	Waiting string `yaml:"waiting"`
-	// RateLimit: the program has met a rate limit. A group named reset, or else
-	// the line, says when it ends.
+	// RateLimit: the program has hit a rate limit. A group named reset, or else the
+	// line, says when it ends.
 	RateLimit string `yaml:"rate_limit"`
-	// Done: the work is done. If it is given, exit code 0 alone is no success.
+	// Done: the work is done. If it is set, exit code 0 alone is not a success.
 	Done string `yaml:"done"`
 	// Failed: the work has failed, whatever the exit code.
 	Failed string `yaml:"failed"`
 }
 
-// kinds are the agents that gaffer knows.
+// kinds returns the constructors of the built-in agents.
 func kinds() map[string]func(setup) Agent {
 	return map[string]func(setup) Agent{
 		"claude":   func(s setup) Agent { return claude{s} },
@@ -66,11 +65,11 @@ func kinds() map[string]func(setup) Agent {
 	}
 }
 
-// Names are the agents that need no configuration.
+// Names returns the agents that need no configuration.
 func Names() []string { return []string{"claude", "codex", "gemini", "opencode", "command"} }
 
-// New returns the agent of that name: one of [Names], or of custom, which may
-// also change one of them.
+// New returns the named agent. The name is one of [Names] or a key of custom, which may
+// also override one of them.
 func New(name string, custom map[string]Custom) (Agent, error) {
 	c, configured := custom[name]
 	if !configured && !slices.Contains(Names(), name) {
@@ -84,7 +83,7 @@ func New(name string, custom map[string]Custom) (Agent, error) {
 	return kinds()[like](s), nil
 }
 
-// Kind is which of [Names] an agent speaks like.
+// Kind returns which of [Names] an agent's protocol is.
 func Kind(name string, custom map[string]Custom) string {
 	switch like := custom[name].Like; {
 	case like != "":
@@ -95,12 +94,12 @@ func Kind(name string, custom map[string]Custom) string {
 	return "command"
 }
 
-// setup is a checked Custom.
+// setup is a validated Custom.
 type setup struct {
-	argv    []string                // at least the program, but for agent command
-	env     []string                // whose values are texts
-	refs    map[string]secret.Value // whose values are elsewhere
-	prompt  Way                     // empty is the protocol's own
+	argv    []string                // at least the program, except for agent "command"
+	env     []string                // plain values, as NAME=value
+	refs    map[string]secret.Value // values that are references to secrets
+	prompt  Way                     // empty for the protocol's default
 	waiting *regexp.Regexp
 	limit   *regexp.Regexp
 	done    *regexp.Regexp
@@ -182,22 +181,22 @@ func (m Markers) compile(name, like string, s *setup) error {
 	return nil
 }
 
-// invalid is a configuration that cannot work.
+// invalid reports a configuration that cannot work.
 type invalid struct{ text string }
 
 func (e invalid) Error() string { return e.text }
 
-// Invalid tells that the input is at fault.
+// Invalid marks the error as invalid input.
 func (invalid) Invalid() bool { return true }
 
 func badKey(agent, key, found, want string) error {
 	return invalid{fmt.Sprintf("agent %s: %s: found %q, %s", agent, key, found, want)}
 }
 
-// UnknownError is the name of an agent that is neither known nor configured.
+// UnknownError reports an agent name that is neither known nor configured.
 type UnknownError struct {
 	Name    string
-	Nearest string // what was likely meant, or empty
+	Nearest string // the most similar known name, or empty
 	Known   []string
 }
 
@@ -205,10 +204,10 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("agent %q is not known, want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Invalid tells that the input is at fault.
+// Invalid marks the error as invalid input.
 func (*UnknownError) Invalid() bool { return true }
 
-// Hint says what to do about it.
+// Hint returns advice for the user.
 func (e *UnknownError) Hint() string {
 	if e.Nearest != "" {
 		return fmt.Sprintf("did you mean %s?", e.Nearest)

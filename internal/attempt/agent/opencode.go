@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// opencode is opencode run. It does not wait for a person: what it would ask for
-// it refuses itself, unless all is allowed.
+// opencode is "opencode run". It never waits for the user: it denies its own requests
+// for permission, unless everything is allowed.
 type opencode struct{ setup }
 
 func (o opencode) Launch(r Request) (Launch, error) {
@@ -33,7 +33,7 @@ func (o opencode) Launch(r Request) (Launch, error) {
 
 func (o opencode) Reader(Request) Reader { return &opencodeReader{} }
 
-// opencodeReader reads what opencode run prints.
+// opencodeReader interprets the output of "opencode run".
 type opencodeReader struct {
 	thread string
 	text   string
@@ -121,7 +121,8 @@ func (o *opencodeReader) read(l opencodeLine) Signal {
 	return s
 }
 
-// finished takes the end of a step. After a tool call another step follows.
+// finished handles the end of a step and reports whether it is the last one. After a
+// tool call another step follows.
 func (o *opencodeReader) finished(reason string) bool {
 	switch reason {
 	case "stop":
@@ -134,7 +135,7 @@ func (o *opencodeReader) finished(reason string) bool {
 	return true
 }
 
-// add sums up the steps, each of which gives its own.
+// add sums the usage of the steps. Each step reports only its own.
 func (o *opencodeReader) add(l opencodeLine) *Usage {
 	t := l.Part.Tokens
 	o.usage.Input += t.Input + t.Cache.Read + t.Cache.Write
@@ -144,7 +145,7 @@ func (o *opencodeReader) add(l opencodeLine) *Usage {
 	return &used
 }
 
-// plain takes a line of stderr, where it says what it refuses.
+// plain handles a line of stderr, where opencode reports denied requests.
 func (o *opencodeReader) plain(line []byte) {
 	o.rest.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
@@ -154,7 +155,8 @@ func (o *opencodeReader) plain(line []byte) {
 	}
 }
 
-// deny: a refusal is told on stderr and with the tool, in other words.
+// deny records a denial once. opencode reports each twice in different words: on stderr
+// and with the tool.
 func (o *opencodeReader) deny(what string) {
 	if list := o.denied.what; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
 		o.denied.add(what)

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// resetPattern finds the time at which a limit ends, where the programs put it
-// into prose: a date, or the time of day alone, and maybe the zone.
+// resetPattern matches the end of a rate limit in the programs' prose: a date and time,
+// or only the time of day, with an optional zone.
 var resetPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:try again at|resets?(?: at)?) +` +
 		`(?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}))?,?(?: at)? +)?` +
 		`(\d{1,2})(?::(\d\d))? ?([ap])m(?: \(([A-Za-z0-9_+/-]+)\))?`)
 })
 
-// resetTime reads when a limit ends, or returns zero. What the text leaves out
-// is taken from now: a time of day is the next one, a date without a year
-// likewise, and the zone is that of now.
+// resetTime returns when a limit ends, or zero if the text does not say. Missing parts
+// are taken from now: a time of day, and a date without a year, mean the next one. The
+// zone defaults to that of now.
 func resetTime(text string, now time.Time) time.Time {
 	text = first(text, 4000)
 	if at := exactTime(text); !at.IsZero() {
@@ -46,7 +46,8 @@ func resetTime(text string, now time.Time) time.Time {
 	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
 }
 
-// nextTime is the first moment from now on that fits.
+// nextTime returns the next time at or after now that matches. A date with a year is
+// used as it is.
 func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
 	if month == "" {
 		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())
@@ -79,8 +80,7 @@ var (
 	})
 )
 
-// exactTime reads a time that needs no interpretation: RFC 3339, or seconds
-// since 1970.
+// exactTime parses a complete time: RFC 3339, or Unix seconds.
 func exactTime(text string) time.Time {
 	if m := rfc3339Pattern().FindString(text); m != "" {
 		if at, err := time.Parse(time.RFC3339, strings.Replace(m, " ", "T", 1)); err == nil {
@@ -94,8 +94,8 @@ func exactTime(text string) time.Time {
 	return time.Time{}
 }
 
-// epoch is a time given in seconds since 1970 by a program that may say
-// anything. Zero is none.
+// epoch converts Unix seconds from a program's output. It returns zero for values out
+// of range.
 func epoch(seconds float64) time.Time {
 	const farthest = 1 << 40
 	if seconds >= 1 && seconds < farthest {

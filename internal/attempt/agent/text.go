@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// The lengths to which texts for people are cut.
+// Lengths to which texts for display are cut.
 const (
-	summaryLength = 500 // characters of last words
-	doingLength   = 80  // characters of what an agent does now
+	summaryLength = 500 // characters of a final message
+	doingLength   = 80  // characters of the current activity
 
 	questionLength = 4000 // characters of a question
 
 	answerLength = 256 << 10 // bytes of an answer
-	tailLength   = 48 << 10  // bytes of what a program wrote last
+	tailLength   = 48 << 10  // bytes of the last output of a program
 )
 
-// clean makes output fit for a person's eyes: no escape sequences, no control
-// characters but the end of a line and the tab, and valid UTF-8.
+// clean makes output safe to display. It removes escape sequences, invalid UTF-8, and
+// control characters except newline and tab.
 func clean(text string) string {
 	if plain(text) {
 		return text
@@ -37,7 +37,7 @@ func clean(text string) string {
 		case r == '\n' || r == '\t' || unicode.IsPrint(r):
 			b.WriteRune(r)
 		case r == '\r' && i < len(text) && text[i] != '\n':
-			// The line is begun anew, as progress bars do.
+			// A lone carriage return restarts the line, as progress bars do.
 			b.WriteByte('\n')
 		}
 	}
@@ -53,7 +53,7 @@ func plain(text string) bool {
 	return true
 }
 
-// escape is the length of the escape sequence at the beginning of text.
+// escape returns the length of the escape sequence at the start of text.
 func escape(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -80,7 +80,7 @@ func escape(text string) int {
 	return 2
 }
 
-// first cuts text after n characters.
+// first returns the first n characters of text.
 func first(text string, n int) string {
 	for i := range text {
 		if n == 0 {
@@ -91,8 +91,8 @@ func first(text string, n int) string {
 	return text
 }
 
-// end keeps at most the last n characters of text, from the beginning of a line,
-// or from that of a word if it is one long line.
+// end returns at most the last n characters of text. The result starts at the beginning
+// of a line, or of a word if the text is one long line.
 func end(text string, n int) string {
 	kept := last(text, n)
 	if len(kept) == len(text) || n < 2 {
@@ -108,7 +108,7 @@ func end(text string, n int) string {
 	return "…" + kept
 }
 
-// last keeps the last n characters of text.
+// last returns the last n characters of text.
 func last(text string, n int) string {
 	i := len(text)
 	for ; i > 0 && n > 0; n-- {
@@ -118,9 +118,9 @@ func last(text string, n int) string {
 	return text[i:]
 }
 
-// brief is text in one short line, for what an agent does now.
+// brief shortens text to one short line, for the agent's current activity.
 func brief(text string) string {
-	// A line of output can be a megabyte of which 80 characters are shown.
+	// A line of output can have a megabyte, of which 80 characters are shown.
 	text = first(text, 20*doingLength)
 	text = strings.Join(strings.Fields(clean(text)), " ")
 	if short := first(text, doingLength); len(short) < len(text) {
@@ -129,9 +129,8 @@ func brief(text string) string {
 	return text
 }
 
-// full is text for somebody who must decide about it. Nothing is left out
-// without a sign: what cannot be seen is spelt out, and a cut says how much is
-// missing.
+// full prepares text for a user who must decide about it. It hides nothing silently:
+// invisible characters are escaped, and a cut says how many characters are missing.
 func full(text string) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 	var b strings.Builder
@@ -148,8 +147,8 @@ func full(text string) string {
 	return b.String()
 }
 
-// visible is a character as a person can see it. A blank of any width hides
-// nothing.
+// visible returns a character in visible form. Spaces of any width stay as they are,
+// because they hide nothing.
 func visible(r rune) string {
 	if r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) {
 		return string(r)
@@ -157,7 +156,7 @@ func visible(r rune) string {
 	return strings.Trim(strconv.QuoteRune(r), "'")
 }
 
-// summary is the end of text, for what came of it all.
+// summary returns the end of text, for the result of an attempt.
 func summary(text string) string {
 	if n := len(text) - 20*summaryLength; n > 0 {
 		text = text[n:]
@@ -165,7 +164,7 @@ func summary(text string) string {
 	return strings.TrimSpace(end(strings.TrimSpace(clean(text)), summaryLength))
 }
 
-// answer is the end of a text as an agent wrote it.
+// answer returns the end of text, up to answerLength bytes, as the agent wrote it.
 func answer(text string) string {
 	if n := len(text) - answerLength; n > 0 {
 		for text = text[n:]; text != "" && !utf8.RuneStart(text[0]); {
@@ -175,7 +174,7 @@ func answer(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// tail keeps the end of what was written, within bounds.
+// tail keeps the last lines of output, up to about twice tailLength bytes.
 type tail struct{ text []byte }
 
 func (t *tail) add(line []byte) {
