@@ -9,42 +9,42 @@ import (
 	"time"
 )
 
-// Entry is one thing that an agent said or did, for a person who reads its log.
-// Its texts have no control characters but the ends of lines and tabs.
+// Entry is one message or action of an agent, for a user who reads its log. Its text
+// has no control characters except newlines and tabs.
 type Entry struct {
 	Kind EntryKind
 	Text string
-	At   time.Time // zero if the log does not say
+	At   time.Time // zero if the log has no time
 }
 
-// EntryKind is what an entry is.
+// EntryKind is the kind of an Entry.
 type EntryKind int
 
-// The kinds.
+// Values of EntryKind.
 const (
-	Said    EntryKind = iota + 1 // the agent's own words, any number of lines
-	Did                          // a tool and what matters most of its input, on one line
-	Got                          // what a tool returned, shortened
-	Problem                      // an error, a failed tool, something refused
-	Asked                        // a question to a person, with its options
-	Noted                        // what the program says of itself, such as what it used
+	Said    EntryKind = iota + 1 // the agent's own text, any number of lines
+	Did                          // a tool and the most informative part of its input, on one line
+	Got                          // output of a tool, shortened
+	Problem                      // an error, a failed tool or a denied request
+	Asked                        // a question to the user, with its options
+	Noted                        // information about the program itself, such as its usage
 )
 
-// Transcript reads the log of one attempt for a person. It finds out by itself which
-// program wrote it.
+// Transcript converts the log of one attempt to entries. It detects which program wrote
+// the log.
 type Transcript struct {
-	read   func(t *Transcript, line []byte) []Entry // nil until the program is known
-	began  map[string]bool                          // Codex: the items whose beginning was told
-	server *serverReader                            // Codex: knows what a question is about
-	words  strings.Builder                          // Gemini: a text, which comes a word at a time
+	read   func(t *Transcript, line []byte) []Entry // nil until the program is detected
+	began  map[string]bool                          // Codex: ids of items whose start was returned
+	server *serverReader                            // Codex: finds the item that a question is about
+	words  strings.Builder                          // Gemini: the text so far, which arrives in small pieces
 	wordAt time.Time
-	last   string // the last words; a result repeats them
+	last   string // the last text; a result repeats it
 
-	problem string // the last entry, if it was one
+	problem string // text of the last entry, if it was a Problem
 }
 
-// Line takes a line of the log without its end. ok is false if it is no line of an
-// agent program's protocol but plain text, to be shown as it is.
+// Line processes a line of the log, without its line end. ok is false if the line is
+// plain text, which should be shown unchanged.
 func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	trimmed := bytes.TrimSpace(line)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
@@ -59,7 +59,7 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 		if e.Text == "" { // such as a tool without a name
 			continue
 		}
-		// Programs tell an error when it happens and again when they give up.
+		// Programs report an error when it happens, and again when they give up.
 		if e.Kind != Problem || e.Text != t.problem {
 			entries = append(entries, e)
 		}
@@ -70,11 +70,11 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	return entries, true
 }
 
-// End returns what a last line has left unfinished.
+// End returns the entries that are still incomplete at the end of the log.
 func (t *Transcript) End() []Entry { return t.flush() }
 
-// format tells which program writes lines such as this one, by what no other line of
-// JSON is likely to have.
+// format detects which program wrote a line, by fields that other JSON lines are
+// unlikely to have. It returns nil if it does not know.
 func format(line []byte) func(*Transcript, []byte) []Entry {
 	var l struct {
 		Type    string          `json:"type"`
@@ -109,13 +109,13 @@ func format(line []byte) func(*Transcript, []byte) []Entry {
 	return nil
 }
 
-// The lengths to which entries are cut.
+// Lengths to which entries are cut.
 const (
-	maxEntry    = 200 // characters of one line of what was done, or of what came of it
+	maxEntry    = 200 // characters of one line of a tool's input or output
 	resultLines = 3
 )
 
-// oneLine is text on one line.
+// oneLine returns text on one line, shortened to maxEntry.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(clean(first(text, 20*maxEntry))), " ")
 	if short := first(text, maxEntry); len(short) < len(text) {
@@ -124,7 +124,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// said is what the agent says, as it is.
+// said returns an entry for the agent's text.
 func (t *Transcript) said(text string, at time.Time) []Entry {
 	text = strings.TrimSpace(clean(text))
 	if text == "" {
@@ -134,7 +134,7 @@ func (t *Transcript) said(text string, at time.Time) []Entry {
 	return []Entry{{Said, text, at}}
 }
 
-// did is a tool and its input.
+// did returns an entry for a tool call.
 func did(tool string, input json.RawMessage, at time.Time) Entry {
 	if what := arg(input); what != "" {
 		tool += ": " + what
@@ -142,8 +142,9 @@ func did(tool string, input json.RawMessage, at time.Time) Entry {
 	return Entry{Did, oneLine(tool), at}
 }
 
-// got is what came of a tool: its first lines, or of a failure its last, and how many
-// there are more. What has no output has no entry, unless it failed.
+// got returns an entry for a tool's output: the first lines, or the last lines of a
+// failure, and the number of omitted lines. Empty output has an entry only if the tool
+// failed.
 func got(output string, failed bool, at time.Time) []Entry {
 	var lines []string
 	for line := range strings.Lines(clean(output)) {
@@ -160,7 +161,7 @@ func got(output string, failed bool, at time.Time) []Entry {
 	}
 	switch {
 	case more == 1:
-		// It takes no more room than saying that it is missing.
+		// Showing the line takes no more room than saying that it is missing.
 	case more > 1 && failed:
 		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 	case more > 1:
@@ -175,7 +176,7 @@ func got(output string, failed bool, at time.Time) []Entry {
 	return []Entry{{kind, strings.Join(lines, "\n"), at}}
 }
 
-// problem is an error. One without words has no entry.
+// problem returns an entry for an error. An error without a text has no entry.
 func problem(text string, at time.Time) []Entry {
 	if text = strings.TrimSpace(clean(text)); text == "" {
 		return nil
@@ -190,7 +191,7 @@ func noted(text string, at time.Time) []Entry {
 	return []Entry{{Noted, oneLine(text), at}}
 }
 
-// asked is a question with its options.
+// asked returns an entry for a question with its options.
 func asked(q Question, at time.Time) Entry {
 	text := cmp.Or(strings.TrimSpace(clean(q.Text)), "(a question without a text)")
 	for i, option := range q.Options {
@@ -199,7 +200,7 @@ func asked(q Question, at time.Time) Entry {
 	return Entry{Asked, text, at}
 }
 
-// used is such as "240 tokens in, 14 out, $0.02".
+// used describes the usage, for example "240 tokens in, 14 out, $0.0200".
 func (u Usage) used() string {
 	if u.Input+u.Output == 0 {
 		return ""
@@ -211,7 +212,7 @@ func (u Usage) used() string {
 	return text
 }
 
-// stamp reads the time that a line may carry.
+// stamp returns the time in a line, or zero.
 func stamp(line []byte) time.Time {
 	var l struct {
 		Text string `json:"timestamp"`
@@ -241,7 +242,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	case "assistant":
 		for _, b := range l.blocks() {
 			switch {
-			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // which comes as a question, too
+			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // which is also printed as a control request
 				entries = append(entries, did(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.last = strings.TrimSpace(clean(b.Text))
@@ -280,8 +281,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	return entries
 }
 
-// finished is the end of the work: the last words if they were not said before, and
-// what was used.
+// finished returns the entries for the end of the work: the final message if it differs
+// from the last text, and the usage.
 func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time) (entries []Entry) {
 	if text := strings.TrimSpace(clean(words)); text != "" && text != t.last {
 		entries = append(entries, Entry{map[bool]EntryKind{false: Said, true: Problem}[failed], text, at})
@@ -292,7 +293,7 @@ func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time)
 	return entries
 }
 
-// output is what a tool returned: a text, or parts of which some are texts.
+// output returns the output of a tool, which is a string or a list of parts.
 func (b claudeBlock) output() string {
 	var text string
 	if json.Unmarshal(b.Content, &text) == nil {
@@ -301,7 +302,7 @@ func (b claudeBlock) output() string {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(b.Content, &parts) // what fits is read
+	_ = json.Unmarshal(b.Content, &parts) // on an error, keep what could be decoded
 	for _, p := range parts {
 		text += p.Text + "\n"
 	}
@@ -325,8 +326,8 @@ func (t *Transcript) codex(line []byte) []Entry {
 	return nil
 }
 
-// item is something that Codex does: told when it begins, and what came of it when
-// it is complete. Some things are only told when they are complete.
+// item returns the entries for an action of Codex: one when it starts, and one with its
+// output when it is complete. Codex reports some actions only when they are complete.
 func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []Entry) {
 	switch i.Type {
 	case "userMessage", "reasoning":
@@ -340,7 +341,7 @@ func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []E
 		return t.said(i.Text, at)
 	}
 	if what := i.what(); what != "" && !t.began[i.ID] {
-		if t.began == nil || len(t.began) > 1000 { // ids do not come again after long
+		if t.began == nil || len(t.began) > 1000 { // bounds the memory; old ids do not come back
 			t.began = map[string]bool{}
 		}
 		t.began[i.ID] = true
@@ -434,7 +435,7 @@ func (t *Transcript) gemini(line []byte) (entries []Entry) {
 	return entries
 }
 
-// flush is the text of Gemini that has come so far.
+// flush returns the text of Gemini that was collected so far.
 func (t *Transcript) flush() []Entry {
 	text := t.words.String()
 	t.words.Reset()

@@ -10,24 +10,24 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// word is the last word of a program: what it says came of the work.
+// word is the final message of a program, with the result of the work.
 type word struct {
 	class failure.Class
 	text  string
 	reset time.Time
-	until string // of a rate limit: the part of text that says when it ends, if that is known
+	until string // for a rate limit: the part of text that says when it ends, if known
 }
 
-// denial is what was refused to an agent, and whether that is why it stopped.
+// denial records what was denied to an agent, and whether that made it stop.
 type denial struct {
 	what []string
-	// wentOn says that the agent used another tool after the last refusal: it took
-	// the refusal as guidance. An agent that did nothing more has stopped because
-	// of it, for all that can be told from outside.
+	// wentOn is true if the agent used another tool after the last denial, so that it
+	// took the denial as guidance. If the agent did nothing more, gaffer assumes that
+	// it stopped because of the denial.
 	wentOn bool
 }
 
-// mostDenied is how many refusals are listed.
+// mostDenied is the largest number of denials that are listed.
 const mostDenied = 50
 
 func (d *denial) add(what string) {
@@ -37,16 +37,16 @@ func (d *denial) add(what string) {
 	d.wentOn = false
 }
 
-// used says that the agent has used a tool.
+// used records that the agent has used a tool.
 func (d *denial) used() { d.wentOn = len(d.what) > 0 }
 
-// judge says how an attempt ended.
+// judge decides how an attempt ended.
 //
-// A program that was told to stop did not end by itself, so that whatever it
-// says after that, success even, is not what came of the work. One that is gone
-// without a word has died, whatever its exit code.
+// A program that was told to stop did not end by itself. So its later output does not
+// count, even if it reports success. A program that ended without a final message has
+// crashed, whatever its exit code.
 //
-// A refusal alone is no failure. It is one if the agent stopped because of it.
+// A denial alone is not a failure. It is one if the agent stopped because of it.
 func judge(said *word, refused denial, rest string, exit Exit) Verdict {
 	if exit.Told != "" && exit.Told != Lingered {
 		return told(said, rest, exit)
@@ -73,14 +73,14 @@ func judge(said *word, refused denial, rest string, exit Exit) Verdict {
 	return v
 }
 
-// Proven is the verdict on work that the agent says is done, when the task's checks
-// have shown that it is: what was refused was not needed.
+// Proven returns the verdict after the task's checks have confirmed that the work is
+// done: the denied requests were not needed.
 func (v Verdict) Proven() Verdict {
 	v.Class, v.Summary = failure.None, v.mention(v.Answer)
 	return v
 }
 
-// mention is a summary of text that says what was refused.
+// mention returns a summary of text, with a note about denied requests.
 func (v Verdict) mention(text string) string {
 	note := v.Refusals()
 	if note == "" {
@@ -93,7 +93,8 @@ func (v Verdict) mention(text string) string {
 	return text + " (" + note + ")"
 }
 
-// Refusals says what was refused, such as "denied: Bash: make install", or "".
+// Refusals lists the denied requests, such as "denied: Bash: make install", or returns
+// "".
 func (v Verdict) Refusals() string {
 	if len(v.Denied) == 0 {
 		return ""
@@ -101,7 +102,7 @@ func (v Verdict) Refusals() string {
 	return first(clean("denied: "+strings.Join(v.Denied, "; ")), summaryLength/2)
 }
 
-// resets is when a rate limit ends, if the program has said it somehow.
+// resets returns when a rate limit ends, if the program's output says so.
 func (w *word) resets(now time.Time) time.Time {
 	if !w.reset.IsZero() {
 		return w.reset
@@ -112,8 +113,8 @@ func (w *word) resets(now time.Time) time.Time {
 	return resetTime(w.text, now)
 }
 
-// told: the reason is a failure class, and one that nobody knows is a
-// cancellation.
+// told returns the verdict on a program that gaffer told to stop. The reason is a
+// failure class. An unknown reason counts as a cancellation.
 func told(said *word, rest string, exit Exit) Verdict {
 	v := Verdict{Class: failure.Cancelled, Summary: rest}
 	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released}
@@ -134,7 +135,7 @@ func refusal(said *word, denied []string) string {
 	return first(clean(text), summaryLength)
 }
 
-// death says how a program went that said nothing about it.
+// death describes the end of a program that printed no final message.
 func death(exit Exit) string {
 	if exit.Signal != "" {
 		return fmt.Sprintf("died of %s without a last word", exit.Signal)
@@ -142,7 +143,8 @@ func death(exit Exit) string {
 	return fmt.Sprintf("died without a last word, exit code %d", exit.Code)
 }
 
-// join keeps the end of the detail, so that both fit into a summary.
+// join appends the detail to what, and cuts its beginning so that both fit into a
+// summary.
 func join(what, detail string) string {
 	if detail = strings.TrimSpace(detail); detail == "" {
 		return what

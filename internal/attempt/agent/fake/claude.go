@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// claude speaks like Claude Code over stdio.
+// claude imitates Claude Code over stdio.
 type claude struct {
 	*world
 	options
@@ -75,7 +75,7 @@ type controlResponse struct {
 	} `json:"response"`
 }
 
-// request asks for a tool and waits for the answer to just that.
+// request asks for permission to use a tool and waits for the answer to this request.
 func (c *claude) request(id, name string, input object) (controlResponse, bool) {
 	c.asked++
 	request := fmt.Sprintf("request-%d", c.asked)
@@ -169,7 +169,7 @@ func cause(status int) string {
 	return "server_error"
 }
 
-// synthetic is an error in the place of the model's words.
+// synthetic prints an error in place of a message of the model.
 func (c *claude) synthetic(cause string, result object) {
 	c.json(object{"type": "assistant", "error": cause, "session_id": c.thread, "parent_tool_use_id": nil, "message": object{
 		"model": "<synthetic>", "role": "assistant", "content": []object{{"type": "text", "text": result["result"]}},
@@ -193,7 +193,7 @@ func (c *claude) result(r object, u usage) {
 	c.state("idle")
 }
 
-// leave: stdin stays open for another turn, and its end is the end.
+// leave waits for the end of stdin, which stays open for another turn.
 func (c *claude) leave() {
 	if !c.given {
 		_, _ = io.Copy(io.Discard, c.in)

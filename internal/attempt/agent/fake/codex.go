@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// codex speaks like codex exec. Nobody can be asked there: what needs
-// permission is refused.
+// codex imitates "codex exec". That cannot ask the user, so requests for permission are
+// denied.
 type codex struct {
 	*world
 	options
@@ -84,8 +84,8 @@ func (c *codex) failed(f fault, _ usage) int {
 	return 1
 }
 
-// codexWords are what Codex makes of a fault. It tells a reset time to the
-// minute only, so that it is rounded up here.
+// codexWords returns the message of Codex for a fault. Codex prints a reset time in
+// minutes, so it is rounded up here.
 func codexWords(f fault) string {
 	switch {
 	case !f.reset.IsZero():

@@ -1,6 +1,7 @@
-// Package fake is an agent program that does what its prompt says, line by line,
-// and speaks like the real ones: for tests, for demonstrations, and for a first
-// run without a key. It can also do all that the real ones do wrong.
+// Package fake is an agent program without a model. It executes the steps in its prompt
+// and imitates the protocols of the real programs. It is for tests, for demonstrations,
+// and for a first run without an API key. It can also imitate the failures of the real
+// programs.
 package fake
 
 import (
@@ -36,7 +37,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return code
 }
 
-// run hears the prompt, does its steps and says what came of them.
+// run reads the prompt, executes its steps and reports the result.
 func run(o options, w *world) (int, error) {
 	v := newVoice(o, w)
 	prompt, err := v.begin()
@@ -59,8 +60,8 @@ func run(o options, w *world) (int, error) {
 	return a.end(nil)
 }
 
-// ending is an error that ends the script: the work failed, or, without a fault,
-// the program exits in the middle of it.
+// ending is an error that ends the script. With a fault the work has failed. Without
+// one the program just exits.
 type ending struct {
 	code  int
 	fault *fault
@@ -68,7 +69,7 @@ type ending struct {
 
 func (ending) Error() string { return "the script has ended" }
 
-// end says the last word and takes leave, as the protocol does it.
+// end prints the final message and waits for the end, as the protocol requires.
 func (a *actor) end(err error) (int, error) {
 	var e ending
 	switch {
@@ -79,7 +80,7 @@ func (a *actor) end(err error) (int, error) {
 		a.voice.leave()
 		return code, nil
 	case err != nil && !errors.Is(err, errFinished):
-		// A step that cannot be done must be seen.
+		// A step that cannot be executed must be visible.
 		code := a.voice.failed(fault{text: err.Error()}, a.usage)
 		a.voice.leave()
 		return code, nil
@@ -92,7 +93,7 @@ func (a *actor) end(err error) (int, error) {
 	return 0, nil
 }
 
-// answerTo is what the agent says to a prompt that has no steps.
+// answerTo returns the answer to a prompt without steps.
 func answerTo(prompt string) string {
 	for line := range strings.Lines(prompt) {
 		line = strings.TrimSpace(line)
@@ -111,7 +112,7 @@ func attemptNumber() int {
 	return n
 }
 
-// world is what the program touches. Several may write at once.
+// world holds the program's input and output. It is safe for concurrent writes.
 type world struct {
 	in *bufio.Reader
 
@@ -119,7 +120,7 @@ type world struct {
 	out, err io.Writer
 
 	stop    sync.Once
-	stopped chan struct{} // closed when a signal was taken as a wish to finish
+	stopped chan struct{} // closed when a signal asks the program to finish
 	release []func()
 }
 
@@ -131,7 +132,7 @@ func (w *world) close() {
 
 func (w *world) line(text string) { w.write([]byte(text + "\n")) }
 
-// write ignores errors: nobody listens any more, and the agent goes on.
+// write ignores errors: if the reader is gone, the agent continues.
 func (w *world) write(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +154,7 @@ func (w *world) isStopped() bool {
 	}
 }
 
-// sleep returns early if the program is told to finish.
+// sleep returns early if a signal asks the program to finish.
 func (w *world) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -163,7 +164,7 @@ func (w *world) sleep(d time.Duration) {
 	}
 }
 
-// hang waits without a word until the program is told to finish, or is killed.
+// hang waits silently until a signal asks the program to finish, or it is killed.
 func (w *world) hang() {
 	for !w.isStopped() {
 		w.sleep(time.Hour)

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// options are what the arguments say. The adapters give the real programs'
-// arguments, most of which mean nothing here.
+// options holds the parsed arguments. The adapters pass the arguments of the real
+// programs, most of which are ignored here.
 type options struct {
 	help     bool
 	protocol string
 	server   bool   // codex app-server
-	thread   string // to begin or to resume
+	thread   string // id of the conversation to begin or resume
 	resume   bool
-	prompt   string // as an argument; otherwise it is on stdin
+	prompt   string // the prompt, if given is set; otherwise it is on stdin
 	given    bool
-	scripts  string // a file with the steps of each task, instead of the prompt's
+	scripts  string // a file with the steps of each task, which replaces the prompt's steps
 }
 
-// valued are the arguments of the real programs that have a value.
+// valued returns the arguments of the real programs that have a value.
 func valued() []string {
 	return []string{
 		"--input-format", "--output-format", "--permission-prompt-tool", "--model", "-m", "--disable", "-c", "--sandbox", "-s",

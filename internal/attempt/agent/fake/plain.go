@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// plain speaks like a program that was never meant for a program to listen to.
+// plain imitates a program without a protocol.
 type plain struct {
 	*world
 	options

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// scene begins the part of a task in a file of scripts.
+// scene starts the section of a task in a file of scripts.
 const scene = "== "
 
-// play returns the steps that a file of scripts has for a task. Its parts begin
-// with a line such as "== A-developer-1" or "== *-qa-*"; the first that fits is
-// played. Lines that are empty or begin with # are left out.
+// play returns the steps for a task from a file of scripts. A section starts with a
+// line such as "== A-developer-1" or "== *-qa-*". The first section whose pattern
+// matches the task is used. Empty lines and lines that start with # are skipped.
 func play(text, task string) ([]string, error) {
 	var steps []string
 	found, mine := false, false
@@ -39,8 +39,8 @@ func play(text, task string) ([]string, error) {
 	return steps, nil
 }
 
-// steps are what the program does: what a file of scripts has for its task, or
-// what the prompt says.
+// steps returns the steps to execute: those for the task in the file of scripts, or
+// those in the prompt.
 func (o options) steps(prompt string) ([]string, error) {
 	if o.scripts == "" {
 		return script(prompt), nil

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// shell runs a command, and ends it when the program is told to finish.
+// shell runs a command, and kills it if a signal asks the program to finish.
 func (a *actor) shell(command string) (output string, code int) {
 	var out limited
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // for what it leaves in the background
+	cmd.WaitDelay = time.Second // for processes that it leaves in the background
 	if err := cmd.Start(); err != nil {
 		return err.Error() + "\n", 127
 	}
@@ -39,7 +39,7 @@ func (a *actor) shell(command string) (output string, code int) {
 	return string(out), 0
 }
 
-// limited keeps the beginning of what is written to it.
+// limited keeps the beginning of the data that is written to it.
 type limited []byte
 
 func (l *limited) Write(data []byte) (int, error) {
@@ -48,14 +48,14 @@ func (l *limited) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// ignoreSignals: they arrive and nobody looks.
+// ignoreSignals makes the program ignore signals.
 func (a *actor) ignoreSignals() {
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	a.release = append(a.release, func() { signal.Stop(deaf) })
 }
 
-// finishOnSignal takes a signal as a wish to come to an end, and well.
+// finishOnSignal makes a signal end the script with success.
 func (a *actor) finishOnSignal() {
 	heard, over, left := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
 	signal.Notify(heard, syscall.SIGINT, syscall.SIGTERM)
@@ -70,7 +70,7 @@ func (a *actor) finishOnSignal() {
 	a.release = append(a.release, func() { signal.Stop(heard); close(over); <-left })
 }
 
-// orphan leaves a process that no signal to our process group reaches.
+// orphan starts a process that signals to our process group do not reach.
 func (a *actor) orphan(args string) error {
 	return sleeper(args, &syscall.SysProcAttr{Setsid: true})
 }
@@ -93,7 +93,7 @@ func (a *actor) forks(args string) error {
 	return nil
 }
 
-// sleeper starts a process that nobody waits for.
+// sleeper starts a process without waiting for it.
 func sleeper(duration string, how *syscall.SysProcAttr) error {
 	d, err := span(duration)
 	if err != nil {

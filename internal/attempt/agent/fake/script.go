@@ -10,10 +10,10 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// mark begins a line of a prompt that is a step.
+// mark starts a line of a prompt that is a step.
 const mark = "fake:"
 
-// script are the steps of a prompt.
+// script returns the steps in a prompt.
 func script(prompt string) []string {
 	var steps []string
 	for line := range strings.Lines(prompt) {
@@ -24,14 +24,14 @@ func script(prompt string) []string {
 	return steps
 }
 
-// actor does the steps.
+// actor executes the steps.
 type actor struct {
 	*world
 	voice   voice
 	attempt int
 	result  string
 	usage   usage
-	hangs   bool // after the last word
+	hangs   bool // hang after the final message
 }
 
 // errFinished ends the script with success.
@@ -55,7 +55,7 @@ func (a *actor) do(line string) error {
 	return fmt.Errorf("action %q is not known, want one of %s", name, strings.Join(names, ", "))
 }
 
-// part cuts the first word off.
+// part splits off the first word.
 func part(args string) (word, rest string, err error) {
 	word, rest, _ = strings.Cut(args, " ")
 	if word == "" {
@@ -64,7 +64,7 @@ func part(args string) (word, rest string, err error) {
 	return word, strings.TrimSpace(rest), nil
 }
 
-// span reads a duration. A number alone is seconds.
+// span parses a duration. A plain number means seconds.
 func span(text string) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
 		return time.Duration(n * float64(time.Second)), nil
@@ -76,7 +76,7 @@ func span(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// size reads a number of bytes, such as 50MB.
+// size parses a number of bytes, such as 50MB.
 func size(text string) (int, error) {
 	unit := 1
 	for suffix, n := range map[string]int{"KB": 1e3, "MB": 1e6, "GB": 1e9} {

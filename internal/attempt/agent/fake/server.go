@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// server speaks like codex app-server.
+// server imitates "codex app-server".
 type server struct {
 	*world
 	options
@@ -89,7 +89,7 @@ func (s *server) tool(_, input string) func(string, int) {
 	}
 }
 
-// request asks and waits for the answer to just that.
+// request sends a request and waits for the answer to it.
 func (s *server) request(method, flag string, params object) (serverRequest, bool) {
 	id := s.asked
 	s.asked++
@@ -160,7 +160,7 @@ func (s *server) failed(f fault, _ usage) int {
 		info = object{"httpConnectionFailed": object{"httpStatusCode": f.status}}
 	}
 	s.completed(object{"status": "failed", "error": object{"message": codexWords(f), "codexErrorInfo": info}})
-	return 0 // the server has done its work
+	return 0 // the server itself has not failed
 }
 
 func (s *server) completed(turn object) {
@@ -169,5 +169,5 @@ func (s *server) completed(turn object) {
 	s.notify("turn/completed", object{"turn": turn})
 }
 
-// leave: a server serves until its stdin ends.
+// leave waits for the end of stdin, as a server does.
 func (s *server) leave() { _, _ = io.Copy(io.Discard, s.in) }

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// step is something that a prompt can ask for.
+// step is an action that a prompt can contain.
 type step struct {
 	name, args, doc string
 	do              func(a *actor, args string) error
 }
 
-// steps are all of them, in the order of the help.
+// steps returns all steps, in the order of the help text.
 func steps() []step {
 	return []step{
 		{"say", "TEXT", "says it; the last of them is the result", (*actor).say},
@@ -49,7 +49,7 @@ func steps() []step {
 	}
 }
 
-// Help is what the program says about itself.
+// Help returns the help text.
 func Help() string {
 	var b strings.Builder
 	b.WriteString(`An agent without a model, for trying things out. Its prompt is free text, and each
@@ -182,7 +182,7 @@ func (a *actor) limit(args string) error {
 	if err != nil {
 		return err
 	}
-	// The protocols know whole seconds.
+	// The protocols have a resolution of seconds.
 	reset := time.Now().Add(d + time.Second - time.Nanosecond).Truncate(time.Second)
 	return failing(fault{text: "usage limit reached", status: 429, reset: reset})
 }
@@ -255,7 +255,7 @@ func (a *actor) longLine(args string) error {
 	return nil
 }
 
-// binary is what no program expects to read.
+// binary returns bytes that programs do not expect.
 func binary() []byte {
 	var b []byte
 	for c := range 256 {

@@ -8,28 +8,29 @@ import (
 	"time"
 )
 
-// voice is one of the protocols. What it says is what the real program says, as
-// far as gaffer listens.
+// voice is one of the protocols. It prints what the real program would print, as far as
+// gaffer reads it.
 type voice interface {
 	begin() (prompt string, err error)
 	say(text string)
-	// tool says that a tool starts, and returns how to say what came of it.
+	// tool prints the start of a tool call, and returns a function that prints its
+	// result.
 	tool(name, input string) func(output string, code int)
 	ask(question string, options []string) (answer string, ok bool)
 	permission(tool, input string) bool
 	retry(n int)
-	compact() // says that it has made its conversation shorter, if there is a way to
-	torn()    // half of what would be a success
+	compact() // reports that the conversation was shortened, if the protocol can
+	torn()    // prints half of a success message
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
-	leave() // until nobody wants anything more
+	leave() // waits until stdin ends, if the protocol requires that
 }
 
-// fault is a failure as the program's servers give it.
+// fault is an error of the model's servers.
 type fault struct {
 	text   string
-	status int       // of HTTP; 0 is none
-	reset  time.Time // of a limit
+	status int       // HTTP status, or 0
+	reset  time.Time // when a rate limit ends
 	long   bool      // the prompt is too long
 }
 
@@ -50,7 +51,7 @@ type usage struct {
 
 type object map[string]any
 
-// json writes a value as a line.
+// json writes a value as a line of JSON.
 func (w *world) json(value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -60,8 +61,8 @@ func (w *world) json(value any) {
 	w.line(string(data))
 }
 
-// read is the next line of stdin as JSON. Lines that are none are passed over;
-// the end is an error.
+// read decodes the next line of stdin that is JSON. It skips other lines. At the end of
+// stdin it returns an error.
 func (w *world) read(into any) error {
 	for {
 		line, err := w.in.ReadBytes('\n')
@@ -74,14 +75,14 @@ func (w *world) read(into any) error {
 	}
 }
 
-// all is stdin to its end. Like the real programs, it waits for an end that
-// does not come.
+// all reads stdin to its end. Like the real programs it waits forever if stdin stays
+// open.
 func (w *world) all() (string, error) {
 	data, err := io.ReadAll(w.in)
 	return string(data), err
 }
 
-// uuid is a new id of a conversation.
+// uuid returns a new id for a conversation.
 func uuid() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
