@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Base is where work starts from.
+// Base is the commit from which work starts.
 type Base struct {
-	Commit string `json:"commit"`           // its full id
-	Branch string `json:"branch,omitempty"` // the branch that has it as its tip, if one was named or checked out
+	Commit string `json:"commit"`           // full id
+	Branch string `json:"branch,omitempty"` // the branch whose tip this is, if it was named or checked out
 }
 
-// Base resolves the name of a branch or of a commit. An empty name is what is
-// checked out in the worktree that [Open] was called in. One that does not
-// exist is a [*MissingError].
+// Base resolves the name of a branch or commit. An empty name means the commit that is
+// checked out in the worktree where [Open] was called. It returns a [*MissingError] if
+// the name does not exist.
 func (r *Repo) Base(ctx context.Context, name string) (Base, error) {
 	if name == "" || name == "HEAD" {
 		return r.head(ctx)
@@ -40,14 +40,14 @@ func (r *Repo) head(ctx context.Context) (Base, error) {
 		return Base{}, &OpenError{Problem: NoCommit, Dir: r.here}
 	}
 	branch, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if exitCode(err) == 1 { // detached
+	if exitCode(err) == 1 { // detached HEAD
 		err = nil
 	}
 	return Base{Commit: tip, Branch: strings.TrimPrefix(branch, headsPrefix)}, err
 }
 
-// Branches are the names of all branches. Those that have commits which are not
-// in what is checked out in the worktree that [Open] was called in are true.
+// Branches returns the names of all branches. The value is true if the branch has
+// commits that are not in HEAD of the worktree where [Open] was called.
 func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	g := r.git.in(r.here)
 	all, err := g.run(ctx, "for-each-ref", "--format=%(refname)", headsPrefix)
@@ -68,8 +68,7 @@ func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	return branches, nil
 }
 
-// Branch makes a branch at a base if there is none of that name, and returns
-// where it is.
+// Branch creates a branch at a base if it does not exist, and returns the branch's tip.
 func (r *Repo) Branch(ctx context.Context, name string, from Base) (Base, error) {
 	if err := r.git.checkBranch(ctx, name); err != nil {
 		return Base{}, err
@@ -82,7 +81,8 @@ func (r *Repo) Branch(ctx context.Context, name string, from Base) (Base, error)
 	return made, err
 }
 
-// startBranch returns the tip of a branch, which it makes if need be.
+// startBranch returns the tip of a branch. It creates the branch at commit if it does
+// not exist.
 func (g git) startBranch(ctx context.Context, name, commit string) (string, error) {
 	tip, err := g.commit(ctx, headsPrefix+name)
 	if err != nil || tip != "" {

@@ -7,15 +7,15 @@ import (
 	"unicode"
 )
 
-// maxSubject is what is told of a commit's subject, in bytes.
+// maxSubject is the longest commit subject that is returned, in bytes.
 const maxSubject = 200
 
-// Changes returns what a branch has done by itself since a commit, without what
-// was merged into it: the files, sorted and with the names that git has, which
-// need not be text; and the commits as "abc1234 - subject", the oldest first. A
-// merge is among them if its result differs from what git makes of it alone:
-// then it resolves a conflict, or changes something else. Of a branch that is not
-// there it returns nothing.
+// Changes returns the files and commits that a branch itself has changed since a
+// commit, without merged work. Files are sorted and have the names that git uses, which
+// need not be valid text. Commits have the form "abc1234 - subject", oldest first. A
+// merge is included only if its result differs from git's automatic merge: then it
+// resolves a conflict or changes something else. For a missing branch Changes returns
+// nothing.
 func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits []string, err error) {
 	tip, err := r.git.commit(ctx, headsPrefix+branch)
 	if err != nil || tip == "" {
@@ -59,7 +59,8 @@ func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits
 	return distinct(names.String() + out), commits, nil
 }
 
-// oneLine makes what anybody may have written fit for a document.
+// oneLine makes a commit subject safe for a document: valid UTF-8, one line, at most
+// maxSubject bytes.
 func oneLine(text string) string {
 	text = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -73,14 +74,14 @@ func oneLine(text string) string {
 	return text
 }
 
-// distinct sorts names that are separated by NUL.
+// distinct sorts a NUL-separated list of names and removes duplicates.
 func distinct(out string) []string {
 	all := strings.FieldsFunc(out, func(c rune) bool { return c == 0 })
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Contains tells whether a branch has a commit. One that is not there has none.
+// Contains reports whether a branch contains a commit. A missing branch contains none.
 func (r *Repo) Contains(ctx context.Context, branch, commit string) (bool, error) {
 	tip, err := r.git.commit(ctx, headsPrefix+branch)
 	if err != nil || tip == "" {

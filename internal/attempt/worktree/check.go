@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// CheckError is a merge that its check has refused. Nothing was changed.
+// CheckError reports a merge that its check has rejected. Nothing was changed.
 type CheckError struct {
 	Into   string
-	Commit string // what was checked; git forgets it some day
-	Err    error  // what the check said
+	Commit string // the commit that was checked; git deletes it eventually
+	Err    error  // the error of the check
 }
 
 func (e *CheckError) Error() string { return "check of what it would become: " + e.Err.Error() }
 func (e *CheckError) Unwrap() error { return e.Err }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with the current state.
 func (e *CheckError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *CheckError) Hint() string {
 	return "nothing was merged: put it right on the branch that is to be merged, and merge again"
 }
 
-// checked is a try with a check, during which the repository is not locked. What
-// was made before the check is published after it only if it still is what would
-// be made.
+// checked merges with a check. The repository is not locked during the check. So
+// afterwards the result is published only if all branches are still where they were.
 func (m *merger) checked(ctx context.Context) error {
 	defer m.site.clean()
 	err := m.locked(ctx, m.takeAway, m.resolve, m.mergeAll, m.checkOut)
@@ -48,7 +47,7 @@ func (m *merger) checkOut(ctx context.Context) error {
 	}
 	err := m.site.checkOut(ctx, m.git, m.spec.Into, m.result.After)
 	if err != nil && ctx.Err() == nil {
-		_ = m.takeAway(ctx) // what is left the next merge finds
+		_ = m.takeAway(ctx) // the next merge deletes the leftovers
 	}
 	return err
 }
@@ -56,7 +55,7 @@ func (m *merger) checkOut(ctx context.Context) error {
 func (m *merger) check(ctx context.Context) error {
 	err := m.spec.Check(ctx, m.site.path)
 	switch {
-	case ctx.Err() != nil: // which is why it failed, if it did
+	case ctx.Err() != nil: // then this is the cause of any failure
 		return fmt.Errorf("check: %w", context.Cause(ctx))
 	case err != nil:
 		return &CheckError{Into: m.spec.Into, Commit: m.result.After, Err: err}
@@ -64,19 +63,19 @@ func (m *merger) check(ctx context.Context) error {
 	return nil
 }
 
-// dropGrace is how long taking the worktree away may take after a check that
+// dropGrace is the time limit for deleting the worktree after a check that failed or
 // was stopped.
 const dropGrace = 10 * time.Second
 
-// drop takes the worktree away after a check that has failed or was stopped.
-// What it cannot do the next merge does.
+// drop deletes the worktree after a check that failed or was stopped. If it cannot, the
+// next merge does.
 func (m *merger) drop(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), dropGrace)
 	defer stop()
 	_ = m.locked(ctx, m.takeAway)
 }
 
-// checkUnmoved tells whether all branches are where they were.
+// checkUnmoved returns errMoved if a branch is no longer where it was.
 func (m *merger) checkUnmoved(ctx context.Context) (err error) {
 	if m.list, err = m.repo.entries(ctx, m.git); err != nil {
 		return err

@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 )
 
-// clear takes a worktree's folder away and lets git forget it. It asks nobody
-// whether there is work in it; but it deletes no files in a folder of which git
-// does not say that it is a linked worktree.
+// clear deletes a worktree's folder and its entry in git. It does not check for work in
+// it. But it deletes no files in a folder that git does not list as a linked worktree.
 func (r *Repo) clear(ctx context.Context, g git, rec record, list []entry) error {
 	e, registered := linked(list, rec.Path)
 	filled, err := isFilled(rec.Path)
@@ -35,8 +34,8 @@ func (r *Repo) clear(ctx context.Context, g git, rec record, list []entry) error
 	return err
 }
 
-// keepHead rescues commits that only the worktree's HEAD knows: git forgets
-// them together with the worktree.
+// keepHead rescues commits that only the worktree's detached HEAD refers to. Git would
+// lose them together with the worktree.
 func (r *Repo) keepHead(ctx context.Context, g git, rec record, e entry) error {
 	if e.head == "" || e.branch != "" || rec.Removing != "" {
 		return nil
@@ -45,9 +44,9 @@ func (r *Repo) keepHead(ctx context.Context, g git, rec record, e entry) error {
 	return err
 }
 
-// removeFolder moves a folder away before it deletes it, so that one which is
-// still in its place has all of its files. What an earlier one left goes too:
-// an id never begins with a dot.
+// removeFolder renames a folder before it deletes it, so that a folder under its
+// original name always has all of its files. It also deletes leftovers of an earlier
+// removal. The new name cannot be a task's folder, because ids never begin with a dot.
 func removeFolder(path string) error {
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".removed")
 	if err := removeAll(aside); err != nil {
@@ -59,15 +58,14 @@ func removeFolder(path string) error {
 	return removeAll(aside)
 }
 
-// removeAll also removes folders that may not be written to, such as those of
-// a module cache.
+// removeAll also deletes read-only folders, such as those of a module cache.
 func removeAll(path string) error {
 	if os.RemoveAll(path) == nil {
 		return nil
 	}
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) // if it cannot be, RemoveAll says so
+			_ = os.Chmod(name, 0o700) // if this fails, RemoveAll returns the error
 		}
 		return nil
 	})

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// UnfinishedError is work in a worktree that only who did it can bring to the
-// branch. Nothing was changed.
+// UnfinishedError reports work in a worktree that gaffer cannot commit to the tree's
+// branch. Only the agent or the user can. Nothing was changed.
 type UnfinishedError struct {
 	Tree  Tree
-	Files []string // with conflicts, of a merge that is not finished
-	On    string   // else the branch that is checked out in place of the tree's; empty for none
+	Files []string // files with conflicts of an unfinished merge
+	On    string   // otherwise the branch that is checked out instead of the tree's; empty for none
 }
 
 func (e *UnfinishedError) Error() string {
@@ -26,10 +26,10 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s is checked out in place of %s, which does not have the work, in %s", on, e.Tree.Branch, e.Tree.Path)
 }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with the current state.
 func (e *UnfinishedError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *UnfinishedError) Hint() string {
 	if len(e.Files) > 0 {
 		return "put them right there and commit"
@@ -37,11 +37,11 @@ func (e *UnfinishedError) Hint() string {
 	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", Quote(e.Tree.Branch))
 }
 
-// Commit commits what is in a worktree and not ignored on its branch, as an
-// agent would that has forgotten to, and returns the commit. It is empty if
-// there was nothing to commit. No hooks run, and other repositories in it are
-// left out. What must not be committed so, or was committed elsewhere, is an
-// [*UnfinishedError].
+// Commit commits all uncommitted files of a worktree to its branch, except ignored
+// ones, for an agent that forgot to. It returns the commit, or "" if there was nothing
+// to commit. It runs no hooks and leaves out nested repositories. It returns an
+// [*UnfinishedError] if a merge is unfinished or if another branch is checked out and
+// has the work.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err
@@ -69,14 +69,14 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 		commit, err = g.commitAll(ctx, dirty, message)
 		return err
 	})
-	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // which names the folder itself
+	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // that error names the folder itself
 		err = fmt.Errorf("commit in %s: %w", t.Path, err)
 	}
 	return commit, err
 }
 
-// checkFinished refuses files that would be committed with the marks of their
-// conflicts, and a commit that the tree's branch would not have.
+// checkFinished returns an error if a file has unresolved conflicts, or if the tree's
+// branch is not checked out, since it would not get the commit.
 func checkFinished(ctx context.Context, g git, t Tree, dirty []File) error {
 	var files []string
 	for _, f := range dirty {
@@ -85,7 +85,7 @@ func checkFinished(ctx context.Context, g git, t Tree, dirty []File) error {
 		}
 	}
 	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if err != nil && exitCode(err) != 1 { // which it is if detached
+	if err != nil && exitCode(err) != 1 { // exit code 1 means detached HEAD
 		return err
 	}
 	if on = strings.TrimPrefix(on, headsPrefix); len(files) > 0 || on != t.Branch {
@@ -94,8 +94,8 @@ func checkFinished(ctx context.Context, g git, t Tree, dirty []File) error {
 	return nil
 }
 
-// checkNowhereElse refuses commits that the tree's branch does not have: the agent
-// has made a branch of its own.
+// checkNowhereElse returns an error if HEAD has commits that the tree's branch lacks,
+// because the agent has switched to another branch.
 func checkNowhereElse(ctx context.Context, g git, t Tree) error {
 	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if err != nil && exitCode(err) != 1 {
@@ -120,8 +120,8 @@ func checkNowhereElse(ctx context.Context, g git, t Tree) error {
 	return &UnfinishedError{Tree: t, On: on}
 }
 
-// commitAll commits what is dirty, and returns "" if that is other repositories
-// alone.
+// commitAll commits the dirty files. It returns "" if only nested repositories are
+// dirty.
 func (g git) commitAll(ctx context.Context, dirty []File, message string) (string, error) {
 	without, err := nested(ctx, g, dirty)
 	if err != nil {
@@ -135,7 +135,7 @@ func (g git) commitAll(ctx context.Context, dirty []File, message string) (strin
 		return "", err
 	}
 	_, err = g.run(ctx, "diff-index", "--cached", "--quiet", "HEAD")
-	if exitCode(err) != 1 { // which says that something is staged
+	if exitCode(err) != 1 { // exit code 1 means that something is staged
 		return "", err
 	}
 	if g, err = g.signed(ctx); err != nil {

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// MergeError is a branch that cannot be merged without a person.
+// MergeError reports a branch that the user must merge by hand.
 type MergeError struct {
 	Into, Branch string
-	Files        []string // that both sides changed
-	Dir          string   // where the commands work
-	Commands     []string // to be run in order; before the last two, the files are put right
-	Rest         []string // the branches after it, which were not merged
+	Files        []string // files that both sides changed
+	Dir          string   // the folder in which Commands work
+	Commands     []string // to be run in this order; the user resolves the conflicts before the last two
+	Rest         []string // later branches, which were not merged
 }
 
 func (e *MergeError) Error() string {
 	return fmt.Sprintf("branch %s: conflict in %s", e.Branch, some(e.Files))
 }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with the current state.
 func (e *MergeError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *MergeError) Hint() string {
 	last := len(e.Commands) - 2
 	lines := append([]string{}, e.Commands[:last]...)
@@ -31,9 +31,9 @@ func (e *MergeError) Hint() string {
 	return "to finish it, run:\n  " + strings.Join(lines, "\n  ") + "\nand merge again"
 }
 
-// stopAt describes how a person finishes a merge. The place for it is the
-// branch's own worktree: the target is merged into the branch, after which the
-// branch can be merged into the target. So nobody's own files are in the way.
+// stopAt returns the error that tells the user how to finish a merge. It suggests to
+// merge the target into the branch, in the branch's own worktree. Then the branch can
+// be merged into the target, and no files of the user are in the way.
 func (m *merger) stopAt(branch string, files []string) *MergeError {
 	e := &MergeError{Into: m.spec.Into, Branch: branch, Files: files, Rest: after(m.spec.Branches, branch)}
 	if where := holders(m.list, branch); len(where) > 0 {

@@ -10,24 +10,24 @@ import (
 	"gaffer/statefile"
 )
 
-// Spec is a wish for a worktree.
+// Spec describes a worktree to create.
 type Spec struct {
-	Run, Task string // ids as a plan may have them: fit for a file's name
-	Base      Base   // where the branch starts if it is not there
+	Run, Task string // ids from a plan; valid file names
+	Base      Base   // start of the branch if it does not exist
 	Branch    string // gaffer/<run>/<task> if empty
 	Root      string // the worktree is <Root>/<run>/<task>
 
-	// Shared is a branch that is not the task's alone: it may be there already,
-	// with work on it, and [Repo.Remove] leaves it.
+	// Shared marks a branch that does not belong to this task alone. It may already
+	// exist and have work on it, and [Repo.Remove] keeps it.
 	Shared bool
 }
 
-// Create makes the worktree of a task, or finds the one that it made before,
-// which is returned as it is, with the work in it and the base that it has. One
-// that was begun and not finished is made anew. A folder that was deleted by
-// hand is made again with what is on the branch.
+// Create creates the worktree of a task. If the task already has one, Create returns it
+// unchanged, with its work and its original base. It recreates a worktree whose
+// creation was interrupted. If the user has deleted the folder, it recreates it from
+// the branch.
 //
-// A branch or a folder that someone else made is a [*TakenError].
+// It returns a [*TakenError] if the branch or the folder exists and is not the task's.
 func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return Tree{}, err
@@ -42,7 +42,7 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 			return err
 		}
 		if err := r.make(ctx, g, &rec); err != nil {
-			_ = r.undo(ctx, g, rec) // what is left the next Create finds
+			_ = r.undo(ctx, g, rec) // the next Create handles the leftovers
 			return err
 		}
 		return nil
@@ -53,7 +53,7 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	return rec.Tree, nil
 }
 
-// wanted checks a spec and fills in what it leaves open.
+// wanted checks a spec and fills in the defaults.
 func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
 	if err := checkIDs(s.Run, s.Task); err != nil {
 		return Tree{}, err
@@ -78,8 +78,8 @@ func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
 	}, err
 }
 
-// prepareRoot makes the folder for a run's worktrees and returns the root as
-// git would name it.
+// prepareRoot creates the folder for a run's worktrees. It returns the root without
+// symbolic links, as git would name it.
 func (r *Repo) prepareRoot(root, run string) (string, error) {
 	root, err := r.prepareFolder(root)
 	if err != nil {
@@ -95,9 +95,9 @@ func (r *Repo) prepareRoot(root, run string) (string, error) {
 	return root, nil
 }
 
-// prepareFolder makes a folder for worktrees and returns it as git would name
-// it. Inside the main worktree it is hidden from git, or the person would see
-// it as something new.
+// prepareFolder creates a folder for worktrees and returns it without symbolic links,
+// as git would name it. Inside the main worktree it adds a .gitignore, so that the user
+// does not see the folder as untracked.
 func (r *Repo) prepareFolder(root string) (string, error) {
 	if root == "" {
 		return "", &SpecError{"no folder for worktrees is given"}
@@ -124,7 +124,8 @@ func (r *Repo) prepareFolder(root string) (string, error) {
 	return root, nil
 }
 
-// begin finds the record of a tree, or writes it if nothing stands in its way.
+// begin returns the record of a tree. If there is none, it writes one, provided that
+// the folder and the branch are free.
 func (r *Repo) begin(ctx context.Context, g git, want Tree) (record, error) {
 	rec, err := r.read(want.Run, want.Task)
 	if err == nil {
@@ -140,7 +141,7 @@ func (r *Repo) begin(ctx context.Context, g git, want Tree) (record, error) {
 	return rec, r.save(rec)
 }
 
-// sameSpec lets the base differ: the branch it starts from may have moved.
+// sameSpec ignores the base, because the branch that it came from may have moved.
 func sameSpec(found, want Tree) error {
 	found.Base = want.Base
 	if found == want {
@@ -172,7 +173,7 @@ func branchTaken(name string) error {
 	}
 }
 
-// make does what the record says and is not done yet.
+// make performs the steps of the record that are not done yet.
 func (r *Repo) make(ctx context.Context, g git, rec *record) error {
 	if rec.Made {
 		if whole, err := r.isWhole(ctx, g, rec.Path); err != nil {
@@ -195,7 +196,7 @@ func (r *Repo) make(ctx context.Context, g git, rec *record) error {
 	return r.save(*rec)
 }
 
-// stay takes back a removal that did not get far enough to touch anything.
+// stay cancels a removal that was interrupted before it changed anything.
 func (r *Repo) stay(rec *record) error {
 	if rec.Removing == "" {
 		return nil
@@ -204,7 +205,7 @@ func (r *Repo) stay(rec *record) error {
 	return r.save(*rec)
 }
 
-// checkOut makes the branch and the worktree.
+// checkOut creates the branch and the worktree.
 func checkOut(ctx context.Context, g git, rec record, list []entry) error {
 	for _, e := range holders(list, rec.Branch) {
 		if e.path != rec.Path {
@@ -225,7 +226,7 @@ func checkOut(ctx context.Context, g git, rec record, list []entry) error {
 	return err
 }
 
-// undo takes back what was begun, so that another spec may be tried.
+// undo reverts an incomplete creation, so that another spec may be tried.
 func (r *Repo) undo(ctx context.Context, g git, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil
@@ -238,7 +239,7 @@ func (r *Repo) undo(ctx context.Context, g git, rec record) error {
 		return err
 	}
 	if !rec.Shared && len(holders(list, rec.Branch)) == 0 {
-		// It fails if the branch is not there or has moved, and then it is not ours.
+		// This fails if the branch does not exist or has moved. Then it is not ours.
 		_, _ = g.run(ctx, "update-ref", "-d", headsPrefix+rec.Branch, rec.Base.Commit)
 	}
 	return r.forget(rec)

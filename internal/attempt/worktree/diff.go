@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// FileDiff is a file that is different from the base. A binary file has neither
+// FileDiff describes a file that differs from the base. Binary files have neither
 // insertions nor deletions.
 type FileDiff struct {
-	Path                  string // as git has it, which need not be text
+	Path                  string // as git has it; need not be valid text
 	Insertions, Deletions int
 }
 
-// Diff lists what is different in the tree of a task from the commit that its
-// branch started from, counting what is not committed and not ignored, by path. It
-// changes nothing, and reports false of a task that has no tree, or none any more.
+// Diff lists the differences between a task's tree and its base commit, by path. It
+// includes uncommitted files that are not ignored. It changes nothing. It reports false
+// if the task has no tree or its folder is missing.
 func (r *Repo) Diff(ctx context.Context, run, task string) (list []FileDiff, there bool, err error) {
 	rec, err := r.read(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,8 +53,8 @@ func (r *Repo) differences(ctx context.Context, t Tree) ([]FileDiff, error) {
 	return r.compare(ctx, g, t, inner)
 }
 
-// compare compares all files with the base. What it has to write for that is
-// thrown away.
+// compare compares all files with the base. It writes objects only to a temporary
+// folder.
 func (r *Repo) compare(ctx context.Context, g git, t Tree, without []string) ([]FileDiff, error) {
 	s, err := newScratch(ctx, g)
 	if err != nil {
@@ -80,7 +80,7 @@ func parseNumstat(out string) (list []FileDiff) {
 		}
 		removed, path, _ := strings.Cut(rest, "\t")
 		f := FileDiff{Path: path}
-		f.Insertions, _ = strconv.Atoi(added) // a dash for a binary file
+		f.Insertions, _ = strconv.Atoi(added) // a binary file has a dash
 		f.Deletions, _ = strconv.Atoi(removed)
 		list = append(list, f)
 	}

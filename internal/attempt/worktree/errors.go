@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Problem is why a folder cannot be opened.
+// Problem is the reason why a folder cannot be opened.
 type Problem string
 
-// The problems.
+// Values of Problem.
 const (
 	NoGit         Problem = "the program git is not installed"
 	OldGit        Problem = "the program git is too old"
@@ -17,11 +17,11 @@ const (
 	NoCommit      Problem = "the repository has no commit yet"
 )
 
-// OpenError is a folder in which worktrees cannot be made.
+// OpenError reports a folder in which worktrees cannot be created.
 type OpenError struct {
 	Problem Problem
 	Dir     string
-	Err     error // what was found, or nil
+	Err     error // the cause, or nil
 }
 
 func (e *OpenError) Error() string {
@@ -33,13 +33,13 @@ func (e *OpenError) Error() string {
 
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound reports whether git or the repository is missing.
 func (e *OpenError) NotFound() bool { return e.Problem == NoGit || e.Problem == NotRepository }
 
-// Conflict marks the error as one about the state of things.
+// Conflict reports whether the repository exists but cannot be used.
 func (e *OpenError) Conflict() bool { return !e.NotFound() }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *OpenError) Hint() string {
 	switch e.Problem {
 	case NoGit:
@@ -54,16 +54,15 @@ func (e *OpenError) Hint() string {
 	return "go to a folder of the repository, make one with 'git init', or run without worktrees"
 }
 
-// GitError is a git command that ended with an error.
+// GitError reports a git command that failed.
 type GitError struct {
 	Args []string
 	Dir  string
-	Exit int    // -1 if a signal ended it
-	Said string // on stderr
+	Exit int    // -1 if a signal killed it
+	Said string // stderr
 }
 
-// Error leaves out all but the beginning of what git said, which may be a list
-// of a thousand files.
+// Error shortens git's message, which may list a thousand files.
 func (e *GitError) Error() string {
 	said := e.Said
 	if said == "" {
@@ -75,42 +74,41 @@ func (e *GitError) Error() string {
 	return fmt.Sprintf("git %s in %s: %s", e.Args[0], e.Dir, said)
 }
 
-// SpecError is a wish that cannot be fulfilled as it stands.
+// SpecError reports an invalid request.
 type SpecError struct{ Problem string }
 
 func (e *SpecError) Error() string { return e.Problem }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks this as a usage error.
 func (e *SpecError) Usage() bool { return true }
 
-// MissingError is a branch, a commit or a worktree that is not there.
+// MissingError reports a branch, commit or worktree that does not exist.
 type MissingError struct{ What, Name, Advice string }
 
 func (e *MissingError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.Name) }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as "not found".
 func (e *MissingError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *MissingError) Hint() string { return e.Advice }
 
-// TakenError is a branch or a folder that cannot be used, since it has another
-// use already.
+// TakenError reports a branch, folder or task that is already in use.
 type TakenError struct {
-	What, Name string // such as branch, and which
-	By         string // what is there
+	What, Name string // such as "branch", and its name
+	By         string // what uses it
 	Advice     string
 }
 
 func (e *TakenError) Error() string { return fmt.Sprintf("%s %s: %s", e.What, e.Name, e.By) }
 
-// Conflict marks the error as one about what is there already.
+// Conflict marks the error as a conflict with the existing state.
 func (e *TakenError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *TakenError) Hint() string { return e.Advice }
 
-// RecordError is a record of a worktree that cannot be read.
+// RecordError reports an unreadable record of a worktree.
 type RecordError struct {
 	Path string
 	Err  error
@@ -119,15 +117,15 @@ type RecordError struct {
 func (e *RecordError) Error() string { return e.Path + ": not a worktree's record: " + e.Err.Error() }
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as one about content.
+// Invalid marks the error as invalid content.
 func (e *RecordError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *RecordError) Hint() string {
 	return "see with 'git worktree list' what is there, take it away by hand, and move the record away"
 }
 
-// some lists the first few of many.
+// some lists the first few names and the number of the others.
 func some(names []string) string {
 	const few = 5
 	if len(names) <= few {

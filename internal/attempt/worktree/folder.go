@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// isFilled tells whether there is anything but an empty folder.
+// isFilled reports whether path exists and is not an empty folder.
 func isFilled(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -24,8 +24,8 @@ func isFilled(path string) (bool, error) {
 	return len(list) > 0, err
 }
 
-// isWhole tells whether a worktree is in its folder. A folder with files that
-// are not in a worktree any more is an error: nobody knows what they are.
+// isWhole reports whether a folder contains its worktree. A folder with files that is
+// no longer a worktree is an error, because the origin of the files is unknown.
 func (r *Repo) isWhole(ctx context.Context, g git, path string) (bool, error) {
 	filled, err := isFilled(path)
 	if !filled || err != nil {
@@ -34,7 +34,7 @@ func (r *Repo) isWhole(ctx context.Context, g git, path string) (bool, error) {
 	if _, err := r.gitFolder(path); err == nil {
 		return true, nil
 	}
-	// Git knows how to put its links right after a folder was moved.
+	// Git can repair its links after a folder was moved.
 	if _, err := g.run(ctx, "worktree", "repair"); err != nil {
 		return false, err
 	}
@@ -42,9 +42,9 @@ func (r *Repo) isWhole(ctx context.Context, g git, path string) (bool, error) {
 	return err == nil, err
 }
 
-// gitFolder finds what git keeps of the worktree at path. The worktree and it
-// must point to each other: git would take a folder that only looks like one
-// for a part of whatever repository is around it.
+// gitFolder returns git's own folder for the worktree at path. The two must point to
+// each other. Otherwise git would treat the folder as a part of a surrounding
+// repository.
 func (r *Repo) gitFolder(path string) (string, error) {
 	broken := &TakenError{
 		"folder", path, "there are files in it, but it is not a worktree of this repository any more",

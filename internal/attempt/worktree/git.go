@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxOutput is what is read of one command.
+	// maxOutput is the largest output of one command, in bytes.
 	maxOutput = 256 << 20
-	// endGrace is what git gets to take its lock files away when it is stopped.
+	// endGrace is the time that a stopped git gets to delete its lock files.
 	endGrace = 5 * time.Second
-	// mark is in the environment of each git that we run, so that one which is
-	// at work in a worktree is not taken for its occupant.
+	// mark is in the environment of every git that gaffer runs, so that a git at work
+	// in a worktree does not count as its occupant.
 	mark = "GAFFER_WORKTREE_GIT=1"
 )
 
-// settings hold for every command. Hooks, background work and the machine's
-// own ideas would make the same step do different things; fsync is what makes
-// "kept" true after a power cut. None of these programs may come from the
-// repository's own settings either; see withoutProgram for others.
+// settings returns git options for every command. They turn off hooks, background work
+// and machine settings that would make a step behave differently. The fsync setting
+// makes commits survive a power failure. The options also override programs in the
+// repository's own settings; see withoutProgram for others.
 func settings() []string {
 	return []string{
 		"--no-pager",
@@ -43,8 +43,8 @@ func settings() []string {
 	}
 }
 
-// kept are the variables of git that say who the person is and how the machine
-// is set up. All others, such as GIT_DIR, are about some other command.
+// kept returns the git variables that describe the user and the machine. All others,
+// such as GIT_DIR, belong to some other command.
 func kept() []string {
 	return []string{
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
@@ -54,7 +54,7 @@ func kept() []string {
 	}
 }
 
-// environ is what git is given of an environment.
+// environ returns the environment for git.
 func environ(from []string) []string {
 	env := slices.DeleteFunc(slices.Clone(from), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -63,13 +63,13 @@ func environ(from []string) []string {
 	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=true", mark)
 }
 
-// git is the git program as it is run in one place.
+// git runs the git program in one folder.
 type git struct {
 	program string
 	dir     string
-	folder  string // the git folder of the worktree that it is at work in
+	folder  string // git folder of the worktree that it works in
 	env     []string
-	hold    *os.File // is kept open by the command as long as it runs
+	hold    *os.File // open file that the command inherits, see awaitOrphans
 }
 
 func (g git) in(dir string) git { g.dir = dir; return g }
@@ -79,18 +79,18 @@ func (g git) with(env ...string) git {
 	return g
 }
 
-// run gives what a command prints. It is there with a [*GitError] as well.
+// run returns the output of a command, even together with a [*GitError].
 func (g git) run(ctx context.Context, args ...string) (string, error) {
 	return g.feed(ctx, "", args...)
 }
 
-// line is run without the end of the line.
+// line is run without the trailing newline.
 func (g git) line(ctx context.Context, args ...string) (string, error) {
 	out, err := g.run(ctx, args...)
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// feed is run with something on stdin.
+// feed is run with text on stdin.
 func (g git) feed(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out, said capped
 	out.room, said.room = maxOutput, maxOutput
@@ -111,8 +111,8 @@ func (g git) feed(ctx context.Context, stdin string, args ...string) (string, er
 	return out.String(), err
 }
 
-// command is in a process group of its own: an interrupt from the terminal is
-// for us and not for a git that is halfway through.
+// command puts git into its own process group, so that Ctrl-C in the terminal reaches
+// only gaffer and does not interrupt git halfway.
 func (g git) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, g.program, append(settings(), args...)...)
 	cmd.Dir, cmd.Env = g.dir, g.env
@@ -125,20 +125,20 @@ func (g git) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// commit resolves a name to a commit, or to "" if there is none.
+// commit resolves a name to a commit, or to "" if it does not exist.
 func (g git) commit(ctx context.Context, name string) (string, error) {
 	return g.resolve(ctx, name+"^{commit}")
 }
 
 func (g git) resolve(ctx context.Context, name string) (string, error) {
 	id, err := g.line(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
-	if exitCode(err) > 0 { // 1 if it is not there, 128 if it cannot be a name
+	if exitCode(err) > 0 { // 1 if it does not exist, 128 if it is not a valid name
 		return "", nil
 	}
 	return id, err
 }
 
-// has tells whether one commit contains another.
+// has reports whether a commit contains another.
 func (g git) has(ctx context.Context, commit, other string) (bool, error) {
 	_, err := g.run(ctx, "merge-base", "--is-ancestor", other, commit)
 	if exitCode(err) == 1 {
@@ -147,7 +147,7 @@ func (g git) has(ctx context.Context, commit, other string) (bool, error) {
 	return err == nil, err
 }
 
-// exitCode is what git ended with, or -1 for another error or none.
+// exitCode returns git's exit code, or -1 if err is nil or another error.
 func exitCode(err error) int {
 	if e, ok := errors.AsType[*GitError](err); ok {
 		return e.Exit
@@ -155,7 +155,7 @@ func exitCode(err error) int {
 	return -1
 }
 
-// capped is a buffer that takes no more than it has room for.
+// capped is a buffer with a size limit.
 type capped struct {
 	bytes.Buffer
 	room int

@@ -13,16 +13,16 @@ import (
 	"gaffer/statefile/host"
 )
 
-// busyPause is how often is looked whether an orphan has ended.
+// busyPause is the interval between checks whether an orphaned git has ended.
 const busyPause = 20 * time.Millisecond
 
 func (r *Repo) folder(parts ...string) string {
 	return filepath.Join(append([]string{r.common, "gaffer"}, parts...)...)
 }
 
-// locked does something alone, among all processes that use this package on
-// the repository. Git itself does not wait: of several that add a worktree at
-// once, some fail.
+// locked calls do while it holds the repository's lock, which all processes use that
+// work with this package. It is needed because git does not wait: of several gits that
+// add a worktree at once, some fail.
 func (r *Repo) locked(ctx context.Context, do func(git) error) error {
 	if err := statefile.MkdirAll(r.host, r.folder()); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (r *Repo) locked(ctx context.Context, do func(git) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Unlock() }() // the file is closed, whatever it says
+	defer func() { _ = lock.Unlock() }() // the file is closed even on an error
 	busy, err := r.awaitOrphans(ctx)
 	if err != nil {
 		return err
@@ -42,9 +42,9 @@ func (r *Repo) locked(ctx context.Context, do func(git) error) error {
 	return do(g)
 }
 
-// awaitOrphans waits for a git that a killed gaffer left running. It has
-// inherited the open file that is returned here, and with it the lock on it,
-// which is free when the last process that has it ends.
+// awaitOrphans waits for a git that a killed gaffer left running. That git has
+// inherited the open file that is returned here, and thereby its lock. The kernel
+// releases the lock when the last process with the file ends.
 func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
 	f, err := host.OpenLock(r.folder("busy"))
 	if err != nil {

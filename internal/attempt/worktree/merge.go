@@ -7,52 +7,51 @@ import (
 	"strings"
 )
 
-// MergeSpec is a wish to bring branches together.
+// MergeSpec describes a merge of branches into another.
 type MergeSpec struct {
-	Into     string   // a branch
-	Branches []string // in the order in which they are merged
-	Titles   []string // of the merges' commits, by branch; git's own words where there is none
-	Message  string   // below the title of each merge's commit; may be empty
+	Into     string   // the target branch
+	Branches []string // in the order of merging
+	Titles   []string // titles of the merge commits, by branch; git's default where empty
+	Message  string   // added to each merge commit's message; may be empty
 
-	// Check looks at what the merge makes before anybody else sees it, in a
-	// worktree of its own at dir, and says what is wrong with it. Others may use
-	// the repository meanwhile. Nil for none.
+	// Check examines the result of the merge before it is published, in a temporary
+	// worktree at dir. It returns an error to reject it. Other processes may use the
+	// repository meanwhile. Nil means no check.
 	Check func(ctx context.Context, dir string) error `json:"-"`
-	// Scratch is the folder in which that worktree is made. It has the same path
-	// each time, so that what tools remember by paths is of use again.
+	// Scratch is the parent folder of that worktree. The worktree has the same path
+	// each time, so that caches of tools by path remain useful.
 	Scratch string
 }
 
-// MergeResult is what was done, also if that ended with an error.
+// MergeResult describes what was merged, even if Merge returned an error.
 type MergeResult struct {
-	Before, After string   // the tip of the branch that was merged into
-	Merged        []Merged // in order
-	Skipped       []string // branches that it had already
-	Updated       string   // the worktree that has it checked out and was moved forward, or empty
+	Before, After string   // tip of the target branch
+	Merged        []Merged // in the order of merging
+	Skipped       []string // branches that the target already contained
+	Updated       string   // the worktree with the target branch that was moved forward, or empty
 }
 
-// Merged is a branch and the commit that merged it.
+// Merged is a branch and its merge commit.
 type Merged struct{ Branch, Commit string }
 
-// tries is how often a merge starts again since a branch was moved meanwhile.
+// tries is the number of attempts if other programs move a branch meanwhile.
 const tries = 5
 
 var errMoved = errors.New("the branch was moved by another program again and again")
 
-// Merge merges branches into another, one after the other, each with a commit
-// of its own. Those that it has already are passed over, so it may be repeated.
-// All branches must be there: one that [Repo.Remove] has deleted is merged.
+// Merge merges branches into another, one after the other, with one commit for each. It
+// skips branches that the target already contains, so it may be repeated. All branches
+// must exist. A branch that [Repo.Remove] has deleted is merged already.
 //
-// No worktree is used for it. One that has the target branch checked out is
-// moved forward with it if none of its files is changed; otherwise nothing is
-// done, with a [*TargetError]. The first branch that cannot be merged without a
-// person is a [*MergeError]: those before it are merged then, and nothing else
-// is changed.
+// Merge needs no worktree. If a worktree has the target branch checked out, Merge moves
+// it forward, provided that none of its files is changed. Otherwise it changes nothing
+// and returns a [*TargetError]. At the first branch with a conflict it returns a
+// [*MergeError]: the branches before it are merged, and nothing else is changed.
 //
-// With a Check the branch is moved only to what the check has seen; if any of
-// the branches is moved meanwhile, all is made and checked anew. What the check
-// refuses is a [*CheckError], and nothing is changed. Merges into one branch
-// that are checked wait for each other.
+// With a Check, the target moves only to a commit that the check has accepted. If any
+// of the branches moves during the check, everything is merged and checked again. If
+// the check rejects the result, Merge changes nothing and returns a [*CheckError].
+// Checked merges into the same branch wait for each other.
 func (r *Repo) Merge(ctx context.Context, s MergeSpec) (MergeResult, error) {
 	result, err := r.merge(ctx, s)
 	if err != nil {
@@ -83,15 +82,15 @@ func (r *Repo) merge(ctx context.Context, s MergeSpec) (result MergeResult, err 
 	return result, err
 }
 
-// merger is one try.
+// merger is one try of a merge.
 type merger struct {
 	repo    *Repo
 	git     git
 	spec    MergeSpec
-	site    *site // nil if nothing is checked
+	site    *site // nil without a check
 	list    []entry
-	tips    []string // of each branch
-	stopped error    // the branch that could not be merged
+	tips    []string // tip of each branch
+	stopped error    // the conflict at which merging stopped
 	result  MergeResult
 }
 
@@ -108,7 +107,7 @@ func (m *merger) merge(ctx context.Context) (err error) {
 	return m.stopped
 }
 
-// locked takes steps alone, until one fails.
+// locked runs steps under the repository's lock, until one fails.
 func (m *merger) locked(ctx context.Context, steps ...func(context.Context) error) error {
 	return m.repo.locked(ctx, func(g git) (err error) {
 		if m.git, err = g.signed(ctx); err != nil {
@@ -123,7 +122,7 @@ func (m *merger) locked(ctx context.Context, steps ...func(context.Context) erro
 	})
 }
 
-// resolve finds all branches before anything is done.
+// resolve looks up all branches before anything is changed.
 func (m *merger) resolve(ctx context.Context) (err error) {
 	if m.list, err = m.repo.entries(ctx, m.git); err != nil {
 		return err
@@ -150,8 +149,8 @@ func (m *merger) tip(ctx context.Context, branch string) (string, error) {
 	return tip, err
 }
 
-// mergeAll makes the commits, up to the first branch that cannot be merged.
-// Nobody sees them before they are published.
+// mergeAll creates the merge commits, up to the first branch with a conflict. No branch
+// refers to them before publish.
 func (m *merger) mergeAll(ctx context.Context) error {
 	err := m.mergeEach(ctx)
 	if _, ok := errors.AsType[*MergeError](err); ok {
@@ -185,7 +184,7 @@ func (m *merger) mergeEach(ctx context.Context) error {
 func (m *merger) mergeOne(ctx context.Context, i int) error {
 	branch, tip := m.spec.Branches[i], m.tips[i]
 	out, err := m.git.run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", m.result.After, tip)
-	if exitCode(err) == 1 && out != "" { // git says with 1, too, that it cannot merge at all
+	if exitCode(err) == 1 && out != "" { // git also exits with 1 if it cannot merge at all
 		return m.stopAt(branch, parseConflict(out))
 	}
 	if err != nil {
@@ -213,8 +212,8 @@ func (m *merger) message(i int) string {
 	return text
 }
 
-// parseConflict gives the files of a merge that did not succeed: they follow
-// the tree, each with a NUL behind it.
+// parseConflict returns the conflicting files of a merge. They follow the tree's id in
+// the output, each terminated by NUL.
 func parseConflict(out string) []string {
 	_, rest, _ := strings.Cut(out, "\x00")
 	var files []string

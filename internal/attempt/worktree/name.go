@@ -15,12 +15,12 @@ const (
 	rescuePrefix = "refs/gaffer/rescue/"
 )
 
-// maxPart leaves room for what git puts around a part of a ref's name, which
-// becomes the name of a file.
+// maxPart is the longest part of a ref's name, in bytes. A part becomes a file name,
+// and git adds to it.
 const maxPart = 200
 
-// refPart makes an id a part of a ref's name. What git refuses there is written
-// as a percent sign and two digits, so that two ids never become one.
+// refPart converts an id to a part of a ref's name. Characters that git rejects become
+// a percent sign and two hex digits, so that different ids stay different.
 func refPart(id string) string {
 	var b strings.Builder
 	for i := 0; i < len(id); i++ {
@@ -43,7 +43,7 @@ func refused(id string, i int) bool {
 	return strings.IndexByte(" ~^:?*[\\{%", id[i]) >= 0
 }
 
-// cut keeps at most n bytes and no half character.
+// cut returns at most n bytes of s, without a partial character.
 func cut(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
@@ -51,12 +51,12 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// BranchOf is the branch of a task that names none.
+// BranchOf returns the default branch of a task.
 func BranchOf(run, task string) string {
 	return "gaffer/" + refPart(run) + "/" + refPart(task)
 }
 
-// checkIDs says whether the ids may be names of folders.
+// checkIDs returns an error if the ids are not valid folder names.
 func checkIDs(run, task string) error {
 	if err := statefile.CheckName("run", run); err != nil {
 		return err
@@ -64,7 +64,7 @@ func checkIDs(run, task string) error {
 	return statefile.CheckName("task", task)
 }
 
-// checkBranch lets git say whether a branch may have a name.
+// checkBranch returns an error if git does not accept the name of a branch.
 func (g git) checkBranch(ctx context.Context, name string) error {
 	bad := name == "HEAD" || strings.HasPrefix(name, "-")
 	if !bad {
@@ -80,7 +80,7 @@ func (g git) checkBranch(ctx context.Context, name string) error {
 	return nil
 }
 
-// Quote makes a word safe for a shell.
+// Quote quotes a word for a shell if necessary.
 func Quote(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
 	if word != "" && strings.Trim(word, plain) == "" {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Occupant is a process that uses a worktree: its current folder is in it.
+// Occupant is a process whose current folder is in a worktree.
 type Occupant struct {
 	PID     int
-	Command string // empty if it cannot be told
+	Command string // empty if unknown
 }
 
 func (o Occupant) String() string {
@@ -20,14 +20,14 @@ func (o Occupant) String() string {
 	return fmt.Sprintf("pid %d (%s)", o.PID, o.Command)
 }
 
-// inside tells whether a path is a folder or below it.
+// inside reports whether a path is the folder or below it.
 func inside(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// parseLsof reads the output of lsof -Fpcn: a process's id and name, each on a
-// line that begins with p or c, and then the names of its files.
+// parseLsof parses the output of lsof -Fpcn. A process has a line with p and its id, a
+// line with c and its name, and lines with n and its files.
 func parseLsof(out, folder string) []Occupant {
 	var found []Occupant
 	var now Occupant

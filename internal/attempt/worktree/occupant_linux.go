@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// sitters are the processes whose current folder is in a folder, but for gits
-// of ours. Those of other users cannot be seen.
+// sitters returns the processes whose current folder is in a folder, except gits that
+// gaffer runs. It cannot see processes of other users.
 func sitters(_ context.Context, folder string) ([]Occupant, error) {
 	list, err := names("/proc")
 	if err != nil {
@@ -23,7 +23,7 @@ func sitters(_ context.Context, folder string) ([]Occupant, error) {
 		if err != nil {
 			continue
 		}
-		// A folder that was deleted under a process still has its name here.
+		// If the folder was deleted, the link still has its name.
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		if err != nil || !inside(folder, strings.TrimSuffix(cwd, " (deleted)")) || isOurs(pid) {
 			continue

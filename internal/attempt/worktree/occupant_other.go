@@ -8,8 +8,8 @@ import (
 	"os/exec"
 )
 
-// sitters asks the system's own program. It exits with 1 if there were files
-// that it could not look at, too.
+// sitters uses the program lsof. Its exit code is also 1 if it could not read some
+// files, so output counts more than the code.
 func sitters(ctx context.Context, folder string) ([]Occupant, error) {
 	out, err := exec.CommandContext(ctx, "lsof", "-w", "-n", "-P", "-d", "cwd", "-Fpcn").Output()
 	if len(out) == 0 && err != nil {

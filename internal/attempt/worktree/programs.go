@@ -12,19 +12,19 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// Programs lists the settings of the repository's own configuration that make git
-// run something. They come with a folder that was copied, and agents can write them.
+// Programs lists settings in the repository's own configuration that make git run a
+// program. They may come with a copied folder, and agents can write them.
 func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
 
-// readPrograms finds what the repository's own settings make git run, and makes git
-// use the user's or git's own choice in their place.
+// readPrograms finds the programs that the repository's own settings make git run. It
+// overrides these settings with the user's choice, or else with git's default.
 func (r *Repo) readPrograms(ctx context.Context) error {
 	out, err := r.git.run(ctx, "config", "--list", "-z", "--show-scope")
 	if err != nil {
 		return err
 	}
 	own, users := split(out, "local", "worktree")
-	// A linked worktree may have a configuration of its own.
+	// A linked worktree may have its own configuration.
 	files, err := filepath.Glob(filepath.Join(r.common, "worktrees", "*", "config.worktree"))
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 		}
 		r.programs = append(r.programs, p)
 		replaced = append(replaced, neutral...)
-		for _, u := range users { // the user's own choice counts
+		for _, u := range users { // the user's own settings remain valid
 			if u.key == s.key {
 				replaced = append(replaced, u)
 			}
@@ -60,11 +60,11 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 	return nil
 }
 
-// setting is one of git's.
+// setting is a git setting.
 type setting struct{ key, value string }
 
-// split reads git's list of settings: the repository's own, which have one of the
-// scopes, and those of the user and the system.
+// split parses git's list of settings. own are those in one of the scopes, users are
+// those of the user and the system.
 func split(list string, scopes ...string) (own, users []setting) {
 	words := strings.Split(list, "\x00")
 	for i := 0; i+1 < len(words); i += 2 {
@@ -79,7 +79,8 @@ func split(list string, scopes ...string) (own, users []setting) {
 	return own, users
 }
 
-// variables are how git is told settings that may hold any character.
+// variables returns environment variables that pass settings to git. Unlike arguments
+// they may contain any character.
 func variables(list []setting) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(list))}
 	for i, s := range list {
@@ -88,10 +89,9 @@ func variables(list []setting) []string {
 	return env
 }
 
-// withoutProgram returns what makes git not run the program that a setting names, or
-// false for a setting that names none. Hooks, pager, editor and the file system
-// monitor are turned off for every command, see settings; drivers that show
-// differences are never asked.
+// withoutProgram returns settings that keep git from running the program that a setting
+// names, or false if the setting names none. Hooks, pager, editor and the file system
+// monitor are turned off for every command, see settings. Diff drivers are never used.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""
@@ -102,13 +102,13 @@ func withoutProgram(key string) ([]setting, bool) {
 	switch section + "." + name {
 	case "filter.clean", "filter.smudge", "filter.process":
 		return []setting{{key, ""}, {"filter." + middle + ".required", "false"}}, true
-	case "merge.driver": // an empty one would take one side and lose the other
+	case "merge.driver": // an empty driver would take one side and lose the other
 		return become("git merge-file --marker-size=%L %A %O %B")
 	case "hook.command", "core.askpass", "core.alternaterefscommand":
 		return become("true")
 	case "core.sshcommand":
 		return become("ssh")
-	case "core.gitproxy": // the first value counts, which is not ours
+	case "core.gitproxy": // the first value wins, so it cannot be overridden
 		return []setting{{"protocol.git.allow", "never"}}, true
 	case "credential.helper":
 		return become("")
@@ -124,20 +124,20 @@ func withoutProgram(key string) ([]setting, bool) {
 	return nil, false
 }
 
-// changesFiles tells whether a program decides what is in files or commits: leaving
-// it out would make something else of them.
+// changesFiles reports whether a program determines the content of files or commits.
+// Without it they would have other content.
 func changesFiles(p trust.Program) bool {
 	return strings.HasPrefix(p.Setting, "git filter.") || strings.HasPrefix(p.Setting, "git merge.")
 }
 
-// MayWrite refuses to check out, commit or merge without the programs that the
-// repository wants for that, if the user has not trusted them.
+// MayWrite returns an error if checkouts, commits or merges need programs of the
+// repository that the user has not trusted.
 func (r *Repo) MayWrite() error {
 	return trust.Check(os.Getenv, r.main, slices.DeleteFunc(r.Programs(), func(p trust.Program) bool { return !changesFiles(p) }))
 }
 
-// writer is git for something that changes files or commits: with the programs that
-// the repository wants, if the user has trusted all of them.
+// writer returns the git for changes to files or commits. It uses the repository's
+// programs if the user has trusted all of them.
 func (r *Repo) writer() git {
 	if trust.Check(os.Getenv, r.main, r.programs) != nil {
 		return r.git
@@ -145,15 +145,15 @@ func (r *Repo) writer() git {
 	return r.plain
 }
 
-// Environ is the environment for a program that runs git in this repository, such as
-// one that pushes. It is a [*trust.Error] if that needs programs of the repository's
-// own choice.
+// Environ returns the environment for a program that runs git in this repository, for
+// example to push. It returns a [*trust.Error] if that needs programs of the repository
+// that the user has not trusted.
 func (r *Repo) Environ() ([]string, error) {
 	if err := trust.Check(os.Getenv, r.main, r.programs); err != nil {
 		return nil, err
 	}
 	g := r.plain.with(variables([]setting{{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}})...)
-	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // the user's own way to give a password
+	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // the user's own password prompt
 		g = g.with("GIT_ASKPASS=" + ask)
 	}
 	return g.env, nil

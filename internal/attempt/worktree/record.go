@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile"
 )
 
-// Tree is the worktree of one task.
+// Tree describes the worktree of one task.
 type Tree struct {
 	Run    string `json:"run"`
 	Task   string `json:"task"`
@@ -24,16 +24,16 @@ type Tree struct {
 	Shared bool   `json:"shared,omitempty"` // see [Spec]
 }
 
-// record is what is kept of a tree on disk.
+// record is the stored form of a tree.
 type record struct {
 	Tree
-	Made     bool   `json:"made"`               // all of it is there, and there may be work in it
-	Removing string `json:"removing,omitempty"` // the rescue ref: once the folder is gone, so may the rest
+	Made     bool   `json:"made"`               // creation is complete, and there may be work in it
+	Removing string `json:"removing,omitempty"` // the rescue ref, once removal has begun; when the folder is deleted, the rest may be deleted too
 }
 
 func (r *Repo) recordPath(run, task string) string { return r.folder("trees", run, task+".json") }
 
-// read finds the record of a task. One that is not there is fs.ErrNotExist.
+// read reads the record of a task. If it is missing, the error is fs.ErrNotExist.
 func (r *Repo) read(run, task string) (record, error) {
 	if err := checkIDs(run, task); err != nil {
 		return record{}, err
@@ -69,7 +69,7 @@ func parseRecord(data []byte) (record, error) {
 
 func treePath(root, run, task string) string { return filepath.Join(root, run, task) }
 
-// findRecord is read for a tree that someone has from us.
+// findRecord reads the record of a tree that a caller has from this package.
 func (r *Repo) findRecord(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {
@@ -78,7 +78,7 @@ func (r *Repo) findRecord(t Tree) (record, error) {
 	return rec, err
 }
 
-// save writes a record durably. It needs the lock.
+// save writes a record durably. The caller holds the repository's lock.
 func (r *Repo) save(rec record) error {
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Repo) save(rec record) error {
 	return r.put(r.recordPath(rec.Run, rec.Task), append(data, '\n'))
 }
 
-// put writes a file durably, if it does not have that content already.
+// put writes a file durably, unless it already has that content.
 func (r *Repo) put(path string, data []byte) error {
 	if err := statefile.MkdirAll(r.host, filepath.Dir(path)); err != nil {
 		return err
@@ -104,20 +104,20 @@ func (r *Repo) put(path string, data []byte) error {
 	return statefile.Replace(r.host, path, old, data)
 }
 
-// forget removes a record, and its folder if it was the last.
+// forget deletes a record, and its folder if that is empty then.
 func (r *Repo) forget(rec record) error {
 	path := r.recordPath(rec.Run, rec.Task)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.Remove(filepath.Dir(path)) // fails as long as others are in it
+	_ = os.Remove(filepath.Dir(path)) // fails while the folder has other records
 	return nil
 }
 
-// List returns the trees of a run, or of all runs if run is empty, in the order
-// of their names. A tree is listed from the moment its making began until it is
-// removed, even if its folder is gone. Records that cannot be read are in the
-// error, and the others are returned all the same.
+// List returns the trees of a run, or of all runs if run is empty, sorted by name. A
+// tree is listed from the start of its creation until it is removed, even if its folder
+// is missing. Unreadable records are reported in the error, and the other trees are
+// still returned.
 func (r *Repo) List(ctx context.Context, run string) ([]Tree, error) {
 	runs := []string{run}
 	if run == "" {
@@ -150,21 +150,21 @@ func (r *Repo) listRun(run string) ([]Tree, error) {
 	var problems []error
 	for _, file := range files {
 		task, ok := strings.CutSuffix(file, ".json")
-		if !ok || strings.HasPrefix(file, ".") { // being written
+		if !ok || strings.HasPrefix(file, ".") { // a file that is being written
 			continue
 		}
 		rec, err := r.read(run, task)
 		switch {
 		case err == nil:
 			trees = append(trees, rec.Tree)
-		case !errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		case !errors.Is(err, fs.ErrNotExist): // otherwise it was removed meanwhile
 			problems = append(problems, err)
 		}
 	}
 	return trees, errors.Join(problems...)
 }
 
-// names lists a folder in order. One that is not there is empty.
+// names lists a folder in order. A missing folder is empty.
 func names(dir string) ([]string, error) {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// entry is a worktree as git knows it.
+// entry is a worktree in git's list.
 type entry struct {
 	path   string
 	head   string // empty if there is no commit
 	branch string // without refs/heads/; empty if detached
 	locked bool
-	reason string // of the lock
+	reason string // reason of the lock
 }
 
-// initializing is the reason of git's own lock on a worktree that it makes.
+// initializing is the reason of git's own lock on a worktree that it is creating.
 const initializing = "initializing"
 
 // entries lists the worktrees, the main one first.
@@ -26,7 +26,7 @@ func (r *Repo) entries(ctx context.Context, g git) ([]entry, error) {
 	}
 	list := parseEntries(out)
 	if len(list) > 0 {
-		list[0].path = r.main // git names the git folder where that lies elsewhere
+		list[0].path = r.main // git reports its git folder instead if that is elsewhere
 	}
 	return list, nil
 }
@@ -58,7 +58,7 @@ func parseEntries(out string) []entry {
 	return list
 }
 
-// linked finds a linked worktree by its folder.
+// linked returns the linked worktree with that path.
 func linked(list []entry, path string) (entry, bool) {
 	for i, e := range list {
 		if i > 0 && e.path == path {
@@ -68,7 +68,7 @@ func linked(list []entry, path string) (entry, bool) {
 	return entry{}, false
 }
 
-// holders are the worktrees that have a branch checked out.
+// holders returns the worktrees that have a branch checked out.
 func holders(list []entry, branch string) []entry {
 	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.branch != branch })
 }

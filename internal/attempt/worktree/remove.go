@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Removal is what became of a tree that was removed.
+// Removal is the result of removing a tree.
 type Removal struct {
-	Rescue        string // the ref that keeps what was in it
-	BranchDeleted bool   // since all of it is on another branch or a remote
+	Rescue        string // the ref that keeps the tree's content
+	BranchDeleted bool   // because another branch or a remote has all of its commits
 }
 
-// KeptError is a tree that was not removed.
+// KeptError reports a tree that was not removed.
 type KeptError struct {
 	Tree   Tree
 	Status Status
@@ -53,10 +53,10 @@ func (e *KeptError) reasons() []string {
 	return all
 }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with the current state.
 func (e *KeptError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *KeptError) Hint() string {
 	path := Quote(e.Tree.Path)
 	switch s := e.Status; {
@@ -72,9 +72,9 @@ func (e *KeptError) Hint() string {
 	return fmt.Sprintf("merge or push %s, or force the removal: a rescue ref keeps it, and the branch stays", e.Tree.Branch)
 }
 
-// mayGo tells whether a tree may be removed. What a rescue ref keeps may go by
-// force. What it cannot keep may not: a process that still writes, someone's
-// lock, another repository.
+// mayGo reports whether a tree may be removed. With force, work that a rescue ref keeps
+// may be removed. Force does not apply to what a rescue ref cannot keep: a process that
+// still writes, a lock, a nested repository.
 func mayGo(s Status, force bool) bool {
 	if len(s.Occupants) > 0 || s.Locked != "" || len(s.Nested) > 0 {
 		return false
@@ -82,13 +82,13 @@ func mayGo(s Status, force bool) bool {
 	return force || s.Clean() && s.Unpushed == 0
 }
 
-// Remove takes a tree away. One that is dirty or has commits that nobody else
-// has is a [*KeptError] unless forced to; one that is in use, locked or has
-// another repository in it always is. What is in it is kept under a rescue ref
-// first. Its branch goes too if all of it is on another branch or a remote, and
-// stays otherwise.
+// Remove deletes a tree. It returns a [*KeptError] if the tree is dirty or has commits
+// that no other branch and no remote has, unless force is set. It always does so if the
+// tree is in use, locked, or contains another repository. Before the deletion the
+// content is kept under a rescue ref. The branch is deleted only if another branch or a
+// remote has all of its commits.
 //
-// A removal that was interrupted goes on where it was.
+// Remove continues a removal that was interrupted.
 func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) {
 	var done Removal
 	err := r.locked(ctx, func(g git) error {
@@ -110,13 +110,13 @@ func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) 
 	return done, err
 }
 
-// isGone tells whether an earlier removal got so far that only traces are left.
+// isGone reports whether an earlier removal has already deleted the folder.
 func (r *Repo) isGone(rec record) (bool, error) {
 	filled, err := isFilled(rec.Path)
 	return rec.Removing != "" && !filled, err
 }
 
-// release rescues a tree that may go, and says so in its record.
+// release rescues a tree that may be removed, and records the start of the removal.
 func (r *Repo) release(ctx context.Context, g git, rec *record, force bool) error {
 	if rec.Made {
 		if err := r.checkMayGo(ctx, g, *rec, force); err != nil {
@@ -131,8 +131,8 @@ func (r *Repo) release(ctx context.Context, g git, rec *record, force bool) erro
 	return r.save(*rec)
 }
 
-// rescueMade keeps no files of a tree that was never whole: nobody has worked
-// in it.
+// rescueMade rescues the content of a tree. If the creation was never completed it
+// keeps only commits, because no agent has worked in it.
 func (r *Repo) rescueMade(ctx context.Context, g git, rec record) (string, error) {
 	if !rec.Made {
 		return r.rescueGone(ctx, g, rec.Tree)
@@ -151,7 +151,8 @@ func (r *Repo) checkMayGo(ctx context.Context, g git, rec record, force bool) er
 	return nil
 }
 
-// statusOrGone says of a tree without a folder what can be said.
+// statusOrGone returns the status of a tree, as far as possible if its folder is
+// missing.
 func (r *Repo) statusOrGone(ctx context.Context, g git, rec record) (s Status, err error) {
 	filled, err := isFilled(rec.Path)
 	if err != nil {
@@ -186,12 +187,12 @@ func (r *Repo) remove(ctx context.Context, g git, rec record) (branchDeleted boo
 	if err != nil {
 		return false, err
 	}
-	_ = os.Remove(filepath.Dir(rec.Path)) // fails as long as there are others of the run
+	_ = os.Remove(filepath.Dir(rec.Path)) // fails while the run has other worktrees
 	return branchDeleted, r.forget(rec)
 }
 
-// deleteMerged deletes a branch whose commits others have. One that someone has
-// checked out elsewhere stays.
+// deleteMerged deletes a branch whose commits are on other branches or remotes. It
+// keeps a branch that is checked out elsewhere.
 func deleteMerged(ctx context.Context, g git, rec record, list []entry) (bool, error) {
 	tip, err := g.commit(ctx, headsPrefix+rec.Branch)
 	if err != nil || tip == "" || rec.Shared {
@@ -209,7 +210,7 @@ func deleteMerged(ctx context.Context, g git, rec record, list []entry) (bool, e
 	if _, err := g.run(ctx, "update-ref", "-d", headsPrefix+rec.Branch, tip); err != nil {
 		return false, err
 	}
-	// It fails if there are no settings for the branch.
+	// This fails if there are no settings for the branch.
 	_, _ = g.run(ctx, "config", "--local", "--remove-section", "branch."+rec.Branch)
 	return true, nil
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Rescue keeps what is in a tree under a ref of its own, which it returns:
-// refs/gaffer/rescue/<run>/<task>, with a number behind it if that one keeps
-// something else. The ref is the commit that is checked out or, if there is
-// more, a commit on top of it that has every file that is not ignored, and as
-// its second parent what was staged if that is something else again. The
-// worktree and its index stay as they are.
+// Rescue keeps the content of a tree under a ref and returns the ref:
+// refs/gaffer/rescue/<run>/<task>, with a number appended if that one keeps something
+// else. The ref points to the checked-out commit. If there are uncommitted files, it
+// points to a commit on top that has every file that is not ignored. If the index
+// differs from both, a commit of the index is its second parent. The worktree and its
+// index are not changed.
 //
-// Of a tree whose folder is gone the commits are kept.
+// If the tree's folder is missing, Rescue keeps its commits.
 func (r *Repo) Rescue(ctx context.Context, t Tree) (ref string, err error) {
 	rec, err := r.findRecord(t)
 	if err == nil {
@@ -42,7 +42,7 @@ func (r *Repo) rescue(ctx context.Context, g git, t Tree) (string, error) {
 	return r.keep(ctx, g, t, commit)
 }
 
-// rescueGone keeps what git still knows of a worktree without a folder.
+// rescueGone keeps the commits that git still knows of a worktree without a folder.
 func (r *Repo) rescueGone(ctx context.Context, g git, t Tree) (string, error) {
 	list, err := r.entries(ctx, g)
 	if err != nil {
@@ -60,8 +60,8 @@ func (r *Repo) rescueGone(ctx context.Context, g git, t Tree) (string, error) {
 	return r.keep(ctx, g, t, e.head)
 }
 
-// snapshotCommit makes a commit of all that is in a worktree, or finds that the
-// one that is checked out has it.
+// snapshotCommit creates a commit of all files in a worktree. It returns HEAD if that
+// has the same content.
 func (r *Repo) snapshotCommit(ctx context.Context, g git, t Tree) (string, error) {
 	snap, err := snapshotOf(ctx, g)
 	if err != nil {
@@ -120,8 +120,8 @@ func snapshotOf(ctx context.Context, g git) (snapshot, error) {
 	return s.take(ctx, without)
 }
 
-// keep gives a commit the tree's first rescue ref that is free or has the same
-// already.
+// keep assigns a commit to the tree's first rescue ref that is free or already has the
+// same content.
 func (r *Repo) keep(ctx context.Context, g git, t Tree, commit string) (string, error) {
 	base := rescuePrefix + refPart(t.Run) + "/" + refPart(t.Task)
 	want, err := g.content(ctx, commit)
@@ -147,8 +147,8 @@ func (r *Repo) keep(ctx context.Context, g git, t Tree, commit string) (string, 
 	}
 }
 
-// content is what two commits have in common that differ only in their time:
-// their tree, their first parent and the tree of their second.
+// content identifies a commit apart from its time: by its tree, its first parent and
+// the tree of its second parent.
 func (g git) content(ctx context.Context, commit string) (string, error) {
 	var parts []string
 	for _, of := range []string{"^{tree}", "^1", "^2^{tree}"} {
@@ -161,7 +161,7 @@ func (g git) content(ctx context.Context, commit string) (string, error) {
 	return strings.Join(parts, " "), nil
 }
 
-// commitTree makes a commit without touching anything else.
+// commitTree creates a commit and changes nothing else.
 func (g git) commitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
 	args := []string{"commit-tree", tree}
 	for _, p := range parents {
@@ -171,9 +171,9 @@ func (g git) commitTree(ctx context.Context, tree, message string, parents ...st
 	return strings.TrimSpace(out), err
 }
 
-// signed is git with a name for whoever makes a commit: the person's, or ours
-// if the person has told git none. What git makes up from the machine's name
-// does not count.
+// signed returns git with a name for authors and committers: the user's, or "gaffer" if
+// the user has configured none. A name that git derives from the machine's name does
+// not count.
 func (g git) signed(ctx context.Context) (git, error) {
 	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
 		_, err := g.run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")

@@ -16,28 +16,29 @@ import (
 	"gaffer/statefile/host"
 )
 
-// site is where what a branch would become is checked. There is one for each
-// branch, and whoever has its lock may use it: a lock ends with its process, so
-// what is found at a site that can be locked was left by a crash.
+// site is the temporary worktree in which the result of a merge is checked. There is
+// one for each target branch. The holder of its lock may use it. The lock ends with its
+// process, so anything at a site that can be locked was left by a crash.
 type site struct {
 	repo *Repo
 	name string
-	path string // of the worktree
+	path string // path of the worktree
 	lock host.Lock
-	away bool // no worktree is at it
+	away bool // there is no worktree at the site
 }
 
-// siteRecord is on disk from before the worktree is made until it is gone.
+// siteRecord is on disk from before the worktree's creation until after its deletion.
 type siteRecord struct {
 	Into   string `json:"into"`
 	Path   string `json:"path"`
 	Commit string `json:"commit"`
 }
 
-// sitePrefix begins the names of all sites.
+// sitePrefix starts the names of all sites.
 const sitePrefix = "check-"
 
-// siteName is fit for the path of any tool, and of one branch alone.
+// siteName returns a name that is unique for a branch and safe in the paths of any
+// tool.
 func siteName(branch string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 	plain := strings.Map(func(c rune) rune {
@@ -51,7 +52,7 @@ func siteName(branch string) string {
 
 func (r *Repo) siteFile(name string) string { return r.folder("checks", name) }
 
-// claimSite waits for the site of a branch. Who gets it releases it.
+// claimSite waits for the lock of a branch's site. The caller must call release.
 func (r *Repo) claimSite(ctx context.Context, branch, scratch string) (*site, error) {
 	root, err := r.prepareFolder(scratch)
 	if err != nil {
@@ -66,8 +67,8 @@ func (r *Repo) claimSite(ctx context.Context, branch, scratch string) (*site, er
 	return s, err
 }
 
-// sweepSites takes away what crashes have left. What cannot be taken away is
-// for the next time.
+// sweepSites deletes what crashes have left behind. The next sweep retries what it
+// cannot delete.
 func (r *Repo) sweepSites(ctx context.Context) {
 	files, _ := names(r.folder("checks"))
 	for _, file := range files {
@@ -82,7 +83,7 @@ func (r *Repo) sweepSites(ctx context.Context) {
 	}
 }
 
-// trySite is a site that nobody uses, or nil.
+// trySite locks a site if it is free, and returns nil otherwise.
 func (r *Repo) trySite(name string) *site {
 	path := r.siteFile(name + ".lock")
 	f, err := host.OpenLock(path)
@@ -92,7 +93,7 @@ func (r *Repo) trySite(name string) *site {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	held, err1 := f.Stat()
 	named, err2 := os.Lstat(path)
-	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // its owner has removed it meanwhile
+	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // the owner has deleted the lock file meanwhile
 		_ = f.Close()
 		return nil
 	}
@@ -104,7 +105,7 @@ type openLock struct{ *os.File }
 
 func (l openLock) Unlock() error { return l.Close() }
 
-// read finds the record. One that is not there is fs.ErrNotExist.
+// read reads the record. If it is missing, the error is fs.ErrNotExist.
 func (s *site) read() (rec siteRecord, err error) {
 	path := s.repo.siteFile(s.name + ".json")
 	data, err := statefile.ReadBytes(s.repo.host, path)
@@ -120,7 +121,7 @@ func (s *site) read() (rec siteRecord, err error) {
 	return rec, nil
 }
 
-// checkOut makes the worktree. It needs the repository's lock.
+// checkOut creates the worktree. The caller holds the repository's lock.
 func (s *site) checkOut(ctx context.Context, g git, branch, commit string) error {
 	if filled, err := isFilled(s.path); err != nil {
 		return err
@@ -139,9 +140,9 @@ func (s *site) checkOut(ctx context.Context, g git, branch, commit string) error
 	return err
 }
 
-// takeAway lets git forget the worktree and moves its folder aside, which takes
-// no time. It needs the repository's lock. Files in a folder of which git does
-// not say that it is a linked worktree stay where they are.
+// takeAway removes the worktree from git's list and renames its folder, which is fast.
+// The caller holds the repository's lock. It leaves files alone in a folder that git
+// does not list as a linked worktree.
 func (s *site) takeAway(ctx context.Context, g git) error {
 	rec, err := s.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,11 +174,11 @@ func (s *site) takeAway(ctx context.Context, g git) error {
 	return nil
 }
 
-// asidePrefix begins the names of folders that were at path.
+// asidePrefix starts the new names of folders that were at path.
 func asidePrefix(path string) string { return "." + filepath.Base(path) + ".removed-" }
 
-// moveAside finds another name for each: what a check has left may be
-// impossible to delete, and must not be in the way.
+// moveAside renames a folder to a new name each time. An earlier leftover of a check
+// may be impossible to delete and must not be in the way.
 func moveAside(path string) error {
 	for n := 1; ; n++ {
 		aside := filepath.Join(filepath.Dir(path), fmt.Sprint(asidePrefix(path), n))
@@ -191,7 +192,7 @@ func moveAside(path string) error {
 	}
 }
 
-// clean deletes what was moved aside, and tells whether nothing is left of it.
+// clean deletes the renamed folders, and reports whether none is left.
 func (s *site) clean() bool {
 	rec, err := s.read()
 	if err != nil {
@@ -207,13 +208,12 @@ func (s *site) clean() bool {
 	return err == nil && all
 }
 
-// release lets others have the site. As long as there is something at it, its
-// record stays.
+// release unlocks the site. The record stays as long as there is something at the site.
 func (s *site) release() {
 	if s.away && s.clean() {
 		for _, end := range []string{".json", ".lock"} {
-			_ = os.Remove(s.repo.siteFile(s.name + end)) // what stays is swept some day
+			_ = os.Remove(s.repo.siteFile(s.name + end)) // a later sweep deletes what stays
 		}
 	}
-	_ = s.lock.Unlock() // the file is closed, whatever it says
+	_ = s.lock.Unlock() // the file is closed even on an error
 }

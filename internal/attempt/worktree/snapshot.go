@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// at is git as it is at work in a tree. The tree's git folder is named, so
-// that git cannot take another repository for it.
+// at returns git for work in a tree. It names the tree's git folder, so that git cannot
+// use another repository by mistake.
 func (r *Repo) at(g git, t Tree) (git, error) {
 	filled, err := isFilled(t.Path)
 	if err != nil {
@@ -27,13 +27,13 @@ func (r *Repo) at(g git, t Tree) (git, error) {
 	return g.in(t.Path).with("GIT_DIR="+dir, "GIT_WORK_TREE="+t.Path), nil
 }
 
-// File is a path in a worktree that is not as it was committed.
+// File is a path in a worktree that differs from the commit.
 type File struct {
-	State string // git's two letters: for the index and for the file
+	State string // git's two status letters, for the index and for the file
 	Path  string
 }
 
-// files lists what is not committed and not ignored.
+// files lists files that are neither committed nor ignored.
 func files(ctx context.Context, g git) ([]File, error) {
 	paths, err := unwatched(ctx, g)
 	if err != nil {
@@ -49,7 +49,7 @@ func files(ctx context.Context, g git) ([]File, error) {
 	}
 	out, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames",
 		"--untracked-files=all", "--ignored=no",
-		"--ignore-submodules=dirty") // a git that looks into them would run what their own settings name
+		"--ignore-submodules=dirty") // looking into submodules would run programs of their own settings
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func files(ctx context.Context, g git) ([]File, error) {
 	return list, nil
 }
 
-// nested lists the repositories that are in a worktree. They are of no branch
-// of ours, and git keeps nothing of what is in them.
+// nested lists the repositories inside a worktree. They are not on our branches, and
+// git keeps none of their content.
 func nested(ctx context.Context, g git, dirty []File) ([]string, error) {
 	var found []string
 	for _, f := range dirty {
@@ -77,7 +77,7 @@ func nested(ctx context.Context, g git, dirty []File) ([]string, error) {
 		if !strings.HasPrefix(about, "160000 ") {
 			continue
 		}
-		// Git does not look into the folder of a submodule that is not checked out.
+		// Git does not look into a submodule that is not checked out.
 		if filled, err := isFilled(filepath.Join(g.dir, path)); err != nil || filled {
 			found = append(found, path)
 		}
@@ -85,8 +85,8 @@ func nested(ctx context.Context, g git, dirty []File) ([]string, error) {
 	return found, err
 }
 
-// hidden lists the repositories that were made in folders with files of the branch,
-// which git goes on to look into.
+// hidden lists the repositories that were created in folders with files of the branch.
+// Git still looks into these folders.
 func hidden(ctx context.Context, g git) ([]string, error) {
 	out, err := g.run(ctx, "ls-files", "-z")
 	var found []string
@@ -102,20 +102,20 @@ func hidden(ctx context.Context, g git) ([]string, error) {
 	return found, err
 }
 
-// snapshot is what a worktree holds, as objects.
+// snapshot holds the content of a worktree as git objects.
 type snapshot struct {
-	tree   string // all files that are not ignored
-	staged string // the tree of the index, if that has something else; else empty
+	tree   string // tree of all files that are not ignored
+	staged string // tree of the index, if it differs; else empty
 }
 
-// scratch is a place for an index that is not the worktree's.
+// scratch is a temporary folder with a copy of the index.
 type scratch struct {
 	git git
 	dir string
 }
 
-// newScratch copies the index: it knows which files have not changed. Who makes
-// one closes it.
+// newScratch copies the index, which saves git from reading unchanged files. The caller
+// must call close.
 func newScratch(ctx context.Context, g git) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
@@ -137,9 +137,10 @@ func newScratch(ctx context.Context, g git) (*scratch, error) {
 	return s, nil
 }
 
-// copyIndex keeps the time: git looks into files that are not older than the index.
+// copyIndex keeps the modification time: git reads files that are not older than the
+// index.
 func copyIndex(from, to string) error {
-	info, err := os.Stat(from) // before it is read: too early a time makes git look into more files
+	info, err := os.Stat(from) // before reading: with a time that is too early, git only reads more files
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,8 @@ func copyIndex(from, to string) error {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// watchAll has git look at the files, too, that somebody has told it not to look at.
+// watchAll makes git also check files that are marked assume-unchanged or
+// skip-worktree.
 func (s *scratch) watchAll(ctx context.Context) error {
 	paths, err := unwatched(ctx, s.git)
 	if err != nil || len(paths) == 0 {
@@ -168,8 +170,8 @@ func (s *scratch) watchAll(ctx context.Context) error {
 	return nil
 }
 
-// unwatched lists the files that are there and that git takes for unchanged
-// whatever is in them.
+// unwatched lists existing files that git assumes to be unchanged, whatever their
+// content.
 func unwatched(ctx context.Context, g git) ([]string, error) {
 	out, err := g.run(ctx, "ls-files", "-v", "-z")
 	var found []string
@@ -184,9 +186,9 @@ func unwatched(ctx context.Context, g git) ([]string, error) {
 	return found, err
 }
 
-func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // it is in the folder for such things
+func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // in the temporary folder, so leftovers are harmless
 
-// apart lets the scratch write its objects beside itself, to be thrown away.
+// apart makes git write new objects to the scratch folder, so that close deletes them.
 func (s *scratch) apart(common string) error {
 	objects := filepath.Join(s.dir, "objects")
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Join(common, "objects"))
@@ -194,7 +196,7 @@ func (s *scratch) apart(common string) error {
 	return os.Mkdir(objects, 0o700)
 }
 
-// take makes the snapshot, without the repositories that are nested in it.
+// take creates the snapshot, without nested repositories.
 func (s *scratch) take(ctx context.Context, without []string) (snapshot, error) {
 	staged, err := s.git.line(ctx, "write-tree")
 	if exitCode(err) > 0 { // in the middle of a merge

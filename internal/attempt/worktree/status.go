@@ -6,29 +6,29 @@ import (
 	"strconv"
 )
 
-// Status is what can be said about a tree at one moment.
+// Status is the state of a tree at one moment.
 type Status struct {
-	Head      string     // the commit that is checked out; empty if there is none
-	Branch    string     // the branch that is checked out; empty if detached
-	Dirty     []File     // what is not committed and not ignored
-	Nested    []string   // other repositories in it, and folders of such, of which git keeps nothing
+	Head      string     // the checked-out commit; empty if there is none
+	Branch    string     // the checked-out branch; empty if detached
+	Dirty     []File     // neither committed nor ignored
+	Nested    []string   // other repositories in it, whose content git does not keep
 	Ahead     int        // commits since the base
 	Unpushed  int        // commits since the base that no other branch and no remote has
-	Locked    string     // why someone has locked it; empty if nobody has
-	Occupants []Occupant // who uses it now
+	Locked    string     // reason of a lock on the worktree; empty if it is not locked
+	Occupants []Occupant // processes that use it now
 	Diff      Diff
 }
 
-// Diff is what is different from the base, counting what is not committed.
+// Diff counts the differences from the base, including uncommitted ones.
 type Diff struct {
-	Files, Insertions, Deletions int // a binary file has neither insertions nor deletions
+	Files, Insertions, Deletions int // binary files have neither insertions nor deletions
 }
 
-// Clean tells whether everything in the worktree is committed or ignored.
+// Clean reports whether everything in the worktree is committed or ignored.
 func (s Status) Clean() bool { return len(s.Dirty) == 0 }
 
-// Status looks at a tree and changes nothing in it. A tree whose folder is gone
-// is a [*MissingError].
+// Status examines a tree and changes nothing in it. It returns a [*MissingError] if the
+// tree's folder is missing.
 func (r *Repo) Status(ctx context.Context, t Tree) (Status, error) {
 	rec, err := r.findRecord(t)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Repo) status(ctx context.Context, g git, rec record) (s Status, err err
 	return s, err
 }
 
-// lookUp takes over what git's list of worktrees says.
+// lookUp sets the fields that come from git's list of worktrees.
 func (r *Repo) lookUp(ctx context.Context, g git, path string, s *Status) error {
 	list, err := r.entries(ctx, g)
 	if err != nil {
@@ -90,8 +90,8 @@ func (r *Repo) lookUp(ctx context.Context, g git, path string, s *Status) error 
 	return nil
 }
 
-// commits counts those since the base, and those among them that would be lost
-// with the tree and its branch.
+// commits counts the commits since the base, and those that would be lost with the tree
+// and its branch.
 func commits(ctx context.Context, g git, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.count(ctx, head, "--not", t.Base.Commit); err != nil {
@@ -103,15 +103,14 @@ func commits(ctx context.Context, g git, t Tree, head string) (ahead, unpushed i
 		return ahead, 0, err
 	}
 	args := append(tips, "--not", t.Base.Commit)
-	if !t.Shared { // a shared branch stays, and what is on it
+	if !t.Shared { // a shared branch is kept, with its commits
 		args = append(args, "--exclude="+t.Branch)
 	}
 	unpushed, err = g.count(ctx, append(args, "--branches", "--remotes")...)
 	return ahead, unpushed, err
 }
 
-// tipsOf are the commits that a tree stands for: what is checked out and what
-// is on its branch.
+// tipsOf returns the commits of a tree: HEAD and the tip of its branch.
 func tipsOf(ctx context.Context, g git, t Tree, head string) ([]string, error) {
 	var tips []string
 	if head != "" {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// TargetError is a branch that is checked out in a worktree that cannot be
-// moved forward with it. Nothing was changed.
+// TargetError reports that the target branch is checked out in a worktree that cannot
+// be moved forward. Nothing was changed.
 type TargetError struct {
 	Branch, Path string
-	Files        []string // that are changed in the worktree
-	Problem      string   // if it is another one
+	Files        []string // changed files in the worktree
+	Problem      string   // another problem, if there is one
 }
 
 func (e *TargetError) Error() string {
@@ -24,10 +24,10 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("branch %s is checked out in %s: %s", e.Branch, e.Path, problem)
 }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with the current state.
 func (e *TargetError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns advice for the user.
 func (e *TargetError) Hint() string {
 	path := Quote(e.Path)
 	if len(e.Files) > 0 {
@@ -36,8 +36,8 @@ func (e *TargetError) Hint() string {
 	return fmt.Sprintf("put that right, or check out another branch with 'git -C %s switch', and merge again", path)
 }
 
-// checkTarget refuses a branch that is checked out where it cannot be moved
-// forward.
+// checkTarget returns an error if the target branch is checked out in a worktree that
+// cannot be moved forward.
 func (m *merger) checkTarget(ctx context.Context) error {
 	where := holders(m.list, m.spec.Into)
 	if len(where) == 0 {
@@ -67,8 +67,8 @@ func (m *merger) checkTarget(ctx context.Context) error {
 	return nil
 }
 
-// checkRebase refuses a branch that somebody rebases, which then is checked out
-// nowhere: git could not finish that any more.
+// checkRebase returns an error if the branch is being rebased. It is not checked out
+// anywhere then, and git could not finish the rebase if the branch moved.
 func (r *Repo) checkRebase(branch string) error {
 	linked, err := names(filepath.Join(r.common, "worktrees"))
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Repo) checkRebase(branch string) error {
 	return nil
 }
 
-// folderOf is the worktree that a git folder belongs to.
+// folderOf returns the worktree that a git folder belongs to.
 func (r *Repo) folderOf(gitFolder string) string {
 	if gitFolder == r.common {
 		return r.main
@@ -100,7 +100,7 @@ func (r *Repo) folderOf(gitFolder string) string {
 	return filepath.Dir(link)
 }
 
-// publish moves the branch from where it was to what was made.
+// publish moves the target branch to the merged commit, if it has not moved meanwhile.
 func (m *merger) publish(ctx context.Context) error {
 	if m.result.After == m.result.Before {
 		return nil
@@ -117,9 +117,10 @@ func (m *merger) publish(ctx context.Context) error {
 	return err
 }
 
-// forward is the one step that touches a worktree which may be a person's. Git
-// refuses it if it would overwrite anything, but for ignored files, which it must
-// be told; and no setting may have it do less than a merge.
+// forward moves the worktree with the target branch forward. It is the only step that
+// changes a worktree which may be the user's. Git refuses to overwrite changed files.
+// The options extend that to ignored files, and override settings that would do less
+// than a merge.
 func (m *merger) forward(ctx context.Context, path string) error {
 	g := m.git.in(path)
 	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
@@ -139,7 +140,7 @@ func (m *merger) forward(ctx context.Context, path string) error {
 	return err
 }
 
-// orMoved is errMoved in the place of an error that is due to that.
+// orMoved returns errMoved if the error was caused by a moved branch, or else err.
 func (m *merger) orMoved(ctx context.Context, err error) error {
 	if exitCode(err) <= 0 {
 		return err

@@ -1,25 +1,25 @@
-// Package worktree gives each task of a run a git worktree and a branch of its
-// own, brings the branches together again, and takes the worktrees away without
-// losing what was done in them. It runs the git program, of version 2.38 or
-// newer.
+// Package worktree creates a git worktree and a branch for each task of a run. It
+// merges the branches, and deletes worktrees without losing the work in them. It runs
+// the git program, version 2.38 or newer.
 //
-// What it has made is written down in the repository's git folder:
+// Its state is in the repository's git folder:
 //
-//	gaffer/lock                     held by who changes something
-//	gaffer/busy                     held by the git that does it, which may outlive its gaffer
-//	gaffer/trees/<run>/<task>.json  one worktree, as a record
+//	gaffer/lock                     held by the process that changes something
+//	gaffer/busy                     held by its git commands, which may outlive gaffer
+//	gaffer/trees/<run>/<task>.json  the record of one worktree
 //	gaffer/checks/<name>.json       the worktree in which a merge is checked
-//	gaffer/checks/<name>.lock       held by who checks it
+//	gaffer/checks/<name>.lock       held by the process that checks the merge
 //
-// A record comes before what it describes and goes after it. So whoever finds
-// one knows what was begun, and does the same steps again: each may be repeated.
+// A record is written before the thing that it describes, and deleted after it. So a
+// process that finds a record knows what was started and repeats the same steps, which
+// are idempotent.
 //
-// The person's own worktree and index are never touched, with one exception:
-// [Repo.Merge] moves a worktree forward that has the target branch checked out
-// and no changes to its files.
+// The user's own worktree and index are never changed, with one exception: [Repo.Merge]
+// moves a worktree forward if it has the target branch checked out and no changed
+// files.
 //
-// Submodules are not supported: they are not checked out, and a worktree in
-// which there is another repository is not removed.
+// Submodules are not supported: they are not checked out, and a worktree that contains
+// another repository is not removed.
 package worktree
 
 import (
@@ -36,26 +36,25 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Repo is a git repository with a worktree. It holds nothing open and is safe
-// for concurrent use, by several processes as well.
+// Repo is a git repository with a worktree. It keeps no files open. It is safe for
+// concurrent use, also by several processes.
 type Repo struct {
-	git    git // runs nothing that the repository's own settings name
-	plain  git // may, see writer
+	git    git // runs no program that the repository's own settings name
+	plain  git // may run these programs, see writer
 	host   host.Host
 	main   string // the main worktree
-	here   string // the worktree that Open was called in
+	here   string // the worktree where Open was called
 	common string // the git folder that all worktrees share
 
 	programs []trust.Program // see Programs
 }
 
-// Main is the folder of the repository's main worktree. Where there is none,
-// since the worktrees belong to a bare repository, it is the one that [Open]
-// was called in.
+// Main returns the folder of the repository's main worktree. A bare repository has
+// none: then it returns the worktree where [Open] was called.
 func (r *Repo) Main() string { return r.main }
 
-// Open finds the repository of a folder, which may be anywhere in it, in a
-// linked worktree too. What cannot be used is an [*OpenError].
+// Open finds the repository of a folder, which may be anywhere in it or in a linked
+// worktree. It returns an [*OpenError] if the repository cannot be used.
 func Open(ctx context.Context, dir string) (*Repo, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -80,7 +79,7 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 
 var version = lazyregexp.New(`(\d+)\.(\d+)`)
 
-// merge-tree --write-tree came with this one.
+// The first version with merge-tree --write-tree.
 const oldestMajor, oldestMinor = 2, 38
 
 func (r *Repo) checkVersion(ctx context.Context, dir string) error {
@@ -104,7 +103,7 @@ func newEnough(text string) bool {
 	return major > oldestMajor || major == oldestMajor && minor >= oldestMinor
 }
 
-// find fills in where the repository and its worktrees are.
+// find sets the paths of the repository and its worktrees.
 func (r *Repo) find(ctx context.Context, dir string) error {
 	common, err := r.git.line(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
@@ -118,7 +117,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	r.here, _ = r.git.line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel") // none in a git folder
+	r.here, _ = r.git.line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel") // fails inside a git folder
 	if r.main, err = r.findMain(ctx, own); err != nil {
 		return err
 	}
@@ -133,13 +132,13 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	return nil
 }
 
-// findMain gives the folder of the main worktree, or "" if there is none.
+// findMain returns the folder of the main worktree, or "" if there is none.
 func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 	if r.here != "" && own == r.common {
 		return r.here, nil
 	}
 	g := r.git.in(r.common).with("GIT_DIR=" + r.common)
-	// Settings that are not there make git exit with 1.
+	// Git exits with 1 for missing settings.
 	bare, err := g.line(ctx, "config", "--type=bool", "--get", "core.bare")
 	if err != nil && exitCode(err) != 1 {
 		return "", err
@@ -159,7 +158,8 @@ func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 	return filepath.Dir(r.common), nil
 }
 
-// checkCommit lets a branch without commits pass as long as another has some.
+// checkCommit returns an error if no branch has a commit. HEAD may be a branch without
+// commits as long as another branch has some.
 func (r *Repo) checkCommit(ctx context.Context) error {
 	if tip, err := r.git.in(r.here).commit(ctx, "HEAD"); err != nil || tip != "" {
 		return err
