@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// browser is one that runs for a single look at a page: nobody sees it, and it
-// remembers nothing. It is spoken to over two pipes, so no port is opened, and
-// it ends by itself when we die.
+// browser is a headless browser for a single check of a page, with a temporary profile.
+// gaffer talks to it over two pipes. So it opens no port, and it exits by itself if
+// gaffer dies.
 type browser struct {
 	*devtools
 	group   *group
@@ -27,7 +27,7 @@ func startBrowser(path string) (*browser, error) {
 	}
 	b := &browser{profile: profile}
 	cmd := exec.Command(path, browserFlags(profile, os.Getuid() == 0)...)
-	// What it keeps outside its profile must go with it, too.
+	// Files that it would keep outside its profile must be deleted too.
 	cmd.Env = append(os.Environ(), "TMPDIR="+profile, "XDG_CONFIG_HOME="+profile, "XDG_CACHE_HOME="+profile, "BREAKPAD_DUMP_LOCATION="+profile)
 	if err := b.start(cmd); err != nil {
 		b.close()
@@ -36,8 +36,8 @@ func startBrowser(path string) (*browser, error) {
 	return b, nil
 }
 
-// shortTemp returns a folder for temporary files in which a socket of the
-// browser still has a name that the system takes, with 108 bytes at most.
+// shortTemp returns a folder for temporary files whose path is short enough for the
+// browser's sockets. The system allows socket paths of 108 bytes at most.
 func shortTemp(dir string) string {
 	const most = 40
 	if len(dir) > most {
@@ -46,11 +46,11 @@ func shortTemp(dir string) string {
 	return dir
 }
 
-// nowhere is a host that no network has.
+// nowhere is a host name that never resolves.
 const nowhere = "gaffer.invalid"
 
-// browserFlags keeps the browser to itself and to what the page asks for: by
-// default it also asks its maker for updates, models and the time.
+// browserFlags returns flags that restrict the browser to the page's own requests. By
+// default it also contacts its vendor for updates, models and the time.
 func browserFlags(profile string, root bool) []string {
 	flags := []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + profile,
@@ -63,12 +63,12 @@ func browserFlags(profile string, root bool) []string {
 		fmt.Sprintf("--window-size=%d,%d", viewWidth, viewHeight),
 	}
 	if root {
-		flags = append(flags, "--no-sandbox") // the sandbox refuses root
+		flags = append(flags, "--no-sandbox") // the sandbox does not work for root
 	}
 	return append(flags, "about:blank")
 }
 
-// start runs the browser with the far ends of the pipes as its files 3 and 4.
+// start starts the browser with its ends of the pipes as file descriptors 3 and 4.
 func (b *browser) start(cmd *exec.Cmd) error {
 	theirIn, ourOut, err := os.Pipe()
 	if err != nil {
@@ -90,8 +90,8 @@ func (b *browser) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// close ends the browser with all its processes and removes what it wrote. It
-// returns the end of what the browser printed.
+// close kills the browser with all its processes and deletes its files. It returns the
+// end of the browser's output.
 func (b *browser) close() string {
 	if b.group != nil {
 		b.group.end(0)
@@ -110,7 +110,7 @@ func (b *browser) close() string {
 	return words
 }
 
-// removeAll removes a folder in which processes may be dying.
+// removeAll deletes a folder that dying processes may still write to.
 func removeAll(dir string) {
 	for range 20 {
 		if os.RemoveAll(dir) == nil {

@@ -11,31 +11,32 @@ import (
 	"gaffer/workflow"
 )
 
-// Check is one thing that must hold when a chunk is done. It has exactly one of
+// Check is a condition that must hold when a chunk is done. It has exactly one of
 // Command, File and URL.
 type Check struct {
-	Name string `json:"name,omitempty"` // for the feed; made from the rest if empty
+	Name string `json:"name,omitempty"` // shown in the feed; derived from the other fields if empty
 
-	// Command is a shell command that must exit 0. What it has started and left
-	// behind is ended with it.
+	// Command is a shell command that must exit with 0. Processes that it leaves behind
+	// are ended with it.
 	Command string `json:"command,omitempty"`
 
-	// File must exist, from the work folder and within it. It may be a folder,
-	// or a pattern with * ? [a-z] that at least one name matches.
+	// File must exist in the work folder. It is a relative path of a file or folder, or
+	// a pattern with * ? [a-z] that must match at least one name.
 	File string `json:"file,omitempty"`
 
-	// URL must answer, over http or https. It may have {port} if the request
-	// serves.
+	// URL must answer over http or https. It may contain {port} if the request has
+	// Serve.
 	URL    string `json:"url,omitempty"`
-	Status int    `json:"status,omitempty"` // wanted from URL; 200 if 0
-	// Contains is text that the page must have: where there is a browser, in
-	// its document after its scripts ran, else in what the server sent. Spaces
-	// and line ends count alike.
+	Status int    `json:"status,omitempty"` // expected status of URL; 0 means 200
+	// Contains is text that the page must contain. With a browser it is searched in the
+	// document after its scripts ran, else in the server's answer. All white space is
+	// equivalent.
 	Contains   string `json:"contains,omitempty"`
 	Screenshot bool   `json:"screenshot,omitempty"` // take a picture of the page
 
-	// Timeout is of one try: 60 s for a command, 20 s for the rest if zero. The
-	// start of a browser is not counted, and a server has as long to come up.
+	// Timeout is the limit for one try. Zero means 60 s for a command and 20 s for
+	// others. The start of a browser does not count. A server gets the same time to
+	// start.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
@@ -45,13 +46,13 @@ const (
 	maxTimeout     = 24 * time.Hour
 )
 
-// Duration is a time.Duration that is written as "30s".
+// Duration is a time.Duration with a text form such as "30s".
 type Duration time.Duration
 
-// MarshalText writes it as time.Duration does.
+// MarshalText returns the form of time.Duration.String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText parses the text with time.ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {
@@ -61,7 +62,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// RequestError is a request or a check that cannot be carried out as it is.
+// RequestError reports an invalid request or check.
 type RequestError struct {
 	What    string // such as `check 2 "page answers"`; may be empty
 	Problem string
@@ -74,10 +75,10 @@ func (e *RequestError) Error() string {
 	return e.What + ": " + e.Problem
 }
 
-// Invalid tells that the input is at fault.
+// Invalid marks the error as invalid input.
 func (e *RequestError) Invalid() bool { return true }
 
-// Validate returns a [*RequestError] if the request cannot be carried out.
+// Validate returns a [*RequestError] if the request is invalid.
 func (r Request) Validate() error {
 	switch r.Mode {
 	case "", workflow.Full, workflow.Reduced, workflow.Minimal:
@@ -109,7 +110,7 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Validate returns a [*RequestError] if the check cannot be made on any machine.
+// Validate returns a [*RequestError] if the check is invalid on any machine.
 func (c Check) Validate() error {
 	if problem := c.problem(); problem != "" {
 		return &RequestError{What: fmt.Sprintf("check %q", c.title()), Problem: problem}
@@ -162,7 +163,7 @@ func checkWait(what string, d Duration) string {
 	return ""
 }
 
-// title is the check's name as it is shown: one line that a terminal can print.
+// title returns the check's name for display: one printable line.
 func (c Check) title() string {
 	name := c.Name
 	switch {
@@ -198,5 +199,5 @@ func (c Check) timeout() time.Duration {
 
 func (c Check) needsBrowser() bool { return c.URL != "" && (c.Contains != "" || c.Screenshot) }
 
-// counts tells whether a check is made in a mode.
+// counts reports whether a check is made in a mode.
 func (c Check) counts(mode string) bool { return mode != workflow.Minimal || c.Command != "" }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// tryCommand runs a shell command. Its output ends with it: what it has left in
-// the background is ended, and what got out of its group is not waited for.
+// tryCommand runs a shell command. It ends the background processes of the command's
+// group. It does not wait for the output of processes that have left the group.
 func tryCommand(ctx context.Context, dir string, c Check) finding {
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir = dir
@@ -42,7 +42,7 @@ func running(g *group) bool {
 	}
 }
 
-// ended says what was wrong with a command's end.
+// ended describes how a command failed, or returns "".
 func ended(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Duration) string {
 	switch {
 	case cut && errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -55,14 +55,14 @@ func ended(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Duration) 
 	return cmd.ProcessState.String()
 }
 
-// output is what a program prints: its end, read as it comes.
+// output collects the end of a program's output while the program runs.
 type output struct {
 	from, to *os.File
 	kept     tail
 	done     chan struct{}
 }
 
-// collect gives a program an output that is kept, and no input.
+// collect connects a program's stdout and stderr to an output. Its stdin is empty.
 func collect(cmd *exec.Cmd) (*output, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -72,16 +72,16 @@ func collect(cmd *exec.Cmd) (*output, error) {
 	cmd.Stdout, cmd.Stderr = to, to
 	go func() {
 		defer close(o.done)
-		_, _ = io.Copy(&o.kept, from) // it ends with the program, or when we no longer wait
+		_, _ = io.Copy(&o.kept, from) // ends with the program, or at the deadline set by end
 	}()
 	return o, nil
 }
 
-// lastWords is how long output is waited for after all that should write it has
-// ended: somebody who left the group may hold it open for ever.
+// lastWords is the time to wait for output after all processes of the group have ended.
+// A process that left the group may keep the pipe open forever.
 const lastWords = time.Second
 
-// end stops reading and returns the end of what was read.
+// end stops reading and returns the end of the output.
 func (o *output) end() string {
 	_ = o.to.Close()
 	_ = o.from.SetReadDeadline(time.Now().Add(lastWords))

@@ -10,17 +10,17 @@ import (
 	"os"
 )
 
-// devtools speaks the protocol that browsers have for their developer tools:
-// JSON messages with a zero byte between them. One goroutine uses it; another
-// reads, and ends when the pipe does.
+// devtools is a client of the browser's DevTools protocol: JSON messages that are
+// separated by zero bytes. One goroutine uses it. Another one reads, and ends with the
+// pipe.
 type devtools struct {
 	to      *os.File
 	heard   chan message
 	stopped chan struct{} // closed by close
 	read    chan struct{} // closed when the reader has ended
-	last    int           // the number of the last call
-	session string        // the page that calls are about; the browser itself if empty
-	errors  []string      // what the page's scripts died of
+	last    int           // id of the last call
+	session string        // session of the page that calls are sent to; empty for the browser itself
+	errors  []string      // uncaught errors of the page's scripts
 }
 
 type message struct {
@@ -34,8 +34,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// maxMessage is the longest message that is taken from a browser. A picture of
-// noise has about a tenth.
+// maxMessage is the largest message that is accepted from a browser, in bytes. A
+// screenshot of noise has about a tenth of that.
 const maxMessage = 64 << 20
 
 var errBrowserGone = errors.New("the browser ended")
@@ -49,7 +49,7 @@ func newDevtools(from, to *os.File) *devtools {
 	return d
 }
 
-// close waits for the reader, whose pipe is closed by now.
+// close waits for the reader. The caller has already closed its pipe.
 func (d *devtools) close() {
 	close(d.stopped)
 	<-d.read
@@ -73,7 +73,7 @@ func (d *devtools) listen(from *os.File) {
 	}
 }
 
-// upToZero is a bufio.SplitFunc. A message without an end is none.
+// upToZero is a bufio.SplitFunc. It ignores an incomplete last message.
 func upToZero(data []byte, _ bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return i + 1, data[:i], nil
@@ -81,8 +81,8 @@ func upToZero(data []byte, _ bool) (advance int, token []byte, err error) {
 	return 0, nil, nil
 }
 
-// call has the browser do something and fills result with what it answers.
-// Meanwhile it sees to what the page does.
+// call sends a command to the browser and stores the answer in result. Meanwhile it
+// handles events of the page.
 func (d *devtools) call(ctx context.Context, method string, params map[string]any, result any) error {
 	id, err := d.send(ctx, method, params)
 	for err == nil {
@@ -132,11 +132,11 @@ func (d *devtools) next(ctx context.Context) (message, error) {
 	}
 }
 
-// maxErrors is how many script errors are kept.
+// maxErrors is the largest number of script errors that are kept.
 const maxErrors = 5
 
-// happened sees to an event: a dialog is closed, since the page stands still
-// behind it, and a script's error is kept for the report.
+// happened handles an event. It closes dialogs, which block the page, and keeps script
+// errors for the report.
 func (d *devtools) happened(ctx context.Context, m message) error {
 	switch m.Method {
 	case "Page.javascriptDialogOpening":

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// tryFile looks for a file in the work folder. A link that leads out of it does
-// not count.
+// tryFile looks for a file in the work folder. A symbolic link that leads out of the
+// folder does not count.
 func tryFile(ctx context.Context, dir string, c Check) finding {
 	if dir == "" {
 		dir = "."
@@ -20,22 +20,22 @@ func tryFile(ctx context.Context, dir string, c Check) finding {
 	}
 	defer func() { _ = root.Close() }() // nothing was written
 	name := filepath.ToSlash(filepath.Clean(c.File))
-	_, err = root.Stat(name) // before the pattern: names such as [id].tsx are common
+	_, err = root.Stat(name) // before the pattern, because names such as [id].tsx are common
 	if err == nil {
 		return finding{output: name + " exists"}
 	}
-	// A pattern that is malformed is only a name.
+	// A malformed pattern can only be a name.
 	found, _ := fs.Glob(bounded{root.FS(), ctx}, name)
 	for _, match := range found {
-		if _, err := root.Stat(match); err == nil { // a pattern does not look where links lead
+		if _, err := root.Stat(match); err == nil { // Glob does not check whether the targets of links exist
 			return finding{output: match + " exists"}
 		}
 	}
 	return finding{problem: err.Error()}
 }
 
-// bounded is a tree that is empty once ctx has ended, so that a pattern with
-// many stars comes to an end.
+// bounded is a file tree that returns errors once ctx has ended, so that a pattern with
+// many stars terminates.
 type bounded struct {
 	fs.FS
 	ctx context.Context

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// grace is how long a program has between being told to stop and being killed.
+// grace is the time between SIGTERM and SIGKILL.
 const grace = time.Second
 
-// group is a program in a process group of its own, with what it has started.
+// group is a program in its own process group, with all processes that it started.
 type group struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the program itself has ended
@@ -28,16 +28,16 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 	return g, nil
 }
 
-// end ends the whole group and returns when the program is gone: first asked,
-// if it still runs and there is time to ask, then killed.
+// end ends the whole group and returns when the program has ended. It sends SIGTERM
+// first, if the program is still running and grace is not zero, and then SIGKILL.
 func (g *group) end(grace time.Duration) {
 	if grace > 0 {
 		g.ask(grace)
 	}
-	// The program is not yet waited for, so the number is still its own.
-	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // if none is left that is what was wanted
+	// The program has not been reaped, so its process id cannot be reused yet.
+	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // an error means that no process is left
 	<-g.exited
-	_ = g.cmd.Wait() // how it ended is in its ProcessState
+	_ = g.cmd.Wait() // the result is in ProcessState
 }
 
 func (g *group) ask(grace time.Duration) {
@@ -46,7 +46,7 @@ func (g *group) ask(grace time.Duration) {
 		return
 	default:
 	}
-	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGTERM) // if none is left that is what was wanted
+	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGTERM) // an error means that no process is left
 	select {
 	case <-g.exited:
 	case <-time.After(grace):

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// awaitExit returns when the program has ended and leaves it to be waited for:
-// until then nobody else can get its number.
+// awaitExit returns when the program has ended, without reaping it. Until it is reaped,
+// its process id cannot be reused.
 func awaitExit(cmd *exec.Cmd) {
 	const byPID = 1     // P_PID
 	var info [16]uint64 // a siginfo_t has 128 bytes

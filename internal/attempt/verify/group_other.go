@@ -4,6 +4,6 @@ package verify
 
 import "os/exec"
 
-// awaitExit returns when the program has ended. It is waited for at once: there
-// is a moment in which its number could be somebody else's.
+// awaitExit returns when the program has ended, and reaps it. So its process id could
+// be reused before the group is killed.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }

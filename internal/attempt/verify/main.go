@@ -18,20 +18,21 @@ import (
 	"gaffer/workflow"
 )
 
-// The exit codes of [Main].
+// Exit codes of [Main].
 const (
 	exitPassed = 0
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// AttemptVariable says which attempt is being checked; 1 if it is not set.
+// AttemptVariable is the environment variable with the number of the attempt. The
+// default is 1.
 const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
 
-// Main is `gaffer verify CHECKS.json`: it reads a [Request], runs it, writes the
-// [Outcome] to CHECKS.attempt-N.json beside it, and prints what failed and the
-// summary. It returns 0 if all passed, 1 if not, 2 for a request that cannot be
-// carried out. If it is stopped it writes nothing.
+// Main is `gaffer verify CHECKS.json`. It reads a [Request], runs it, and writes the
+// [Outcome] to CHECKS.attempt-N.json beside it. It prints the failed checks and the
+// summary. It returns 0 if all checks passed, 1 if not, and 2 if the request is
+// invalid. If it is interrupted it writes nothing.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -77,8 +78,7 @@ func verifyFile(ctx context.Context, path, attempt string, stdout io.Writer) (bo
 	return outcome.Passed, err
 }
 
-// OutcomePath is where [Main] writes the outcome of an attempt at the request
-// in a file.
+// OutcomePath returns the file to which [Main] writes the outcome of an attempt.
 func OutcomePath(request string, attempt int) string {
 	return fmt.Sprintf("%s.attempt-%d.json", strings.TrimSuffix(request, ".json"), attempt)
 }
@@ -94,9 +94,8 @@ func outcomePath(request, attempt string) (string, error) {
 	return OutcomePath(request, n), nil
 }
 
-// Load reads a request from a file. One that is absent, is no request or cannot
-// be carried out is a [*RequestError]: a field that nobody knows is not passed
-// over, since it may be a check that is misspelt.
+// Load reads a request from a file. It returns a [*RequestError] if the file is missing
+// or invalid. Unknown fields are errors, because they may be misspelt checks.
 func Load(path string) (Request, error) {
 	data, err := statefile.ReadBytes(host.OS(), path)
 	if err != nil {
@@ -117,12 +116,12 @@ func Load(path string) (Request, error) {
 	return r, nil
 }
 
-// reportSize is how much of a failed check's log is handed to the agent's next
-// attempt, in bytes: all that failed must be named within it.
+// reportSize is the number of bytes of a failed check's log that the agent's next
+// attempt receives. All failed checks must be named within it.
 const reportSize = 2000
 
-// report is what failed, with as much of its output as there is room for, and
-// the summary.
+// report lists the failed checks, with as much of their output as fits, and the
+// summary.
 func report(o Outcome) string {
 	var heads, outputs []string
 	size := len(o.Summary) + 1
@@ -132,7 +131,7 @@ func report(o Outcome) string {
 		}
 		head := "failed: " + c.Name + "\n"
 		if size += len(head); size > reportSize {
-			break // there are more than anyone reads; the summary counts them
+			break // too many to read; the summary has their number
 		}
 		heads, outputs = append(heads, head), append(outputs, o.Details[i].Output)
 	}
@@ -146,7 +145,7 @@ func report(o Outcome) string {
 	return b.String() + o.Summary + "\n"
 }
 
-// indented returns the end of text as indented lines of at most room bytes.
+// indented returns the end of text as indented lines, at most room bytes in total.
 func indented(text string, room int) string {
 	const margin = "  "
 	lines := strings.Split(text, "\n")
@@ -158,7 +157,7 @@ func indented(text string, room int) string {
 	if text == "" || from == len(lines) && room < 10*len(margin) {
 		return ""
 	}
-	if from == len(lines) { // one long line
+	if from == len(lines) { // the last line alone is too long
 		from--
 		lines[from] = strings.ToValidUTF8(lines[from][len(lines[from])-(room-len(margin)-1):], "")
 	}

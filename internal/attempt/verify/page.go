@@ -13,10 +13,10 @@ import (
 
 const (
 	maxRedirects = 5
-	maxPage      = 8 << 20 // how much of an answer is read
+	maxPage      = 8 << 20 // bytes of an answer that are read
 )
 
-// tryPage fetches a page and, in the full mode, looks at it with a browser.
+// tryPage fetches a page and, in full mode, checks it with a browser.
 func tryPage(ctx context.Context, c Check, browser string, full bool, picture string) finding {
 	began := time.Now()
 	fetching, cancel := context.WithTimeout(ctx, c.timeout())
@@ -33,7 +33,7 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 	}
 	switch {
 	case full && c.Screenshot, full && c.Contains != "" && isPage(response):
-		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // what is left
+		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // the remaining time
 		return tryView(ctx, c, browser, picture, f)
 	case f.ok() && c.Contains != "":
 		return f.and(lacks(beginning(response.Body, maxPage), c.Contains))
@@ -41,7 +41,7 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 	return f
 }
 
-// and adds a problem, if it is one.
+// and adds a problem, unless it is empty.
 func (f finding) and(problem string) finding {
 	switch {
 	case problem == "":
@@ -53,21 +53,22 @@ func (f finding) and(problem string) finding {
 	return f
 }
 
-// isPage tells what a browser shows differently from what was sent.
+// isPage reports whether the answer is HTML, which a browser may display differently
+// from the source.
 func isPage(response *http.Response) bool {
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // one that cannot be read is none
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // an invalid type counts as none
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// beginning reads up to a number of bytes. An answer that goes on for ever is
-// taken as far as it came.
+// beginning reads at most that many bytes. If reading fails, it returns what it has
+// read.
 func beginning(body io.Reader, most int64) string {
 	data, _ := io.ReadAll(io.LimitReader(body, most))
 	return string(data)
 }
 
-// lacks says so if a body does not have the text, written out or as HTML writes
-// it.
+// lacks returns a problem if a body contains the text neither literally nor with HTML
+// entities.
 func lacks(body, text string) string {
 	text = flat(text)
 	if strings.Contains(flat(body), text) || strings.Contains(flat(html.UnescapeString(body)), text) {
@@ -76,7 +77,7 @@ func lacks(body, text string) string {
 	return fmt.Sprintf("the answer does not have %q; it begins: %s", text, shorten(flat(body)))
 }
 
-// fetch asks for a page. The caller closes its body.
+// fetch requests a page. The caller closes the body.
 func fetch(ctx context.Context, url string) (*http.Response, error) {
 	client := &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The steps of putting a file in its place.
+// Steps of writing a file.
 const (
 	opCreate host.Op = "create temp"
 	opWrite  host.Op = "write temp"
@@ -18,8 +18,8 @@ const (
 	opRemove host.Op = "remove temp"
 )
 
-// put writes a file durably and whole, in the place of what is there. A link
-// there is replaced, never followed.
+// put writes a file durably and atomically, and replaces an existing one. It replaces a
+// symbolic link and never follows it.
 func put(h host.Host, path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := statefile.MkdirAll(h, dir); err != nil {
@@ -31,7 +31,7 @@ func put(h host.Host, path string, data []byte) error {
 		step, err = opRename, h.Rename(opRename, temp, path)
 	}
 	if err != nil {
-		_ = h.Remove(opRemove, temp) // the first error is the one to tell
+		_ = h.Remove(opRemove, temp) // report the first error
 		return &statefile.StepError{Step: step, Path: path, Err: err}
 	}
 	if err := h.SyncDir(opFolder, dir); err != nil {

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// portWord stands for a free port in the addresses of a request that serves.
+// portWord is the placeholder for a free port in the URLs of a request with Serve.
 const portWord = "{port}"
 
-// server is what a request has running while its pages are looked at.
+// server is the request's server process, which runs while pages are checked.
 type server struct {
 	group *group
 	said  *output
-	port  string // for portWord; empty if no address has it
+	port  string // value of portWord; empty if no URL contains it
 }
 
-// startServer runs a shell command that is to go on until it is stopped.
+// startServer starts a shell command that should run until it is stopped.
 func startServer(dir, command string, anyPort bool) (*server, error) {
 	s := &server{}
 	cmd := exec.Command("sh", "-c", command)
@@ -46,7 +46,7 @@ func startServer(dir, command string, anyPort bool) (*server, error) {
 	return s, nil
 }
 
-// freePort returns a port that nobody has at the moment.
+// freePort returns a port that is currently free.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,7 +56,7 @@ func freePort() (string, error) {
 	return strconv.Itoa(port), l.Close()
 }
 
-// stop ends the server and returns the end of what it printed.
+// stop ends the server and returns the end of its output.
 func (s *server) stop() string {
 	s.group.end(grace)
 	return s.said.end()
@@ -64,8 +64,8 @@ func (s *server) stop() string {
 
 func (s *server) address(text string) string { return strings.ReplaceAll(text, portWord, s.port) }
 
-// await waits until somebody listens at an address. Once the server has ended
-// that is somebody else.
+// await waits until a process listens at an address. If the server has ended, the
+// listener is another process, which is an error.
 func (s *server) await(ctx context.Context, address string) error {
 	at, err := endpoint(address)
 	for err == nil {
@@ -89,15 +89,15 @@ func (s *server) await(ctx context.Context, address string) error {
 	return err
 }
 
-// glance is how long a look at an address may take that somebody may have. On
-// this machine it takes no time.
+// glance is the time limit for testing whether a port is in use. On this machine the
+// test takes no time.
 const glance = time.Second
 
-// vacant makes sure that nobody on this machine listens where a server is to
-// be: the pages of whoever does would be taken for those of the chunk.
+// vacant returns an error if a process on this machine already listens at the server's
+// address. Its pages would be mistaken for those of the chunk.
 func vacant(ctx context.Context, address string) error {
 	if strings.Contains(address, portWord) {
-		return nil // it will be a free one
+		return nil // a free port will replace it
 	}
 	at, err := endpoint(address)
 	if err != nil {
@@ -117,14 +117,14 @@ func vacant(ctx context.Context, address string) error {
 		"stop what runs there, or let the url have %s, which is a free port", at, portWord)
 }
 
-// here tells whether both ends of a connection are on this machine.
+// here reports whether both ends of a connection are on this machine.
 func here(c net.Conn) bool {
 	us, ok1 := c.LocalAddr().(*net.TCPAddr)
 	them, ok2 := c.RemoteAddr().(*net.TCPAddr)
 	return ok1 && ok2 && (them.IP.IsLoopback() || them.IP.Equal(us.IP))
 }
 
-// endpoint is the host and port of an address.
+// endpoint returns the host and port of a URL.
 func endpoint(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -134,9 +134,9 @@ func endpoint(address string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual[u.Scheme])), nil
 }
 
-// serve has the request's server running and gives a check the address at which
-// it is. A server that does not come up is stopped, so that the next try begins
-// with a new one.
+// serve starts the request's server if necessary, and returns the check with the
+// server's URL. It stops a server that does not come up, so that the next try starts a
+// new one.
 func (v *verification) serve(ctx context.Context, c Check) (Check, finding) {
 	if v.request.Serve == "" {
 		return c, finding{}

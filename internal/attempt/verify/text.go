@@ -9,18 +9,18 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// outputEnd is how many characters of a check's output are kept.
+// outputEnd is the number of characters of a check's output that are kept.
 const outputEnd = 2000
 
-// tail keeps the end of what is written to it, in fixed memory.
+// tail keeps the end of the data that is written to it, in bounded memory.
 type tail struct {
 	mu   sync.Mutex
 	data []byte
 	cut  bool
 }
 
-// tailSize has room for outputEnd characters of any size, and for colours that
-// are taken out.
+// tailSize has room for outputEnd characters of any size, plus escape sequences that
+// are removed.
 const tailSize = 8 * outputEnd
 
 // Write implements io.Writer and never fails.
@@ -38,7 +38,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept, from the beginning of a character.
+// String returns the kept data, starting at a whole character.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func lastOf(text string, n int) string {
 	return text[at:]
 }
 
-// shorten cuts text that is shown in one line.
+// shorten cuts text to a single short line's length.
 func shorten(text string) string {
 	const most = 120
 	if utf8.RuneCountInString(text) <= most {
@@ -70,8 +70,8 @@ func shorten(text string) string {
 
 var escapes = lazyregexp.New(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[ -/]*[0-~])`)
 
-// printable makes what a program has printed fit for a terminal and a document:
-// lines of text without escape sequences and control characters.
+// printable makes a program's output safe for terminals and documents. It removes
+// escape sequences and control characters.
 func printable(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "\ufffd"), "")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
@@ -87,5 +87,5 @@ func printable(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// flat makes all white space alike, as a browser does when it shows text.
+// flat collapses white space, as a browser does.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -5,17 +5,17 @@ import (
 	"os/exec"
 )
 
-// Tools is what the machine has for checks.
+// Tools describes the programs on this machine that checks can use.
 type Tools struct {
-	Browser string // the path of a Chromium or one of its kin; empty if there is none
-	Missing string // why there is none, in words
+	Browser string // path of Chromium or a browser based on it; empty if there is none
+	Missing string // why there is none
 }
 
-// BrowserVariable names the browser to use. Where it is set, no other is looked
-// for; a name that is no program means none.
+// BrowserVariable is the environment variable that names the browser. If it is set, no
+// other browser is used. A name that is not a program means that there is none.
 const BrowserVariable = "GAFFER_BROWSER"
 
-// FindTools looks for what checks can use. It starts nothing.
+// FindTools looks for the programs. It starts none of them.
 func FindTools() Tools { return findTools(os.Getenv(BrowserVariable), exec.LookPath) }
 
 func findTools(named string, look func(string) (string, error)) Tools {

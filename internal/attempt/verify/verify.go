@@ -1,9 +1,9 @@
-// Package verify checks the work on a chunk: commands, files, web pages,
-// screenshots, each with one retry.
+// Package verify checks the work on a chunk: commands, files, web pages and
+// screenshots. Each check has one retry.
 //
-// A check is a value that a plan holds ([Check]); [Run] makes the checks of a
-// [Request] one after the other, with what the machine has ([Tools]), and says
-// in the [Outcome] how much it could look at.
+// A plan contains the checks as values ([Check]). [Run] executes the checks of a
+// [Request] one after the other, with the programs on the machine ([Tools]). The
+// [Outcome] contains the results, and the mode says how much could be checked.
 package verify
 
 import (
@@ -16,31 +16,31 @@ import (
 	"gaffer/workflow"
 )
 
-// Request is a verification to be made.
+// Request is a set of checks to run.
 type Request struct {
 	Chunk  string  `json:"chunk"`
-	Dir    string  `json:"dir"` // the work folder; the current one if empty
+	Dir    string  `json:"dir"` // the work folder; empty for the current folder
 	Checks []Check `json:"checks"`
-	// Serve is a shell command that runs from the first check of a page to the
-	// end, such as a development server. Where a URL has {port}, that is a free
-	// port, which the command finds in PORT: several chunks can be looked at at
-	// the same time, and none is taken for another. Where it has a port of its
-	// own, nobody may listen there before.
+	// Serve is a shell command, such as a development server, that runs from the first
+	// check of a page to the end. If a URL contains {port}, that is replaced by a free
+	// port, which the command gets in PORT. So several chunks can be checked at the
+	// same time without being confused. If a URL has a fixed port, that port must be
+	// free before.
 	Serve string `json:"serve,omitempty"`
-	// Mode is full, reduced or minimal; empty chooses by what is there.
+	// Mode is full, reduced or minimal. Empty selects one by the available programs.
 	Mode string `json:"mode,omitempty"`
-	// Screenshot is the path of the first picture. Those of further checks get
-	// a number before the ending.
+	// Screenshot is the path of the first screenshot. Those of further checks get a
+	// number before the file extension.
 	Screenshot string `json:"screenshot,omitempty"`
-	// RetryAfter is the wait before a check's second try, a second if zero: a
-	// page that fails may still be starting up.
+	// RetryAfter is the delay before the second try of a check, because a page may
+	// still be starting. Zero means one second.
 	RetryAfter Duration `json:"retryAfter,omitempty"`
 }
 
-// Outcome is what a verification found.
+// Outcome is the result of a request.
 type Outcome struct {
 	Mode       string           `json:"mode"`
-	Why        string           `json:"why"` // why this mode, in words
+	Why        string           `json:"why"` // the reason for this mode
 	Checks     []workflow.Check `json:"checks"`
 	Details    []Detail         `json:"details"` // one for each check, in the same order
 	Summary    string           `json:"summary"` // such as "4/4 checks passed"
@@ -48,21 +48,20 @@ type Outcome struct {
 	Passed     bool             `json:"passed"`
 }
 
-// Detail is what is worth knowing about a check when it failed.
+// Detail describes the result of a check, in case it failed.
 type Detail struct {
 	Name       string  `json:"name"`
-	Output     string  `json:"output"`  // the end of what its last try said, at most 2,000 characters
-	Seconds    float64 `json:"seconds"` // of both tries and the wait between them
+	Output     string  `json:"output"`  // the end of the last try's output, at most 2,000 characters
+	Seconds    float64 `json:"seconds"` // both tries and the wait between them
 	Screenshot string  `json:"screenshot,omitempty"`
 }
 
-// defaultRetryAfter is the wait before a second try.
+// defaultRetryAfter is the default of RetryAfter.
 const defaultRetryAfter = time.Second
 
-// Run makes the checks. A request that is not valid fails all of them, and so
-// does a ctx that ends for those that it cuts short. Nothing that a check has
-// started is left when Run returns, except what took itself out of the check's
-// process group.
+// Run executes the checks. If the request is invalid, all checks fail. If ctx ends, the
+// remaining checks fail. When Run returns, no process that a check started is left,
+// except those that left the check's process group.
 func Run(ctx context.Context, r Request, tools Tools) Outcome {
 	v := verification{request: r, tools: tools}
 	v.out.Mode, v.out.Why = choose(r.Mode, r.Checks, tools)
@@ -75,7 +74,7 @@ func Run(ctx context.Context, r Request, tools Tools) Outcome {
 	return v.out
 }
 
-// choose says how much is looked at, and why.
+// choose returns the mode and the reason for it.
 func choose(forced string, checks []Check, tools Tools) (mode, why string) {
 	pages := 0
 	for _, c := range checks {
@@ -96,7 +95,7 @@ func choose(forced string, checks []Check, tools Tools) (mode, why string) {
 	return workflow.Full, "a browser was found"
 }
 
-// skipped says what the minimal mode leaves out.
+// skipped describes what the minimal mode leaves out.
 func skipped(checks []Check) string {
 	left := 0
 	for _, c := range checks {
@@ -110,8 +109,8 @@ func skipped(checks []Check) string {
 	return fmt.Sprintf("exit codes alone, %d of %d checks not made", left, len(checks))
 }
 
-// summarize counts the results. Where something was not looked at, it says so,
-// and where nothing was, nothing is known of the work.
+// summarize counts the results. The summary mentions a restricted mode. If no check was
+// made, the outcome is not a pass.
 func summarize(o Outcome) (summary string, passed bool) {
 	n := 0
 	for _, c := range o.Checks {
@@ -126,12 +125,12 @@ func summarize(o Outcome) (summary string, passed bool) {
 	return summary, n > 0 && n == len(o.Checks)
 }
 
-// verification is one under way.
+// verification is a running request.
 type verification struct {
 	request Request
 	tools   Tools
 	out     Outcome
-	taken   int // checks that had a name for their picture
+	taken   int // number of checks that have a screenshot path
 	server  *server
 }
 
@@ -154,9 +153,8 @@ func (v *verification) run(ctx context.Context) {
 	}
 }
 
-// check makes a check, and makes it once more if it fails. Where the browser
-// turns out not to run at all, the rest is done without it: nobody who works on
-// the chunk could mend that.
+// check makes a check, and repeats it once if it fails. If the browser does not run at
+// all, the remaining checks are made without it, because the agent could not fix that.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f finding, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {
@@ -172,7 +170,7 @@ func (v *verification) check(ctx context.Context, c Check, picture string) (f fi
 	return f, retried
 }
 
-// pause waits for the second try and tells whether there is to be one.
+// pause waits before the second try, and reports false if ctx ends.
 func (v *verification) pause(ctx context.Context) bool {
 	wait := time.Duration(v.request.RetryAfter)
 	if wait == 0 {
@@ -186,12 +184,12 @@ func (v *verification) pause(ctx context.Context) bool {
 	}
 }
 
-// finding is what one try of a check found.
+// finding is the result of one try of a check.
 type finding struct {
-	problem   string // empty if it passed
+	problem   string // empty if the check passed
 	output    string
-	picture   string // the path of the picture that was taken
-	noBrowser bool   // the browser did not run, whatever the page is like
+	picture   string // path of the screenshot that was taken
+	noBrowser bool   // the browser did not run, which says nothing about the page
 }
 
 func (f finding) ok() bool { return f.problem == "" }
@@ -223,7 +221,7 @@ func (v *verification) tryPage(ctx context.Context, c Check, picture string) fin
 	return f
 }
 
-// pictureFor returns where the picture of a check goes.
+// pictureFor returns the path for the screenshot of a check.
 func (v *verification) pictureFor(c Check) string {
 	if !c.Screenshot {
 		return ""

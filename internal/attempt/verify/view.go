@@ -12,30 +12,30 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The size of the window, in CSS pixels.
+// Size of the window, in CSS pixels.
 const (
 	viewWidth  = 1280
 	viewHeight = 900
 )
 
 const (
-	// browserStart is how long a browser may take to be there.
+	// browserStart is the time limit for the start of a browser.
 	browserStart = 30 * time.Second
-	// settle is how long text may take to show after the page has loaded.
+	// settle is the time that text may take to appear after the page has loaded.
 	settle = 5 * time.Second
-	// lookAgain is the pause between two looks at a page.
+	// lookAgain is the interval between two looks at a page.
 	lookAgain = 100 * time.Millisecond
 )
 
-// look is what the page is like at a moment.
+// look is the state of a page at a moment.
 type look struct {
 	Loaded bool   `json:"loaded"`
 	Found  bool   `json:"found"`
-	Text   string `json:"text"` // the beginning of what it shows
+	Text   string `json:"text"` // the beginning of the displayed text
 }
 
-// looking finds text in the document: as it is shown, as it is written, or as
-// markup. Scripts, styles and comments are no part of it.
+// looking is JavaScript that searches for text in the document: in the displayed text,
+// the source text and the markup. It ignores scripts, styles and comments.
 const looking = `(wanted => {
 	const flat = s => s.replace(/\s+/g, " ");
 	const shown = document.body ? document.body.innerText : "";
@@ -48,7 +48,7 @@ const looking = `(wanted => {
 	return {loaded: document.readyState === "complete", found, text: shown.slice(0, 1500)};
 })`
 
-// tryView looks at a page with a browser. What was found before it is kept.
+// tryView checks a page with a browser. It keeps the problems in f.
 func tryView(ctx context.Context, c Check, path, picture string, f finding) finding {
 	if path == "" {
 		f.noBrowser = true
@@ -69,7 +69,7 @@ func tryView(ctx context.Context, c Check, path, picture string, f finding) find
 	return f
 }
 
-// open makes a page to look at, still empty.
+// open creates an empty page.
 func (b *browser) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, browserStart)
 	defer cancel()
@@ -125,10 +125,10 @@ func (b *browser) view(ctx context.Context, c Check, picture string, f finding) 
 	return f
 }
 
-// visit goes to the page and looks at it until it has loaded and has the text,
-// or has had the time to.
+// visit opens the page and waits until it has loaded and contains the text, or the time
+// is up.
 func (b *browser) visit(ctx context.Context, c Check) (look, error) {
-	// A picture of what went wrong needs time, too.
+	// A screenshot of a failure needs time too.
 	ctx, cancel := context.WithTimeout(ctx, c.timeout()*3/4)
 	defer cancel()
 	var went struct {
@@ -160,14 +160,14 @@ func (b *browser) watch(ctx context.Context, frame, wanted string) (look, error)
 		}
 		select {
 		case <-ctx.Done():
-			return seen, err // a page that loads for ever is judged by what it has
+			return seen, err // a page that never finishes loading is judged by what it has
 		case <-time.After(lookAgain):
 		}
 	}
 }
 
-// look asks from a world of its own, in which the page's scripts have changed
-// nothing. That world ends when the page goes elsewhere, so each look has one.
+// look runs in an isolated world, which the page's scripts cannot change. A navigation
+// destroys that world, so each look creates one.
 func (b *browser) look(ctx context.Context, frame, wanted string) (look, error) {
 	var world struct {
 		ID int `json:"executionContextId"`
@@ -190,7 +190,7 @@ func (b *browser) look(ctx context.Context, frame, wanted string) (look, error) 
 	return answer.Result.Value, err
 }
 
-// photograph takes a picture of the page and keeps it at path, if it is one.
+// photograph takes a screenshot and stores it at path, if it is a valid picture.
 func (b *browser) photograph(ctx context.Context, path string) error {
 	var taken struct {
 		Data []byte `json:"data"`
