@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// A row of the database may have been written by another machine. That it says
-// that a run is this machine's is no reason to run its commands here.
+// Another machine can write rows of the database. So a row that binds a run to this
+// machine is no reason to run the run's commands here.
 func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testing.T) {
 	p := newPlace(t)
 	a := p.open()
@@ -69,8 +69,8 @@ func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn
 	}
 }
 
-// Another machine on the same database cannot know whether a process works on a
-// run, and says neither that one does nor that none does.
+// Another machine on the same database cannot know whether a process works on a run. So
+// it reports neither that one does nor that none does.
 func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 	testenv.Integration(t)
 	p := newPlace(t)

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/project"
 )
 
-// The command lines that are told for a server do what they say.
+// The command lines that the error suggests for a PostgreSQL database work.
 func TestAServersDatabaseIsBackedUpAndRestoredAsIsTold(t *testing.T) {
 	p := newPlace(t)
 	p.db = pgtest.Database(t)
@@ -50,7 +50,7 @@ func TestAServersDatabaseIsBackedUpAndRestoredAsIsTold(t *testing.T) {
 	}
 }
 
-// do runs what an error says is to be run instead.
+// do runs the command that an error suggests.
 func do(t *testing.T, err error) {
 	t.Helper()
 	server := (*app.ServerError)(nil)

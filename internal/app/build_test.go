@@ -21,9 +21,9 @@ import (
 	"gaffer/workflow"
 )
 
-// seven chunks whose build has every kind of event in it: the third fails its
-// check and is tried again, the fourth asks, the fifth compacts its context, and
-// the seventh is abandoned until a person wants it tried again.
+// seven is a build of seven chunks that produces every kind of event. The third chunk
+// fails its check and is retried, the fourth asks a question, and the fifth compacts
+// its context. The seventh is abandoned until the user retries it.
 const seven = `
 name: seven
 priorities: [speed, reliability]
@@ -77,7 +77,7 @@ func (p workspace) state() (workflow.State, jsontree.Value) {
 	return state, v
 }
 
-// feed is what was told so far: the archived events, and those in the state.
+// feed returns all events so far: the archived ones and those in the state.
 func (p workspace) feed() (list []workflow.Event) {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.root, ".fctry", workflow.ArchiveFolder, "*.json"))
@@ -104,7 +104,7 @@ func (p workspace) feed() (list []workflow.Event) {
 	return append(list, workflow.Events(state.BuildEvents)...)
 }
 
-// tellable is an event without its time.
+// tellable returns the events without their times.
 func tellable(events []workflow.Event) (list []string) {
 	for _, e := range events {
 		list = append(list, e.Kind+" "+e.Chunk)
@@ -161,8 +161,8 @@ func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.
 	}
 }
 
-// untilPartial lets a process work on the run and kills it whenever a kind of
-// event is new in the feed, until the run has ended.
+// untilPartial starts a process that works on the run, and kills it whenever the feed
+// has a new kind of event, until the run has ended.
 func (p workspace) untilPartial(a *app.App, run string, seen map[string]bool) (kills int) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
@@ -181,8 +181,7 @@ func (p workspace) untilPartial(a *app.App, run string, seen map[string]bool) (k
 	}
 }
 
-// awaitNews returns a kind of event that was not seen before, or nothing when
-// the run has ended.
+// awaitNews returns a kind of event that is not in seen, or "" when the run has ended.
 func (p workspace) awaitNews(a *app.App, run string, seen map[string]bool, deadline time.Time) string {
 	p.t.Helper()
 	for ; time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
@@ -197,7 +196,7 @@ func (p workspace) awaitNews(a *app.App, run string, seen map[string]bool, deadl
 		}
 		for _, t := range r.Tasks {
 			if t.Question != nil {
-				_ = a.Answer(context.Background(), t.Question.ID, "yes", false) // it may have been answered
+				_ = a.Answer(context.Background(), t.Question.ID, "yes", false) // it may be answered already
 			}
 		}
 		if r.Status.Final() {
@@ -330,7 +329,7 @@ func TestABuildOfAnotherProgramIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// owned are the fields of a state that a build writes.
+// owned lists the fields of a state that a build writes.
 var owned = []string{
 	"buildRun", "chunkProgress", "currentCommand", "workflowStep", "completedSteps", "agentOutputs", "activeSection",
 	"activeSectionNumber", "nextStep", "lastUpdated", "gaffer", "buildEvents",
@@ -378,8 +377,8 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 	}
 }
 
-// keeps checks that what the state had is there: each field that is not a
-// build's as it was, and of the build every chunk with all that it had.
+// keeps checks that nothing in the state was lost: fields that a build does not write
+// are unchanged, and the build still has every chunk with all of its fields.
 func keeps(t *testing.T, p workspace, data []byte) {
 	t.Helper()
 	before, err := jsontree.Parse(data)

@@ -15,7 +15,7 @@ import (
 	"gaffer/workflow"
 )
 
-// withState puts a state of another program in place.
+// withState writes a state file of another program.
 func (p workspace) withState(text string) workspace {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.root, ".fctry", "state.json"), []byte(text), 0o644); err != nil {
@@ -33,7 +33,7 @@ func wildState(t *testing.T, name string) string {
 	return string(data)
 }
 
-// statuses are those of the build's chunks, in their order.
+// statuses returns the statuses of the build's chunks, in order.
 func (p workspace) statuses() string {
 	p.t.Helper()
 	state, _ := p.state()

@@ -14,8 +14,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// setCancelled does what another program does to a session's document, under the
-// protocol's lock. Without an agent it cancels the session.
+// setCancelled sets a session's document to cancelled, as another program would, under
+// the protocol's lock. With an empty agent it cancels the session.
 func (p workspace) setCancelled(run, agent string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, ".founder-mode", "status", "sessions", run, "status.json")

@@ -21,20 +21,19 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// workOn names the run that this process, started by a test, works on until it
-// ends or is killed.
+// workOn is the variable that names the run for a child process of a test. The child
+// works on the run until it ends or is killed.
 const workOn = "GAFFER_TEST_WORK_ON"
 
-// beGaffer is what 'gaffer run' and 'gaffer resume' do after the plan was
-// submitted.
+// beGaffer does what 'gaffer run' and 'gaffer resume' do after the plan was submitted.
 func beGaffer(t workspace, run string) error {
 	a := t.open()
 	_, err := a.Work(context.Background(), run)
 	return errors.Join(err, a.Close())
 }
 
-// However often gaffer is killed, each agent is started once, is adopted, and
-// ends as it would have: one live agent per task, seen from outside.
+// However often gaffer is killed, each agent is started once, is adopted, and ends
+// normally. The process table never shows two agents of one task.
 func TestOneLiveAgentPerTaskHoweverOftenGafferIsKilled(t *testing.T) {
 	testenv.Integration(t)
 	const atOnce = 3
@@ -55,8 +54,9 @@ func TestOneLiveAgentPerTaskHoweverOftenGafferIsKilled(t *testing.T) {
 
 const agents = 20
 
-// killAndResume kills the gaffer that works on a run at four random moments, lets a
-// fifth one finish the run, and returns how many were still alive when killed.
+// killAndResume kills the gaffer that works on a run at four random times, and lets a
+// fifth one finish the run. It returns how many processes were still alive when they
+// were killed.
 func killAndResume(t *testing.T) (kills int64) {
 	p := newPlace(t)
 	run := submitSleepers(p)
@@ -65,7 +65,7 @@ func killAndResume(t *testing.T) (kills int64) {
 	begun := time.Now()
 	for range 4 {
 		g := p.gaffer(run)
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the moment of death, at random
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // a random time
 		_ = g.Process.Kill()
 		_ = g.Wait()
 		if !g.ProcessState.Exited() {
@@ -89,8 +89,8 @@ func killAndResume(t *testing.T) (kills int64) {
 	return kills
 }
 
-// submitSleepers submits a run of agents that note that they start, sleep, and
-// leave a file. Every fourth has something to check.
+// submitSleepers submits a run of agents that record their start, sleep, and write a
+// file. Every fourth task has a check.
 func submitSleepers(p workspace) string {
 	p.t.Helper()
 	tasks := make([]plan.Task, agents)
@@ -147,7 +147,7 @@ func (g gaffer) output() (string, error) {
 	return fmt.Sprint(g.Stdout, g.Stderr), err
 }
 
-// watcher looks at the process table all the time for two agents of one task.
+// watcher continuously checks the process table for two agents of one task.
 type watcher struct {
 	run     string
 	ending  chan struct{}
@@ -189,7 +189,7 @@ func (w *watcher) look() {
 	}
 }
 
-// marked returns the environment of each process of a run's agents.
+// marked returns the environments of a run's agent processes, by pid.
 func marked(run string) map[int]map[string]string {
 	list, _ := filepath.Glob("/proc/[0-9]*/environ")
 	found := map[int]map[string]string{}
@@ -204,7 +204,7 @@ func marked(run string) map[int]map[string]string {
 			env[name] = value
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if env["GAFFER_ATTEMPT"] != "" { // an agent, and not its supervisor
+		if env["GAFFER_ATTEMPT"] != "" { // an agent, not its supervisor
 			found[pid] = env
 		}
 	}

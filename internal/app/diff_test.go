@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// changed runs one task in a worktree, and returns what its attempts have changed.
+// changed runs one task in a worktree, and returns the diffs of its attempts.
 func (p workspace) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run) {
 	p.t.Helper()
 	c, a := p.coordinate(), p.open()

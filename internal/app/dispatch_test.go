@@ -24,14 +24,14 @@ import (
 	"gaffer/statefile"
 )
 
-// beadOf is a bead for the fake agent.
+// beadOf returns a bead for the fake agent.
 func beadOf(id string, steps ...string) plan.Task {
 	t := faked(id, steps...)
 	t.Dispatch = &plan.Dispatch{Bead: id}
 	return t
 }
 
-// shiftOf is the work on a dispatch under way.
+// shiftOf is a dispatched run in progress.
 type shiftOf struct {
 	workspace
 	app  *app.App
@@ -39,7 +39,7 @@ type shiftOf struct {
 	done chan fleet.Run
 }
 
-// dispatch begins to work on beads.
+// dispatch starts a run of beads.
 func (p workspace) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
 	p.t.Helper()
 	a := p.open()
@@ -79,7 +79,7 @@ func (s *shiftOf) end() fleet.Run {
 	}
 }
 
-// task waits until a task is right, and returns it.
+// task waits until right reports true for a task, and returns it.
 func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
 	s.t.Helper()
 	return testenv.WaitFor(s.t, "a change of task "+id, func() (found fleet.Task) {
@@ -96,7 +96,7 @@ func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
 	}, right)
 }
 
-// says waits until a task's log has a text.
+// says waits until a task's log contains a text.
 func (s *shiftOf) says(id, text string) fleet.Task {
 	s.t.Helper()
 	return s.task(id, func(t fleet.Task) bool {
@@ -108,7 +108,7 @@ func (s *shiftOf) says(id, text string) fleet.Task {
 	})
 }
 
-// recorded is what the records of an attempt say.
+// recorded holds the fields of an attempt's records.
 type recorded struct {
 	Status   ledger.Status
 	Reason   string
@@ -119,7 +119,8 @@ type recorded struct {
 	Verified string
 }
 
-// records are the attempts of a bead in the ledger, each with a run and a result.
+// records returns the attempts of a bead in the ledger, each with its run and result
+// record.
 func (p workspace) records(bead string) (list []recorded) {
 	p.t.Helper()
 	var last ledger.Run
@@ -191,7 +192,7 @@ func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
 	used := beadOf("bd-used-up", "say I tried")
 	used.Verify, used.Retries = []string{"echo no such file; false"}, 1
 	late := beadOf("bd-late", "say half of it", "hang")
-	late.Timeout = 45 * time.Second // it must have said its words by then, beside nine others
+	late.Timeout = 45 * time.Second // long enough to print its text while nine others run
 	asks := beadOf("bd-asks", "ask Which port? | 8080 | 9090", "say thanks")
 	asks.Questions, asks.AnswerTimeout, asks.AnswerDefault = plan.Ask, time.Second, "9090"
 	s := p.dispatch(app.InTmux,
@@ -246,7 +247,7 @@ func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
 	p.valid()
 }
 
-// parentOf is the supervisor of an agent.
+// parentOf returns the supervisor of an agent.
 func parentOf(t *testing.T, pid int) (parent int) {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -2,5 +2,5 @@ package app
 
 import "context"
 
-// Owe notes that the documents of a run are owed.
+// Owe exposes owe to tests.
 func (a *App) Owe(ctx context.Context, run string) error { return a.owe(ctx, run, "") }

@@ -17,16 +17,16 @@ import (
 	"gaffer/team"
 )
 
-// owing is a run whose documents cannot be written while something else is in their
-// place.
+// owing is a run whose documents cannot be written while its path is blocked.
 type owing struct {
 	workspace
 	run  string
-	path string                     // the path that is blocked
-	says func() (ended bool, _ any) // whether the documents say that the run has ended
+	path string                     // the blocked path
+	says func() (ended bool, _ any) // reports whether the documents state that the run has ended
 }
 
-// block puts something in the place of a document, and unblock takes it away again.
+// block replaces a document with something that cannot be written to. unblock restores
+// it.
 func (o owing) block() {
 	o.t.Helper()
 	err := os.Rename(o.path, o.path+".aside")
@@ -53,8 +53,8 @@ func (o owing) unblock() {
 	}
 }
 
-// dies lets a process work on the run while its documents are blocked, and kills it
-// when the run has ended.
+// dies starts a process that works on the run while the documents are blocked, and
+// kills it when the run has ended.
 func (o owing) dies() {
 	o.t.Helper()
 	o.block()
@@ -190,7 +190,7 @@ func TestFaultWhatDiesBetweenWritingDocumentsAndNotingItLeavesNothingWrong(t *te
 	before := paid()
 	a := p.open()
 	defer a.Close()
-	if err := a.Owe(t.Context(), run.ID); err != nil { // as it was before it was noted
+	if err := a.Owe(t.Context(), run.ID); err != nil { // as if the process had died before settle
 		t.Fatal(err)
 	}
 	if left, err := a.Pay(t.Context(), false); err != nil || len(left) != 0 {

@@ -20,7 +20,7 @@ import (
 
 var glanceNow = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
-// glance looks at the fleet of a place at noon.
+// glance returns the counts of a project's fleet at noon.
 func (p workspace) glance(everywhere bool) fleet.Glance {
 	p.t.Helper()
 	getenv := func(name string) string { return map[string]string{"XDG_STATE_HOME": p.home, "GAFFER_DB": p.db}[name] }

@@ -17,7 +17,7 @@ func TestAWatchmanKnowsSinceWhenWorkersCouldBeHeard(t *testing.T) {
 	type sweep struct {
 		at                int // in seconds
 		succeeded, online bool
-		since             int // what the next sweep is told, a second later
+		since             int // result of sinceAt one second later
 	}
 	ok := func(at, since int) sweep { return sweep{at, true, true, since} }
 	alone := func(at int) sweep { return sweep{at, true, false, at} }
@@ -43,12 +43,12 @@ func TestAWatchmanKnowsSinceWhenWorkersCouldBeHeard(t *testing.T) {
 	}
 }
 
-// patrol is a coordinator's rounds on a store in memory, with a clock to turn and
-// workers that may be cut off.
+// patrol runs a server's sweeps on a store in memory, with a settable clock and workers
+// that may be cut off.
 type patrol struct {
 	t      *testing.T
 	now    time.Time
-	away   bool // the database
+	away   bool // the database is unreachable
 	engine *engine.Engine
 	store  *memory.Store
 	round  *round
@@ -101,8 +101,8 @@ func (p *patrol) beat(worker string) {
 	}
 }
 
-// pass lets time pass with a sweep in every second and a beat of those who are
-// heard in every fifteenth.
+// pass lets time pass, with a sweep every second and a heartbeat of the reachable
+// workers every 15 seconds.
 func (p *patrol) pass(d time.Duration) {
 	p.t.Helper()
 	for second := range int(d / time.Second) {
@@ -120,7 +120,7 @@ func (p *patrol) pass(d time.Duration) {
 	}
 }
 
-// runs tells whether the first attempt of a worker still runs.
+// runs reports whether the first attempt of a worker is still running.
 func (p *patrol) runs(worker string) (runs bool) {
 	p.t.Helper()
 	err := p.store.Read(context.Background(), func(r store.Reader) error {
@@ -156,7 +156,7 @@ func TestNobodyIsGivenUpBecauseTheDatabaseWasAwayForAnHour(t *testing.T) {
 	p.away = false
 	p.heard["b"], p.heard["gone"] = false, false
 	p.pass(40 * time.Second)
-	p.heard["b"] = true // it takes a while to come back
+	p.heard["b"] = true // it takes a while to reconnect
 	p.pass(10 * time.Second)
 	if !p.runs("a") || !p.runs("b") || !p.runs("gone") {
 		t.Errorf("a: %t, b: %t, gone: %t", p.runs("a"), p.runs("b"), p.runs("gone"))

@@ -23,7 +23,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// settings writes the user's own file, as %s with the folder of it.
+// settings writes the user's own settings file.
 func (p workspace) settings(format string, args ...any) {
 	p.t.Helper()
 	dir := filepath.Join(p.home, "gaffer")
@@ -165,8 +165,8 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 	})
 }
 
-// sendsTheRest starts a coordinator, which sends the notifications that a run could
-// not send before it ended, and waits until these titles were sent.
+// sendsTheRest starts a server, which sends the notifications that a run could not send
+// before it ended. It waits until notifications with these titles were sent.
 func (p workspace) sendsTheRest(a *app.App, want []string, sent func() []string) {
 	p.t.Helper()
 	c, err := a.Coordinate(app.Terms{Tell: true})
@@ -185,7 +185,7 @@ func TestAgentsDoNotGetTheSecretThatSigns(t *testing.T) {
 	t.Setenv(name, "from the environment")
 	a := p.openWith(os.Getenv)
 	defer a.Close()
-	for range 2 { // and it is still known after it was taken away
+	for range 2 { // the secret still works after it was removed from the environment
 		id, err := a.Submit(t.Context(), plan.Plan{Name: "test", Tasks: []plan.Task{shell("a", `test -z "$`+name+`"`)}})
 		if err != nil {
 			t.Fatal(err)

@@ -14,14 +14,14 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// treeTask is a shell task with a worktree.
+// treeTask returns a shell task with a worktree.
 func treeTask(id, script string, after ...string) plan.Task {
 	t := shell(id, script, after...)
 	t.Worktree = true
 	return t
 }
 
-// diamond is a plan in which the last task needs the work of two others.
+// diamond returns a plan in which the last task needs the work of two others.
 func diamond() plan.Plan {
 	tasks := []plan.Task{
 		treeTask("base", "echo base > base.txt"),
@@ -30,12 +30,12 @@ func diamond() plan.Plan {
 		treeTask("both", "cat base.txt left.txt right.txt > both.txt", "left", "right"),
 	}
 	for i := range tasks {
-		tasks[i].Retries = 3 // an agent that is killed has failed
+		tasks[i].Retries = 3 // a killed agent counts as failed
 	}
 	return plan.Plan{Name: "diamond", Source: plan.SourceOrchestrate, Tasks: tasks}
 }
 
-// retryFailed is what a person does about a merge whose process was killed.
+// retryFailed retries a merge whose process was killed, as the user would.
 func (p workspace) retryFailed(run, task string) {
 	p.t.Helper()
 	a := p.open()
@@ -51,8 +51,8 @@ func (p workspace) retryFailed(run, task string) {
 	}
 }
 
-// Work is committed and merged once, and each worktree is whole before an agent
-// starts in it, whatever is killed: gaffer alone, or with all that it runs.
+// Work is committed and merged once, and each worktree is complete before an agent
+// starts in it, whether gaffer alone is killed or all of its processes.
 func TestPredecessorsAreMergedOnceWhateverIsKilled(t *testing.T) {
 	testenv.Integration(t)
 	for range testenv.Count(0, 6, 60) {
@@ -63,7 +63,7 @@ func TestPredecessorsAreMergedOnceWhateverIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := p.gaffer(run)
-		time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond) // the moment of death, at random
+		time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond) // a random time
 		_ = first.Process.Kill()
 		if rand.IntN(2) == 0 {
 			for pid := range marked(run) {
@@ -92,7 +92,7 @@ func TestAMergeThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	p := newRepository(t)
 	one, two := p.treeOf("r", "one"), p.treeOf("r", "two")
 	into := "gaffer/r/merge-1"
-	p.git("branch", into, one.Branch) // as far as the killed one came
+	p.git("branch", into, one.Branch) // the state that the killed process left
 	const order = `{"run": "r", "into": "gaffer/r/merge-1", "start": "gaffer/r/one", "tasks": ["one", "two"], "names": ["one", "The second"]}`
 	for range 2 {
 		var out strings.Builder

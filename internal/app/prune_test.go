@@ -31,7 +31,7 @@ func newOldRuns(t *testing.T) *oldRuns {
 	return o
 }
 
-// add puts a run that ended a hundred days ago.
+// add stores a run that ended a hundred days ago.
 func (o *oldRuns) add(id string, status store.Status, plan string) {
 	o.t.Helper()
 	o.made++
@@ -96,7 +96,7 @@ func TestTheLatestTeamAndBuildThatCanBeResumedStay(t *testing.T) {
 	if len(p.Spared) != 2 || p.Spared[0] != (Spared{"team-2", "it is the latest team of its project, and can be resumed"}) {
 		t.Errorf("spared are %v", p.Spared)
 	}
-	// Another one has come since, and was completed.
+	// A newer team run exists by now, and it is complete.
 	o.add("team-3", store.Complete, aTeam)
 	o.prune()
 	if got := fmt.Sprint(o.left()); got != "[build-2]" {

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// A process that sees an owner starts no other. So an owner looks once more after
-// it has released the run.
+// A process that sees an owner does not start another one. So the owner checks the run
+// once more after it has released it.
 func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 	p := newPlace(t)
 	var id string
@@ -19,7 +19,7 @@ func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 	retried := error(nil)
 	a := p.open()
 	defer func() { _ = a.Close() }()
-	p.notices.each = func(string) { // the box cannot be ticked, which is said after the run's end and before its release
+	p.notices.each = func(string) { // the box cannot be ticked, which is reported after the run's end and before its release
 		once.Do(func() {
 			if r, err := a.Run(t.Context(), id); err != nil || r.Status != fleet.Failed || !r.Owner.Alive {
 				t.Errorf("when it is retried the run is %s, owned by %+v, %v; want one that has failed and has an owner", r.Status, r.Owner, err)
@@ -27,7 +27,7 @@ func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 			retried = a.Retry(t.Context(), id, "again")
 		})
 	}
-	box := filepath.Join(p.root, "boxes.md") // a folder
+	box := filepath.Join(p.root, "boxes.md") // a folder, so it cannot be ticked
 	if err := os.Mkdir(box, 0o700); err != nil {
 		t.Fatal(err)
 	}

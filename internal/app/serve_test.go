@@ -23,8 +23,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// coordinate is what 'gaffer serve' does on the same store, as another process
-// would.
+// coordinate does what 'gaffer serve' does on the same store, like a separate process.
 func (p workspace) coordinate() *app.Coordinator {
 	p.t.Helper()
 	a := p.open()
@@ -41,7 +40,7 @@ func (p workspace) coordinate() *app.Coordinator {
 	return c
 }
 
-// until polls for what another goroutine does.
+// until polls until ok reports true.
 func until[V any](t *testing.T, what string, look func() (V, error), ok func(V) bool) (v V) {
 	t.Helper()
 	testenv.Wait(t, what, func() (err error) {

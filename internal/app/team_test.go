@@ -18,14 +18,14 @@ import (
 	"gaffer/team"
 )
 
-// crew is a repository with a team whose agents are scripted.
+// crew is a repository with a team whose agents follow scripts.
 type crew struct {
 	workspace
-	dir string // for what the agents leave to be seen
+	dir string // for files that the agents leave for the test
 }
 
-// newCrew has agents that play what a file of scripts has for them. In it {dir}
-// stands for a folder that they share, and {root} for the project.
+// newCrew creates a team whose agents follow a file of scripts. In the file {dir} is a
+// folder that they share, and {root} is the project.
 func newCrew(t *testing.T, scripts string) crew {
 	t.Helper()
 	c := crew{newRepository(t), t.TempDir()}
@@ -46,8 +46,8 @@ func newCrew(t *testing.T, scripts string) crew {
 
 func (c crew) scripts() string { return filepath.Join(c.dir, "scripts") }
 
-// perform has the agents play other scripts from now on. Each notes first that
-// it was started.
+// perform replaces the scripts of the agents. Each script first records that its agent
+// was started.
 func (c crew) perform(scripts string) {
 	c.t.Helper()
 	var b strings.Builder
@@ -72,7 +72,7 @@ func (c crew) open() *app.App {
 	return a
 }
 
-// begin begins a session. Nothing runs yet.
+// begin starts a session. Nothing runs yet.
 func (c crew) begin(a *app.App, n app.NewTeam) app.TeamStarted {
 	c.t.Helper()
 	if n.Requirements == "" {
@@ -98,7 +98,7 @@ func (c crew) finish(a *app.App, run string) fleet.Run {
 	return r
 }
 
-// resume goes on with the session in the documents until it ends.
+// resume continues the session in the documents until it ends.
 func (c crew) resume(a *app.App) fleet.Run {
 	c.t.Helper()
 	run, err := a.ResumeTeam(c.t.Context(), app.NewTeam{})
@@ -108,7 +108,7 @@ func (c crew) resume(a *app.App) fleet.Run {
 	return c.finish(a, run)
 }
 
-// session is where the documents say that the session stands.
+// session returns the state of the session in the documents.
 func (c crew) session() team.Snapshot {
 	c.t.Helper()
 	snap, err := team.Open(c.coordination(), team.Options{}).Resume(c.t.Context())
@@ -120,7 +120,7 @@ func (c crew) session() team.Snapshot {
 
 func (c crew) coordination() string { return filepath.Join(c.root, "coordination") }
 
-// starts are the tasks whose agents were started, sorted.
+// starts returns the tasks whose agents were started, sorted.
 func (c crew) starts() []string {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "starts"))
@@ -132,8 +132,8 @@ func (c crew) starts() []string {
 	return list
 }
 
-// startedOnce checks that each agent of a run was started once, and none that the
-// documents do not count.
+// startedOnce checks that each agent of a run was started once, and that the documents
+// count all starts.
 func (c crew) startedOnce(run fleet.Run) {
 	c.t.Helper()
 	var want []string
@@ -151,8 +151,8 @@ func (c crew) startedOnce(run fleet.Run) {
 	}
 }
 
-// valid checks the documents against the protocol. Of a session that is completed
-// nothing is null.
+// valid checks the documents against the protocol. Documents of a completed session
+// contain no null.
 func (c crew) valid() {
 	c.t.Helper()
 	findings, err := team.Validate(host.OS(), c.coordination())
@@ -189,7 +189,7 @@ func checkNulls(t *testing.T, at, name string, v any, allowed []string) {
 	}
 }
 
-// documents are the six of them as they are.
+// documents returns the six documents.
 func (c crew) documents() map[string]any {
 	c.t.Helper()
 	docs := map[string]any{}
@@ -207,13 +207,13 @@ func (c crew) documents() map[string]any {
 	return docs
 }
 
-// merged is a file on the branch that what is approved is merged into.
+// merged returns a file of the branch that approved work is merged into.
 func (c crew) merged(file string) string {
 	c.t.Helper()
 	return c.git("show", "gaffer/"+c.session().SessionID()+"/team:"+file)
 }
 
-// decisions are those of the log that have a name, with their reasons.
+// decisions returns the reasons of the decisions with that name in the log.
 func (c crew) decisions(name string) (reasons []string) {
 	c.t.Helper()
 	for _, d := range c.session().Orchestrator.DecisionsLog {
@@ -224,7 +224,7 @@ func (c crew) decisions(name string) (reasons []string) {
 	return reasons
 }
 
-// decided waits until the log has a decision.
+// decided waits until the log has a decision with that name.
 func (c crew) decided(name string) {
 	c.t.Helper()
 	testenv.Wait(c.t, "a decision "+name, func() error {
@@ -235,7 +235,7 @@ func (c crew) decided(name string) {
 	})
 }
 
-// told is what the agent of a task of a run was told.
+// told returns the prompt of a task's agent.
 func (c crew) told(a *app.App, run fleet.Run, task string) string {
 	c.t.Helper()
 	t, err := a.FindTask(c.t.Context(), run.ID+"/"+task)
@@ -245,7 +245,7 @@ func (c crew) told(a *app.App, run fleet.Run, task string) string {
 	return t.Prompt
 }
 
-// background works on a run until it ends, and returns what waits for that.
+// background works on a run until it ends. wait returns its result.
 func (c crew) background(a *app.App, run string) (wait func() fleet.Run) {
 	c.t.Helper()
 	type result struct {

@@ -14,16 +14,16 @@ import (
 	"gaffer/team"
 )
 
-// starts3 is how many agents the scenario with three groups starts.
+// starts3 is the number of agents that the scenario with three groups starts.
 const starts3 = 12
 
-// A gaffer that is killed between two starts of agents is followed by one that
-// goes on as if nothing had happened.
+// If a gaffer is killed between two starts of agents, the next one continues as if
+// nothing had happened.
 func TestATeamComesToTheSameEndHoweverOftenGafferIsKilled(t *testing.T) {
 	const atOnce = 2
 	kills := make(chan int, starts3)
 	for k := 1; k <= starts3; k++ {
-		if !underRace || k == 6 { // script/test has them all without it
+		if !underRace || k == 6 { // script/test runs all of them without the race detector
 			kills <- k
 		}
 	}
@@ -72,8 +72,8 @@ func threeGroups(t *testing.T) (c crew, a *app.App, run string) {
 	return c, a, c.begin(a, app.NewTeam{Requirements: listed}).Run
 }
 
-// killWhen lets a process work on a run and kills it when the documents say
-// something.
+// killWhen starts a process that works on a run, and kills it when is reports true for
+// the documents.
 func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 	c.t.Helper()
 	g := c.gaffer(run)
@@ -81,7 +81,7 @@ func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 		_ = g.Process.Kill()
 		_ = g.Wait()
 	}()
-	// testenv.Wait looks too seldom: the moment may be over between two looks.
+	// testenv.Wait polls too rarely: the state may be over between two polls.
 	for deadline := time.Now().Add(testenv.Patience); !is(c.session()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("it does not happen: %+v\n%s", c.session().Orchestrator, g.Stderr)
@@ -89,8 +89,8 @@ func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 	}
 }
 
-// sameEnd has another process go on with the run and checks that all of it is as
-// if there had been but one.
+// sameEnd lets another process continue the run, and checks that the result is the same
+// as with one process.
 func (c crew) sameEnd(a *app.App, run string) {
 	c.t.Helper()
 	again, err := a.ResumeTeam(c.t.Context(), app.NewTeam{})

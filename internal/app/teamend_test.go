@@ -14,7 +14,8 @@ import (
 	"gaffer/team"
 )
 
-// small is a session of one group. Scripts that stand before it win.
+// small holds the scripts of a session with one group. Scripts before it take
+// precedence.
 const small = `
 == main-developer-*
 tool echo $GAFFER_TASK > made.txt && git add made.txt && git commit -qm "$GAFFER_TASK"
@@ -27,8 +28,8 @@ say {"status":"PLANNED","mode":"simple","mode_reasoning":"it is small","tasks":[
 say {"status":"COMPLETE"}
 `
 
-// stopped checks that a session stopped with an error that says something, and
-// that its documents are in order.
+// stopped checks that a session stopped with an error that contains a text, and that
+// its documents are valid.
 func (c crew) stopped(run fleet.Run, says string) {
 	c.t.Helper()
 	s := c.session()
@@ -50,7 +51,7 @@ func TestATeamThatStoppedWithAnErrorGoesOnFromThere(t *testing.T) {
 		scripts string
 		wish    app.NewTeam
 		says    string
-		starts  int // in all
+		starts  int // in total
 	}{
 		"a group has had all its starts": {
 			scripts: "== main-developer-1\nsay {\"status\":\"INCOMPLETE\",\"summary\":[\"half\"]}\n== main-tech-lead-1\nsay {\"status\":\"UNBLOCKED\"}\n" + small,
@@ -84,7 +85,7 @@ say {"status":"CONTINUE"}
 		},
 	} {
 		if underRace && !strings.HasPrefix(name, "a group") {
-			continue // script/test has them all without it
+			continue // script/test runs all of them without the race detector
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +189,7 @@ func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
 	if run.Status != fleet.Complete || len(c.starts()) != 4 {
 		t.Errorf("the run is %s after %v", run.Status, c.starts())
 	}
-	if told := c.notices.String(); strings.Count(told, "mine_") < 2 { // while it worked, and at the end
+	if told := c.notices.String(); strings.Count(told, "mine_") < 2 { // during the work and at the end
 		t.Errorf("a person was told %q", told)
 	}
 }
@@ -247,8 +248,8 @@ func TestAFreshSessionArchivesTheOneBefore(t *testing.T) {
 	}
 }
 
-// archived checks that the documents of a session are where those of the next
-// have replaced them.
+// archived checks that the documents of the first session were moved to the archive
+// when the second started.
 func (c crew) archived(first, second app.TeamStarted) {
 	c.t.Helper()
 	if want := filepath.Join(c.coordination(), "archive", first.Session); second.Archived != want {

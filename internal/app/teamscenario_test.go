@@ -13,13 +13,13 @@ import (
 	"gaffer/team"
 )
 
-// scenario is a session that comes to a good end.
+// scenario is a session that ends with success.
 type scenario struct {
 	wish     app.NewTeam
-	golden   string // whose golden file is its own; empty for one of its name
+	golden   string // name of another scenario with the same golden file; empty for its own
 	parallel bool   // groups work at the same time
-	noisy    bool   // a person is told something
-	raced    bool   // also under the race detector, which makes agents slow to start
+	noisy    bool   // the user gets notices
+	raced    bool   // also runs under the race detector, which makes agents slow to start
 	files    map[string]string
 	check    func(c crew, a *app.App, run fleet.Run)
 }
@@ -99,7 +99,7 @@ func scenarios() map[string]scenario {
 			},
 		},
 		"crashed": {files: made},
-		"astray": { // a person is told where the work is, and so is the next developer
+		"astray": { // the user and the next developer learn where the work is
 			noisy: true,
 			files: made,
 			check: func(c crew, a *app.App, run fleet.Run) { c.tells(a, run, "main-developer-2", "elsewhere") },
@@ -120,7 +120,8 @@ func checkSplit(c crew, _ *app.App, _ fleet.Run) {
 	}
 }
 
-// checkDevelopers counts how many worked at the same time, as seen from outside.
+// checkDevelopers checks how many developers worked at the same time, by files that
+// they wrote.
 func checkDevelopers(c crew, _ *app.App, _ fleet.Run) {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "developers"))
@@ -140,7 +141,7 @@ func checkDevelopers(c crew, _ *app.App, _ fleet.Run) {
 func TestATeamsDocumentsSayWhatItDid(t *testing.T) {
 	for name, s := range scenarios() {
 		if underRace && !s.raced {
-			continue // script/test has them all without it
+			continue // script/test runs all of them without the race detector
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +171,7 @@ func TestATeamsDocumentsSayWhatItDid(t *testing.T) {
 	}
 }
 
-// play is a file of scripts.
+// play returns a file of scripts.
 func play(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "team", name+".play"))
@@ -180,8 +181,8 @@ func play(t *testing.T, name string) string {
 	return string(text)
 }
 
-// completed checks that a session came to a good end, and that nothing of it is
-// left running.
+// completed checks that a session ended with success, and that none of its processes is
+// left.
 func (c crew) completed(run fleet.Run) {
 	c.t.Helper()
 	o := c.session().Orchestrator
@@ -199,8 +200,8 @@ func (c crew) quiet(run fleet.Run) {
 	}
 }
 
-// persons is what a person sees of the repository: the branch, the commit, what
-// is staged and what is not, and the branches that are not the team's.
+// persons returns the user's state of the repository: the branch, the commit, staged
+// and unstaged changes, and the branches that are not the team's.
 func (c crew) persons() string {
 	c.t.Helper()
 	var branches []string
@@ -214,7 +215,7 @@ func (c crew) persons() string {
 		c.git("symbolic-ref", "HEAD"), c.git("status", "--porcelain", "--", "start.txt", "mine.txt"), c.git("diff", "HEAD")), "\n")
 }
 
-// tells checks that the agent of a task was told something.
+// tells checks that the prompt of a task's agent contains texts.
 func (c crew) tells(a *app.App, run fleet.Run, task string, texts ...string) {
 	c.t.Helper()
 	prompt := c.told(a, run, task)

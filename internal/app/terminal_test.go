@@ -23,7 +23,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// person is somebody at a terminal, which is another tmux.
+// person is a user at a terminal, which is another tmux server.
 type person struct {
 	t      *testing.T
 	socket string
@@ -75,7 +75,7 @@ func (p person) types(keys ...string) {
 	}
 }
 
-// isGone waits until the person has their terminal back.
+// isGone waits until the user's tmux session has ended.
 func (p person) isGone() {
 	p.t.Helper()
 	testenv.Wait(p.t, "the end of the person's tmux session", func() error {
@@ -102,7 +102,7 @@ func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
 	someone := newPerson(t)
 	someone.runs(at.Argv)
 	someone.sees("working on it")
-	someone.types("C-c", "C-z", "C-\\") // nothing of it is the agent's
+	someone.types("C-c", "C-z", "C-\\") // none of these keys reaches the agent
 	someone.types("hello", "Enter")
 	someone.sees("the agent asks nothing")
 	someone.types("C-b", "d")
@@ -232,7 +232,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	reboot(t, p)
-	p.foreign("bd-old") // of another tool, stuck at running
+	p.foreign("bd-old") // a record of another tool that was never finished
 
 	a = p.open()
 	defer a.Close()
@@ -240,7 +240,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 	stale(t, list, err, "")
 	list, err = a.Poll(t.Context(), true)
 	stale(t, list, err, "lost")
-	want := recorded{Status: ledger.Failed, Reason: "lost", Exit: -1, Retry: true} // also of a bead without retries
+	want := recorded{Status: ledger.Failed, Reason: "lost", Exit: -1, Retry: true} // even for a bead without retries
 	var old ledger.Result
 	if p.read("results", "bd-old", &old); old.Status != ledger.Failed || old.Reason != "lost" || old.ExitCode != nil {
 		t.Errorf("bd-old ended as %+v", old)
@@ -282,8 +282,8 @@ func (p workspace) foreign(bead string) {
 	}
 }
 
-// reboot leaves what a reboot leaves: files, which name another boot, and
-// neither processes nor sockets.
+// reboot creates the state after a reboot: files that name another boot, and neither
+// processes nor sockets.
 func reboot(t *testing.T, p workspace) {
 	t.Helper()
 	boot := []byte(host.OS().Self().Boot)
@@ -293,7 +293,7 @@ func reboot(t *testing.T, p workspace) {
 		}
 		return '0'
 	}, boot)
-	environ := func(pid int) []byte { // empty for a process that is gone
+	environ := func(pid int) []byte { // empty if the process has ended
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		return env
 	}

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// faked is a task for the fake agent, whose prompt is its script.
+// faked returns a task for the fake agent, with a script as its prompt.
 func faked(id string, steps ...string) plan.Task {
 	script := ""
 	for _, step := range steps {
@@ -28,7 +28,7 @@ func (p workspace) one(task plan.Task) fleet.Task {
 	return p.run(task).Tasks[0]
 }
 
-// Whatever an agent says or does, only work that was done is complete.
+// Whatever an agent prints or does, only work that was done is complete.
 func TestWhatIsNotDoneIsNeverComplete(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -119,7 +119,7 @@ func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T
 		t.Fatal(err)
 	}
 	run := <-result
-	if took := time.Since(began); took > testenv.Patience { // the agent would go on for ever
+	if took := time.Since(began); took > testenv.Patience { // the agent would never end by itself
 		t.Errorf("it took %s", took)
 	}
 	if got := run.Tasks[0].Status; got != fleet.Cancelled {

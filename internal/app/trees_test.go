@@ -27,7 +27,7 @@ func (p workspace) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// gitEnv has a name to commit with.
+// gitEnv returns an environment with a name for commits.
 func gitEnv() []string {
 	return append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 }
@@ -48,7 +48,7 @@ func (p workspace) write(name, text string) {
 	}
 }
 
-// flow is a workflow of two prompts at once and one after them.
+// flow returns a workflow of two parallel prompts and one after them.
 func flow(first, second, last string) plan.Plan {
 	tasks := []plan.Task{shell("one", first), shell("two", second), shell("last", last, "one", "two")}
 	for i := range tasks {
@@ -156,7 +156,7 @@ func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
 	}
 }
 
-// treeOf makes a worktree of a task with a commit.
+// treeOf creates a worktree for a task, with a commit.
 func (p workspace) treeOf(run, task string) (tree worktree.Tree) {
 	p.t.Helper()
 	repo, err := worktree.Open(p.t.Context(), p.root)
@@ -194,7 +194,7 @@ func TestAnEndIsMadeAgainWhenItWasKilledBetweenAFolderAndItsRecord(t *testing.T)
 	}
 }
 
-// hub is a program gh that knows of one pull request once it was made.
+// hub is a fake gh program that remembers one pull request.
 const hub = `#!/bin/sh
 case "$1 $2" in
 "pr list") cat "$0.open" 2>/dev/null ;;

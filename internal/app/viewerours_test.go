@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/app"
 )
 
-// look shows the documents of a place as 'gaffer serve' does.
+// look opens the viewer of a project's documents, as 'gaffer serve' does.
 func (p workspace) look(use func(v *viewers.Viewer)) {
 	p.t.Helper()
 	a := p.open()
@@ -27,7 +27,7 @@ func (p workspace) look(use func(v *viewers.Viewer)) {
 	use(c.Viewer)
 }
 
-// leave puts a document of another program into a project.
+// leave writes a document of another program into a project.
 func (p workspace) leave(name, text string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, name)
@@ -53,7 +53,7 @@ func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 			t.Errorf("the log is %q, %v", log.Text, err)
 		}
 	})
-	copied := newPlace(t) // a session that was copied from elsewhere is nobody's run here
+	copied := newPlace(t) // a session that was copied from elsewhere does not belong to a run here
 	copied.home = p.home
 	copied.leave(".founder-mode/status/sessions/"+run.ID+"/status.json", `{"status": "complete"}`)
 	copied.look(func(v *viewers.Viewer) {

@@ -29,7 +29,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain plays the supervisor for the tests.
+// TestMain runs the test binary as one of gaffer's hidden commands if its arguments say
+// so.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "fake-agent" {
 		os.Exit(fake.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	if len(os.Args) > 1 && os.Args[1] == "resume" { // a gaffer in the background that cannot begin
+	if len(os.Args) > 1 && os.Args[1] == "resume" { // a background gaffer that fails to start
 		fmt.Fprintln(os.Stderr, "gaffer: no gaffer here\nhint: none")
 		os.Exit(1)
 	}
@@ -65,12 +66,12 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if underRace {
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // each process that a test starts would take a second to exit
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process that a test starts takes a second to exit
 	}
 	os.Exit(pgtest.Main(m))
 }
 
-// beAnswer is what 'gaffer answer TASK --option N' does.
+// beAnswer does what 'gaffer answer TASK --option N' does.
 func beAnswer(task, option string) int {
 	home := filepath.Dir(filepath.Dir(os.Getenv("GAFFER_DB")))
 	a := workspace{root: os.Getenv(project.EnvVar), home: home}.open()
@@ -83,19 +84,19 @@ func beAnswer(task, option string) int {
 	return 0
 }
 
-// workspace is a project and a home of its own.
+// workspace is a project with its own home folder.
 type workspace struct {
 	t    *testing.T
 	root string
 	home string
-	db   string // the one of home if empty
+	db   string // empty for the default database in home
 
 	notices *notices
 }
 
-// notices are what a person was told.
+// notices collects the messages for the user.
 type notices struct {
-	each func(text string) // called with each of them, if it is not nil
+	each func(text string) // called with each message, if not nil
 
 	mu   sync.Mutex
 	text strings.Builder
@@ -125,7 +126,7 @@ func newPlace(t *testing.T) workspace {
 
 func (p workspace) open() *app.App { return p.openWith(func(string) string { return "" }) }
 
-// openWith opens gaffer in an environment, where that says more than the place.
+// openWith opens an App. Variables that the workspace does not set come from others.
 func (p workspace) openWith(others func(string) string) *app.App {
 	a, err := app.Open(context.Background(), p.options(others))
 	if err != nil {
@@ -134,7 +135,8 @@ func (p workspace) openWith(others func(string) string) *app.App {
 	return a
 }
 
-// options are those of gaffer in an environment, where that says more than the place.
+// options returns the options of an App. Variables that the workspace does not set come
+// from others.
 func (p workspace) options(others func(string) string) app.Options {
 	getenv := func(name string) string {
 		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db, trust.Variable: "all"}[name]; here {
@@ -230,7 +232,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 	a := p.open()
 	defer func() { _ = a.Close() }()
 	const trials = 10
-	early := 0 // Work returned, and the run had not ended
+	early := 0 // how often Work returned before the run had ended
 	for range trials {
 		dir := t.TempDir()
 		script := fmt.Sprintf("cd %s; exec 9>lock; flock -n 9 || echo two >both; echo x >>ran; sleep 0.05; [ $(wc -l <ran) -gt 1 ]", dir)
@@ -241,7 +243,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 		retried := make(chan struct{})
 		go func() {
 			defer close(retried)
-			for a.Retry(t.Context(), id, "a") != nil && t.Context().Err() == nil { // until it has failed
+			for a.Retry(t.Context(), id, "a") != nil && t.Context().Err() == nil { // until the task has failed
 			}
 		}()
 		for {
@@ -256,7 +258,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 				early++
 			}
 			<-retried
-			_ = a.Retry(t.Context(), id, "a") // if Work released the run before the retry
+			_ = a.Retry(t.Context(), id, "a") // in case Work released the run before the retry
 		}
 		if _, err := os.Stat(filepath.Join(dir, "both")); err == nil {
 			t.Error("two were at work at once")

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/attempt/agent"
 )
 
-// claudeAsks is what a person is asked when Claude Code wants to use a tool.
+// claudeAsks returns the question for the user when Claude Code wants to use a tool.
 func claudeAsks(t *testing.T, tool, input string) string {
 	t.Helper()
 	signals, _ := hear(t, "claude", agent.Request{}, agent.Exit{},
@@ -19,7 +19,7 @@ func claudeAsks(t *testing.T, tool, input string) string {
 	return signals[0].Ask.Text
 }
 
-// codexAsks is what a person is asked when the app server wants an answer.
+// codexAsks returns the question for the user for a request of the app server.
 func codexAsks(t *testing.T, method string, params map[string]any, before ...string) string {
 	t.Helper()
 	request, err := json.Marshal(map[string]any{"method": method, "id": 9, "params": params})

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/attempt/agent/fake"
 )
 
-// fakes are the fake agents as gaffer.yaml would have them. Their program is
-// not started: drive calls it.
+// fakes returns the fake agents as gaffer.yaml would define them. Their program is not
+// started: drive calls it.
 func fakes() map[string]agent.Custom {
 	return map[string]agent.Custom{
 		"fake-claude": {Like: "claude", Argv: []string{"fake", "--protocol", "claude"}},
@@ -22,7 +22,7 @@ func fakes() map[string]agent.Custom {
 	}
 }
 
-// run is what an attempt gave.
+// run is the result of an attempt.
 type run struct {
 	launch  agent.Launch
 	signals []agent.Signal
@@ -30,9 +30,8 @@ type run struct {
 	verdict agent.Verdict
 }
 
-// drive runs the fake agent in this process as a runner would run a program:
-// it writes the input, gives every reply and answer, and ends stdin after the
-// last word.
+// drive runs the fake agent in this process as a runner would run a program. It writes
+// the input, sends every reply and answer, and closes stdin after the final message.
 func drive(t *testing.T, name string, r agent.Request, answer func(agent.Question) agent.Answer) run {
 	t.Helper()
 	a, err := agent.New(name, fakes())
@@ -56,7 +55,7 @@ func drive(t *testing.T, name string, r agent.Request, answer func(agent.Questio
 	write := make(chan []byte, 100)
 	both.Go(func() {
 		for data := range write {
-			_, _ = stdin.Write(data) // the program may have left
+			_, _ = stdin.Write(data) // the program may have exited
 		}
 		_ = stdin.Close()
 	})
@@ -94,7 +93,7 @@ func drive(t *testing.T, name string, r agent.Request, answer func(agent.Questio
 	return result
 }
 
-// shared lets stdout and stderr be one pipe.
+// shared makes stdout and stderr one pipe.
 type shared struct {
 	mu sync.Mutex
 	to io.Writer

@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// at is when the recorded programs ended, where it matters.
+// at is the time at which the recorded programs ended, where it matters.
 var at = time.Date(2026, 11, 15, 5, 20, 0, 0, time.UTC)
 
-// recording is what a real program printed, shortened, one file for each run.
-// A line that begins with # is for the reader of the file, or of the test: the
-// policy that held, and how the program ended (code, signal, why it was told).
+// recording is the shortened output of a real program, one file per run. A line that
+// starts with # is a comment or a setting for the test: the policy, and how the program
+// ended (code, signal, reason of a stop).
 type recording struct {
 	agent   string
 	request agent.Request
@@ -60,7 +60,7 @@ func load(t testing.TB, file string) recording {
 	return r
 }
 
-// hear gives a reader all lines.
+// hear passes all lines to a reader.
 func (r recording) hear(t testing.TB) ([]agent.Signal, agent.Verdict) {
 	t.Helper()
 	a, err := agent.New(r.agent, nil)
@@ -110,7 +110,7 @@ func golden(t *testing.T, path, text string) {
 	}
 }
 
-// show is a signal in one line, without what is zero.
+// show formats a signal on one line, without zero fields.
 func show(s agent.Signal) string {
 	var parts []string
 	add := func(name string, value any) { parts = append(parts, fmt.Sprintf("%s %v", name, value)) }

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// sound holds for whatever an agent prints.
+// sound checks invariants that hold for any output of an agent.
 func sound(t *testing.T, name string, policy agent.Policy, custom map[string]agent.Custom, data []byte) {
 	t.Helper()
 	a, err := agent.New(name, custom)
@@ -74,7 +74,7 @@ func fuzz(f *testing.F, name, folder string, policies []agent.Policy, custom map
 	})
 }
 
-// hostile are lines that no program should print.
+// hostile returns lines that no program should print.
 func hostile() [][]byte {
 	lines := []string{
 		"", "{", "}", "null", "[]", "{}", `"result"`, "{}{}", `{"type":`, `{"type":"result"`,

@@ -15,8 +15,8 @@ var kinds = map[agent.EntryKind]string{
 	agent.Said: "said", agent.Did: "did", agent.Got: "got", agent.Problem: "problem", agent.Asked: "asked", agent.Noted: "noted",
 }
 
-// transcript is a log as a transcript has it, one line for each entry. What is no
-// line of a protocol is marked.
+// transcript formats the transcript of a log, one line per entry. It marks lines that
+// are not of a protocol.
 func transcript(lines [][]byte) string {
 	var b strings.Builder
 	var t agent.Transcript

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// hear gives a reader of the agent the lines.
+// hear passes the lines to a reader of the agent.
 func hear(t *testing.T, name string, r agent.Request, exit agent.Exit, lines ...string) ([]agent.Signal, agent.Verdict) {
 	t.Helper()
 	rec := recording{agent: name, request: r, exit: exit}
@@ -40,7 +40,7 @@ func TestTrapA_ADeniedToolIsNoSuccessAlthoughItSaysSo(t *testing.T) {
 	}
 }
 
-// A result names all that was denied, with the whole of its input.
+// A result lists all denied requests, with their whole input.
 func TestAResultThatIsTooLongIsALastWord(t *testing.T) {
 	const success, failed = `{"type":"result","subtype":"success","is_error":false`, `{"type":"result","subtype":"success","is_error":true,"api_error_status":429`
 	content := strings.Repeat("a", 40<<10)
@@ -141,8 +141,8 @@ func TestTrapG_NoCodexIsStartedThatSharesABackgroundServer(t *testing.T) {
 	}
 }
 
-// Esc fires no hook. What an agent does is read from what it says, so that a
-// question which was broken off is closed and the state is not left at waiting.
+// Esc fires no hook. The state of an agent is read from its output, so that an
+// interrupted question is closed and the state does not stay at waiting.
 func TestTrapH_WhatIsBrokenOffDoesNotStickAtWaiting(t *testing.T) {
 	const asked = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"make"}}}`
 	waiting := []string{`{"type":"system","subtype":"session_state_changed","state":"requires_action"}`, asked}
@@ -175,7 +175,7 @@ func TestTrapI_ThreadsThatCodexHasForItselfMeanNothing(t *testing.T) {
 		`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-0","status":"completed","error":null}}}`,
 	}
 	signals, v := hear(t, "codex", agent.Request{}, agent.Exit{Code: 0}, lines...)
-	// What such a thread asks for is refused, which says nothing about the work.
+	// Requests of such a thread are denied, which says nothing about the work.
 	signals = slices.DeleteFunc(signals, func(s agent.Signal) bool { return show(s) == `reply to 9 {"id":9,"result":{"decision":"decline"}}` })
 	if len(signals) != 2 || v.Class != failure.Crashed {
 		t.Errorf("%q, verdict %+v", shown(signals), v)

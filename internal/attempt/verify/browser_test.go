@@ -18,7 +18,7 @@ import (
 	"gaffer/workflow"
 )
 
-// pages is a site with what is hard about pages.
+// pages is a server with pages that are hard to check.
 func pages(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -50,12 +50,12 @@ func pages(t *testing.T) *httptest.Server {
 	return s
 }
 
-// tools fails the test where there is no browser: without one these tests show
-// nothing.
+// tools fails the test if there is no browser, since these tests would prove nothing
+// without one.
 func tools(t *testing.T) verify.Tools {
 	t.Helper()
-	// The browser's profile must not outlive a check, so it has a place where
-	// that is seen.
+	// The browser's profile must not outlive a check. In its own folder, leftovers are
+	// visible.
 	dir, err := os.MkdirTemp("/tmp", "verify-")
 	if err != nil {
 		t.Fatal(err)
@@ -114,8 +114,8 @@ func TestWithoutABrowserWhatScriptsAddIsNotSeenAndItIsSaid(t *testing.T) {
 	}
 }
 
-// Every request that leaves the machine goes to the proxy, which the browser
-// takes from its environment; addresses of the machine itself do not.
+// The browser takes the proxy from its environment. All requests that leave the machine
+// go to the proxy, but those to the machine itself do not.
 func TestAPageWithoutTheText(t *testing.T) {
 	testenv.Integration(t)
 	var strangers atomic.Value
@@ -235,7 +235,7 @@ func TestABrowserThatDoesNotRunIsDoneWithout(t *testing.T) {
 }
 
 func TestTheBrowserEndsWithUsEvenIfWeAreKilled(t *testing.T) {
-	dir, err := os.MkdirTemp("/tmp", "verify-") // the killed one leaves its files here
+	dir, err := os.MkdirTemp("/tmp", "verify-") // for the files that the killed process leaves
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func TestANameIsOneLineThatCanBeShown(t *testing.T) {
 	}
 }
 
-// Output is a hostile program's too: it goes into a prompt, a document and a
+// Output may come from a hostile program, and it is used in a prompt, a document and a
 // terminal.
 func FuzzOutputCanBeShown(f *testing.F) {
 	f.Add("plain\ntext", 3)

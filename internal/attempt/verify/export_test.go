@@ -1,4 +1,4 @@
 package verify
 
-// Shown is the end of an output as it is kept.
+// Shown returns the end of an output in the form in which it is kept.
 func Shown(text string, n int) string { return lastOf(printable(text), n) }

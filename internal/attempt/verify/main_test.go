@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// endByFile ends the process whose number a file has.
+// endByFile ends the process whose pid is in a file.
 func endByFile(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -166,7 +166,8 @@ func TestAnOutcomeThatCannotBeKeptIsNotPassed(t *testing.T) {
 	}
 }
 
-// The next attempt is told the last 2,000 bytes, so all of it has to be there.
+// The next attempt receives the last 2,000 bytes, so everything important must be
+// within them.
 func TestWhatIsPrintedNamesAllThatFailedInLittleRoom(t *testing.T) {
 	for _, failing := range []int{1, 3, 12, 200} {
 		r := verify.Request{Mode: workflow.Minimal, RetryAfter: soon}

@@ -21,7 +21,7 @@ import (
 	"gaffer/workflow"
 )
 
-// soon keeps tests from waiting for second tries.
+// soon makes second tries start immediately.
 const soon = verify.Duration(time.Millisecond)
 
 func run(t *testing.T, r verify.Request, tools verify.Tools) verify.Outcome {
@@ -67,7 +67,7 @@ func noProcess(t *testing.T, text string) {
 	})
 }
 
-// running lists the command lines that have all the texts.
+// running lists the command lines that contain all the texts.
 func running(t *testing.T, texts ...string) (list []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -75,7 +75,7 @@ func running(t *testing.T, texts ...string) (list []string) {
 		t.Fatalf("list processes: %v", err)
 	}
 	for _, file := range lines {
-		data, _ := os.ReadFile(file) // it may have ended meanwhile
+		data, _ := os.ReadFile(file) // the process may have ended
 		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(string(data), text) }) {
 			list = append(list, file+" "+string(data))
 		}
@@ -83,7 +83,7 @@ func running(t *testing.T, texts ...string) (list []string) {
 	return list
 }
 
-// begins waits until a check has written into a folder.
+// begins waits until a check has written to a folder.
 func begins(t *testing.T, dir string) {
 	t.Helper()
 	testenv.Wait(t, "a file of the check", func() error {
@@ -288,7 +288,7 @@ func TestWhereNothingWasCheckedNothingPassed(t *testing.T) {
 }
 
 func TestTheModeIsChosenByWhatIsThere(t *testing.T) {
-	// The browser is none: only the choice is looked at.
+	// There is no real browser: the test only covers the choice.
 	page := verify.Check{URL: "http://127.0.0.1:1/", Contains: "x"}
 	for _, c := range []struct {
 		check   verify.Check
@@ -317,8 +317,8 @@ func TestARequestThatIsNotValidFailsAllItsChecks(t *testing.T) {
 	}
 }
 
-// However the checks end, the summary counts them, the event that is made of
-// them agrees, and there is a detail for each.
+// However the checks end, the summary counts them, the event agrees with it, and each
+// check has a detail.
 func TestTheSummaryCountsTheResults(t *testing.T) {
 	check := func(kinds []uint8, minimal bool) bool {
 		all := []verify.Check{{Command: "true"}, {Command: "false"}, {File: "."}, {File: "absent"}}

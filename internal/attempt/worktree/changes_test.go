@@ -95,7 +95,7 @@ func TestOddNamesAndSubjectsAreToldAsTheyAre(t *testing.T) {
 		p.write(a.Path, name, "x\n")
 	}
 	p.commit(a.Path, "tab\tand \x1b[31mred "+strings.Repeat("ü", 300))
-	// Git itself would make UTF-8 of it.
+	// Git itself would convert it to UTF-8.
 	raw := "tree " + p.git(a.Path, "rev-parse", "HEAD^{tree}") + "\nparent " + p.git(a.Path, "rev-parse", "HEAD") +
 		"\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\nnot\xfftext\n"
 	id, err := p.repo.git.in(a.Path).feed(t.Context(), raw, "hash-object", "-t", "commit", "-w", "--stdin")

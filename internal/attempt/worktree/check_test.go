@@ -13,10 +13,10 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// scratch is where merges of a project are checked.
+// scratch returns the folder in which merges of a project are checked.
 func (p project) scratch() string { return filepath.Join(p.root, "scratch") }
 
-// checked is a merge of trees into a branch with a check.
+// checked returns a merge of trees into a branch, with a check.
 func (p project) checked(into string, check func(dir string) error, trees ...Tree) MergeSpec {
 	s := MergeSpec{Into: into, Scratch: p.scratch(), Check: func(_ context.Context, dir string) error { return check(dir) }}
 	for _, t := range trees {
@@ -25,7 +25,7 @@ func (p project) checked(into string, check func(dir string) error, trees ...Tre
 	return s
 }
 
-// tidy checks that no merge has left anything of its check.
+// tidy checks that no merge has left files of its check.
 func (p project) tidy(worktrees int) {
 	p.Helper()
 	if n := p.worktrees(); n != worktrees {
@@ -209,7 +209,7 @@ func TestChecksOfOneBranchWaitForEachOther(t *testing.T) {
 		_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { second++; return nil }, b))
 		done <- err
 	}()
-	p.create("c") // the second waits for the first and not in the way of others
+	p.create("c") // the second merge waits for the first, and does not block others
 	close(go1)
 	if err := errors.Join(<-done, <-done); err != nil || second != 1 {
 		t.Errorf("%v; the second was checked %d times", err, second)
@@ -263,7 +263,7 @@ func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
 		if p.worktrees() != 2 || p.git(p.dir, "rev-parse", "main") != a.Base.Commit {
 			t.Fatal("it was not killed during its check")
 		}
-		// A person's own worktree beside it is not gaffer's.
+		// The user's own worktree beside it is not gaffer's.
 		mine := filepath.Join(p.scratch(), "check-main-mine")
 		p.git(p.dir, "worktree", "add", "--quiet", "--detach", mine)
 		if _, err := p.merge(into, a); err != nil {
@@ -275,8 +275,8 @@ func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
 	}
 }
 
-// killDuringCheck kills another process that merges while its check goes on,
-// and what it has started.
+// killDuringCheck starts another process that merges, and kills it and its children
+// during the check.
 func (p project) killDuringCheck(s MergeSpec) {
 	p.Helper()
 	begun := filepath.Join(p.root, "begun")
@@ -365,7 +365,7 @@ func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := moveAside(path); err != nil { // there is nothing
+	if err := moveAside(path); err != nil { // the folder does not exist
 		t.Fatal(err)
 	}
 	if got, _ := names(dir); !slices.Equal(got, []string{".check-x.removed-1", ".check-x.removed-2", ".check-x.removed-3"}) {

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// moments are where gaffer is killed: before git does the nth thing, after it
-// did, and while it does it, so that it outlives gaffer.
+// moments are the times at which gaffer is killed: before git's nth change, after it,
+// and during it, so that git outlives gaffer.
 var moments = []string{
 	`kill -9 $PPID; exit 1`,
 	`"$REAL_GIT" "$@"; code=$?; kill -9 $PPID; exit $code`,
@@ -35,9 +35,9 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-// eachCrash lets a child do something in a new project again and again, and
-// kills it at each call of git that changes something, until it gets to its end. After each,
-// check looks whether doing it again ends well.
+// eachCrash runs a child in a new project repeatedly, and kills it at each call of git
+// that changes something, until it finishes. After each crash, check verifies that
+// repeating the action succeeds.
 func eachCrash(t *testing.T, act string, prepare func(project) any, check func(project)) {
 	for i, moment := range moments {
 		n := 1
@@ -179,7 +179,7 @@ func TestWhatAKilledGitLeftIsMadeAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
 			tree := p.create("a")
-			p.must(p.repo.save(record{Tree: tree})) // as it was before it was made
+			p.must(p.repo.save(record{Tree: tree})) // the record as it was before the creation was complete
 			damage(p, tree)
 			if again := p.create("a"); again != tree {
 				t.Errorf("got %+v, want %+v", again, tree)
@@ -194,7 +194,7 @@ func TestARemovalThatTouchedNothingIsTakenBackByCreate(t *testing.T) {
 	tree := p.create("a")
 	p.must(p.repo.save(record{Tree: tree, Made: true, Removing: "refs/gaffer/rescue/run1/a"}))
 	p.write(tree.Path, "new.txt", "x\n")
-	_, err := p.repo.Remove(t.Context(), tree, false) // asks again
+	_, err := p.repo.Remove(t.Context(), tree, false) // it checks the state again
 	_ = as[*KeptError](t, err)
 	if again := p.create("a"); again != tree || p.read(tree.Path, "new.txt") != "x\n" {
 		t.Errorf("got %+v", again)

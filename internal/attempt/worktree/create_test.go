@@ -33,7 +33,7 @@ func TestTheSameSpecGivesTheSameWorktreeWithTheWorkInIt(t *testing.T) {
 	spec := p.spec("a")
 	tree := p.work("a", "done.txt", "x\n")
 	p.write(tree.Path, "open.txt", "y\n")
-	p.commitEmpty() // the base branch moves on
+	p.commitEmpty() // the base branch moves forward
 	for _, s := range []Spec{spec, p.spec("a")} {
 		if again := p.createSpec(s); again != tree {
 			t.Errorf("got %+v, want %+v", again, tree)
@@ -113,7 +113,7 @@ func TestWhatCannotBeIsRefusedAndLeavesNothing(t *testing.T) {
 		t.Error("someone's file is gone")
 	}
 	p.git(p.dir, "branch", "-d", "gaffer")
-	p.create("a") // after a refusal another spec may be tried
+	p.create("a") // after an error another spec may be tried
 }
 
 func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
@@ -134,7 +134,7 @@ func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
 	if e := as[*TakenError](t, err); !strings.Contains(e.Error(), tree.Path) {
 		t.Errorf("a second worktree on one branch: %v", err)
 	}
-	// Its commits are not lost with the tree, so nothing keeps the tree.
+	// Its commits stay on the shared branch, so nothing prevents the removal.
 	if done, err := p.repo.Remove(t.Context(), tree, false); err != nil || done.BranchDeleted {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -162,7 +162,7 @@ func TestAWorktreeThatWasDeletedByHandIsMadeAgain(t *testing.T) {
 	if got := p.git(p.dir, "rev-parse", "refs/gaffer/rescue/run1/a"); got != only {
 		t.Errorf("what only HEAD knew is %s, and %s is kept", only, got)
 	}
-	p.git(p.dir, "worktree", "remove", tree.Path) // or as one should
+	p.git(p.dir, "worktree", "remove", tree.Path) // or removed properly
 	p.create("a")
 	p.whole(tree, "shared.txt", "done.txt")
 }
@@ -217,7 +217,8 @@ func TestAFolderInsideTheRepositoryIsHiddenFromGit(t *testing.T) {
 	tree := p.create("a")
 	p.whole(tree, "shared.txt")
 	check()
-	// Without its link the folder must not pass for a part of the repository around it.
+	// Without its link the folder must not be treated as a part of the repository
+	// around it.
 	if err := os.Remove(filepath.Join(tree.Path, ".git")); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestSixteenAtOnceFromSeveralProcesses(t *testing.T) {
 		task := fmt.Sprintf("t%02d", i)
 		want = append(want, task)
 		spec := p.spec(task)
-		for j := range 2 { // each twice
+		for j := range 2 { // each one twice
 			if (i+j)%4 == 0 {
 				cmd := child(t, "create", p.dir, spec)
 				wg.Go(func() {
@@ -278,7 +279,7 @@ func TestSixteenAtOnceFromSeveralProcesses(t *testing.T) {
 	}
 }
 
-// A git that outlives whoever started it, until it is told to go on.
+// survivor is a git that outlives its parent until the file GO exists.
 const survivor = `#!/bin/sh
 case "$*" in
 *"worktree add"*)
@@ -297,7 +298,7 @@ func TestAGitThatOutlivedItsGafferIsWaitedFor(t *testing.T) {
 	bin, at, goOn := filepath.Join(p.root, "bin"), filepath.Join(p.root, "at"), filepath.Join(p.root, "go")
 	p.write(bin, "git", survivor)
 	p.must(os.Chmod(filepath.Join(bin, "git"), 0o755))
-	defer p.write(p.root, "go", "") // whatever happens, it ends
+	defer p.write(p.root, "go", "") // lets it end in any case
 	cmd := child(t, "create", p.dir, p.spec("a"), "REAL_GIT="+program, "AT="+at, "GO="+goOn, "PATH="+bin+":"+os.Getenv("PATH"))
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")

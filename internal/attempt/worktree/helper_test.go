@@ -18,8 +18,8 @@ import (
 
 const role = "WORKTREE_TEST_CHILD"
 
-// TestMain keeps the person's own configuration out, and lets the test program
-// play another process as well.
+// TestMain hides the user's own git configuration, and can run the test binary as a
+// child process.
 func TestMain(m *testing.M) {
 	if act := os.Getenv(role); act != "" {
 		if err := play(act, os.Args[1], os.Args[2]); err != nil {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// play does one thing with the repository in dir, as told by a JSON value.
+// play performs one action in the repository at dir. how is its argument as JSON.
 func play(act, dir, how string) error {
 	ctx := context.Background()
 	r, err := Open(ctx, dir)
@@ -79,7 +79,7 @@ func play(act, dir, how string) error {
 	return err
 }
 
-// checkedMerge is a merge that a shell command checks.
+// checkedMerge is a merge with a shell command as its check.
 type checkedMerge struct {
 	MergeSpec
 	Command string
@@ -95,7 +95,7 @@ func (c checkedMerge) spec() MergeSpec {
 	return s
 }
 
-// child is a process that plays.
+// child returns a command that runs play in another process.
 func child(t *testing.T, act, dir string, how any, env ...string) *exec.Cmd {
 	t.Helper()
 	data, err := json.Marshal(how)
@@ -107,11 +107,11 @@ func child(t *testing.T, act, dir string, how any, env ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, dir, string(data))
-	cmd.Env = append(append(os.Environ(), role+"="+act, "TMPDIR="+t.TempDir()), env...) // it may be killed
+	cmd.Env = append(append(os.Environ(), role+"="+act, "TMPDIR="+t.TempDir()), env...) // a folder of its own, because it may be killed
 	return cmd
 }
 
-// project is a person's repository and the folder for worktrees beside it.
+// project is a user's repository and the folder for worktrees beside it.
 type project struct {
 	*testing.T
 	dir, root string
@@ -144,7 +144,7 @@ func (p project) open(dir string) *Repo {
 	return r
 }
 
-// git runs git as a person would.
+// git runs git as a user would.
 func (p project) git(dir string, args ...string) string {
 	p.Helper()
 	out, err := p.try(dir, args...)
@@ -234,7 +234,7 @@ func (p project) status(tree Tree) Status {
 	return s
 }
 
-// untouched returns a check that a worktree is as it is now.
+// untouched returns a function that checks that a worktree has not changed since.
 func (p project) untouched(dir string) func() {
 	p.Helper()
 	look := func() string {
@@ -255,13 +255,13 @@ func (p project) branches() []string {
 	return strings.Fields(p.git(p.dir, "for-each-ref", "--format=%(refname:short)", "refs/heads"))
 }
 
-// worktrees counts those that git knows, but for the main one.
+// worktrees counts git's worktrees, without the main one.
 func (p project) worktrees() int {
 	p.Helper()
 	return strings.Count(p.git(p.dir, "worktree", "list", "--porcelain"), "worktree ") - 1
 }
 
-// whole checks that a tree is there, once, and complete.
+// whole checks that a tree exists once and is complete.
 func (p project) whole(tree Tree, files ...string) {
 	p.Helper()
 	if got := p.git(tree.Path, "rev-parse", "--abbrev-ref", "HEAD"); got != tree.Branch {
@@ -284,13 +284,13 @@ func (p project) whole(tree Tree, files ...string) {
 	}
 }
 
-// appears waits for a file that another process makes.
+// appears waits for a file that another process creates.
 func appears(t *testing.T, path string) {
 	t.Helper()
 	testenv.Wait(t, path, func() error { _, err := os.Stat(path); return err })
 }
 
-// as is the error of a type that is wanted.
+// as returns the error of type E in err, or fails the test.
 func as[E error](t *testing.T, err error) E {
 	t.Helper()
 	e, ok := errors.AsType[E](err)

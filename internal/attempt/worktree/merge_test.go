@@ -89,7 +89,7 @@ func TestAWorktreeWithChangesIsNotTouched(t *testing.T) {
 			if name == "in the way" && (p.read(p.dir, "a.txt") != "mine\n" || !strings.Contains(e.Error(), "a.txt")) {
 				t.Errorf("%v", e)
 			}
-			// With another branch as the target the changes are in nobody's way.
+			// With another target branch the changes are not in the way.
 			p.git(p.dir, "branch", "target")
 			if _, err := p.merge("target", tree); err != nil {
 				t.Error(err)
@@ -169,7 +169,7 @@ func TestAConflictStopsThereAndLeavesTheRestAsItWas(t *testing.T) {
 	}
 }
 
-// finish does what the error says to a person.
+// finish runs the commands that the error suggests to the user.
 func (p project) finish(e *MergeError) {
 	p.Helper()
 	last := len(e.Commands) - 2
@@ -265,7 +265,7 @@ func TestHooksDoNotRunAndSettingsDoNotMatter(t *testing.T) {
 	}
 }
 
-// A git that lets something happen in between, once.
+// meddler is a git that runs another command in between, once.
 const meddler = `#!/bin/sh
 case " $* " in
 *" commit-tree "*)
@@ -278,7 +278,7 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-// mergeWhile merges in another process, and runs a command while it does.
+// mergeWhile merges in another process, and runs a command meanwhile.
 func (p project) mergeWhile(s MergeSpec, command string) {
 	p.Helper()
 	program, err := exec.LookPath("git")

@@ -18,7 +18,7 @@ func TestEveryIdBecomesAPartOfARef(t *testing.T) {
 	}
 }
 
-// In the middle of a name a part that ends in .lock is refused as well.
+// Git also rejects a part that ends in .lock in the middle of a name.
 func TestGitTakesEveryPart(t *testing.T) {
 	ids := []string{"x.lock.lock", "@", "a~^:?*[b\\", "a...", "a..", "{", "@{", strings.Repeat("a b", 66), strings.Repeat("ü ", 66), "a.lock."}
 	seen := map[string]string{}

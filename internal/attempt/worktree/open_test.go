@@ -113,7 +113,7 @@ func TestABaseIsABranchOrACommit(t *testing.T) {
 	p.git(p.dir, "tag", "v1")
 	p.write(p.dir, "shared.txt", "changed\n")
 	second := p.commit(p.dir, "second")
-	p.git(p.dir, "tag", "main", first) // a branch goes before a tag
+	p.git(p.dir, "tag", "main", first) // branches take precedence over tags
 	for name, want := range map[string]Base{
 		"": {second, "main"}, "HEAD": {second, "main"}, "main": {second, "main"}, "refs/heads/main": {second, "main"},
 		"old": {first, "old"}, "v1": {first, ""}, first[:10]: {first, ""}, "HEAD~1": {first, ""},
@@ -140,7 +140,7 @@ func TestTheBaseOfADetachedHeadHasNoBranch(t *testing.T) {
 	}
 	tree := p.create("a")
 	p.whole(tree, "more.txt")
-	// The commit that no branch has is not the tree's own.
+	// The commit that no branch has does not belong to the tree.
 	if s := p.status(tree); s.Ahead != 0 || s.Unpushed != 0 {
 		t.Errorf("status is %+v", s)
 	}

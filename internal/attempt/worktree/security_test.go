@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// plant makes a program that leaves a trace, and returns it with what it has left.
+// plant creates a program that records its calls. traces returns the record.
 func (p project) plant() (program string, traces func() string) {
 	p.Helper()
 	dir := p.TempDir()
@@ -21,12 +21,12 @@ func (p project) plant() (program string, traces func() string) {
 		p.Fatal(err)
 	}
 	return program, func() string {
-		data, _ := os.ReadFile(trace) // there is none if nothing ran
+		data, _ := os.ReadFile(trace) // the file is missing if the program never ran
 		return string(data)
 	}
 }
 
-// poison sets every setting with which a repository can make git run something.
+// poison sets every setting with which a repository can make git run a program.
 func (p project) poison(dir, program string) {
 	p.Helper()
 	for key, value := range map[string]string{

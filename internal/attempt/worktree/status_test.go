@@ -125,7 +125,7 @@ func TestARepositoryPathWithSpecialCharactersHasAStatus(t *testing.T) {
 	}
 }
 
-// sit starts a process in a folder and ends it with the test.
+// sit starts a process in a folder, which ends with the test.
 func sit(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")

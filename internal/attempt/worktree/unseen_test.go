@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// keeps checks that a tree is not removed, not even by force.
+// keeps checks that a tree is not removed, not even with force.
 func (p project) keeps(tree Tree, why string) {
 	p.Helper()
 	_, err := p.repo.Remove(p.Context(), tree, true)
@@ -61,8 +61,8 @@ func TestFilesThatGitIsToldNotToLookAtAreSeenAndKept(t *testing.T) {
 	}
 }
 
-// Git looks into a file that is not older than the index, since it may have been
-// changed in the same second.
+// Git reads a file that is not older than the index, since it may have been changed in
+// the same second.
 func TestAFileThatWasChangedInTheSecondOfTheIndexIsKept(t *testing.T) {
 	p := newProject(t)
 	p.git(p.dir, "config", "core.trustctime", "false")
@@ -138,7 +138,7 @@ func TestABranchThatIsBeingRebasedIsLeftAlone(t *testing.T) {
 		p.write(dir, "shared.txt", "both\n")
 		p.git(dir, "add", "shared.txt")
 		p.git(dir, "-c", "core.editor=true", "rebase", "--continue")
-		if _, err := p.merge(branch, a); err != nil && branch == "main" { // the other has come too far away
+		if _, err := p.merge(branch, a); err != nil && branch == "main" { // the other branch has diverged too far
 			t.Error(err)
 		}
 	}

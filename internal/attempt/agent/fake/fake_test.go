@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/attempt/agent/fake"
 )
 
-// asAgent makes the test program the fake agent.
+// asAgent is the variable that makes the test binary the fake agent.
 const asAgent = "GAFFER_TEST_FAKE_AGENT"
 
 func TestMain(m *testing.M) {
@@ -143,7 +143,7 @@ func TestOutputIsAsMuchAsAsked(t *testing.T) {
 	}
 }
 
-// program is a fake agent as a process.
+// program is a fake agent that runs as a process.
 type program struct {
 	*exec.Cmd
 	stdin io.WriteCloser

@@ -27,7 +27,7 @@ func TestAnOrphanLivesInItsOwnSession(t *testing.T) {
 
 type child struct{ pid, session int }
 
-// childrenOf reads the process table.
+// childrenOf returns the child processes of a process, from the process table.
 func childrenOf(t *testing.T, parent int) []child {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -38,7 +38,7 @@ func childrenOf(t *testing.T, parent int) []child {
 	for _, file := range stats {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has gone meanwhile
+			continue // the process has ended meanwhile
 		}
 		_, rest, _ := strings.Cut(string(data), ") ")
 		fields := strings.Fields(rest) // state, parent, group, session
