@@ -1,6 +1,5 @@
 // Package app constructs and connects the parts of gaffer. It is the only package that
-// imports all of them. Commands call it and print its results. It holds no rules of its
-// own.
+// imports all of them. Commands call it and print its results.
 package app
 
 import (

@@ -78,7 +78,7 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	d.PID = cmd.Process.Pid
 	over := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // the run's status tells the result; Wait prevents a zombie
+		_ = cmd.Wait() // the run has the result; Wait prevents a zombie
 		close(over)
 	}()
 	deadline := time.NewTimer(startWithin)

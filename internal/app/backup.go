@@ -90,7 +90,7 @@ func databaseFile(opts Options, doing string, instead func(url, schema string) [
 func plainURL(address string) (plain, schema string) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "postgres://…", defaultSchema // an URL that does not parse may contain a password anywhere
+		return "postgres://…", defaultSchema // a URL that does not parse may contain a password anywhere
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())

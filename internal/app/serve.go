@@ -20,7 +20,7 @@ import (
 type Coordinator struct {
 	Desk   *protocol.Service
 	Runs   *runs.Service
-	Work   *workers.Service // nil if this process only shows its own runs
+	Work   *workers.Service // nil if Show created it
 	Viewer *viewers.Viewer
 	State  string // the state folder of this machine
 
@@ -62,8 +62,9 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	return c, nil
 }
 
-// Show lets users watch and control this process's runs over HTTP, until Close. It
-// gives up no attempts and has no work for workers of other machines.
+// Show returns the services with which users watch and control runs, for a process that
+// works on a run itself. Close ends them. They give up no attempts and have no work for
+// workers of other machines.
 func (a *App) Show() (*Coordinator, error) {
 	c, _, err := a.desks(Terms{})
 	if err != nil {

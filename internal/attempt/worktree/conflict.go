@@ -31,9 +31,9 @@ func (e *MergeError) Hint() string {
 	return "to finish it, run:\n  " + strings.Join(lines, "\n  ") + "\nand merge again"
 }
 
-// stopAt returns the error that tells the user how to finish a merge. It suggests to
-// merge the target into the branch, in the branch's own worktree. Then the branch can
-// be merged into the target, and no files of the user are in the way.
+// stopAt returns the error that explains how to finish a merge by hand. The user merges
+// the target into the branch, in the branch's own worktree. Then the branch can be
+// merged into the target, and no files of the user are in the way.
 func (m *merger) stopAt(branch string, files []string) *MergeError {
 	e := &MergeError{Into: m.spec.Into, Branch: branch, Files: files, Rest: after(m.spec.Branches, branch)}
 	if where := holders(m.list, branch); len(where) > 0 {
