@@ -14,11 +14,11 @@ import (
 // holds every run that has not ended, plus the newest n runs of any status.
 func (a *App) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	const every = 10_000
-	running, err := a.lookout.Summaries(ctx, "", false, every)
+	running, err := a.query.Summaries(ctx, "", false, every)
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.lookout.Summaries(ctx, "", true, n)
+	all, err := a.query.Summaries(ctx, "", true, n)
 	return fleet.Merge(all, running), err
 }
 
@@ -34,21 +34,21 @@ func (a *App) Workers(ctx context.Context) ([]fleet.Worker, error) {
 }
 
 // Lanes returns the agent accounts that are paused.
-func (a *App) Lanes(ctx context.Context) ([]fleet.Lane, error) { return a.lookout.Lanes(ctx) }
+func (a *App) Lanes(ctx context.Context) ([]fleet.Lane, error) { return a.query.Lanes(ctx) }
 
 // Task returns one task, with its prompt.
 func (a *App) Task(ctx context.Context, run, task string) (fleet.Task, error) {
-	return a.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
+	return a.query.Task(ctx, store.TaskKey{Run: run, Task: task})
 }
 
 // Attempts returns all attempts of a task, oldest first.
 func (a *App) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
-	return a.lookout.Attempts(ctx, store.TaskKey{Run: run, Task: task})
+	return a.query.Attempts(ctx, store.TaskKey{Run: run, Task: task})
 }
 
 // ProjectOf returns the project of a run.
 func (a *App) ProjectOf(ctx context.Context, run string) (string, error) {
-	v, err := a.lookout.Summary(ctx, run)
+	v, err := a.query.Summary(ctx, run)
 	return v.Project, err
 }
 
@@ -56,5 +56,5 @@ func (a *App) ProjectOf(ctx context.Context, run string) (string, error) {
 // It stops when each returns an error or ctx ends. The progress of agents is not a
 // change, so each is also called periodically.
 func (a *App) Changes(ctx context.Context, interval time.Duration, each func() error) error {
-	return a.lookout.Changes(ctx, interval, each)
+	return a.query.Changes(ctx, interval, each)
 }

@@ -56,7 +56,7 @@ type App struct {
 	state    string // the folder for the attempts of this machine
 	store    store.Store
 	engine   *engine.Engine
-	lookout  *runquery.Querier
+	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
 	notify   notifying
@@ -98,7 +98,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.engine = engine.New(a.store, engine.Options{
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.who(),
 	})
-	a.lookout = runquery.New(a.store, runquery.Options{Annotate: a.adorn, AnnotateTask: a.adornTask})
+	a.query = runquery.New(a.store, runquery.Options{Annotate: a.adorn, AnnotateTask: a.adornTask})
 	a.openDocuments()
 	return a, nil
 }

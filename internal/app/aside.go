@@ -13,7 +13,7 @@ import (
 // Questions returns the open questions of agents, oldest first. It drops expired
 // questions that belong to no task: without a server no sweep closes them.
 func (a *App) Questions(ctx context.Context) ([]fleet.Question, error) {
-	list, err := a.lookout.Questions(ctx, "")
+	list, err := a.query.Questions(ctx, "")
 	now := a.clock()()
 	return slices.DeleteFunc(list, func(q fleet.Question) bool { return q.Run == "" && q.Expires.Before(now) }), err
 }

@@ -48,7 +48,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 		}
 	}
 	byHand := byHand(state, opts.Getenv, opts.Now).Glimpse(ctx)
-	askByHand(&g, others, byHand, func(dir string) bool { return everywhere || opts.Project.Holds(dir) })
+	askByHand(&g, others, byHand, func(dir string) bool { return everywhere || opts.Project.Contains(dir) })
 	return g, nil
 }
 

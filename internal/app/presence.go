@@ -21,7 +21,7 @@ import (
 
 // byHand returns a finder of agents that users started by hand on this machine.
 func byHand(state string, getenv func(string) string, now func() time.Time) *discover.Finder {
-	return discover.NewLookout(state, getenv("HOME"), now)
+	return discover.NewFinder(state, getenv("HOME"), now)
 }
 
 // withByHand adds the agents that users started by hand on this machine to the workers

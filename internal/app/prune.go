@@ -105,7 +105,7 @@ func counted(c prune.Counts) Pruned {
 func (p *Pruning) Take(ctx context.Context) (Pruned, error) {
 	a, gone := p.app, []string{}
 	folders := 0
-	counts, err := prune.Take(ctx, a.store, p.found, prune.Taking{
+	counts, err := prune.Delete(ctx, a.store, p.found, prune.DeleteOptions{
 		Now: a.opts.Now, Who: a.opts.who(), Tell: a.opts.Notice,
 		Hold: func(run string) (func(), error) {
 			if err := statefile.CheckName("run", run); err != nil {

@@ -60,7 +60,7 @@ func (o ours) Team(ctx context.Context, root, session string) (id string, err er
 
 func (o ours) team(r store.Reader, root, session string) (string, error) {
 	const most = 10_000
-	rows, err := o.app.lookout.Latest(r, "", true, most)
+	rows, err := o.app.query.Latest(r, "", true, most)
 	if err != nil {
 		return "", err
 	}

@@ -130,7 +130,7 @@ func environment() form[map[string]secret.Value] {
 			return v, true
 		}
 		v = secret.Text(n.text)
-		if secret.Looks(name, v) {
+		if secret.LooksSecret(name, v) {
 			r.warn(n.position, "env: the value of %s looks like a secret, and a plan's values are stored in the database: write {from: env}, {from: file, path: ~/.secrets/key} or {from: command, argv: [pass, show, key]} instead", name)
 		}
 		return v, true

@@ -51,10 +51,10 @@ func At(dir, from string) (Project, error) {
 	return Project{Root: root, From: from}, nil
 }
 
-// Holds reports whether a folder belongs to the project. It does if it is below the
+// Contains reports whether a folder belongs to the project. It does if it is below the
 // root and not in another project there, or if it is in a linked worktree of the
 // repository.
-func (p Project) Holds(dir string) bool {
+func (p Project) Contains(dir string) bool {
 	found, err := find(dir)
 	if err != nil {
 		return false

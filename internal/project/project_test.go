@@ -227,7 +227,7 @@ func TestAProjectHoldsItsFoldersAndWorktreesAndNoOtherProject(t *testing.T) {
 	} {
 		p, err := At(filepath.Join(root, c.project), "a test")
 		must(t, err)
-		if got := p.Holds(filepath.Join(root, c.dir)); got != c.want {
+		if got := p.Contains(filepath.Join(root, c.dir)); got != c.want {
 			t.Errorf("%s holds %s: %v, want %v", c.project, c.dir, got, c.want)
 		}
 	}

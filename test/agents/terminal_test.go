@@ -70,7 +70,7 @@ func (p *place) openAs(program string, args ...string) *terminal {
 	t := &terminal{place: p, program: program}
 	t.pid, err = strconv.Atoi(strings.TrimSpace(out))
 	p.must(err)
-	t.lookout = discover.NewLookout(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)
+	t.lookout = discover.NewFinder(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)
 	p.Cleanup(func() {
 		if p.Failed() {
 			p.Logf("the screen at the end:\n%s", t.screen())

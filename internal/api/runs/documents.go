@@ -37,18 +37,18 @@ type sheets struct {
 type sheet struct {
 	mu  sync.Mutex
 	run string
-	*recorder.Sheet
+	*recorder.Preview
 }
 
 const keptSheets = 16
 
 // of returns the sheet of a run.
-func (s *sheets) of(run string, made func() *recorder.Sheet) *sheet {
+func (s *sheets) of(run string, made func() *recorder.Preview) *sheet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.list, func(k *sheet) bool { return k.run == run })
 	if i < 0 {
-		s.list = append(s.list, &sheet{run: run, Sheet: made()})
+		s.list = append(s.list, &sheet{run: run, Preview: made()})
 		i = len(s.list) - 1
 	}
 	kept := s.list[i]
@@ -66,7 +66,7 @@ func (d *Service) Document(ctx context.Context, id string) ([]byte, error) {
 	}); err != nil {
 		return nil, err
 	}
-	k := d.sheets.of(id, func() *recorder.Sheet {
+	k := d.sheets.of(id, func() *recorder.Preview {
 		return recorder.NewSheet(d.opts.Store, id, run.Project, session.New("", session.Options{LogPrefix: sessionFolder}))
 	})
 	k.mu.Lock()
@@ -78,7 +78,7 @@ func (d *Service) Document(ctx context.Context, id string) ([]byte, error) {
 func (d *Service) Sessions(ctx context.Context, q coordinator.RunQuery) (list []coordinator.Session, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		rows, err := d.lookout.Latest(r, q.Project, true, q.Limit)
+		rows, err := d.query.Latest(r, q.Project, true, q.Limit)
 		for _, row := range rows {
 			list = append(list, coordinator.Session{ID: row.ID, Name: row.Name, Project: row.Project, Status: fleet.Status(row.Status)})
 		}
@@ -140,7 +140,7 @@ func (d *Service) Report(ctx context.Context, q coordinator.ReportQuery) (any, e
 	c := ledger.NewCount(ledger.Query{Since: since, Agents: q.Agent, Models: q.Model, Templates: q.Template, Cost: costs.of}, d.opts.Now())
 	var runs []store.Run
 	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
-		runs, err = d.lookout.Latest(r, q.Project, true, everything)
+		runs, err = d.query.Latest(r, q.Project, true, everything)
 		return err
 	}); err != nil {
 		return nil, err

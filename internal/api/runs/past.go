@@ -11,7 +11,7 @@ import (
 )
 
 // Lanes implements [server.Runs].
-func (d *Service) Lanes(ctx context.Context) ([]fleet.Lane, error) { return d.lookout.Lanes(ctx) }
+func (d *Service) Lanes(ctx context.Context) ([]fleet.Lane, error) { return d.query.Lanes(ctx) }
 
 // look runs a read if the run exists and is not hidden.
 func (d *Service) look(ctx context.Context, run string, look func(r store.Reader) error) error {

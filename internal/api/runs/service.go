@@ -54,9 +54,9 @@ type Options struct {
 
 // Service answers requests. It is safe for concurrent use.
 type Service struct {
-	opts    Options
-	lookout *runquery.Querier
-	sheets  sheets
+	opts   Options
+	query  *runquery.Querier
+	sheets sheets
 }
 
 var _ server.Runs = (*Service)(nil)
@@ -69,7 +69,7 @@ func New(opts Options) *Service {
 	if opts.Hide == nil {
 		opts.Hide = func(store.Run) bool { return false }
 	}
-	return &Service{opts: opts, lookout: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Adorn})}
+	return &Service{opts: opts, query: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Adorn})}
 }
 
 // find returns a run that exists and is not hidden.
@@ -91,7 +91,7 @@ func (d *Service) see(ctx context.Context, id string) error {
 
 // Runs implements [server.Runs].
 func (d *Service) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error) {
-	return d.lookout.Summaries(ctx, q.Project, q.Ended, q.Limit)
+	return d.query.Summaries(ctx, q.Project, q.Ended, q.Limit)
 }
 
 // Run implements [server.Runs]. It leaves out the prompts of the tasks, because they may
@@ -100,7 +100,7 @@ func (d *Service) Run(ctx context.Context, id string) (run fleet.Run, err error)
 	if err := d.see(ctx, id); err != nil {
 		return run, err
 	}
-	if run, err = d.lookout.Run(ctx, id); err != nil {
+	if run, err = d.query.Run(ctx, id); err != nil {
 		return run, err
 	}
 	for i := range run.Tasks {
@@ -111,7 +111,7 @@ func (d *Service) Run(ctx context.Context, id string) (run fleet.Run, err error)
 
 // FindRun implements [server.Runs].
 func (d *Service) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
-	id, err := d.lookout.FindRun(ctx, project, name, unfinished)
+	id, err := d.query.FindRun(ctx, project, name, unfinished)
 	if err != nil {
 		return "", err
 	}
@@ -120,7 +120,7 @@ func (d *Service) FindRun(ctx context.Context, project, name string, unfinished 
 
 // FindTask implements [server.Runs].
 func (d *Service) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
-	t, err := d.lookout.FindTask(ctx, project, name)
+	t, err := d.query.FindTask(ctx, project, name)
 	if err != nil {
 		return t, err
 	}
@@ -132,7 +132,7 @@ func (d *Service) Task(ctx context.Context, run, task string) (fleet.Task, error
 	if err := d.see(ctx, run); err != nil {
 		return fleet.Task{}, err
 	}
-	t, err := d.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
+	t, err := d.query.Task(ctx, store.TaskKey{Run: run, Task: task})
 	if err != nil {
 		return t, err
 	}
@@ -146,7 +146,7 @@ func (d *Service) Attempts(ctx context.Context, run, task string) ([]fleet.Attem
 	if err := d.see(ctx, run); err != nil {
 		return nil, err
 	}
-	return d.lookout.Attempts(ctx, store.TaskKey{Run: run, Task: task})
+	return d.query.Attempts(ctx, store.TaskKey{Run: run, Task: task})
 }
 
 // Plan implements [server.Runs].
@@ -176,5 +176,5 @@ func (d *Service) Questions(ctx context.Context, run string) ([]fleet.Question, 
 			return nil, err
 		}
 	}
-	return d.lookout.Questions(ctx, run)
+	return d.query.Questions(ctx, run)
 }

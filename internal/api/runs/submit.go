@@ -34,7 +34,7 @@ func (d *Service) Submit(ctx context.Context, by credential.Identity, n coordina
 	if err != nil {
 		return fleet.Run{}, err
 	}
-	return d.lookout.Summary(ctx, id)
+	return d.query.Summary(ctx, id)
 }
 
 // submit tries random ids until one is free.

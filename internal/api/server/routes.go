@@ -120,10 +120,10 @@ type (
 )
 
 func routes() []route {
-	return slices.Concat(viewerRoutes(), deskRoutes(), runRoutes(), workRoutes())
+	return slices.Concat(viewerRoutes(), protocolRoutes(), runRoutes(), workRoutes())
 }
 
-func deskRoutes() []route {
+func protocolRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{

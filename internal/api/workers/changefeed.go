@@ -54,13 +54,13 @@ func (l listener) hears(s change) (wake, attend bool) {
 
 const (
 	eventPage  = 500                   // events read at a time
-	strokesMax = 4096                  // maximum number of changes kept
+	maxChanges = 4096                  // maximum number of changes kept
 	pace       = 10 * time.Millisecond // pause between reads
 	retry      = time.Second           // pause after the database did not answer
 	patience   = time.Minute           // how long to continue reading while no worker waits
 )
 
-func newBell(s store.Store) *changeFeed {
+func newChangeFeed(s store.Store) *changeFeed {
 	return &changeFeed{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
@@ -114,7 +114,7 @@ func (b *changeFeed) read(ctx context.Context) error {
 			return err
 		}
 		for _, e := range events {
-			s, ok, err := strokeOf(r, e)
+			s, ok, err := changeOf(r, e)
 			if err != nil {
 				return fmt.Errorf("event %d (%s): %w", e.Seq, e.Kind, err)
 			}
@@ -131,8 +131,8 @@ func (b *changeFeed) read(ctx context.Context) error {
 	return err
 }
 
-// strokeOf returns what an event means to workers. ok is false if it means nothing.
-func strokeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
+// changeOf returns what an event means to workers. ok is false if it means nothing.
+func changeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 	s.seq = e.Seq
 	switch e.Kind {
 	case "lane.open":
@@ -162,7 +162,7 @@ func (b *changeFeed) publish(found []change, last int64) {
 		return
 	}
 	b.changes = append(b.changes, found...)
-	if n := len(b.changes) - strokesMax; n > 0 {
+	if n := len(b.changes) - maxChanges; n > 0 {
 		b.floor = b.changes[n-1].seq
 		b.changes = slices.Delete(b.changes, 0, n)
 	}

@@ -32,7 +32,7 @@ type Options struct {
 // of changes only while Run is running.
 type Service struct {
 	opts Options
-	bell *changeFeed
+	feed *changeFeed
 }
 
 var _ server.Work = (*Service)(nil)
@@ -41,11 +41,11 @@ var _ server.Work = (*Service)(nil)
 func New(opts Options) *Service {
 	opts.Lease = cmp.Or(opts.Lease, engine.DefaultLease)
 	opts.Keep = cmp.Or(opts.Keep, logstore.DefaultKeep)
-	return &Service{opts: opts, bell: newBell(opts.Store)}
+	return &Service{opts: opts, feed: newChangeFeed(opts.Store)}
 }
 
 // Run reads changes for all waiting workers, until ctx ends.
-func (d *Service) Run(ctx context.Context) { d.bell.run(ctx, d.opts.Notice) }
+func (d *Service) Run(ctx context.Context) { d.feed.run(ctx, d.opts.Notice) }
 
 func (d *Service) do(ctx context.Context, who string, need store.Need, do func(s *engine.Step) error) error {
 	return d.opts.Engine.Do(ctx, who, need, do)
@@ -364,5 +364,5 @@ func (d *Service) Wait(ctx context.Context, by credential.Identity, worker strin
 	if err != nil {
 		return news, err
 	}
-	return d.bell.wait(ctx, listener{worker, splitLabels(w.Labels)}, after)
+	return d.feed.wait(ctx, listener{worker, splitLabels(w.Labels)}, after)
 }

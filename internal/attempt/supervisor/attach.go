@@ -71,7 +71,7 @@ const (
 // holds the lock but has no socket yet; one that is about to exit soon releases both.
 // The error says why the state is unknown.
 func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
-	was, err := f.account()
+	was, err := f.readLockRecord()
 	if err != nil {
 		return finding{}, err
 	}
@@ -153,7 +153,7 @@ type remains struct {
 	before  bool // before this boot: no process has survived
 }
 
-func (f folder) examine(attempt string, a account) remains {
+func (f folder) examine(attempt string, a lockRecord) remains {
 	r := remains{attempt: attempt}
 	spec, err := a.specIn(f)
 	if err == nil {
@@ -169,7 +169,7 @@ func (f folder) examine(attempt string, a account) remains {
 
 // findForeign returns the recorded exit of an attempt on another machine. Without one
 // the state is unknown.
-func (r remains) findForeign(a account) (finding, error) {
+func (r remains) findForeign(a lockRecord) (finding, error) {
 	if a.exit != nil && a.exit.Attempt == r.attempt {
 		return finding{attempt: r.attempt, exit: *a.exit}, nil
 	}
@@ -210,7 +210,7 @@ const proofWithin = 3 * time.Second
 
 // endRemains ends the remaining processes of an attempt whose supervisor is dead. If
 // it returns nil, it is proved that none is alive.
-func (f folder) endRemains(r remains, a account) error {
+func (f folder) endRemains(r remains, a lockRecord) error {
 	switch {
 	case r.before, !a.signed && r.attempt == "":
 		return nil
@@ -242,7 +242,7 @@ func (f folder) endRemains(r remains, a account) error {
 	return nil
 }
 
-func (a account) lostBecause() string {
+func (a lockRecord) lostBecause() string {
 	switch {
 	case a.words != "":
 		return "the supervisor died: " + a.words

@@ -13,9 +13,9 @@ import (
 type attempt struct {
 	folder  folder
 	lock    *os.File
-	is      account  // content of the lock when it was taken
-	env     []string // the agent's environment
-	again   bool     // the supervisor may run another attempt afterwards
+	is      lockRecord // content of the lock when it was taken
+	env     []string   // the agent's environment
+	again   bool       // the supervisor may run another attempt afterwards
 	spec    Spec
 	log     *os.File
 	clients *clients
@@ -56,7 +56,7 @@ type stop struct {
 	now bool
 }
 
-func newAttempt(f folder, lock *os.File, is account, env []string, s signals) *attempt {
+func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals) *attempt {
 	a := &attempt{
 		folder:   f,
 		lock:     lock,
@@ -139,7 +139,7 @@ func (a *attempt) begin() error {
 // sign writes the supervisor's identity into the lock before there is an agent,
 // together with what is needed to find all processes that the agent will start.
 func (a *attempt) sign() error {
-	s := signature{Process: a.self, Group: a.group}
+	s := supervisorRecord{Process: a.self, Group: a.group}
 	if a.group == nil {
 		s.locate()
 	}

@@ -39,11 +39,11 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("start agent of attempt %s: %s", e.Exit.Attempt, e.Exit.Failed)
 }
 
-// silentError reports a supervisor that died after a handover without reporting what
+// noReportError reports a supervisor that died after a handover without reporting what
 // became of the attempt. The lock says what happened.
-type silentError struct{ reason error } // nil if unknown
+type noReportError struct{ reason error } // nil if unknown
 
-func (e *silentError) Error() string { return "the supervisor has not said a word" }
+func (e *noReportError) Error() string { return "the supervisor has not said a word" }
 
 // UnknownError reports an attempt for which we cannot tell whether it is still
 // running.

@@ -91,7 +91,7 @@ func TestAStarterThatDiesWhileItHandsOverHasStartedItOrNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			supervisor, n := idle(t)
 			dies(t, supervisor, n, c.line(string(n.folder)))
-			is, err := n.folder.account()
+			is, err := n.folder.readLockRecord()
 			if ran := is.exit != nil && is.exit.Code == 0; ran != c.ran || err != nil {
 				t.Errorf("exit %+v, %v", is.exit, err)
 			}

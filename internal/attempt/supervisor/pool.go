@@ -115,7 +115,7 @@ func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
 	l, err := handOver(c.control, n)
 	if err != nil {
 		c.kill()
-		return nil, &silentError{err}
+		return nil, &noReportError{err}
 	}
 	c.pool.admit(c)
 	return greet(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
@@ -126,7 +126,7 @@ func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
 // did not start. An unsigned lock proves that there was no agent. The supervisor may
 // have been about to exit when it was chosen.
 func (n *newcomer) neverBegan(ctx context.Context, err error) bool {
-	silent := (*silentError)(nil)
+	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
 		return false
 	}

@@ -16,10 +16,10 @@ import (
 // marksOnly is the [GroupMethod] of a machine without control groups.
 const marksOnly = "process marks only"
 
-// signature is written into the lock by the supervisor before there is an agent. It
+// supervisorRecord is written into the lock by the supervisor before there is an agent. It
 // says which process the supervisor is, and how to find everything that the agent
 // starts if the supervisor dies.
-type signature struct {
+type supervisorRecord struct {
 	host.Process
 	// Group is the attempt's control group, or nil. Without one, the other fields say
 	// where to look for processes that carry no mark.
@@ -123,7 +123,7 @@ type Orphaned struct {
 // an exit, with the processes that may be alive. It changes nothing.
 func FindOrphaned(home string) (list []Orphaned) {
 	for _, f := range lockFolders(home) {
-		a, err := f.account()
+		a, err := f.readLockRecord()
 		if err != nil || a.exit != nil || !a.signed || host.OS().Alive(a.by.Process) != host.Dead {
 			continue
 		}
@@ -139,7 +139,7 @@ func FindOrphaned(home string) (list []Orphaned) {
 // EndOrphaned ends the known processes of an orphaned attempt. It returns the pids
 // that are left although they were killed.
 func EndOrphaned(a Orphaned) (left []int, err error) {
-	is, err := folder(a.Dir).account()
+	is, err := folder(a.Dir).readLockRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 }
 
 // remains finds the processes that may be left of an attempt whose supervisor is dead.
-func (f folder) remains(r remains, by signature) Remains {
+func (f folder) remains(r remains, by supervisorRecord) Remains {
 	switch {
 	case r.before:
 		return Remains{Proof: Gone}
@@ -185,7 +185,7 @@ const DoneSuffix = ".done"
 func claims(home string) map[string]bool {
 	claimed := map[string]bool{}
 	for _, f := range lockFolders(home) {
-		if a, err := f.account(); err == nil && a.exit == nil && a.by.Group != nil {
+		if a, err := f.readLockRecord(); err == nil && a.exit == nil && a.by.Group != nil {
 			claimed[a.by.Group.Dir] = true
 		}
 	}
@@ -193,9 +193,9 @@ func claims(home string) map[string]bool {
 }
 
 // parseSignature parses a signature. Older versions of gaffer wrote fewer fields.
-func parseSignature(text []byte) (s signature) {
+func parseSignature(text []byte) (s supervisorRecord) {
 	if err := json.Unmarshal(text, &s); err != nil {
-		return signature{}
+		return supervisorRecord{}
 	}
 	return s
 }

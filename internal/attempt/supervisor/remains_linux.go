@@ -14,7 +14,7 @@ import (
 
 // locate sets the fields that are needed to find the processes of an attempt without a
 // control group.
-func (s *signature) locate() {
+func (s *supervisorRecord) locate() {
 	place, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return
@@ -41,7 +41,7 @@ func ticks() uint64 {
 // remainsOf looks for the processes of an attempt. All processes in its control group
 // and all processes with its mark belong to it. A visible control group contains all
 // of its processes. For an attempt without a group see suspects.
-func remainsOf(attempt string, by signature) Remains {
+func remainsOf(attempt string, by supervisorRecord) Remains {
 	list := marked([]byte(Mark + "=" + attempt))
 	if by.Group != nil {
 		list = append(list, by.Group.members()...)
@@ -100,7 +100,7 @@ func leftOf(list []process) (left []Left) {
 //
 // Daemons that the user has started since in the same login session look the same, so
 // the user must decide. gaffer's own processes are excluded.
-func (s signature) suspects() (list []process) {
+func (s supervisorRecord) suspects() (list []process) {
 	if s.Place == "" { // written by an older version of gaffer
 		return nil
 	}
@@ -132,7 +132,7 @@ func (s signature) suspects() (list []process) {
 // orphans: init, or an ancestor of the supervisor that is a subreaper. Whether a
 // process is a subreaper is not visible, so only programs that are known not to be
 // subreapers are excluded.
-func (s signature) inherits(parent int, start uint64) bool {
+func (s supervisorRecord) inherits(parent int, start uint64) bool {
 	if parent <= 1 {
 		return true
 	}
@@ -149,7 +149,7 @@ func (s signature) inherits(parent int, start uint64) bool {
 
 // ownerOf reports whether a process may belong to the supervisor's user, which is the
 // user of this process. For root every process may.
-func (s signature) ownerOf(pid int) bool {
+func (s supervisorRecord) ownerOf(pid int) bool {
 	me := os.Getuid()
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	if err != nil {
@@ -161,7 +161,7 @@ func (s signature) ownerOf(pid int) bool {
 
 // holds reports whether a process is in all the control groups that the supervisor was
 // in, or below them.
-func (s signature) holds(pid int) bool {
+func (s supervisorRecord) holds(pid int) bool {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return false // it has ended

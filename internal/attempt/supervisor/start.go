@@ -105,14 +105,14 @@ func greet(ctx context.Context, p *Process, l *link) (*Process, error) {
 		return nil, &FailedError{*m.Exit}
 	}
 	p.child.kill()
-	return nil, &silentError{}
+	return nil, &noReportError{}
 }
 
 // conclude handles a [*silentError] of greet: it finds out what became of the attempt,
 // and records it as lost if there is no exit record. It returns any other result of
 // greet unchanged.
 func (n *newcomer) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
-	silent := (*silentError)(nil)
+	silent := (*noReportError)(nil)
 	if !errors.As(err, &silent) {
 		return p, err
 	}

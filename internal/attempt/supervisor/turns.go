@@ -101,18 +101,18 @@ func (t *turn) run(s signals) (free bool, err error) {
 	return true, t.leave()
 }
 
-func (t *turn) enter() (account, error) {
+func (t *turn) enter() (lockRecord, error) {
 	if err := wordsTo(t.lock); err != nil {
-		return account{}, err
+		return lockRecord{}, err
 	}
 	if err := os.Chdir(t.dir); err != nil {
-		return account{}, err
+		return lockRecord{}, err
 	}
 	if !isFile(int(t.lock.Fd()), lockFile) {
-		return account{}, errors.New(t.dir + ": the lock that was handed over is another one")
+		return lockRecord{}, errors.New(t.dir + ": the lock that was handed over is another one")
 	}
 	if err := mustLock(t.lock); err != nil {
-		return account{}, err
+		return lockRecord{}, err
 	}
 	is, err := readLock(t.lock)
 	if err == nil && is.used() {

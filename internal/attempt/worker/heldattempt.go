@@ -48,7 +48,7 @@ type heldAttempt struct {
 
 // run runs the attempt until its end was reported.
 func (h *heldAttempt) run(ctx context.Context) {
-	r, err := h.attend(ctx, h.begin)
+	r, err := h.runAttempt(ctx, h.begin)
 	for wait := firstShortage; ctx.Err() == nil; {
 		mayRun, short := isUnknown(err), isShortage(neverStarted(r, err)) && runner.DoubtOf(err) == ""
 		if !mayRun && !short {
@@ -65,11 +65,11 @@ func (h *heldAttempt) run(ctx context.Context) {
 		if mayRun { // it may be running and must not be started twice
 			again = h.begin
 		}
-		r, err = h.attend(ctx, again)
+		r, err = h.runAttempt(ctx, again)
 	}
 	h.started(ctx)
 	if err == nil {
-		h.outlive(ctx, r.Left)
+		h.awaitLeftProcesses(ctx, r.Left)
 		if r.Class == failure.Released {
 			h.handBack(ctx, r)
 			return
@@ -146,9 +146,9 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 	return false
 }
 
-// outlive waits for processes that could not be ended. While one is alive, the task
+// awaitLeftProcesses waits for processes that could not be ended. While one is alive, the task
 // must not be started again.
-func (h *heldAttempt) outlive(ctx context.Context, left []int) {
+func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, left []int) {
 	for told := false; slices.ContainsFunc(left, isThere) && ctx.Err() == nil; told = true {
 		if !told {
 			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, left))
@@ -164,8 +164,8 @@ var (
 	errReleased = errors.New("it is handed back before it has begun")
 )
 
-// attend starts or adopts the attempt and runs it until its end.
-func (h *heldAttempt) attend(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
+// runAttempt starts or adopts the attempt and runs it until its end.
+func (h *heldAttempt) runAttempt(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
 	defer h.giveBack()
 	a, err := begin(ctx)
 	if err != nil {
@@ -298,7 +298,7 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	var next *engine.Assignment
 	var sent time.Time
 	r := w.request()
-	h.insist(ctx, "finish "+h.Task.Task, func() (err error) {
+	h.retryUntilAnswered(ctx, "finish "+h.Task.Task, func() (err error) {
 		sent = w.opts.Now()
 		_, next, err = w.opts.Engine.Turn(ctx, f, r)
 		return err
@@ -354,16 +354,16 @@ func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
 	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token}
 	back.Now = engine.Activity{State: string(agent.Running), At: w.opts.Now(), Log: w.opts.Workspace.Log(h.Task), LogFrom: r.LogFrom, Thread: r.Thread, Spent: amountOf(r.Usage)}
-	h.insist(ctx, "release "+h.Task.Task, func() error {
+	h.retryUntilAnswered(ctx, "release "+h.Task.Task, func() error {
 		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.Held{back})
 	})
 	h.retire(ctx, nil, time.Time{})
 }
 
-// insist repeats a request until it is acknowledged or refused. If the coordinator
+// retryUntilAnswered repeats a request until it is acknowledged or refused. If the coordinator
 // does not understand the request, insist notifies the user and still tries again,
 // because the coordinator may be upgraded.
-func (h *heldAttempt) insist(ctx context.Context, what string, request func() error) {
+func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, request func() error) {
 	told := false
 	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
 		err := request()

@@ -44,7 +44,7 @@ func (o owner) Asked(q agent.Question) {
 	ask.Within, ask.Default = o.patience()
 	o.worker.running.Go(func() { // the attempt must not wait for the engine
 		var id string
-		o.insist(o.ctx, "ask "+o.Task.Task, func() (err error) {
+		o.retryUntilAnswered(o.ctx, "ask "+o.Task.Task, func() (err error) {
 			id, err = o.worker.opts.Engine.Ask(o.ctx, ask)
 			return err
 		})

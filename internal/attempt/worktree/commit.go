@@ -138,7 +138,7 @@ func (g git) commitAll(ctx context.Context, dirty []File, message string) (strin
 	if exitCode(err) != 1 { // exit code 1 means that something is staged
 		return "", err
 	}
-	if g, err = g.signed(ctx); err != nil {
+	if g, err = g.withAuthor(ctx); err != nil {
 		return "", err
 	}
 	if _, err := g.run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", message); err != nil {

@@ -110,7 +110,7 @@ func (m *merger) merge(ctx context.Context) (err error) {
 // locked runs steps under the repository's lock, until one fails.
 func (m *merger) locked(ctx context.Context, steps ...func(context.Context) error) error {
 	return m.repo.locked(ctx, func(g git) (err error) {
-		if m.git, err = g.signed(ctx); err != nil {
+		if m.git, err = g.withAuthor(ctx); err != nil {
 			return err
 		}
 		for _, step := range steps {

@@ -85,7 +85,7 @@ func (r *Repo) snapshotCommit(ctx context.Context, g git, t Tree) (string, error
 			return head, nil
 		}
 	}
-	if g, err = g.signed(ctx); err != nil {
+	if g, err = g.withAuthor(ctx); err != nil {
 		return "", err
 	}
 	if snap.staged != "" {
@@ -171,10 +171,10 @@ func (g git) commitTree(ctx context.Context, tree, message string, parents ...st
 	return strings.TrimSpace(out), err
 }
 
-// signed returns git with a name for authors and committers: the user's, or "gaffer" if
+// withAuthor returns git with a name for authors and committers: the user's, or "gaffer" if
 // the user has configured none. A name that git derives from the machine's name does
 // not count.
-func (g git) signed(ctx context.Context) (git, error) {
+func (g git) withAuthor(ctx context.Context) (git, error) {
 	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
 		_, err := g.run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")
 		switch {

@@ -23,7 +23,7 @@ var at = []struct {
 	{3, "[tui]\nx = 1"},
 }
 
-func crashFiles(w Wish) (files []File) {
+func crashFiles(w Integration) (files []File) {
 	all := w.ProjectFiles("/p", Programs())
 	for _, a := range at {
 		files = append(files, all[a.file])
@@ -49,7 +49,7 @@ func prepare(h host.Host) error {
 	return nil
 }
 
-func initiate(w Wish) func(host.Host) error {
+func initiate(w Integration) func(host.Host) error {
 	return func(h host.Host) error {
 		edits, err := crashEditor(h).Plan(crashFiles(w))
 		if err != nil {
@@ -68,7 +68,7 @@ func takeBack(h host.Host) error {
 }
 
 // made returns the contents of the files after init.
-func made(t *testing.T, w Wish) (all [][]byte) {
+func made(t *testing.T, w Integration) (all [][]byte) {
 	t.Helper()
 	for i, f := range crashFiles(w) {
 		c, err := Plan(f.Format, []byte(at[i].old), nil, f.Entries)
@@ -123,7 +123,7 @@ func backAgain(t *testing.T, h host.Host) {
 	}
 }
 
-func newer() Wish {
+func newer() Integration {
 	w := wish()
 	w.Argv, w.Shell = []string{"/opt/gaffer"}, "/opt/gaffer"
 	return w

@@ -13,15 +13,15 @@ import (
 	"gaffer/statefile/host"
 )
 
-func wish() Wish {
-	return Wish{
+func wish() Integration {
+	return Integration{
 		Argv: []string{"gaffer"}, Shell: "gaffer", Answer: time.Minute,
 		LocalState: []string{"/.founder-mode/status/", "/.fctry/state.json", "/coordination/"},
 	}
 }
 
 // theFile returns the settings file of an example's kind, in a folder.
-func theFile(t *testing.T, w Wish, root, example string) File {
+func theFile(t *testing.T, w Integration, root, example string) File {
 	t.Helper()
 	files := append(w.ProjectFiles(root, Programs()), w.IgnoreFile(root))
 	for i, prefix := range []string{"claude-settings-", "claude-mcp-", "codex-hooks-", "codex-config-", "gitignore-"} {

@@ -12,7 +12,7 @@ import (
 const integrations = "../../../integrations/"
 
 // shipped returns the wish of 'gaffer init' with default settings.
-func shipped() Wish { return Wish{Argv: []string{"gaffer"}, Shell: "gaffer"} }
+func shipped() Integration { return Integration{Argv: []string{"gaffer"}, Shell: "gaffer"} }
 
 // same compares a file of the repository, or writes it if UPDATE_INTEGRATIONS is set.
 func same(t *testing.T, name string, want []byte) {

@@ -35,8 +35,8 @@ type File struct {
 	Strict  bool        // its program accepts neither comments nor trailing commas
 }
 
-// Wish describes the integration to set up.
-type Wish struct {
+// Integration describes the integration to set up.
+type Integration struct {
 	Argv       []string      // the command that starts gaffer
 	Answer     time.Duration // how long a permission request may wait for an answer through gaffer
 	Status     StatusLine    // Claude Code's status line
@@ -113,7 +113,7 @@ var matched = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "Permi
 
 // hooks returns the entries for a program's events, and entries without a value that
 // find our hooks anywhere for removal.
-func (w Wish) hooks(p Program, events []string) []Entry {
+func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
 		g := hookGroup{Hooks: []command{{Type: "command", Command: w.Shell + " hook " + string(p), Timeout: w.timeout(p, event)}}}
@@ -129,7 +129,7 @@ func (w Wish) hooks(p Program, events []string) []Entry {
 		Entry{Path: []string{"hooks", "*", "*", "hooks"}, Item: true, Mine: isOurHook(p)})
 }
 
-func (w Wish) timeout(p Program, event string) int {
+func (w Integration) timeout(p Program, event string) int {
 	switch {
 	case event == "PermissionRequest":
 		return int((w.Answer+time.Second-1)/time.Second) + askTimeout
@@ -204,7 +204,7 @@ func isOurServer(v any) bool {
 	return isProgram(program) && len(args) > 0 && args[0] == "mcp"
 }
 
-func (w Wish) statusLine() Entry {
+func (w Integration) statusLine() Entry {
 	e := Entry{
 		What: "status line", Path: []string{"statusLine"}, Mine: isOurLine,
 		Value: command{Type: "command", Command: w.Shell + " statusline --fleet"}, Force: w.Status == StatusLineReplace,
@@ -219,20 +219,20 @@ func (w Wish) statusLine() Entry {
 	return e
 }
 
-func (w Wish) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
+func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
 // mendServer corrects only the command. It keeps the arguments after "mcp"; the
 // argument "mcp" identifies a server as ours.
-func (w Wish) mendServer(string) string { return w.Argv[0] }
+func (w Integration) mendServer(string) string { return w.Argv[0] }
 
-func (w Wish) jsonServer() Entry {
+func (w Integration) jsonServer() Entry {
 	return Entry{
 		What: "MCP server", Path: []string{"mcpServers", Server}, Mine: isOurServer, Mend: w.mendServer,
 		Value: server{Type: "stdio", Command: w.Argv[0], Args: w.serverArgs()},
 	}
 }
 
-func (w Wish) tomlServer() Entry {
+func (w Integration) tomlServer() Entry {
 	return Entry{
 		What: "MCP server", Path: []string{"mcp_servers", Server}, Mine: isOurServer, Mend: w.mendServer,
 		Value: Table{{"command", w.Argv[0]}, {"args", w.serverArgs()}, {"tool_timeout_sec", codexToolTimeout}},
@@ -246,7 +246,7 @@ const (
 
 // ClaudeFiles returns Claude Code's settings file in folder, which is .claude in a
 // project or in the home folder, and its file of MCP servers.
-func (w Wish) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
+func (w Integration) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 	return []File{
 		{
 			Path: filepath.Join(folder, "settings.json"), Program: Claude, Format: JSON, Perm: perm, Strict: true,
@@ -258,7 +258,7 @@ func (w Wish) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 
 // CodexFiles returns Codex's settings files in folder, which is .codex in a project
 // or in the home folder.
-func (w Wish) CodexFiles(folder string, perm fs.FileMode) []File {
+func (w Integration) CodexFiles(folder string, perm fs.FileMode) []File {
 	return []File{
 		{
 			Path: filepath.Join(folder, "hooks.json"), Program: Codex, Format: JSON, Perm: perm, Strict: true,
@@ -269,7 +269,7 @@ func (w Wish) CodexFiles(folder string, perm fs.FileMode) []File {
 }
 
 // ProjectFiles returns the files of the programs in a project.
-func (w Wish) ProjectFiles(root string, programs []Program) (files []File) {
+func (w Integration) ProjectFiles(root string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		files = append(files, w.ClaudeFiles(filepath.Join(root, ".claude"), filepath.Join(root, ".mcp.json"), forAll)...)
 	}
@@ -281,7 +281,7 @@ func (w Wish) ProjectFiles(root string, programs []Program) (files []File) {
 
 // UserFiles returns the files of the programs in the user's home folder. claude and
 // codex are the folders that the programs are configured to use, or empty.
-func (w Wish) UserFiles(home, claude, codex string, programs []Program) (files []File) {
+func (w Integration) UserFiles(home, claude, codex string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		folder, servers := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")
 		if claude != "" {
@@ -300,7 +300,7 @@ func (w Wish) UserFiles(home, claude, codex string, programs []Program) (files [
 }
 
 // IgnoreFile returns the project's .gitignore.
-func (w Wish) IgnoreFile(root string) File {
+func (w Integration) IgnoreFile(root string) File {
 	f := File{Path: filepath.Join(root, ".gitignore"), Format: Lines, Perm: forAll}
 	for _, line := range w.LocalState {
 		f.Entries = append(f.Entries, Entry{What: line, Value: line})

@@ -7,7 +7,7 @@ import (
 
 func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
 	for _, answer := range []time.Duration{0, 1400 * time.Millisecond, time.Minute} {
-		w := Wish{Answer: answer}
+		w := Integration{Answer: answer}
 		for program, events := range map[Program][]string{Claude: ClaudeEvents(), Codex: CodexEvents()} {
 			for _, event := range events {
 				takes := 2 * time.Second // hook.Budget

@@ -56,9 +56,9 @@ type record struct {
 	read    time.Time
 }
 
-// NewLookout returns a Finder that reads the documents below gaffer's state folder,
+// NewFinder returns a Finder that reads the documents below gaffer's state folder,
 // for the user with this home folder.
-func NewLookout(state, home string, now func() time.Time) *Finder {
+func NewFinder(state, home string, now func() time.Time) *Finder {
 	return &Finder{
 		folder: hookevents.In(state), home: home, now: now,
 		known: map[identity]facts{}, records: map[string]record{}, seen: map[string]Sighting{}, silent: map[string]time.Time{},

@@ -35,7 +35,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{T: t, dir: dir, socket: filepath.Join(dir, "sock")}
-	s.lookout = NewLookout(dir, dir, func() time.Time { return time.Now().Add(s.ahead) })
+	s.lookout = NewFinder(dir, dir, func() time.Time { return time.Now().Add(s.ahead) })
 	t.Cleanup(func() {
 		_ = s.tmux("kill-server").Run() // there may be none
 		if err := os.RemoveAll(dir); err != nil {
@@ -370,7 +370,7 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 
 // BenchmarkLook measures a Look with this machine's processes and no agents.
 func BenchmarkLook(b *testing.B) {
-	l := NewLookout(b.TempDir(), b.TempDir(), time.Now)
+	l := NewFinder(b.TempDir(), b.TempDir(), time.Now)
 	for b.Loop() {
 		if _, err := l.Look(context.Background()); err != nil {
 			b.Fatal(err)

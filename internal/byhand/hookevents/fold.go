@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// Deed is an action that follows from an event.
-type Deed struct {
+// Action is an action that follows from an event.
+type Action struct {
 	Kind DeedKind
 	Text string // for the user
 }
@@ -28,7 +28,7 @@ const (
 
 // handlers maps the names of events to their handlers. Other events are ignored, such
 // as Gemini's PreCompress, which occurs in every turn.
-var handlers = map[string]func(*Session, Event, time.Time) []Deed{
+var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionStart": start,
 
 	"UserPromptSubmit": prompt, "BeforeAgent": prompt,
@@ -50,7 +50,7 @@ var handlers = map[string]func(*Session, Event, time.Time) []Deed{
 // that follow. A new session is the zero value. If the result is still the zero
 // value, there is nothing to store: Codex also reports events of internal threads,
 // which no hook has started.
-func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
+func Fold(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
 		return s, nil
@@ -69,7 +69,7 @@ func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
 	}
 	for _, id := range before {
 		if !slices.Contains(s.open(), id) {
-			deeds = append(deeds, Deed{Withdraw, id})
+			deeds = append(deeds, Action{Withdraw, id})
 		}
 	}
 	return s, deeds
@@ -78,7 +78,7 @@ func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
 // start handles the start of a session, or its continuation after a resume or a
 // compaction. A session that was compacted automatically is in the middle of a turn.
 // Codex reports the start late, with the first prompt or after it.
-func start(s *Session, e Event, now time.Time) []Deed {
+func start(s *Session, e Event, now time.Time) []Action {
 	switch {
 	case e.Kind == "compact":
 		return compacted(s, e, now)
@@ -96,7 +96,7 @@ func (s *Session) rest(now time.Time) {
 	s.become(Idle, now)
 }
 
-func prompt(s *Session, _ Event, now time.Time) []Deed {
+func prompt(s *Session, _ Event, now time.Time) []Action {
 	s.Asked, s.Error, s.Helpers, s.Compacting = nil, "", 0, ""
 	s.Trails, s.Loop = nil, ""
 	s.become(Running, now)
@@ -105,7 +105,7 @@ func prompt(s *Session, _ Event, now time.Time) []Deed {
 
 // before handles the start of a tool call. It also closes earlier requests of the
 // same agent: they were refused, and the agent continues with something else.
-func before(s *Session, e Event, now time.Time) []Deed {
+func before(s *Session, e Event, now time.Time) []Action {
 	s.answered(func(a Asked) bool { return a.Agent == e.Agent })
 	s.work(now)
 	return nil
@@ -120,9 +120,9 @@ func (s *Session) work(now time.Time) {
 
 func (s *Session) answered(is func(Asked) bool) { s.Asked = slices.DeleteFunc(s.Asked, is) }
 
-func ask(s *Session, e Event, now time.Time) []Deed {
+func ask(s *Session, e Event, now time.Time) []Action {
 	s.waitFor(Asked{Agent: e.Agent, Tool: e.Tool, What: e.Doing}, now)
-	return []Deed{{Kind: AskPerson, Text: s.For()}}
+	return []Action{{Kind: AskPerson, Text: s.For()}}
 }
 
 func (s *Session) waitFor(a Asked, now time.Time) {
@@ -133,10 +133,10 @@ func (s *Session) waitFor(a Asked, now time.Time) {
 	s.become(Waiting, now)
 }
 
-func after(s *Session, e Event, now time.Time) []Deed { return s.done(e, false, now) }
+func after(s *Session, e Event, now time.Time) []Action { return s.done(e, false, now) }
 
 // fail handles a failed tool call. An interrupt by the user also ends the turn.
-func fail(s *Session, e Event, now time.Time) []Deed {
+func fail(s *Session, e Event, now time.Time) []Action {
 	deeds := s.done(e, !e.Interrupt, now)
 	if e.Interrupt {
 		s.rest(now)
@@ -145,15 +145,15 @@ func fail(s *Session, e Event, now time.Time) []Deed {
 }
 
 // done handles the end of a tool call.
-func (s *Session) done(e Event, failed bool, now time.Time) []Deed {
+func (s *Session) done(e Event, failed bool, now time.Time) []Action {
 	s.answered(func(a Asked) bool { return a.Agent == e.Agent && (a.Tool == e.Tool || a.Tool == "") })
 	s.work(now)
-	return append([]Deed{{Kind: NoteWritten}}, s.follow(e, failed)...)
+	return append([]Action{{Kind: NoteWritten}}, s.follow(e, failed)...)
 }
 
 // notice handles a notification of the program to the user. Claude sends it late, and
 // also after the user has ended the request with Esc.
-func notice(s *Session, e Event, now time.Time) []Deed {
+func notice(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
 		if len(s.Asked) == 0 {
@@ -167,7 +167,7 @@ func notice(s *Session, e Event, now time.Time) []Deed {
 	return nil
 }
 
-func helperBegan(s *Session, _ Event, now time.Time) []Deed {
+func helperBegan(s *Session, _ Event, now time.Time) []Action {
 	if s.Compacting == "" {
 		s.work(now)
 	}
@@ -177,7 +177,7 @@ func helperBegan(s *Session, _ Event, now time.Time) []Deed {
 // helperEnded handles the end of a subagent. The agent that started it continues, so
 // the session does not stop. If that agent has stopped before, the session becomes
 // idle with its last subagent; the program will start the agent again if needed.
-func helperEnded(s *Session, e Event, now time.Time) []Deed {
+func helperEnded(s *Session, e Event, now time.Time) []Action {
 	s.answered(func(a Asked) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {
 		if s.Helpers--; s.Helpers == 0 && len(s.Asked) == 0 {
@@ -187,15 +187,15 @@ func helperEnded(s *Session, e Event, now time.Time) []Deed {
 	return nil
 }
 
-func compact(s *Session, e Event, now time.Time) []Deed {
+func compact(s *Session, e Event, now time.Time) []Action {
 	s.Compacting = cmp.Or(e.Kind, "auto")
 	s.work(now)
-	return []Deed{{Kind: NoteContext, Text: s.Compacting}}
+	return []Action{{Kind: NoteContext, Text: s.Compacting}}
 }
 
 // compacted handles the end of a compaction. A compaction by the user makes the
 // session idle; an automatic one happens in the middle of a turn and changes nothing.
-func compacted(s *Session, e Event, now time.Time) []Deed {
+func compacted(s *Session, e Event, now time.Time) []Action {
 	by := cmp.Or(s.Compacting, "auto")
 	if e.Name == "PostCompact" {
 		by = cmp.Or(e.Kind, by)
@@ -206,7 +206,7 @@ func compacted(s *Session, e Event, now time.Time) []Deed {
 	return nil
 }
 
-func stop(s *Session, e Event, now time.Time) []Deed {
+func stop(s *Session, e Event, now time.Time) []Action {
 	s.rest(now)
 	s.Error, s.Helpers = "", e.Working
 	if s.Helpers > 0 {
@@ -216,7 +216,7 @@ func stop(s *Session, e Event, now time.Time) []Deed {
 }
 
 // breakOff handles a turn that ended with an error of the model or its API.
-func breakOff(s *Session, e Event, now time.Time) []Deed {
+func breakOff(s *Session, e Event, now time.Time) []Action {
 	s.rest(now)
 	s.Error, s.Helpers = cmp.Or(e.Error, "unknown error"), 0
 	if e.Message != "" {
@@ -225,14 +225,14 @@ func breakOff(s *Session, e Event, now time.Time) []Deed {
 	return nil
 }
 
-func interrupt(s *Session, _ Event, now time.Time) []Deed {
+func interrupt(s *Session, _ Event, now time.Time) []Action {
 	s.rest(now)
 	s.Helpers = 0
 	return nil
 }
 
 // end handles the end of a session. Its process may continue with another session.
-func end(s *Session, _ Event, now time.Time) []Deed {
+func end(s *Session, _ Event, now time.Time) []Action {
 	s.rest(now)
 	s.Helpers, s.Ended = 0, true
 	return nil

@@ -30,7 +30,7 @@ type step struct {
 }
 
 // play folds a sequence of events, one second apart, and returns the final session.
-func play(t *testing.T, program string, steps ...step) (s Session, deeds []Deed) {
+func play(t *testing.T, program string, steps ...step) (s Session, deeds []Action) {
 	t.Helper()
 	now := noon
 	for i, st := range steps {
@@ -112,7 +112,7 @@ func TestAServerInTheBackgroundKeepsNobodyBusy(t *testing.T) {
 
 func TestCompactionIsWork(t *testing.T) {
 	_, deeds := play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`PreCompact , "trigger": "auto"`, Running})
-	if len(deeds) != 1 || deeds[0] != (Deed{NoteContext, "auto"}) {
+	if len(deeds) != 1 || deeds[0] != (Action{NoteContext, "auto"}) {
 		t.Errorf("%v", deeds)
 	}
 	play(t, agentproc.Claude,
@@ -154,7 +154,7 @@ func TestAQuestionIsWithdrawnWhenItIsSettledElsewhere(t *testing.T) {
 	}
 	for _, name := range []string{"Interrupt", "Stop", "UserPromptSubmit", "SessionEnd", "PreToolUse"} {
 		after, deeds := Fold(s, Event{Name: name, Session: "s"}, noon)
-		if len(deeds) != 1 || deeds[0] != (Deed{Withdraw, "q1"}) || after.open() != nil {
+		if len(deeds) != 1 || deeds[0] != (Action{Withdraw, "q1"}) || after.open() != nil {
 			t.Errorf("%s: %v", name, deeds)
 		}
 		if _, deeds := Fold(s.Link("q1", ""), Event{Name: name, Session: "s"}, noon); deeds != nil {
@@ -205,7 +205,7 @@ func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
 	s := Session{}
 	told := []string{}
 	call := func(text string) {
-		var deeds []Deed
+		var deeds []Action
 		s, deeds = Fold(s, event(t, agentproc.Claude, text), noon)
 		for _, d := range deeds {
 			if d.Kind == NoteLoop {

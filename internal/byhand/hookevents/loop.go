@@ -7,7 +7,7 @@ const LoopAfter = 3
 
 // follow adds a call to the trail of its agent. It returns a NoteLoop action when a
 // loop begins and each time its length has doubled.
-func (s *Session) follow(e Event, failed bool) []Deed {
+func (s *Session) follow(e Event, failed bool) []Action {
 	if e.Tool == "" {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (s *Session) follow(e Event, failed bool) []Deed {
 	if s.Loop == "" || !isStep(t.Same) && !isStep(t.Failed) {
 		return nil
 	}
-	return []Deed{{Kind: NoteLoop, Text: s.Loop}}
+	return []Action{{Kind: NoteLoop, Text: s.Loop}}
 }
 
 func (t Trail) loop(doing string) string {

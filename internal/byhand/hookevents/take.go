@@ -15,8 +15,8 @@ import (
 	"gaffer/statefile/jsonview"
 )
 
-// Surroundings holds the input, environment and clock of a hook.
-type Surroundings struct {
+// Environment holds the input, environment and clock of a hook.
+type Environment struct {
 	In     io.Reader
 	Getenv func(string) string
 	Now    func() time.Time
@@ -29,7 +29,7 @@ type Call struct {
 	Event   Event
 	Folder  Folder
 	Session Session
-	Deeds   []Deed // actions still to be performed
+	Actions []Action // actions still to be performed
 }
 
 // Take reads the event of a call and stores it in the document of its session. If
@@ -37,7 +37,7 @@ type Call struct {
 //
 // The event is on the input, or the last argument of the hook: Codex passes it so to
 // its notify program.
-func Take(ctx context.Context, from Surroundings, program string, words []string) (*Call, error) {
+func Take(ctx context.Context, from Environment, program string, words []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := from.In
 	if n := len(words); n > 0 && strings.HasPrefix(words[n-1], "{") {
@@ -52,7 +52,7 @@ func Take(ctx context.Context, from Surroundings, program string, words []string
 }
 
 // note applies the event to the document of its session.
-func (c *Call) note(ctx context.Context, from Surroundings) error {
+func (c *Call) note(ctx context.Context, from Environment) error {
 	state, err := statedir.Path(from.Getenv)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *Call) note(ctx context.Context, from Surroundings) error {
 	}
 	process := Caller(c.Program)
 	fold := func(s Session) Session {
-		s, c.Deeds = Fold(s, c.Event, from.Now().UTC())
+		s, c.Actions = Fold(s, c.Event, from.Now().UTC())
 		s.Attempt = from.Getenv(caller.AttemptVar)
 		if process.PID > 0 || s.Process.PID == 0 {
 			s.Process = process
@@ -71,7 +71,7 @@ func (c *Call) note(ctx context.Context, from Surroundings) error {
 	}
 	c.Folder = In(state)
 	c.Session, err = c.Folder.Update(ctx, c.Program, c.Event.Session, fold)
-	if err != nil && c.Deeds == nil {
+	if err != nil && c.Actions == nil {
 		c.Session = fold(Session{})
 	}
 	if err != nil {

@@ -137,7 +137,7 @@ func answer(ctx context.Context, e *env.Env, all connect.Everything, name string
 	if !o.given && !o.deny && o.option == 0 {
 		return show(e, a, o.json)
 	}
-	if err := e.ForUser("gaffer answer"); err != nil {
+	if err := e.RefuseAgents("gaffer answer"); err != nil {
 		return err
 	}
 	if a.Terminal {

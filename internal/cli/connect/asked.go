@@ -77,7 +77,7 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 		case everywhere || w.Dir == "":
 			return false
 		case w.Host == machine:
-			return !opts.Project.Holds(w.Dir)
+			return !opts.Project.Contains(w.Dir)
 		}
 		return path.Base(w.Dir) != opts.Config.ProjectName()
 	}), nil

@@ -64,7 +64,7 @@ online, or the token may not run anything.`,
 			return err
 		}
 		if gone != "" {
-			if err := e.ForUser("gaffer doctor --gone"); err != nil {
+			if err := e.RefuseAgents("gaffer doctor --gone"); err != nil {
 				return err
 			}
 			if err := app.DeclareGone(opts, gone); err != nil {

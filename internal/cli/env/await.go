@@ -23,8 +23,8 @@ func Await[T any](ctx context.Context, read func() T) (T, error) {
 	}
 }
 
-// Agreed asks the user a yes-or-no question. The end of the input means no.
-func (e *Env) Agreed(ctx context.Context, question string) (bool, error) {
+// Confirm asks the user a yes-or-no question. The end of the input means no.
+func (e *Env) Confirm(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(e.Err, "%s [y/N] ", question)
 	lines := bufio.NewScanner(e.In)
 	there, err := Await(ctx, lines.Scan)

@@ -12,7 +12,7 @@ func TestAYesIsAYesAndTheEndOfTheInputIsNone(t *testing.T) {
 	for input, want := range map[string]bool{"y\n": true, " YES \n": true, "no\n": false, "\n": false, "": false} {
 		e := newEnv(t, nil)
 		e.In = strings.NewReader(input)
-		if got, err := e.Agreed(t.Context(), "Sure?"); err != nil || got != want {
+		if got, err := e.Confirm(t.Context(), "Sure?"); err != nil || got != want {
 			t.Errorf("%q: %v, %v, want %v", input, got, err, want)
 		}
 	}
@@ -25,7 +25,7 @@ func TestAnInterruptedReadGivesNothing(t *testing.T) {
 	e.In = in
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if yes, err := e.Agreed(ctx, "Sure?"); yes || !errors.Is(err, context.Canceled) {
+	if yes, err := e.Confirm(ctx, "Sure?"); yes || !errors.Is(err, context.Canceled) {
 		t.Errorf("agreed: %v, %v", yes, err)
 	}
 	if data, err := e.ReadIn(ctx, 10); data != nil || !errors.Is(err, context.Canceled) {

@@ -84,9 +84,9 @@ func resolved(path string) string {
 	}
 }
 
-// ForUser returns an error if an agent started the command. Commands that act for the
+// RefuseAgents returns an error if an agent started the command. Commands that act for the
 // user call it. what is the command, such as "gaffer answer".
-func (e *Env) ForUser(what string) error {
+func (e *Env) RefuseAgents(what string) error {
 	a := e.Agent()
 	if a == nil {
 		return nil

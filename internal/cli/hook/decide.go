@@ -48,7 +48,7 @@ func (c *call) decide(ctx context.Context) error {
 }
 
 func (c *call) asks() bool {
-	for _, d := range c.Deeds {
+	for _, d := range c.Actions {
 		if d.Kind == hookevents.AskPerson {
 			return true
 		}
@@ -117,7 +117,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 // next hook then finds the question and closes it.
 func (c *call) link(ctx context.Context, from, to string) {
 	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(from, to) })
-	complain(c.Env, c.Program, err)
+	reportError(c.Env, c.Program, err)
 }
 
 // withdraw closes the question of a hook that was killed.

@@ -52,8 +52,8 @@ func unknown(cmd *cobra.Command, args []string) error {
 // slower hook and report it as failed.
 const Budget = 2 * time.Second
 
-// guest turns a function into a command that always succeeds.
-func guest(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
+// hookCommand turns a function into a command that always succeeds.
+func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), Budget)
 		defer cancel()
@@ -74,7 +74,7 @@ func within(ctx context.Context, e *env.Env, name string, hook func(ctx context.
 	case <-ctx.Done():
 		err = fmt.Errorf("not done within %s", Budget)
 	}
-	return complain(e, name, err)
+	return reportError(e, name, err)
 }
 
 func safely(ctx context.Context, hook func(ctx context.Context) error) (err error) {
@@ -86,8 +86,8 @@ func safely(ctx context.Context, hook func(ctx context.Context) error) (err erro
 	return hook(ctx)
 }
 
-// complain prints err to stderr if it is not nil. It returns true if err is nil.
-func complain(e *env.Env, name string, err error) (fine bool) {
+// reportError prints err to stderr if it is not nil. It returns true if err is nil.
+func reportError(e *env.Env, name string, err error) (fine bool) {
 	if err != nil {
 		e.Talk("gaffer: hook %s: %s", name, display.Line(err.Error(), 500))
 	}

@@ -255,7 +255,7 @@ func TestAPanicIsSaidAndEndsWithTheHook(t *testing.T) {
 	e := &env.Env{Err: &talk}
 	cmd := New(e)
 	cmd.SetContext(t.Context())
-	if err := guest(e, func(context.Context) error { panic("oh") })(cmd, nil); err != nil || !strings.Contains(talk.String(), "panic: oh") {
+	if err := hookCommand(e, func(context.Context) error { panic("oh") })(cmd, nil); err != nil || !strings.Contains(talk.String(), "panic: oh") {
 		t.Errorf("%v, %q", err, talk.String())
 	}
 }

@@ -30,7 +30,7 @@ review of that section ends. Without a .fctry folder nothing is done.`,
 		// A wrongly configured hook must not stop the agent either.
 		Args:               cobra.ArbitraryArgs,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
-		RunE:               guest(e, func(ctx context.Context) error { return postToolUse(ctx, e) }),
+		RunE:               hookCommand(e, func(ctx context.Context) error { return postToolUse(ctx, e) }),
 	}
 }
 

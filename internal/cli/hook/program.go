@@ -65,19 +65,19 @@ func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	quick, cancel := context.WithTimeout(ctx, Budget)
 	defer cancel()
 	done := within(quick, e, program, func(ctx context.Context) error {
-		from := hookevents.Surroundings{In: e.In, Getenv: e.Getenv, Now: e.Now}
+		from := hookevents.Environment{In: e.In, Getenv: e.Getenv, Now: e.Now}
 		var err error
 		c.Call, err = hookevents.Take(ctx, from, program, words)
 		return errors.Join(err, c.act(ctx))
 	})
 	if done {
-		complain(e, program, safely(ctx, c.decide))
+		reportError(e, program, safely(ctx, c.decide))
 	}
 }
 
 func (c *call) act(ctx context.Context) error {
 	var errs []error
-	for _, d := range c.Deeds {
+	for _, d := range c.Actions {
 		switch d.Kind {
 		case hookevents.NoteWritten:
 			errs = append(errs, noteWritten(ctx, c.Env, c.Raw))

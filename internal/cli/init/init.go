@@ -151,7 +151,7 @@ func (s *site) settle(ctx context.Context, edits []agentsettings.Edit) error {
 	write := !s.opts.dryRun
 	if write && r.changes() && !s.opts.yes {
 		var err error
-		if write, err = s.env.Agreed(ctx, "Make this change?"); err != nil {
+		if write, err = s.env.Confirm(ctx, "Make this change?"); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ type site struct {
 	home     string
 	root     string // the project's root; empty for the user's own settings
 	programs []agentsettings.Program
-	wish     agentsettings.Wish
+	wish     agentsettings.Integration
 	files    []agentsettings.File
 	notes    []string // notes to print first
 }
@@ -121,7 +121,7 @@ func (s *site) makeWish(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	s.wish = agentsettings.Wish{
+	s.wish = agentsettings.Integration{
 		Argv: []string{program}, Shell: display.ShellLine([]string{program}), Answer: c.Duration("hooks.answer_within"), LocalState: localState(c, s.root),
 	}
 	if s.opts.statusLine {

@@ -72,7 +72,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 			"--yes takes it away without asking, --dry-run shows what would go")
 	}
 	if !o.dryRun {
-		if err := e.ForUser("gaffer prune"); err != nil {
+		if err := e.RefuseAgents("gaffer prune"); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func agreed(ctx context.Context, e *env.Env, p app.Pruned) (bool, error) {
 	for _, row := range counts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
 	}
-	return e.Agreed(ctx, "Take it away?")
+	return e.Confirm(ctx, "Take it away?")
 }
 
 func show(e *env.Env, p app.Pruned, asJSON bool) error {

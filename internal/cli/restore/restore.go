@@ -31,7 +31,7 @@ database knows nothing then.`,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := e.ForUser("gaffer restore"); err != nil {
+		if err := e.RefuseAgents("gaffer restore"); err != nil {
 			return err
 		}
 		opts, err := connect.Options(e, nil)

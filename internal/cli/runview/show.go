@@ -59,7 +59,7 @@ func (t *View) show(ctx context.Context, run string) {
 		return
 	}
 	t.Show = false
-	if err := t.env.ForUser("--open"); err != nil {
+	if err := t.env.RefuseAgents("--open"); err != nil {
 		t.notices.tell("the dashboard: " + err.Error())
 		return
 	}

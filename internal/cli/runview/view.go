@@ -33,7 +33,7 @@ type View struct {
 // With opens gaffer on this machine in the command's project, calls do and closes
 // gaffer. Running agents continue.
 func With(ctx context.Context, e *env.Env, do func(*View) error) error {
-	t := newAttendant(e)
+	t := newView(e)
 	a, err := connect.App(ctx, e, t.notices.tell)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
 	if !far {
 		return With(ctx, e, do)
 	}
-	t := newAttendant(e)
+	t := newView(e)
 	f, err := connect.Server(e, t.notices.tell)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
 	return t.finally(do)
 }
 
-func newAttendant(e *env.Env) *View {
+func newView(e *env.Env) *View {
 	t := &View{env: e}
 	t.notices.to = t.talk
 	return t

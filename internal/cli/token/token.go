@@ -73,7 +73,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 		if name == "" || !slices.Contains(roles(), role) {
 			return exit.Usage(fmt.Errorf("a token needs --role, one of %s, and --name", strings.Join(roles(), ", ")))
 		}
-		if err := e.ForUser("gaffer token create"); err != nil {
+		if err := e.RefuseAgents("gaffer token create"); err != nil {
 			return err
 		}
 		return with(cmd.Context(), e, open, func(b *credential.Book) error {
@@ -167,7 +167,7 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 		Args:                  cobra.ExactArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := e.ForUser("gaffer token revoke"); err != nil {
+		if err := e.RefuseAgents("gaffer token revoke"); err != nil {
 			return err
 		}
 		return with(cmd.Context(), e, open, func(b *credential.Book) error {

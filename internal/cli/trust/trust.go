@@ -51,7 +51,7 @@ func New(e *env.Env) *cobra.Command {
 		if list {
 			return show(e, *asJSON)
 		}
-		if err := e.ForUser("gaffer trust"); err != nil {
+		if err := e.RefuseAgents("gaffer trust"); err != nil {
 			return err
 		}
 		if remove {
@@ -97,7 +97,7 @@ func add(ctx context.Context, e *env.Env, opts app.Options, yes bool) error {
 		e.Talk("  %s  %s", display.Printable(p.Setting), display.Printable(p.Value))
 	}
 	if !yes {
-		yes, err = e.Agreed(ctx, "Trust them?")
+		yes, err = e.Confirm(ctx, "Trust them?")
 		if err != nil {
 			return err
 		}

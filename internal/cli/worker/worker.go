@@ -70,7 +70,7 @@ coordinator gives their tasks to others; after ten minutes they end.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.ForUser("gaffer worker"); err != nil { // its token has access to all of its tasks
+	if err := e.RefuseAgents("gaffer worker"); err != nil { // its token has access to all of its tasks
 		return err
 	}
 	opts, err := station(e, o)

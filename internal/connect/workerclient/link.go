@@ -63,15 +63,15 @@ func ends(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// AwayError reports that a request was not answered. It does not unwrap, because the
+// UnreachableError reports that a request was not answered. It does not unwrap, because the
 // cause says nothing about the request itself.
-type AwayError struct{ Err error }
+type UnreachableError struct{ Err error }
 
-func (e *AwayError) Error() string { return e.Err.Error() }
+func (e *UnreachableError) Error() string { return e.Err.Error() }
 
 // Told reports that the user already knows: the [Engine] reports once that the
 // coordinator is away.
-func (e *AwayError) Told() bool { return true }
+func (e *UnreachableError) Told() bool { return true }
 
 func codeOf(err error) string {
 	if refused := (*coordinator.Error)(nil); errors.As(err, &refused) {
@@ -122,7 +122,7 @@ func (l *link) ill(err error) {
 	l.mu.Unlock()
 	switch {
 	case stranger:
-		l.fail(&StrangerError{err})
+		l.fail(&UntrustedError{err})
 	case first:
 		l.opts.Tell(Event{Kind: "away", Text: err.Error()})
 	}
@@ -135,17 +135,17 @@ func unverified(err error) bool {
 	return errors.As(err, &wrong) || errors.As(err, &other) && other.Untrusted()
 }
 
-// StrangerError reports that the coordinator's certificate is not trusted at the first
+// UntrustedError reports that the coordinator's certificate is not trusted at the first
 // contact. After a successful contact, such a coordinator only counts as away, because
 // another machine may have its address for a while.
-type StrangerError struct{ Err error }
+type UntrustedError struct{ Err error }
 
-func (e *StrangerError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
+func (e *UntrustedError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
 
-func (e *StrangerError) Unwrap() error { return e.Err }
+func (e *UntrustedError) Unwrap() error { return e.Err }
 
 // Hint returns what the user can do next.
-func (e *StrangerError) Hint() string {
+func (e *UntrustedError) Hint() string {
 	return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
 }
 

@@ -345,7 +345,7 @@ func TestThatTheCoordinatorIsAwayIsToldOnceAndThatItIsBack(t *testing.T) {
 	w.cut.Store(true)
 	for range 3 {
 		_, err := e.Claim(t.Context(), claimOf("k"))
-		away := (*workerclient.AwayError)(nil)
+		away := (*workerclient.UnreachableError)(nil)
 		if !errors.As(err, &away) || !away.Told() {
 			t.Errorf("%v", err)
 		}
@@ -413,7 +413,7 @@ func TestACoordinatorThatIsNotTrustedEndsTheWorkerAtItsFirstWord(t *testing.T) {
 	err := <-e.Failed()
 	cancel()
 	<-ended
-	stranger := (*workerclient.StrangerError)(nil)
+	stranger := (*workerclient.UntrustedError)(nil)
 	if !errors.As(err, &stranger) || !strings.Contains(stranger.Hint(), "--fingerprint") {
 		t.Errorf("%v", err)
 	}

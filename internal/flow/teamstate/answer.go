@@ -35,8 +35,8 @@ var duties = map[Purpose]duty{
 // Words returns the status words that are valid in an answer for a purpose.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
-// hear parses an answer. It returns an error that says why the answer cannot be used.
-func hear(p Purpose, answer string) (team.Answer, error) {
+// parseAnswer parses an answer. It returns an error that says why the answer cannot be used.
+func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	said, err := team.ParseAnswer(answer)
 	if err != nil {
 		return said, err

@@ -58,7 +58,7 @@ func FuzzSplit(f *testing.F) {
 			mode: team.Parallel, tasks: []team.Task{{ID: "T1", GroupID: "A"}, {ID: "T2", GroupID: "A"}},
 			groups: []team.TaskGroup{{ID: "A", Tasks: []string{"T1", "T2"}}}, phases: []phase{{groups: []string{"A"}, opened: true}},
 		}, noon)
-		said, err := hear(Split, answer)
+		said, err := parseAnswer(Split, answer)
 		if err != nil || said.Status != team.WordPlanned {
 			return
 		}

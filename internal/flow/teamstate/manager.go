@@ -34,7 +34,7 @@ func (s *Session) managed(step Step, e Ending) error {
 		s.stop(failed(step, e), managerHint(e.Class))
 		return nil
 	}
-	said, err := hear(step.Purpose, e.Answer)
+	said, err := parseAnswer(step.Purpose, e.Answer)
 	if err == nil {
 		err = s.decide(step, said, e.At)
 	}

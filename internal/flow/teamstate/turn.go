@@ -16,7 +16,7 @@ func (s *Session) answered(step Step, e Ending) error {
 	if e.Class != failure.None {
 		return s.crashed(g, step, e)
 	}
-	said, err := hear(step.Purpose, e.Answer)
+	said, err := parseAnswer(step.Purpose, e.Answer)
 	if err == nil {
 		s.handled(g, step.Role, said.Status)
 		return s.take(g, step, said, e.At)

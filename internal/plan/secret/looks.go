@@ -17,9 +17,9 @@ var secretText = lazyregexp.New(`^(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w
 // number, a switch, the path of a file, nothing.
 var plainText = lazyregexp.New(`^([0-9.]*|(?i:true|false|yes|no|on|off|none)|[~.]?/.*)$`)
 
-// Looks reports whether a text looks like a secret, by the name of its variable or by
+// LooksSecret reports whether a text looks like a secret, by the name of its variable or by
 // its form.
-func Looks(name string, v Value) bool {
+func LooksSecret(name string, v Value) bool {
 	if v.IsReference() {
 		return false
 	}

@@ -181,11 +181,11 @@ func TestSecurityATextThatLooksLikeASecretIsFound(t *testing.T) {
 		{"KEYBOARD", "de", false},
 		{"MONKEY", "x", false},
 	} {
-		if got := secret.Looks(c.name, secret.Text(c.text)); got != c.looks {
+		if got := secret.LooksSecret(c.name, secret.Text(c.text)); got != c.looks {
 			t.Errorf("%s=%s: %v", c.name, c.text, got)
 		}
 	}
-	if secret.Looks("API_KEY", secret.Value{From: secret.Env}) {
+	if secret.LooksSecret("API_KEY", secret.Value{From: secret.Env}) {
 		t.Error("a reference looks like a secret")
 	}
 }

@@ -10,7 +10,7 @@ import (
 const eventsAtOnce = 1000
 
 // takeEvents deletes old events whose subject no longer exists.
-func (t *taker) takeEvents(ctx context.Context) error {
+func (t *deleter) takeEvents(ctx context.Context) error {
 	there, top := map[string]bool{}, int64(0)
 	err := t.store.Read(ctx, func(r store.Reader) (err error) {
 		left, err := r.RunsBefore(t.found.Before.Add(skew))
@@ -37,7 +37,7 @@ func (t *taker) takeEvents(ctx context.Context) error {
 }
 
 // orphans finds the events to delete in one page of events.
-func (t *taker) orphans(ctx context.Context, after int64, there map[string]bool) (orphans []int64, next int64, more bool, err error) {
+func (t *deleter) orphans(ctx context.Context, after int64, there map[string]bool) (orphans []int64, next int64, more bool, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
 		orphans, next, more = nil, after, false
 		last, err := r.LastSeq()

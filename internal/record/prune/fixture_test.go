@@ -144,8 +144,8 @@ func (f *fixture) look(older time.Duration, also ...func(*prune.Retention)) prun
 	return found
 }
 
-func (f *fixture) taking() prune.Taking {
-	return prune.Taking{
+func (f *fixture) taking() prune.DeleteOptions {
+	return prune.DeleteOptions{
 		Now: func() time.Time { return f.now }, Who: "test", Hold: func(string) (func(), error) { return func() {}, nil },
 		Gone: func(string) {}, Tell: func(string) {},
 	}
@@ -153,7 +153,7 @@ func (f *fixture) taking() prune.Taking {
 
 func (f *fixture) take(found prune.Found) prune.Counts {
 	f.t.Helper()
-	done, err := prune.Take(f.ctx, f.store, found, f.taking())
+	done, err := prune.Delete(f.ctx, f.store, found, f.taking())
 	f.must(err)
 	return done
 }

@@ -52,7 +52,7 @@ func expired(r runs, p store.Promise, goes func(run string) bool) (bool, error) 
 
 // takePromises deletes old idempotency records. It checks each again in the
 // transaction, because its key may have been used again in the meantime.
-func (t *taker) takePromises(ctx context.Context) error {
+func (t *deleter) takePromises(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.Promise
 		err := t.store.Read(ctx, func(r store.Reader) (err error) {
@@ -69,7 +69,7 @@ func (t *taker) takePromises(ctx context.Context) error {
 	}
 }
 
-func (t *taker) takeKeys(ctx context.Context, page []store.Promise) error {
+func (t *deleter) takeKeys(ctx context.Context, page []store.Promise) error {
 	var keys []string
 	need := store.Need{Alone: true}
 	for _, p := range page {

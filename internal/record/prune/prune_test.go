@@ -134,7 +134,7 @@ func TestARunThatIsSparedOrWorkedOnStays(t *testing.T) {
 	}
 	how.Tell = func(text string) { told = append(told, text) }
 	how.Gone = func(run string) { gone = append(gone, run) }
-	done, err := prune.Take(f.ctx, f.store, found, how)
+	done, err := prune.Delete(f.ctx, f.store, found, how)
 	if err != nil || done.Runs != 1 || fmt.Sprint(gone) != "[c]" || len(told) != 1 || !strings.Contains(told[0], "run b stays") {
 		t.Errorf("%+v, %v, gone %v, told %v", done, err, gone, told)
 	}
@@ -168,7 +168,7 @@ func interrupted(t *testing.T, atOnce int) {
 		how := f.taking()
 		how.AtOnce = atOnce
 		how.Gone = func(run string) { gone[run] = true }
-		_, err := prune.Take(f.ctx, f.store, f.look(30*day), how)
+		_, err := prune.Delete(f.ctx, f.store, f.look(30*day), how)
 		return err
 	}
 	f.must(take(f))
@@ -374,7 +374,7 @@ func TestTwoPrunesAtOnceTakeTheSameAway(t *testing.T) {
 		errs := make(chan error)
 		for range 2 {
 			go func() {
-				_, err := prune.Take(f.ctx, f.store, found, how)
+				_, err := prune.Delete(f.ctx, f.store, found, how)
 				errs <- err
 			}()
 		}

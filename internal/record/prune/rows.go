@@ -11,7 +11,7 @@ import (
 
 // takeTasks deletes tasks of protocol clients. Their events must be deleted first,
 // because readers of an event look up its task.
-func (t *taker) takeTasks(ctx context.Context) error {
+func (t *deleter) takeTasks(ctx context.Context) error {
 	byRun := map[string][]OldTask{}
 	for _, task := range t.found.protocol.Tasks {
 		byRun[task.Run] = append(byRun[task.Run], task)
@@ -26,7 +26,7 @@ func (t *taker) takeTasks(ctx context.Context) error {
 	return nil
 }
 
-func (t *taker) takeOld(ctx context.Context, run string, tasks []OldTask) error {
+func (t *deleter) takeOld(ctx context.Context, run string, tasks []OldTask) error {
 	tries := 0
 	err := t.take(ctx, store.Need{Alone: true, Runs: []string{run}}, &t.done.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 		row, err := tx.Run(run)
@@ -55,7 +55,7 @@ func (t *taker) takeOld(ctx context.Context, run string, tasks []OldTask) error 
 }
 
 // takeItems deletes old inputs and notes of protocol clients.
-func (t *taker) takeItems(ctx context.Context) error {
+func (t *deleter) takeItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey
 		done *int
@@ -77,7 +77,7 @@ func (t *taker) takeItems(ctx context.Context) error {
 }
 
 // takeWorkers deletes workers. Their events must be deleted first.
-func (t *taker) takeWorkers(ctx context.Context) error {
+func (t *deleter) takeWorkers(ctx context.Context) error {
 	for chunk := range slices.Chunk(t.found.workers, keysAtOnce) {
 		err := t.take(ctx, store.Need{Alone: true, Workers: chunk}, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 			for _, id := range chunk {
@@ -99,7 +99,7 @@ func (t *taker) takeWorkers(ctx context.Context) error {
 }
 
 // free reports whether a worker is still silent and holds no running attempt.
-func (t *taker) free(tx *store.Tx, id string) (bool, error) {
+func (t *deleter) free(tx *store.Tx, id string) (bool, error) {
 	w, err := tx.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil

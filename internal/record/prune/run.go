@@ -17,7 +17,7 @@ const markKind = "pruning"
 
 func mark(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
 
-func (t *taker) takeRest(ctx context.Context) error {
+func (t *deleter) takeRest(ctx context.Context) error {
 	for _, id := range t.found.rest {
 		release, err := t.Hold(id)
 		if err != nil {
@@ -37,7 +37,7 @@ func (t *taker) takeRest(ctx context.Context) error {
 	return nil
 }
 
-func (t *taker) takeRuns(ctx context.Context) error {
+func (t *deleter) takeRuns(ctx context.Context) error {
 	for _, run := range t.found.Ended {
 		release, err := t.Hold(run.ID)
 		if err != nil {
@@ -56,7 +56,7 @@ func (t *taker) takeRuns(ctx context.Context) error {
 // takeRun deletes a run, unless it is running again. It deletes the run's row first, so
 // that no reader finds the run any more. For a small run, the same transaction deletes
 // everything else. A mark stays until everything is deleted.
-func (t *taker) takeRun(ctx context.Context, id string) error {
+func (t *deleter) takeRun(ctx context.Context, id string) error {
 	left, err := t.remains(ctx, id)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ const (
 	logsAtOnce = 8
 )
 
-func (t *taker) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
+func (t *deleter) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
 
 // remains lists the rows of a run, except its own row.
 type remains struct {
@@ -109,7 +109,7 @@ type remains struct {
 	logs      []string // attempts that have a log
 }
 
-func (t *taker) remains(ctx context.Context, run string) (left remains, err error) {
+func (t *deleter) remains(ctx context.Context, run string) (left remains, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
 		left = remains{attempts: map[store.TaskKey]int{}, questions: t.found.questions[run]}
 		tasks, err := r.Tasks(run)
@@ -139,7 +139,7 @@ func (left *remains) addAttempts(r store.Reader, run string) error {
 }
 
 // finish deletes the rows of a run whose own row is deleted.
-func (t *taker) finish(ctx context.Context, id string, left remains) error {
+func (t *deleter) finish(ctx context.Context, id string, left remains) error {
 	alone := store.Need{Alone: true}
 	for chunk := range slices.Chunk(left.logs, logsAtOnce) {
 		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { takeLogs(tx, chunk); return nil }); err != nil {
@@ -172,7 +172,7 @@ func takeLogs(tx *store.Tx, attempts []string) {
 }
 
 // count adds deleted tasks and their attempts to the counts.
-func (t *taker) count(tasks []store.TaskKey, of remains) {
+func (t *deleter) count(tasks []store.TaskKey, of remains) {
 	t.done.Tasks += len(tasks)
 	for _, key := range tasks {
 		t.done.Attempts += of.attempts[key]
@@ -181,11 +181,11 @@ func (t *taker) count(tasks []store.TaskKey, of remains) {
 
 // takeAsides deletes expired questions that belong to no task. They can neither be
 // asked again nor answered.
-func (t *taker) takeAsides(ctx context.Context) error {
+func (t *deleter) takeAsides(ctx context.Context) error {
 	return t.takeQuestions(ctx, t.found.questions[""])
 }
 
-func (t *taker) takeQuestions(ctx context.Context, ids []string) error {
+func (t *deleter) takeQuestions(ctx context.Context, ids []string) error {
 	for chunk := range slices.Chunk(ids, keysAtOnce) {
 		if err := t.take(ctx, store.Need{Alone: true}, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
 			return store.Gone{Questions: chunk}, len(chunk), nil

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Taking configures how old rows are deleted.
-type Taking struct {
+// DeleteOptions configures how old rows are deleted.
+type DeleteOptions struct {
 	Now func() time.Time
 	Who string
 	// Hold locks a run while it is being deleted. If it fails, the run stays, and Tell
@@ -22,10 +22,10 @@ type Taking struct {
 	AtOnce int
 }
 
-// Take deletes the rows that were found, unless they have changed since, and returns
+// Delete deletes the rows that were found, unless they have changed since, and returns
 // how many it deleted.
-func Take(ctx context.Context, s store.Store, f Found, how Taking) (Counts, error) {
-	t := &taker{store: s, found: f, Taking: how}
+func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
+	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{
 		t.takeRest, t.takeRuns, t.takeAsides, t.takeEvents, t.takeTasks, t.takeItems, t.takeWorkers, t.takePromises, t.tell,
 	} {
@@ -36,16 +36,16 @@ func Take(ctx context.Context, s store.Store, f Found, how Taking) (Counts, erro
 	return t.done, nil
 }
 
-// taker is one execution of Take.
-type taker struct {
-	Taking
+// deleter is one execution of Take.
+type deleter struct {
+	DeleteOptions
 	store store.Store
 	found Found
 	done  Counts
 }
 
 // take deletes the rows that choose returns, in one transaction, and counts them.
-func (t *taker) take(ctx context.Context, need store.Need, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
+func (t *deleter) take(ctx context.Context, need store.Need, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
 	n := 0
 	err := t.store.Write(ctx, need, func(tx *store.Tx) error {
 		gone, count, err := choose(tx)
@@ -62,7 +62,7 @@ func (t *taker) take(ctx context.Context, need store.Need, counted *int, choose 
 }
 
 // tell appends an event with the number of deleted rows.
-func (t *taker) tell(ctx context.Context) error {
+func (t *deleter) tell(ctx context.Context) error {
 	if t.done.None() {
 		return nil
 	}

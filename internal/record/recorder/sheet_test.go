@@ -19,12 +19,12 @@ import (
 	"gaffer/session"
 )
 
-func (p *project) sheet(s store.Store) *recorder.Sheet {
+func (p *project) sheet(s store.Store) *recorder.Preview {
 	return recorder.NewSheet(s, runID, "/home/sam/shop", session.New("", session.Options{LogPrefix: ".founder-mode/status"}))
 }
 
 // says checks that a sheet matches the document of the recorder.
-func (p *project) says(s *recorder.Sheet, when string) {
+func (p *project) says(s *recorder.Preview, when string) {
 	p.t.Helper()
 	text, err := s.Document(context.Background())
 	must(p.t, err)

@@ -10,19 +10,19 @@ import (
 	"gaffer/session"
 )
 
-// Sheet returns the document that a recorder would write for a run, without writing it.
+// Preview returns the document that a recorder would write for a run, without writing it.
 // It keeps its position in the events, so repeated calls are cheap. It is not safe for
 // concurrent use.
-type Sheet struct{ recorder *Recorder }
+type Preview struct{ recorder *Recorder }
 
 // NewSheet returns the sheet of a run. It accesses no files of sessions, which only
 // provides the names of the logs in the document.
-func NewSheet(s store.Store, run, project string, sessions *session.Store) *Sheet {
-	return &Sheet{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
+func NewSheet(s store.Store, run, project string, sessions *session.Store) *Preview {
+	return &Preview{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
 }
 
 // Document returns the current content of the session's document.
-func (s *Sheet) Document(ctx context.Context) ([]byte, error) {
+func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	r := s.recorder
 	if r.picture == nil {
 		if err := r.openFrom(ctx, 0); err != nil {
@@ -40,7 +40,7 @@ var errUpToDate = errors.New("up to date")
 
 // catchUp applies new events, like that of a recorder. For a run that has ended, it
 // stops at the run's last event.
-func (s *Sheet) catchUp(ctx context.Context) error {
+func (s *Preview) catchUp(ctx context.Context) error {
 	r := s.recorder
 	run, err := runOf(ctx, r.opts.Store, r.opts.Run)
 	if err != nil {

@@ -29,11 +29,11 @@ const (
 	doubtWord = "doubt {" // when it was first found that processes of the attempt may be alive
 )
 
-// account is the parsed content of a lock.
-type account struct {
+// lockRecord is the parsed content of a lock.
+type lockRecord struct {
 	spec   []byte // nil if missing
 	signed bool
-	by     signature // from the last complete line
+	by     supervisorRecord // from the last complete line
 	exit   *Exit
 	frozen bool
 	words  string
@@ -51,7 +51,7 @@ const maxWords = 2000
 
 // accountOf parses the text of a lock. An incomplete line is ignored, except that an
 // incomplete "held" line still means that there may be an agent.
-func accountOf(text []byte) (a account) {
+func accountOf(text []byte) (a lockRecord) {
 	var words strings.Builder
 	for line := range bytes.Lines(text) {
 		whole := bytes.HasSuffix(line, []byte{'\n'})
@@ -88,25 +88,25 @@ func accountOf(text []byte) (a account) {
 }
 
 // readLock reads and parses a lock that we hold.
-func readLock(lock *os.File) (account, error) {
+func readLock(lock *os.File) (lockRecord, error) {
 	info, err := lock.Stat()
 	if err != nil {
-		return account{}, err
+		return lockRecord{}, err
 	}
 	if info.Size() > statefile.MaxSize {
-		return account{}, fmt.Errorf("%s has %d bytes", lock.Name(), info.Size())
+		return lockRecord{}, fmt.Errorf("%s has %d bytes", lock.Name(), info.Size())
 	}
 	text := make([]byte, info.Size())
 	n, err := lock.ReadAt(text, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return account{}, err
+		return lockRecord{}, err
 	}
 	return accountOf(text[:n]), nil
 }
 
-// account reads a lock that another process may hold. It returns an empty account if
+// readLockRecord reads a lock that another process may hold. It returns an empty account if
 // there is no lock.
-func (f folder) account() (account, error) {
+func (f folder) readLockRecord() (lockRecord, error) {
 	text, err := statefile.ReadBytes(host.OS(), f.path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -116,11 +116,11 @@ func (f folder) account() (account, error) {
 
 // used reports whether a supervisor has signed the lock, or the attempt has already
 // ended.
-func (a account) used() bool { return a.signed || a.exit != nil }
+func (a lockRecord) used() bool { return a.signed || a.exit != nil }
 
 // specIn returns the spec from the lock, or from the folder's spec.json if the lock
 // has none.
-func (a account) specIn(f folder) (s Spec, err error) {
+func (a lockRecord) specIn(f folder) (s Spec, err error) {
 	text, from := a.spec, f.path(lockFile)
 	if text == nil {
 		from = f.path(specFile)
@@ -167,7 +167,7 @@ func (f folder) end(lock *os.File, e Exit) error {
 // Job returns the [Spec.Job] of the attempt that was started in a folder. The error is
 // fs.ErrNotExist if the lock contains no spec.
 func Job(dir string) ([]byte, error) {
-	a, err := folder(dir).account()
+	a, err := folder(dir).readLockRecord()
 	if err != nil {
 		return nil, err
 	}

@@ -292,7 +292,7 @@ func (e *Engine) heard(ctx context.Context, err error) error {
 		return &engine.ConflictError{What: "coordinator", Why: refused.Message}
 	}
 	e.link.ill(err)
-	return &AwayError{err}
+	return &UnreachableError{err}
 }
 
 // Listen sends logs, and calls wake and attend when the coordinator has news for the
