@@ -24,13 +24,13 @@ func InLostGroups(string) []Marked { return nil }
 // GroupMethod returns how this machine finds the processes of an attempt.
 func GroupMethod() string { return marksOnly }
 
-func (s *signature) locate() {}
+func (s *supervisorRecord) locate() {}
 
 // Above always returns false: on macOS the parents of processes are not read.
 func (r Remains) Above(int) bool { return false }
 
 // remainsOf returns Unproven: on macOS the processes of an attempt cannot be found
 // without its supervisor.
-func remainsOf(string, signature) Remains {
+func remainsOf(string, supervisorRecord) Remains {
 	return Remains{Why: "on macOS the processes of an attempt cannot be found without its supervisor"}
 }

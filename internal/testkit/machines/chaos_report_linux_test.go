@@ -43,7 +43,7 @@ func newReport(seed uint64) *report {
 	for _, name := range []string{comesToRest, noneLost, oneLive, replays, validDocs, keptAside, noneLeft} {
 		r.invariants = append(r.invariants, &invariant{name: name})
 	}
-	r.impossible("clock jumps", "a step of the clock would hit every program of the machine, since a time namespace has no "+
+	r.impossible("clock jumps", "setting the clock would hit every program of the machine, since a time namespace has no "+
 		"clock of its own for the time of day; internal/engine simulates them")
 	return r
 }
