@@ -206,7 +206,7 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	if a.hasFailed() { // the reason of a result is a sentence, which is useless for grouping
+	if a.hasFailed() { // prefer the failure class: a reason in words is useless for grouping
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}
 	fill(&a.Agent, "unknown")

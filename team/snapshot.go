@@ -134,7 +134,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return marshal(b)
 }
 
-// stuck encodes the groups with a counter above its limit, by id.
+// stuck encodes the groups that have exceeded a limit, as an object keyed by group id.
 func (s Snapshot) stuck() ([]byte, error) {
 	var ids []string
 	found := map[string][]Escalation{}

@@ -1,17 +1,16 @@
 // Command server measures a coordinator over HTTP on this machine: heartbeats,
 // claims with a short and a long queue, the dashboard, the stream with many
-// readers, and memory. It starts the real program with a database on disk, in a
-// process of its own, and is the load for it.
+// readers, and memory. It starts the real program as another process, with a
+// database on disk, and generates the load.
 //
-// Both share the machine, so the load is made as cheaply as it can be: one
-// thread waits for all connections with epoll, requests are bytes that were
-// written beforehand, and of an answer only the status, the length and one
-// member are looked at. A browser or a Go client costs several times as much,
-// which would be measured as if it were the server's.
+// Both share the machine, so the load generator is as cheap as possible. One thread
+// waits for all connections with epoll. Requests are prepared beforehand. Of an
+// answer it reads only the status, the length and one member. A browser or a Go
+// client costs several times as much, and that cost would be counted as the server's.
 //
-// Each connection sends its next request when it has its answer. A time is from
-// the moment before a request is written until its answer was read, and so has
-// in it what the load itself is late.
+// Each connection sends its next request when it has the answer to the last one. A
+// measured time runs from before a request is written until its answer was read. It
+// includes the load generator's own delay.
 package main
 
 import (

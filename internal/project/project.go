@@ -124,8 +124,8 @@ func exists(path string) (bool, error) {
 }
 
 // folder returns the absolute path of a folder with symbolic links resolved. A link
-// into a subfolder of a repository must lead to that repository, not to the folder of
-// the link.
+// to a subfolder of a repository must lead to that repository, not to the folder that
+// contains the link.
 func folder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

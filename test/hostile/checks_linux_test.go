@@ -243,22 +243,18 @@ func (w *world) attackerEnds() {
 
 // waitReport waits until a step of the attack is reported.
 func (w *world) waitReport(what string) {
-	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(50 * time.Millisecond) {
-		if strings.Contains(w.read(w.path(reportFile)), what) {
-			return
-		}
+	if !testenv.Poll(patience, func() bool { return strings.Contains(w.read(w.path(reportFile)), what) }) {
+		w.Errorf("the attack did not %s", what)
 	}
-	w.Errorf("the attack did not %s", what)
 }
 
 // waitEnd waits until a task has ended. It ignores a timeout; the check will fail
 // then.
 func (w *world) waitEnd(task string, limit time.Duration) {
-	for begin := time.Now(); time.Since(begin) < limit; time.Sleep(100 * time.Millisecond) {
-		if s := w.task(task).Status; s != fleet.Running && s != fleet.Queued && s != "" {
-			return
-		}
-	}
+	testenv.Poll(limit, func() bool {
+		s := w.task(task).Status
+		return s != fleet.Running && s != fleet.Queued && s != ""
+	})
 }
 
 // ownRequest returns refused if the attacker's own request is still open and its
@@ -363,20 +359,22 @@ func goneAfterwards(w *world) outcome {
 // returns prevented if gaffer ends the process, and recorded if the task waits,
 // reports why, and continues when the process is gone.
 func survivor(w *world) outcome {
-	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
+	got := limit
+	testenv.Poll(20*time.Second, func() bool {
 		task := w.task("attacker")
 		alive := slices.ContainsFunc(w.left(), func(line string) bool { return strings.Contains(line, "stubborn") })
-		if !alive {
-			return either(w.complete(), prevented, limit)
+		switch {
+		case !alive:
+			got = either(w.complete(), prevented, limit)
+		case task.Status != fleet.Running && task.Status != fleet.Queued: // it has ended beside the process
+		case strings.Contains(w.words.String(), "task attacker waits"):
+			got = either(w.complete(), recorded, limit)
+		default:
+			return false
 		}
-		if task.Status != fleet.Running && task.Status != fleet.Queued {
-			return limit
-		}
-		if strings.Contains(w.words.String(), "task attacker waits") {
-			return either(w.complete(), recorded, limit)
-		}
-	}
-	return limit
+		return true
+	})
+	return got
 }
 
 // harmless returns prevented if no output of gaffer contains characters that a

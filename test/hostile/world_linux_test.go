@@ -316,10 +316,9 @@ func (w *world) end() fleet.Run {
 	}
 	w.isEnded = true
 	w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
-	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(100 * time.Millisecond) {
+	ended := testenv.Poll(patience, func() bool {
 		if w.finished = w.run(); w.finished.Status != "" && w.finished.Status != fleet.Running {
-			w.waitGone()
-			return w.finished
+			return true
 		}
 		for _, task := range []string{"attacker", "sibling"} {
 			if w.asks || w.sibling == asks {
@@ -333,8 +332,13 @@ func (w *world) end() fleet.Run {
 			}
 		default:
 		}
+		return false
+	})
+	if !ended {
+		w.Errorf("the run does not end")
+		return w.finished
 	}
-	w.Errorf("the run does not end")
+	w.waitGone()
 	return w.finished
 }
 

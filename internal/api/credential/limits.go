@@ -14,8 +14,8 @@ const limitedWorker Role = "limited-worker"
 // Limits restricts a token of role worker. Without limits the token is valid for every
 // task.
 type Limits struct {
-	Projects []string `json:"projects,omitempty"` // it takes only tasks of these projects
-	Pools    []string `json:"pools,omitempty"`    // it takes only tasks that require one of these labels, and no other labels
+	Projects []string `json:"projects,omitempty"` // a worker with the token gets only tasks of these projects
+	Pools    []string `json:"pools,omitempty"`    // and only tasks that require at least one of these labels and no others
 
 	limited bool // even if no limits are known
 }

@@ -13,7 +13,7 @@ const maxFeed = 1000
 
 // feed describes the events in the workflow state at one read.
 type feed struct {
-	said []digest // of the contents of each event, oldest first
+	said []digest // one digest per event, oldest first
 	left int64    // number of events moved to the archive
 	cut  bool     // there were more events than are compared
 }

@@ -31,7 +31,7 @@ type heldAttempt struct {
 	spec   func() (plan.Task, error) // the task as the plan describes it; safe for every goroutine
 
 	lease    lease // also used by the attempt's own goroutine
-	unwanted bool  // assigned while the worker was draining; set before it runs
+	unwanted bool  // the attempt was assigned while the worker was draining; set before the attempt starts
 
 	attempt   *runner.Attempt // nil before it runs, and while we cannot tell whether it runs
 	now       engine.Activity
@@ -324,8 +324,8 @@ func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	return nil
 }
 
-// diffWithin is the maximum time that the report of an attempt's end waits for its
-// diff.
+// diffWithin limits how long computing the diff may delay the report that an attempt
+// has ended.
 const diffWithin = 10 * time.Second
 
 // diff returns what the attempt has changed, before later steps change the files

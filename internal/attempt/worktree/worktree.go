@@ -39,8 +39,8 @@ import (
 // Repo is a git repository with a worktree. It keeps no files open. It is safe for
 // concurrent use, also by several processes.
 type Repo struct {
-	git    git // runs no program that the repository's own settings name
-	plain  git // may run these programs, see writer
+	git    git // ignores programs in the repository's own git settings, such as filters
+	plain  git // runs such programs; used once the user trusts them, see [Repo.writer]
 	host   host.Host
 	main   string // the main worktree
 	here   string // the worktree where Open was called

@@ -20,7 +20,7 @@ func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 	runs, failed := follow(ctx, t.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
-	end.run, j.run = j.run, fleet.Run{} // releases one copy of the tasks; a run may be large
+	end.run, j.run = j.run, fleet.Run{} // keep one copy only, since a run may be large
 	for _, line := range opening(end.run, t.far(), t.env.Now()) {
 		t.env.Talk("%s", line)
 	}

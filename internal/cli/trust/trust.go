@@ -70,7 +70,7 @@ func New(e *env.Env) *cobra.Command {
 			return err
 		}
 		if !yes && !e.Interactive() {
-			return exit.WithHint(exit.Usage(errors.New("nobody can be asked whether the programs are trusted")),
+			return exit.WithHint(exit.Usage(errors.New("cannot ask whether you trust the programs: this is not a terminal")),
 				"look at them in gaffer.yaml and in the repository's .git/config, then 'gaffer trust --yes'")
 		}
 		return add(cmd.Context(), e, opts, yes)

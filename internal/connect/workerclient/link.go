@@ -63,8 +63,8 @@ func ends(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// UnreachableError reports that a request was not answered. It does not unwrap, because the
-// cause says nothing about the request itself.
+// UnreachableError reports that a request was not answered. It has no Unwrap method:
+// the request may still have been carried out, so callers must not act on the cause.
 type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return e.Err.Error() }

@@ -43,17 +43,16 @@ func (w *world) rest() {
 	w.over = true
 	w.report.checked(comesToRest)
 	begun := time.Now()
-	for ; ; time.Sleep(tick) {
+	var open int
+	var err error
+	rests := testenv.Poll(restWithin, func() bool {
 		w.tend()
-		open, err := w.people.openNow()
-		if err == nil && open == 0 && w.submit == nil && w.localRests {
-			break
-		}
-		if time.Since(begun) > restWithin {
-			w.report.found(comesToRest, fmt.Sprintf("after %s the fleet has %d open tasks (%v), the local project rests: %t, live: %q",
-				restWithin, open, err, w.localRests, w.watch.Live()))
-			break
-		}
+		open, err = w.people.openNow()
+		return err == nil && open == 0 && w.submit == nil && w.localRests
+	})
+	if !rests {
+		w.report.found(comesToRest, fmt.Sprintf("after %s the fleet has %d open tasks (%v), the local project rests: %t, live: %q",
+			restWithin, open, err, w.localRests, w.watch.Live()))
 	}
 	w.report.rested = time.Since(begun)
 	w.checkDoctor()
@@ -153,7 +152,7 @@ func (w *world) checkEnd() {
 		}
 	}
 	var left []string
-	for end := time.Now().Add(time.Minute); ; time.Sleep(tick) {
+	testenv.Poll(time.Minute, func() bool {
 		left = nil
 		for _, pid := range testenv.ProcessesWith(w.mark) {
 			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -161,10 +160,8 @@ func (w *world) checkEnd() {
 				left = append(left, fmt.Sprintf("%d %s", pid, strings.ReplaceAll(string(line), "\x00", " ")))
 			}
 		}
-		if len(left) == 0 || time.Now().After(end) {
-			break
-		}
-	}
+		return len(left) == 0
+	})
 	for _, process := range left {
 		w.report.found(noneLeft, "process "+process)
 	}

@@ -75,9 +75,16 @@ func (w *world) live(lasts time.Duration) {
 
 // settle lets everything run without new faults.
 func (w *world) settle(lasts time.Duration) {
-	for over := time.Now().Add(lasts); time.Now().Before(over); time.Sleep(tick) {
+	over, next := time.After(lasts), time.NewTicker(tick)
+	defer next.Stop()
+	for {
 		w.tend()
 		w.endFaults(time.Now())
+		select {
+		case <-over:
+			return
+		case <-next.C:
+		}
 	}
 }
 

@@ -140,19 +140,23 @@ func ProcessesWith(variable string) (pids []int) {
 // error.
 func Wait(t testing.TB, what string, check func() error) {
 	t.Helper()
+	var err error
+	if !Poll(Patience, func() bool { err = check(); return err == nil }) {
+		t.Fatalf("waited %v for %s; last seen: %v", Patience, what, err)
+	}
+}
+
+// Poll calls check until it returns true or the limit has passed. It reports whether
+// check returned true.
+func Poll(limit time.Duration, check func() bool) bool {
 	start := time.Now()
-	delay := time.Millisecond
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Since(start) > Patience {
-			t.Fatalf("waited %v for %s; last seen: %v", Patience, what, err)
+	for delay := time.Millisecond; !check(); delay = min(2*delay, 50*time.Millisecond) {
+		if time.Since(start) > limit {
+			return false
 		}
 		time.Sleep(delay)
-		delay = min(2*delay, 50*time.Millisecond)
 	}
+	return true
 }
 
 // WaitFor calls look until its value is right, and returns that value. After

@@ -43,7 +43,7 @@ type Context struct {
 type Chunks struct {
 	Completed int `json:"completed"` // or, if no document lists the chunks, the number of the current one
 	Active    int `json:"active,omitempty"`
-	Attempt   int `json:"attempt,omitempty"` // the highest attempt of the active chunks, from 2
+	Attempt   int `json:"attempt,omitempty"` // the highest attempt number of the active chunks; omitted below 2
 	Failed    int `json:"failed,omitempty"`
 	Total     int `json:"total"`
 }

@@ -84,7 +84,7 @@ type live struct {
 	done    chan struct{} // closed to end the goroutines
 	all     sync.WaitGroup
 
-	reopened chan string // questions that are still open seenTime after their answer
+	reopened chan string // questions that are still open after the time seenTime has passed since their answer
 }
 
 func (l *live) start(ctx context.Context) {
