@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"gaffer/internal/testkit/testenv"
 )
@@ -73,7 +74,7 @@ func newPrey(t *testing.T, groups string, both bool) *prey {
 	if p.cage, err = os.MkdirTemp(at[1], "test-"); err != nil {
 		t.Fatal(err)
 	}
-	p.enter = "echo $$ > " + p.cage + "/cgroup.procs; "
+	p.enter = "echo $$ > " + p.cage + "/cgroup.procs; " + testenv.KeepLimits
 	t.Cleanup(p.clean)
 	p.env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(p.dir, "state"), "HOME="+p.dir, "GAFFER_CGROUPS="+groups)
 	p.write("plan.yaml", hostile)
@@ -117,7 +118,7 @@ func (p *prey) groupFiles(below string) (list []string) {
 
 // gaffer returns a command that runs gaffer in the test's control group.
 func (p *prey) gaffer(args ...string) *exec.Cmd {
-	cmd := exec.Command("sh", append([]string{"-c", p.enter + `exec "$0" "$@"`, testenv.Program(p.t)}, args...)...)
+	cmd := exec.Command("sh", append([]string{"-c", p.enter + `exec "$@"`, "sh", testenv.Program(p.t)}, args...)...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	return cmd
 }
@@ -130,6 +131,17 @@ func (p *prey) says(args ...string) (string, int) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	_ = cmd.Run() // the exit code is checked instead
 	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// wait waits for the end of a gaffer that was started. A task that waits for its user
+// does not end by itself.
+func (p *prey) wait(run *exec.Cmd) {
+	p.t.Helper()
+	hangs := time.AfterFunc(time.Minute, func() { _ = run.Process.Kill() })
+	defer hangs.Stop()
+	if err := run.Wait(); err != nil {
+		p.t.Errorf("gaffer %s: %v", strings.Join(run.Args[4:], " "), err)
+	}
 }
 
 func (p *prey) lines(name string) []string {
@@ -201,7 +213,8 @@ func (p *prey) attack(both bool) (run *exec.Cmd, hidden int) {
 }
 
 func TestSecurityAProcessThatHidesFromItsAttemptEndsBeforeTheNextBegins(t *testing.T) {
-	for _, groups := range []string{"v2", "v1"} {
+	knownBy := map[string]string{"v2": "control groups v2", "v1": "control groups v1", "off": "process marks only"}
+	for groups, method := range knownBy {
 		for _, both := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, gaffer killed too: %t", groups, both), func(t *testing.T) {
 				t.Parallel()
@@ -215,14 +228,14 @@ func TestSecurityAProcessThatHidesFromItsAttemptEndsBeforeTheNextBegins(t *testi
 					if want := fmt.Sprintf("orphaned: pid %d of attempt %s (task evil of run ", hidden, p.lines("starts")[0]); !strings.Contains(out, want) || code != 1 {
 						t.Errorf("doctor: exit %d, without %q:\n%s", code, want, out)
 					}
-					if want := "known by: control groups " + groups; !strings.Contains(out, want) {
+					if want := "known by: " + method; !strings.Contains(out, want) {
 						t.Errorf("doctor without %q:\n%s", want, out)
 					}
 					if out, code := p.says("resume"); code != 0 {
 						t.Errorf("resume: exit %d\n%s", code, out)
 					}
-				} else if err := run.Wait(); err != nil {
-					t.Errorf("run: %v", err)
+				} else {
+					p.wait(run)
 				}
 				p.completes()
 				if _, err := os.Stat(filepath.Join(p.dir, "two")); err == nil || lives(hidden) {
@@ -250,6 +263,7 @@ func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *tes
 		t.Run(fmt.Sprintf("gaffer killed too: %t", both), func(t *testing.T) {
 			t.Parallel()
 			p := newPrey(t, "off", both)
+			p.enter += "ulimit -m 1000000; " // leaves no room for marks in the limits
 			run, hidden := p.attack(both)
 			if both {
 				run = p.gaffer("resume")
@@ -290,12 +304,34 @@ func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *tes
 			} else if err := syscall.Kill(hidden, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			if err := run.Wait(); err != nil {
-				t.Errorf("gaffer: %v", err)
-			}
+			p.wait(run)
 			p.completes()
 		})
 	}
+}
+
+// A process that leaves its group and lowers its limits, which it cannot raise again,
+// could be of any attempt that started before it.
+func TestSecurityATaskWaitsForAProcessThatLeavesItsGroupAndLowersItsLimits(t *testing.T) {
+	p := newPrey(t, "", false)
+	p.write("hide.sh", "for f in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do echo $$ > $f; done\nulimit -m 0\n"+hide)
+	run, hidden := p.attack(false)
+	t.Cleanup(func() { _ = syscall.Kill(hidden, syscall.SIGKILL) })
+	testenv.Wait(t, "the task to wait", func() error {
+		out, _ := p.says("status")
+		if !strings.Contains(out, fmt.Sprintf("pid %d (sleep 3600)", hidden)) || !strings.Contains(out, "may be of it") {
+			return fmt.Errorf("status does not name process %d:\n%s", hidden, out)
+		}
+		return nil
+	})
+	if got := p.lines("starts"); len(got) != 1 {
+		t.Fatalf("another attempt began: %q", got)
+	}
+	if err := syscall.Kill(hidden, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(run)
+	p.completes()
 }
 
 func TestSecurityWithoutControlGroupsAnOrdinaryKillIsRecoveredAtOnce(t *testing.T) {
@@ -338,10 +374,10 @@ func TestSecurityWithoutControlGroupsAnOrdinaryKillIsRecoveredAtOnce(t *testing.
 func TestSecurityWithoutWritableControlGroupsAttemptsRunAsEver(t *testing.T) {
 	p := newPrey(t, "", false)
 	p.write("plan.yaml", "tasks:\n  - {id: a, shell: 'cat /proc/self/cgroup > groups'}\n")
-	p.enter += `unshare -m sh -c 'for at in $(sed -n "s/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2* .*/\1/p" /proc/self/mountinfo); do mount -o remount,bind,ro $at || exit 9; done; exec "$0" "$@"' `
+	p.enter += `unshare -m sh -c 'for at in $(sed -n "s/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2* .*/\1/p" /proc/self/mountinfo); do mount -o remount,bind,ro $at || exit 9; done; exec "$@"' sh `
 	p.enter = strings.Replace(p.enter, "unshare", "exec unshare", 1)
 	gaffer := func(args ...string) (string, int) {
-		cmd := exec.Command("sh", append([]string{"-c", p.enter + `"$0" "$@"`, testenv.Program(t)}, args...)...)
+		cmd := exec.Command("sh", append([]string{"-c", p.enter + `"$@"`, "sh", testenv.Program(t)}, args...)...)
 		cmd.Dir, cmd.Env = p.dir, p.env
 		out, _ := cmd.CombinedOutput() // the exit code is checked instead
 		return string(out), cmd.ProcessState.ExitCode()

@@ -35,8 +35,9 @@ type scene struct {
 	retries   int
 	stays     bool // the attacker keeps running until the test releases it
 	exit      int  // the attacker's exit code
-	// canDouble marks the only attack after which a task can have two live attempts.
-	canDouble bool
+	// alone: no other attack runs at the same time, because the process that this one
+	// leaves behind may belong to any attempt on the machine.
+	alone bool
 }
 
 const (
@@ -108,9 +109,10 @@ var attacks = []attack{
 	{"fork-many", "start 150 processes that ignore signals, each in a session of its own, and exit", prevented, prevented, "the supervisor adopts and kills them", "", scene{}, forkMany},
 	{"ignore-signals", "ignore SIGINT and SIGTERM when its time is over", prevented, prevented, "the supervisor kills", "", scene{timeout: "1s", stays: true}, ignoreSignals},
 	{"outlive", "leave a process behind through `env -i setsid` and a double fork", prevented, prevented, "the supervisor adopts and kills it", "", scene{}, outlive},
-	{"outlive-supervisor", "the same, then kill its supervisor", prevented, recorded, "the control group; without, the task waits", "", scene{retries: 1, stays: true}, outliveSupervisor},
-	{"outlive-both", "the same, then kill gaffer and its supervisor", prevented, recorded, "the control group; without, the task waits", "", scene{retries: 1, stays: true}, outliveBoth},
-	{"leave-cgroup", "the same as root, after moving the process out of all control groups", limit, limit, "any user id but root's, which cannot leave the group", limits, scene{retries: 1, stays: true, canDouble: true}, leaveGroup},
+	{"outlive-supervisor", "the same, then kill its supervisor", prevented, prevented, "the control group, and resource limits that processes inherit", "", scene{retries: 1, stays: true}, outliveSupervisor},
+	{"outlive-both", "the same, then kill gaffer and its supervisor", prevented, prevented, "the control group, and resource limits that processes inherit", "", scene{retries: 1, stays: true}, outliveBoth},
+	{"leave-cgroup", "leave a process behind outside of the attempt's control group, then kill its supervisor", prevented, prevented, "resource limits that processes inherit", "", scene{retries: 1, stays: true}, leaveGroup},
+	{"lower-limits", "the same, after lowering the limits", recorded, recorded, "limits cannot be raised again: the task waits", "", scene{retries: 1, stays: true, alone: true}, lowerLimits},
 	{"kill-gaffer", "kill the gaffer above", prevented, prevented, "the supervisor goes on; `gaffer resume` adopts the attempt", "", scene{sibling: works}, killGaffer},
 	{"kill-supervisor", "kill its supervisor", recorded, recorded, "the attempt is lost, its processes are ended, and it is tried again", "", scene{retries: 1, stays: true}, killSupervisor},
 	{"stop-supervisor", "stop its supervisor with SIGSTOP, so that its timeout does not end it", limit, limit, "another user id; `kill -CONT` lets it go on", limits, scene{timeout: "1s"}, stopSupervisor},

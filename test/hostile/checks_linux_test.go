@@ -187,6 +187,7 @@ var checks = map[string]func(*world) outcome{
 		return survivor(w)
 	},
 	"leave-cgroup": survivor,
+	"lower-limits": survivor,
 	"kill-gaffer": func(w *world) outcome {
 		w.work("resume", strings.TrimSpace(w.read(w.path("run"))))
 		return either(w.complete() && w.task("sibling").Tries == 1, prevented, limit)

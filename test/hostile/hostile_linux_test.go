@@ -39,7 +39,9 @@ func TestSecurityAHostileAgentGetsAsFarAsDocumented(t *testing.T) {
 				name, want = a.name+"/without-groups", a.without
 			}
 			t.Run(name, func(t *testing.T) {
-				t.Parallel()
+				if !a.alone {
+					t.Parallel()
+				}
 				w := newWorld(t, a, groups)
 				w.start()
 				got := checks[a.name](w)
@@ -59,7 +61,7 @@ func TestSecurityAHostileAgentGetsAsFarAsDocumented(t *testing.T) {
 // aftermath checks the invariants that hold after every attack.
 func (w *world) aftermath(got outcome) {
 	w.Helper()
-	if two := w.doubles(); len(two) > 0 && !w.canDouble {
+	if two := w.doubles(); len(two) > 0 {
 		w.Errorf("two live attempts of a task, seen %d times: %s", len(two), two[0])
 	}
 	w.must(os.WriteFile(w.path("honest.yaml"), []byte("tasks:\n  - {id: honest, shell: 'echo honest >honest'}\n"), 0o600))

@@ -270,19 +270,30 @@ func outliveBoth(a *agent) {
 	a.kill("the supervisor", supervisor)
 }
 
-// leaveGroup moves the process that it leaves behind to the root of each control
-// group hierarchy.
 func leaveGroup(a *agent) {
 	supervisor, _ := a.above()
 	a.detach(a.self("stubborn")...)
+	a.moveOut()
+	a.write(a.path(attackedFile), "")
+	a.kill("the supervisor", supervisor)
+}
+
+func lowerLimits(a *agent) {
+	supervisor, _ := a.above()
+	a.detach(append([]string{"sh", "-c", `ulimit -m 0; exec "$@"`, "sh"}, a.self("stubborn")...)...)
+	a.moveOut()
+	a.write(a.path(attackedFile), "")
+	a.kill("the supervisor", supervisor)
+}
+
+// moveOut moves the detached process to the root of each control group hierarchy.
+func (a *agent) moveOut() {
 	roots, _ := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs") // the pattern is valid
 	for _, root := range append(roots, "/sys/fs/cgroup/cgroup.procs") {
 		if _, err := os.Stat(root); err == nil {
 			a.noteError("move to "+root, os.WriteFile(root, []byte(strings.TrimSpace(a.read(a.path("detached.pid")))), 0))
 		}
 	}
-	a.write(a.path(attackedFile), "")
-	a.kill("the supervisor", supervisor)
 }
 
 func killGaffer(a *agent) {

@@ -15,7 +15,7 @@ const preamble = `# Attacks
 ` + "`test/hostile`" + ` is an agent that attacks gaffer. Its test starts it as the agent of a task, once for each attack, and decides from
 outside what came of it: with control groups, and without them (` + "`GAFFER_CGROUPS=off`" + `). This table is made from the one of the test
 (` + "`go test ./test/hostile -run Table -update`" + `); the test fails if an attack has another outcome than here, also if it is a better one.
-The tests run as root. [Security](security.md) has the promises behind the table.
+The tests run as root without ` + "`" + `CAP_SYS_RESOURCE` + "`" + `, as in a container. [Security](security.md) has the promises behind the table.
 
 | outcome | meaning |
 | --- | --- |
@@ -24,7 +24,7 @@ The tests run as root. [Security](security.md) has the promises behind the table
 | only recorded | it has an effect, and gaffer shows that with its cause |
 | not prevented | it has an effect that gaffer does not undo: one of the [limits](security.md#limits) |
 
-No task had two live attempts at any time, but for ` + "`leave-cgroup`" + `. After every attack ` + "`gaffer status`" + ` works, and an honest run
+No task had two live attempts at any time. After every attack ` + "`gaffer status`" + ` works, and an honest run
 in the same state folder completes. After those that are prevented or refused, no process of them is left.
 
 | attack | what it tries | with control groups | without | what protects, or what would |

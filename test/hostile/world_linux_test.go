@@ -154,7 +154,7 @@ func (w *world) isolate() {
 func (w *world) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(w.path("bin", "gaffer"), args...)
 	if w.group != "" {
-		cmd = exec.Command("sh", append([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, w.group, w.path("bin", "gaffer")}, args...)...)
+		cmd = exec.Command("sh", append([]string{"-c", `echo $$ >"$0/cgroup.procs" && ` + testenv.KeepLimits + `exec "$@"`, w.group, w.path("bin", "gaffer")}, args...)...)
 	}
 	cmd.Dir, cmd.Env = w.project(), w.env
 	return cmd

@@ -219,7 +219,7 @@ func (f folder) endRemains(r remains, a lockRecord) error {
 	case r.hidden:
 		return errors.New("it was started in another pid namespace")
 	}
-	left, err := sweepAttempt(r.attempt, a.by.Group)
+	left, err := sweepAttempt(r.attempt, a.by)
 	if err != nil && a.signed {
 		return err
 	}

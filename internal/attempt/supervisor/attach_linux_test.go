@@ -3,7 +3,6 @@ package supervisor_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -149,11 +148,8 @@ func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("exec sleep 1000"))
 		pid := p.Started().Supervisor.PID
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
 		defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
-		waitStopped(t, pid)
+		testenv.Stop(t, pid)
 		_, state, err := supervisor.Attach(t.Context(), a.dir, supervisor.Options{Patience: 200 * time.Millisecond})
 		var unknown *supervisor.UnknownError
 		if state != supervisor.Unknown || !errors.As(err, &unknown) || !unknown.Conflict() || !strings.Contains(err.Error(), "does not answer") {
@@ -162,20 +158,6 @@ func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
 		if got := a.carriers(); len(got) != 1 {
 			t.Errorf("%v run", got)
 		}
-	})
-}
-
-// waitStopped waits until all threads of a process are stopped.
-func waitStopped(t *testing.T, pid int) {
-	t.Helper()
-	testenv.Wait(t, fmt.Sprintf("process %d to stop", pid), func() error {
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		for _, file := range threads {
-			if stat, err := os.ReadFile(file); err == nil && !strings.Contains(string(stat), ") T ") {
-				return fmt.Errorf("a thread is %q", stat)
-			}
-		}
-		return err
 	})
 }
 

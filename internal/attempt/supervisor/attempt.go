@@ -140,9 +140,7 @@ func (a *attempt) begin() error {
 // together with what is needed to find all processes that the agent will start.
 func (a *attempt) sign() error {
 	s := supervisorRecord{Process: a.self, Group: a.group}
-	if a.group == nil {
-		s.locate()
-	}
+	s.locate()
 	return note(a.lock, heldWord, s)
 }
 

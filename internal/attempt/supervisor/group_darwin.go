@@ -24,6 +24,9 @@ func InLostGroups(string) []Marked { return nil }
 // GroupMethod returns how this machine finds the processes of an attempt.
 func GroupMethod() string { return marksOnly }
 
+// limitMark is only used on Linux.
+type limitMark struct{}
+
 func (s *supervisorRecord) locate() {}
 
 // Above always returns false: on macOS the parents of processes are not read.

@@ -49,10 +49,7 @@ func TestAnIdleSupervisorPassesOverAHangup(t *testing.T) {
 func TestASupervisorThatStandsStillIsNotWaitedForByWhoGivesUp(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	pid, _ := runs(t, pool, "true")
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	waitStopped(t, pid)
+	testenv.Stop(t, pid)
 	a := pooled(t, pool)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -21,11 +21,12 @@ const marksOnly = "process marks only"
 // starts if the supervisor dies.
 type supervisorRecord struct {
 	host.Process
-	// Group is the attempt's control group, or nil. Without one, the other fields say
-	// where to look for processes that carry no mark.
+	// Group is the attempt's control group, or nil.
 	Group *group `json:"group,omitempty"`
-	// Place is the content of the supervisor's /proc/PID/cgroup. Processes that it
-	// starts are in the same groups.
+	// Limits are inherited by everything that the supervisor starts. They are nil if the
+	// agent could raise them.
+	Limits *limitMark `json:"limits,omitempty"`
+	// Place is the content of the supervisor's /proc/PID/cgroup.
 	Place string `json:"place,omitempty"`
 	// Since is the time when the supervisor signed, in clock ticks since boot.
 	// Everything that the agent starts has started then or later.
@@ -143,7 +144,7 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return sweepAttempt(a.Attempt, is.by.Group)
+	return sweepAttempt(a.Attempt, is.by)
 }
 
 // remains finds the processes that may be left of an attempt whose supervisor is dead.

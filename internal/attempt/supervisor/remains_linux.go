@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// locate sets the fields that are needed to find the processes of an attempt without a
-// control group.
+// locate sets the fields that are needed to find the processes of an attempt if its
+// supervisor is killed.
 func (s *supervisorRecord) locate() {
-	place, err := os.ReadFile("/proc/self/cgroup")
+	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return
 	}
-	s.Place, s.Since = string(place), ticks()
+	s.Place, s.Since, s.Limits = string(groups), ticks(), markDescendants()
 	for p, err := look(os.Getppid()); err == nil && p.pid > 1 && len(s.Above) < deepest; p, err = look(p.parent) {
 		s.Above = append(s.Above, ancestor{p.pid, p.start})
 	}
@@ -38,15 +38,10 @@ func ticks() uint64 {
 	return uint64(now.Sec)*perSecond + uint64(now.Nsec)*perSecond/1e9
 }
 
-// remainsOf looks for the processes of an attempt. All processes in its control group
-// and all processes with its mark belong to it. A visible control group contains all
-// of its processes. For an attempt without a group see suspects.
+// remainsOf looks for the processes of an attempt, see [supervisorRecord.owned] and
+// [supervisorRecord.suspects].
 func remainsOf(attempt string, by supervisorRecord) Remains {
-	list := marked([]byte(Mark + "=" + attempt))
-	if by.Group != nil {
-		list = append(list, by.Group.members()...)
-	}
-	if len(list) > 0 {
+	if list := by.owned(attempt); len(list) > 0 {
 		return Remains{Proof: Remaining, Processes: leftOf(list)}
 	}
 	switch {
@@ -54,14 +49,36 @@ func remainsOf(attempt string, by supervisorRecord) Remains {
 		return Remains{Why: fmt.Sprintf("its control group %s cannot be seen from here", by.Group.Dir)}
 	case by.Group != nil && by.Group.populated():
 		return Remains{Why: fmt.Sprintf("its control group %s has processes that cannot be seen from here", by.Group.Dir)}
-	case by.Group != nil:
+	case by.Group != nil && by.Limits == nil: // a privileged agent could leave its group, see docs/security.md
 		return Remains{Proof: Gone}
 	}
-	if list = by.suspects(); len(list) > 0 {
+	if list := by.suspects(); len(list) > 0 {
 		left := leftOf(list)
 		return Remains{Processes: left, Why: describe(left) + " started after it and may be of it"}
 	}
 	return Remains{Proof: Gone}
+}
+
+// owned lists the live processes that certainly belong to an attempt: those that carry
+// its mark in their environment, with their descendants, those in its control group,
+// and those with the limits of its supervisor.
+func (s supervisorRecord) owned(attempt string) []process {
+	list := marked([]byte(Mark + "=" + attempt))
+	if s.Group != nil {
+		list = append(list, s.Group.members()...)
+	}
+	if s.Limits == nil {
+		return list
+	}
+	for _, p := range processes() {
+		if p.ended || p.start < s.Since || p.pid == os.Getpid() {
+			continue
+		}
+		if limits, err := limitsOf(p.pid); err == nil && limits == *s.Limits {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // Above reports whether one of the processes is pid or an ancestor of it.
@@ -88,18 +105,19 @@ func leftOf(list []process) (left []Left) {
 	return left
 }
 
-// suspects lists the unmarked processes that an attempt without a control group may
-// have left behind. Such a process has cleared its environment, started a session, and
-// lost its parent when the supervisor was killed. These properties remain visible:
+// suspects lists the processes that an attempt may have left behind, besides those that
+// certainly belong to it. Such a process has cleared its environment, started a session,
+// left its control group, and lost its parent when the supervisor was killed. These
+// properties remain visible:
 //
 //   - It started after the attempt, and so did its session.
-//   - It is in the control groups of the supervisor, or below them: the supervisor had
-//     no group of its own to put the agent into.
 //   - It belongs to the user of the supervisor, unless that is root.
 //   - Its parent is init or another ancestor of the supervisor.
+//   - Its resource limits are not above those of the supervisor. If the agent could
+//     raise them: it is in the control groups of the supervisor, or below them.
 //
-// Daemons that the user has started since in the same login session look the same, so
-// the user must decide. gaffer's own processes are excluded.
+// Processes that the user has started since can look the same, so the user must decide.
+// gaffer's own processes are excluded.
 func (s supervisorRecord) suspects() (list []process) {
 	if s.Place == "" { // written by an older version of gaffer
 		return nil
@@ -117,7 +135,13 @@ func (s supervisorRecord) suspects() (list []process) {
 		if leader, ok := starts[p.session]; ok && leader < s.Since {
 			continue
 		}
-		if !s.inherits(p.parent, starts[p.parent]) || !s.ownerOf(p.pid) || !s.holds(p.pid) {
+		if !s.inherits(p.parent, starts[p.parent]) || !s.ownerOf(p.pid) {
+			continue
+		}
+		if s.Limits == nil && !s.holds(p.pid) {
+			continue
+		}
+		if limits, err := limitsOf(p.pid); s.Limits != nil && (err != nil || !s.Limits.covers(limits)) {
 			continue
 		}
 		if exe, err := os.Stat(fmt.Sprintf("/proc/%d/exe", p.pid)); err == nil && gaffer != nil && os.SameFile(exe, gaffer) {

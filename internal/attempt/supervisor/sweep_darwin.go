@@ -8,7 +8,7 @@ func Sweep(string) (left []int, err error) {
 	return nil, errors.New("on macOS the processes of an attempt cannot be found without its supervisor")
 }
 
-func sweepAttempt(attempt string, _ *group) (left []int, err error) { return Sweep(attempt) }
+func sweepAttempt(attempt string, _ supervisorRecord) (left []int, err error) { return Sweep(attempt) }
 
 // Living returns nothing: macOS does not show the environment of other processes.
 func Living() []Marked { return nil }

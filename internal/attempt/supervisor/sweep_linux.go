@@ -21,15 +21,17 @@ const (
 // descendants. It returns the pids that are left although they were killed. It is for
 // an attempt whose supervisor is dead. It cannot find a process that has cleared its
 // environment and whose parents are gone.
-func Sweep(attempt string) (left []int, err error) { return sweepAttempt(attempt, nil) }
+func Sweep(attempt string) (left []int, err error) {
+	return sweepAttempt(attempt, supervisorRecord{})
+}
 
-// sweepAttempt is Sweep, and also ends the members of the attempt's control group if
-// in is not nil.
-func sweepAttempt(attempt string, in *group) (left []int, err error) {
+// sweepAttempt is like Sweep. It also ends the processes that the record of the
+// attempt's supervisor leads to.
+func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
 	}
-	return sweep([]byte(Mark+"="+attempt), in), nil
+	return sweep(func() []process { return by.owned(attempt) }, by.Group), nil
 }
 
 // SweepMarked is like [Sweep], for all processes that were started with the given
@@ -37,19 +39,19 @@ func sweepAttempt(attempt string, in *group) (left []int, err error) {
 // was created for them.
 func SweepMarked(variable, value string) (left []int, err error) {
 	if variable == "" || value == "" {
-		return nil, fmt.Errorf("variable %q=%q: everybody could have it", variable, value)
+		return nil, fmt.Errorf("variable %q=%q: any process could have it", variable, value)
 	}
-	return sweep([]byte(variable+"="+value), nil), nil
+	mark := []byte(variable + "=" + value)
+	return sweep(func() []process { return marked(mark) }, nil), nil
 }
 
-func sweep(mark []byte, in *group) (left []int) {
+// sweep ends the processes that find returns until it returns none. The group, if not
+// nil, is killed as a whole.
+func sweep(find func() []process, in *group) (left []int) {
 	begin := time.Now()
 	told := map[identity]bool{}
 	for clean := 0; clean < 2; {
-		list := marked(mark)
-		if in != nil {
-			list = append(list, in.members()...)
-		}
+		list := find()
 		age := time.Since(begin)
 		switch {
 		case len(list) == 0:

@@ -127,10 +127,8 @@ func TestAServerThatHangsHangsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // it existed a moment ago
+	testenv.Stop(t, pid)
 	hasty := New(s.socket)
 	hasty.wait = 500 * time.Millisecond
 	if _, err := hasty.Has(t.Context(), "agent-a"); !errors.As(err, new(*SilentError)) {

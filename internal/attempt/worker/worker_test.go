@@ -537,7 +537,7 @@ func TestFaultAnAttemptWhoseSupervisorDoesNotAnswerIsTakenOverWhenItDoes(t *test
 	h.stop()
 	<-h.done
 	supervisor := f.supervisorOf(run)
-	f.must(syscall.Kill(supervisor, syscall.SIGSTOP))
+	testenv.Stop(t, supervisor)
 	h = f.hire("w", 1, f.running(run)...)
 	testenv.WaitFor(t, "a notice that the supervisor does not answer", h.told, func(told []string) bool {
 		return len(told) > 0 && strings.Contains(told[0], "cannot tell whether the attempt still runs")

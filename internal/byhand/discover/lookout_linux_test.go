@@ -261,7 +261,7 @@ func TestTheTitleOfCodexIsItsState(t *testing.T) {
 	s.must(err)
 	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
-	s.must(syscall.Kill(server, syscall.SIGSTOP))
+	testenv.Stop(s.T, server)
 	s.sees(pid, hookevents.Running, FromHook)
 	silent := maps.Clone(s.lookout.silent) // when each server did not answer
 	s.sees(pid, hookevents.Running, FromHook)

@@ -1,0 +1,86 @@
+package supervisor
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// limitMark identifies the descendants of one supervisor by two resource limits that
+// they inherit. Linux keeps both limits but has not enforced them for twenty years, so
+// their values change nothing for a program.
+//
+// A process may lower its hard limits. It cannot raise them again, unless it has
+// CAP_SYS_RESOURCE. Of the marks of two unrelated supervisors, each has one limit that
+// is lower than that of the other. So a process whose limits are both at or below the
+// mark descends from the supervisor, or has lowered its limits on purpose.
+type limitMark struct {
+	Locks uint64 `json:"locks"` // RLIMIT_LOCKS
+	RSS   uint64 `json:"rss"`   // RLIMIT_RSS
+}
+
+const (
+	// limitRange is by how much the two limits of a supervisor are lowered in sum.
+	limitRange = 1 << 56
+	// highestLimit replaces "unlimited". Some programs read limits as signed numbers.
+	highestLimit = 1 << 62
+)
+
+// markDescendants lowers the limits of this process and returns the mark of all
+// processes that it starts from now on. It returns nil if the limits are too low to
+// leave room for marks, or if this process could raise them again: then its
+// descendants could too.
+var markDescendants = sync.OnceValue(func() *limitMark {
+	own, err := limitsOf(os.Getpid())
+	if err != nil || own.Locks < 2*limitRange || own.RSS < 2*limitRange {
+		return nil
+	}
+	part := 1 + rand.Uint64N(limitRange-1)
+	m := limitMark{Locks: min(own.Locks, highestLimit) - part, RSS: min(own.RSS, highestLimit) - (limitRange - part)}
+	if setHardLimit(unix.RLIMIT_LOCKS, m.Locks) != nil || setHardLimit(unix.RLIMIT_RSS, m.RSS) != nil {
+		return nil
+	}
+	if setHardLimit(unix.RLIMIT_LOCKS, m.Locks+1) == nil || setHardLimit(unix.RLIMIT_RSS, m.RSS+1) == nil {
+		return nil
+	}
+	if now, err := limitsOf(os.Getpid()); err != nil || now != m { // a kernel with 32 bits takes them for "unlimited"
+		return nil
+	}
+	return &m
+})
+
+func setHardLimit(resource int, value uint64) error {
+	return unix.Prlimit(0, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
+}
+
+// limitsOf reads the hard limits of a process. The file is readable for processes of
+// other users too, unlike prlimit.
+func limitsOf(pid int) (m limitMark, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		return limitMark{}, err
+	}
+	for name, to := range map[string]*uint64{"Max file locks": &m.Locks, "Max resident set": &m.RSS} {
+		_, rest, found := bytes.Cut(text, []byte(name))
+		fields := bytes.Fields(rest) // soft limit, hard limit, unit, and the lines below
+		if !found || len(fields) < 2 {
+			return limitMark{}, fmt.Errorf("/proc/%d/limits: no %q", pid, name)
+		}
+		if string(fields[1]) == "unlimited" {
+			*to = unix.RLIM_INFINITY
+		} else if *to, err = strconv.ParseUint(string(fields[1]), 10, 64); err != nil {
+			return limitMark{}, fmt.Errorf("/proc/%d/limits: %w", pid, err)
+		}
+	}
+	return m, nil
+}
+
+// covers reports whether a process with these limits may descend from the supervisor.
+func (m limitMark) covers(limits limitMark) bool {
+	return limits.Locks <= m.Locks && limits.RSS <= m.RSS
+}

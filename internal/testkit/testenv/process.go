@@ -1,0 +1,34 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Stop stops a process with SIGSTOP and waits until all its threads are stopped. On a
+// busy machine they continue for a while after the signal was sent. On systems without
+// /proc it does not wait.
+func Stop(t testing.TB, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	Wait(t, fmt.Sprintf("process %d to stop", pid), func() error {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, file := range threads {
+			if stat, err := os.ReadFile(file); err == nil && !strings.Contains(string(stat), ") T ") {
+				return fmt.Errorf("a thread is %q", stat)
+			}
+		}
+		return err
+	})
+}
+
+// KeepLimits is a shell command after which the processes of the shell cannot raise
+// their resource limits, even those of root. A container has taken that right away
+// already.
+const KeepLimits = `if [ $((0x$(sed -n 's/^CapEff:\s*//p' /proc/$$/status) >> 24 & 1)) = 1 ]; then set -- setpriv --bounding-set -sys_resource "$@"; fi; `
