@@ -3,7 +3,6 @@ package app
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +17,7 @@ import (
 // from. Then '--pending-only' skips these tasks next time. A file that is missing is
 // ignored. One that cannot be written is only reported.
 func (a *App) tick(ctx context.Context, run store.Run) {
-	if !bytes.Contains(run.Plan, []byte(`"Box":`)) {
+	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // the JSON name of plan.Task.Box
 		return // true of most plans, and saves reading many tasks
 	}
 	boxes, err := a.boxes(ctx, run.ID)
@@ -38,11 +37,10 @@ func (a *App) boxes(ctx context.Context, run string) (boxes map[string][]string,
 		boxes = map[string][]string{}
 		tasks, err := r.Tasks(run)
 		for _, t := range tasks {
-			var spec struct{ Box string }
-			if t.Status != store.Complete || json.Unmarshal(t.Spec, &spec) != nil || spec.Box == "" {
-				continue
+			spec, unread := plan.DecodeTask(t.Spec)
+			if t.Status == store.Complete && unread == nil && spec.Box != "" {
+				boxes[spec.Box] = append(boxes[spec.Box], t.Task)
 			}
-			boxes[spec.Box] = append(boxes[spec.Box], t.Task)
 		}
 		return err
 	})

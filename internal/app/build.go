@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/build"
 	"gaffer/internal/flow/spec"
+	"gaffer/internal/plan"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -190,8 +190,8 @@ func (a *App) findEngine(ctx context.Context, told string, f *BuildFound) error 
 }
 
 func buildOf(run store.Run) (*build.Build, error) {
-	var p struct{ Build json.RawMessage }
-	if err := json.Unmarshal(run.Plan, &p); err != nil {
+	p, err := plan.DecodeHeader(run.Plan)
+	if err != nil {
 		return nil, fmt.Errorf("plan of run %s: %w", run.ID, err)
 	}
 	return build.Of(p.Build)

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -67,8 +66,8 @@ func (a *App) spent(ctx context.Context) (map[string]int64, error) {
 }
 
 func spentOn(r store.Reader, t store.Task, spent map[string]int64) error {
-	var spec plan.Task
-	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
 		return err
 	}
 	bead, earlier := recorder.Bead(t, spec)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -105,8 +104,8 @@ func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
 }
 
 func polled(one engine.Assignment) (Polled, error) {
-	var spec plan.Task
-	if err := json.Unmarshal(one.Task.Spec, &spec); err != nil {
+	spec, err := plan.DecodeTask(one.Task.Spec)
+	if err != nil {
 		return Polled{}, fmt.Errorf("task %s: %w", one.Task.Task, err)
 	}
 	bead, earlier := recorder.Bead(one.Task, spec)
@@ -344,8 +343,8 @@ func (a *App) recordedBy(ctx context.Context, run string, stale map[string]*Poll
 			return err
 		}
 		for _, t := range tasks {
-			var spec plan.Task
-			if err := json.Unmarshal(t.Spec, &spec); err != nil {
+			spec, err := plan.DecodeTask(t.Spec)
+			if err != nil {
 				return err
 			}
 			bead, earlier := recorder.Bead(t, spec)

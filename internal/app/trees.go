@@ -64,8 +64,8 @@ type workspace struct {
 
 // place returns the workspace of a run.
 func (a *App) place(run store.Run) (workspace, error) {
-	var p plan.Plan
-	if err := json.Unmarshal(run.Plan, &p); err != nil {
+	p, err := plan.Decode(run.Plan)
+	if err != nil {
 		return workspace{}, fmt.Errorf("plan of run %s: %w", run.ID, err)
 	}
 	inTerminal := func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" }

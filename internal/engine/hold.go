@@ -85,8 +85,8 @@ func (c *change) holds(t store.Task) error {
 }
 
 func dispatchOf(t store.Task) (*plan.Dispatch, error) {
-	var spec struct{ Dispatch *plan.Dispatch }
-	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.Task, err)
 	}
 	return spec.Dispatch, nil

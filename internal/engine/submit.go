@@ -49,7 +49,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 }
 
 func planText(s Submission) (json.RawMessage, error) {
-	text, err := json.Marshal(s.Plan)
+	text, err := plan.Encode(s.Plan)
 	if err != nil {
 		return nil, fmt.Errorf("submit: %w", err)
 	}
@@ -93,7 +93,7 @@ func (c *change) add(run store.Run, task plan.Task) (err error) {
 			return err
 		}
 	}
-	spec, err := json.Marshal(task)
+	spec, err := plan.EncodeTask(task)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", task.ID, err)
 	}

@@ -16,19 +16,22 @@ import (
 
 // Plan is a checked set of tasks. A plan from [Load] has valid, unique ids, no
 // references to missing tasks, and no cycles.
+//
+// The JSON names of a plan and of its parts never change: stored runs, older workers
+// and servers, and programs in other languages use them. See [Encode].
 type Plan struct {
-	Name       string
-	Format     Format
-	Source     string    // in the session protocol's terms: orchestrate, execute-phase or run-prompt
-	SourceFile string    // as the user named it; empty for a prompt's text or a list
-	Parallel   int       // maximum number of concurrent tasks; 0 leaves it to the runner
-	OnFailure  OnFailure // effect of a failed task on tasks that do not depend on it
-	Budget     Budget
-	Workflow   *Workflow       // set for a workflow file
-	Build      json.RawMessage `json:",omitempty"` // set for an autonomous build; decoded by package build
-	Team       json.RawMessage `json:",omitempty"` // set for a team: a teamstate.Start
-	Tasks      []Task          // in the order of the source
-	Warnings   Problems        // warnings for the user; the plan can run nevertheless
+	Name       string          `json:"Name"`
+	Format     Format          `json:"Format"`
+	Source     string          `json:"Source"`     // in the session protocol's terms: orchestrate, execute-phase or run-prompt
+	SourceFile string          `json:"SourceFile"` // as the user named it; empty for a prompt's text or a list
+	Parallel   int             `json:"Parallel"`   // maximum number of concurrent tasks; 0 leaves it to the runner
+	OnFailure  OnFailure       `json:"OnFailure"`  // effect of a failed task on tasks that do not depend on it
+	Budget     Budget          `json:"Budget"`
+	Workflow   *Workflow       `json:"Workflow"`        // set for a workflow file
+	Build      json.RawMessage `json:"Build,omitempty"` // set for an autonomous build; decoded by package build
+	Team       json.RawMessage `json:"Team,omitempty"`  // set for a team: a teamstate.Start
+	Tasks      []Task          `json:"Tasks"`           // in the order of the source
+	Warnings   Problems        `json:"Warnings"`        // warnings for the user; the plan can run nevertheless
 }
 
 // The sources that the session protocol knows.
@@ -40,65 +43,66 @@ const (
 
 // Budget is a limit. Zero means none.
 type Budget struct {
-	USD    float64
-	Tokens int64
+	USD    float64 `json:"USD"`
+	Tokens int64   `json:"Tokens"`
 }
 
 // Task is one piece of work for one agent.
 type Task struct {
-	ID   string `json:",omitzero"`
-	Name string `json:",omitzero"`
+	ID   string `json:"ID,omitzero"`
+	Name string `json:"Name,omitzero"`
 
 	// Prompt is the whole text. PromptFile is the file that it was read from, or
 	// empty. A task of agent command may have neither.
-	Prompt, PromptFile string `json:",omitzero"`
+	Prompt     string `json:"Prompt,omitzero"`
+	PromptFile string `json:"PromptFile,omitzero"`
 
-	Wave  int      `json:",omitzero"` // a task of wave n waits for all tasks of lower waves; 0 means no wave
-	After []string `json:",omitzero"` // ids of the tasks that it waits for
+	Wave  int      `json:"Wave,omitzero"`  // a task of wave n waits for all tasks of lower waves; 0 means no wave
+	After []string `json:"After,omitzero"` // ids of the tasks that it waits for
 
-	Agent string   `json:",omitzero"` // name of an agent adapter; empty leaves the choice to the runner
-	Model string   `json:",omitzero"` // empty leaves the choice to the agent
-	Argv  []string `json:",omitzero"` // only for agent command
+	Agent string   `json:"Agent,omitzero"` // name of an agent adapter; empty leaves the choice to the runner
+	Model string   `json:"Model,omitzero"` // empty leaves the choice to the agent
+	Argv  []string `json:"Argv,omitzero"`  // only for agent command
 
-	Timeout      time.Duration `json:",omitzero"` // of one attempt; 0 means none
-	StallTimeout time.Duration `json:",omitzero"` // maximum time without a sign of life; 0 means none
-	Retries      int           `json:",omitzero"` // attempts after the first
-	Verify       []string      `json:",omitzero"` // shell commands that must succeed before the task counts as done
+	Timeout      time.Duration `json:"Timeout,omitzero"`      // of one attempt; 0 means none
+	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // maximum time without a sign of life; 0 means none
+	Retries      int           `json:"Retries,omitzero"`      // attempts after the first
+	Verify       []string      `json:"Verify,omitzero"`       // shell commands that must succeed before the task counts as done
 
-	Worktree bool   `json:",omitzero"` // works in its own git worktree
-	Branch   string `json:",omitzero"` // of that worktree; empty lets the runner choose
-	Tree     string `json:",omitzero"` // worktree that it shares with other tasks of its run, on Branch; empty for none
-	Base     string `json:",omitzero"` // branch that Branch starts from; HEAD means what the project has checked out at that time; empty means where the run starts
+	Worktree bool   `json:"Worktree,omitzero"` // works in its own git worktree
+	Branch   string `json:"Branch,omitzero"`   // of that worktree; empty lets the runner choose
+	Tree     string `json:"Tree,omitzero"`     // worktree that it shares with other tasks of its run, on Branch; empty for none
+	Base     string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means what the project has checked out at that time; empty means where the run starts
 
-	Env      map[string]secret.Value `json:",omitzero"`
-	Labels   []string                `json:",omitzero"` // a worker must have all of them
-	Priority int                     `json:",omitzero"` // of the tasks that could start, the highest goes first
-	Files    []string                `json:",omitzero"` // paths, folders and globs that it changes
-	Budget   Budget                  `json:",omitzero"`
+	Env      map[string]secret.Value `json:"Env,omitzero"`
+	Labels   []string                `json:"Labels,omitzero"`   // a worker must have all of them
+	Priority int                     `json:"Priority,omitzero"` // of the tasks that could start, the highest goes first
+	Files    []string                `json:"Files,omitzero"`    // paths, folders and globs that it changes
+	Budget   Budget                  `json:"Budget,omitzero"`
 
-	Questions     QuestionPolicy `json:",omitzero"`
-	AnswerTimeout time.Duration  `json:",omitzero"` // how long a question waits for the user; 0 means forever
-	AnswerDefault string         `json:",omitzero"` // the answer after that
+	Questions     QuestionPolicy `json:"Questions,omitzero"`
+	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
+	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer after that
 
-	Dispatch *Dispatch       `json:",omitzero"` // set for a bead
-	Step     json.RawMessage `json:",omitzero"` // set for a task of a team or of the coordinator protocol, in the JSON format of that package
-	Keep     bool            `json:",omitzero"` // keep the agent's whole last message, not only its beginning
+	Dispatch *Dispatch       `json:"Dispatch,omitzero"` // set for a bead
+	Step     json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol, in the JSON format of that package
+	Keep     bool            `json:"Keep,omitzero"`     // keep the agent's whole last message, not only its beginning
 
-	Done bool   `json:",omitzero"` // ticked, or has a summary; left out with [Options.PendingOnly]
-	Box  string `json:",omitzero"` // file, on the machine that read the plan, whose checkbox is ticked when the task is complete
-	Line int    `json:",omitzero"` // line in its file; 0 if the task is the whole file
+	Done bool   `json:"Done,omitzero"` // ticked, or has a summary; left out with [Options.PendingOnly]
+	Box  string `json:"Box,omitzero"`  // file, on the machine that read the plan, whose checkbox is ticked when the task is complete
+	Line int    `json:"Line,omitzero"` // line in its file; 0 if the task is the whole file
 }
 
 // Dispatch holds the properties of a task that is a bead of a ledger. A bead has at
 // most one unfinished task at a time, across all runs.
 type Dispatch struct {
-	Bead     string            `json:",omitzero"`
-	Ledger   string            `json:",omitzero"` // folder of its records; the same bead in another ledger is a different bead
-	Repo     string            `json:",omitzero"` // working folder
-	Template string            `json:",omitzero"` // template of its prompt; empty for none
-	Vars     map[string]string `json:",omitzero"` // variables of the template
-	Session  string            `json:",omitzero"` // tmux session that shows its agent; empty for none
-	Earlier  int               `json:",omitzero"` // number of attempts before this task's first, in earlier tasks or in the records only
+	Bead     string            `json:"Bead,omitzero"`
+	Ledger   string            `json:"Ledger,omitzero"`   // folder of its records; the same bead in another ledger is a different bead
+	Repo     string            `json:"Repo,omitzero"`     // working folder
+	Template string            `json:"Template,omitzero"` // template of its prompt; empty for none
+	Vars     map[string]string `json:"Vars,omitzero"`     // variables of the template
+	Session  string            `json:"Session,omitzero"`  // tmux session that shows its agent; empty for none
+	Earlier  int               `json:"Earlier,omitzero"`  // number of attempts before this task's first, in earlier tasks or in the records only
 }
 
 // The default limits of a bead.
@@ -132,18 +136,18 @@ const (
 // shares its wave with others has its own worktree and branch, which is merged into
 // Branch after the wave. A prompt that is alone in its wave works on Branch itself.
 type Workflow struct {
-	ID         string
-	Base       string // branch that Branch is created from
-	Branch     string
-	OnComplete OnComplete
+	ID         string     `json:"ID"`
+	Base       string     `json:"Base"` // branch that Branch is created from
+	Branch     string     `json:"Branch"`
+	OnComplete OnComplete `json:"OnComplete"`
 }
 
 // OnComplete says what happens after a workflow's last prompt. CreatePR and MergeTo
 // exclude each other.
 type OnComplete struct {
-	CreatePR       bool
-	MergeTo        string
-	DeleteWorktree bool
+	CreatePR       bool   `json:"CreatePR"`
+	MergeTo        string `json:"MergeTo"`
+	DeleteWorktree bool   `json:"DeleteWorktree"`
 }
 
 // Fill sets the agent and the model if the task names none. It leaves commands

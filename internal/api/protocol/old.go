@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"encoding/json"
 	"math"
 	"time"
 
@@ -70,8 +69,7 @@ func endOf(t store.Task, last time.Time) time.Time {
 	if !last.IsZero() {
 		return last
 	}
-	var s spec
-	_ = json.Unmarshal(t.Spec, &s) // if this fails, the zero time counts as long ago
+	s, _ := specOf(t) // if this fails, the zero time counts as long ago
 	return s.Step.Created
 }
 

@@ -88,7 +88,7 @@ func (t *updateReader) runTask(e store.Event) (any, error) {
 	if err := t.specify(&row, row.Run+"/"+row.Task); err != nil {
 		return nil, err
 	}
-	spec, err := decoded[plan.Task](row.Spec)
+	spec, err := plan.DecodeTask(row.Spec)
 	if err != nil {
 		return nil, err
 	}

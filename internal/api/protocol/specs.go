@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 )
 
 // specs caches decoded task specs: a client that claims a task needs its spec again when
@@ -49,7 +50,12 @@ func (s *specs) of(t store.Task) (spec, error) {
 }
 
 func specOf(t store.Task) (s spec, err error) {
-	if err := json.Unmarshal(t.Spec, &s); err != nil {
+	task, err := plan.DecodeTask(t.Spec)
+	if err == nil && len(task.Step) > 0 {
+		err = json.Unmarshal(task.Step, &s.Step)
+	}
+	s.Name, s.Prompt = task.Name, task.Prompt
+	if err != nil {
 		return s, fmt.Errorf("stored task %s: %w", wireID(t.TaskKey), err)
 	}
 	return s, nil

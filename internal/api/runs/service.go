@@ -159,14 +159,14 @@ func (d *Service) Plan(ctx context.Context, id string, env bool) (text json.RawM
 	if err != nil || env {
 		return text, err
 	}
-	var p plan.Plan
-	if err := json.Unmarshal(text, &p); err != nil {
+	p, err := plan.Decode(text)
+	if err != nil {
 		return nil, fmt.Errorf("plan of run %s: %w", id, err)
 	}
 	for i := range p.Tasks {
 		p.Tasks[i].Env = secret.Hide(p.Tasks[i].Env)
 	}
-	return json.Marshal(p)
+	return plan.Encode(p)
 }
 
 // Questions implements [server.Runs].

@@ -146,8 +146,9 @@ func hasZero(text []byte) bool {
 // sentPlan is a plan whose tasks are decoded one by one, because a few bytes of JSON may
 // become a much larger task.
 type sentPlan struct {
+	Version int `json:"Version"`
 	plan.Plan
-	Tasks sentTasks
+	Tasks sentTasks `json:"Tasks"`
 }
 
 type sentTasks []plan.Task
@@ -183,7 +184,11 @@ func decodePlan(text json.RawMessage) (plan.Plan, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return plan.Plan{}, protocol.Invalid("plan: is missing")
 	}
-	if err := json.Unmarshal(text, &sent); err != nil {
+	err := json.Unmarshal(text, &sent)
+	if newer := plan.CheckVersion(sent.Version); newer != nil {
+		err = newer
+	}
+	if err != nil {
 		return plan.Plan{}, protocol.Invalid("plan: %s", err)
 	}
 	p := sent.Plan

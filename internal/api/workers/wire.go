@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 )
 
 // said converts a heartbeat into the worker's row. The owner of the stored row stays.
@@ -162,12 +163,12 @@ func runOf(run store.Run) (coordinator.WorkRun, error) {
 	if run.Place == "" {
 		return w, nil
 	}
-	var plan struct{ Workflow json.RawMessage }
-	if err := json.Unmarshal(run.Plan, &plan); err != nil {
-		return w, fmt.Errorf("plan of run %s: %w", run.ID, err)
+	p, err := plan.DecodeHeader(run.Plan)
+	if err == nil && p.Workflow != nil {
+		w.Workflow, err = json.Marshal(p.Workflow)
 	}
-	if string(plan.Workflow) != "null" {
-		w.Workflow = plan.Workflow
+	if err != nil {
+		return w, fmt.Errorf("plan of run %s: %w", run.ID, err)
 	}
 	return w, nil
 }

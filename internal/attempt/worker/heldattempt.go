@@ -480,8 +480,9 @@ func (h *heldAttempt) keeps() bool {
 	return err == nil && spec.Keep
 }
 
-func specOf(t store.Task) (spec plan.Task, err error) {
-	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+func specOf(t store.Task) (plan.Task, error) {
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
 		return spec, fmt.Errorf("task %s: %w", t.Task, err)
 	}
 	return spec, nil

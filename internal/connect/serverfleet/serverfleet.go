@@ -132,7 +132,7 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	for i := range p.Tasks {
 		p.Tasks[i].Box = "" // workers run on other machines
 	}
-	text, err := json.Marshal(p)
+	text, err := plan.Encode(p)
 	if err != nil {
 		return "", fmt.Errorf("plan %s: %w", p.Name, err)
 	}

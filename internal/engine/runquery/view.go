@@ -2,7 +2,6 @@ package runquery
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"gaffer/fleet"
 	"gaffer/internal/engine/store"
@@ -45,8 +44,8 @@ func (l *Querier) runOf(run store.Run) fleet.Run {
 }
 
 func (l *Querier) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
-	var spec plan.Task
-	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
 		return fleet.Task{}, err
 	}
 	v := TaskOf(t, spec)

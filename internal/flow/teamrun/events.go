@@ -55,12 +55,16 @@ func (c *Conductor) take(e store.Event) error {
 }
 
 func (c *Conductor) begin(e store.Event) error {
-	var row struct{ Spec plan.Task }
+	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {
 		return err
 	}
+	spec, err := plan.DecodeTask(row.Spec)
+	if err != nil {
+		return err
+	}
 	var step teamstate.Step
-	if err := json.Unmarshal(row.Spec.Step, &step); err != nil {
+	if err := json.Unmarshal(spec.Step, &step); err != nil {
 		return fmt.Errorf("its step: %w", err)
 	}
 	return c.session.Begin(step, e.At)

@@ -61,11 +61,15 @@ type Conductor struct {
 // StartOf returns the initial parameters of a run's team, or nil if the run has no
 // team.
 func StartOf(run store.Run) (*teamstate.Start, error) {
-	var p struct{ Team *teamstate.Start }
-	if err := json.Unmarshal(run.Plan, &p); err != nil {
+	p, err := plan.DecodeHeader(run.Plan)
+	var start *teamstate.Start
+	if err == nil && len(p.Team) > 0 {
+		err = json.Unmarshal(p.Team, &start)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("plan of run %s: %w", run.ID, err)
 	}
-	return p.Team, nil
+	return start, nil
 }
 
 // New returns a conductor for the run of a team.

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -52,8 +51,8 @@ func newPicture(run store.Run, tasks []store.Task, project string) (*picture, er
 
 // add adds a queued task.
 func (p *picture) add(t store.Task, wave int, project string) error {
-	var spec plan.Task
-	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
 		return fmt.Errorf("task %s: %w", t.Task, err)
 	}
 	p.at[t.Task] = len(p.status.Agents)

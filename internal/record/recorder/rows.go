@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"gaffer/internal/engine/store"
@@ -14,8 +13,8 @@ import (
 // planned after the last attempt, and how many retries were allowed when an attempt
 // started.
 func RecordsOf(t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.Pair, error) {
-	var spec plan.Task
-	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.Task, err)
 	}
 	as := beadOf(t.Run, t.Task, spec.Dispatch)

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"encoding/json"
 
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
@@ -59,8 +58,8 @@ func (r *Recorder) runs(ctx context.Context, begun []entry) ([]ledger.Run, error
 			if err != nil {
 				return err
 			}
-			var spec plan.Task
-			if err := json.Unmarshal(t.Spec, &spec); err != nil {
+			spec, err := plan.DecodeTask(t.Spec)
+			if err != nil {
 				return err
 			}
 			before, err := attemptBefore(from, key, e.number)
