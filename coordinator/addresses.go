@@ -26,31 +26,31 @@ type address struct {
 	*url.URL
 	number int
 	used   context.Context // ends when this address has failed and another one has answered
-	leave  context.CancelCauseFunc
+	stop   context.CancelCauseFunc
 }
 
-// errLeft cancels a request that waits for a failed address when another one answers.
-var errLeft = errors.New("another coordinator answers in its place")
+// errSwitched cancels a request that waits for a failed address when another one answers.
+var errSwitched = errors.New("another coordinator answers in its place")
 
-// find parses a comma-separated list of addresses and the additional ones in also.
-func find(list string, also []string) (*addresses, error) {
+// parseAddresses parses a comma-separated list of addresses and the additional ones in also.
+func parseAddresses(list string, also []string) (*addresses, error) {
 	a := &addresses{}
 	for n, text := range append(strings.Split(list, ","), also...) {
-		u, err := parse(strings.TrimSpace(text))
+		u, err := parseAddress(strings.TrimSpace(text))
 		if err != nil {
 			return nil, err
 		}
-		a.list = append(a.list, begin(u, n))
+		a.list = append(a.list, newAddress(u, n))
 	}
 	return a, nil
 }
 
-func begin(u *url.URL, number int) *address {
-	used, leave := context.WithCancelCause(context.Background())
-	return &address{u, number, used, leave}
+func newAddress(u *url.URL, number int) *address {
+	used, stop := context.WithCancelCause(context.Background())
+	return &address{u, number, used, stop}
 }
 
-func parse(text string) (*url.URL, error) {
+func parseAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
@@ -63,8 +63,8 @@ func parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// at returns the address that is currently used.
-func (a *addresses) at() *address {
+// current returns the address that is currently used.
+func (a *addresses) current() *address {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.list[a.now]
@@ -92,24 +92,29 @@ func (a *addresses) answered(is *address) {
 	a.works = is.number
 	for i, other := range a.list {
 		if i != is.number {
-			other.leave(errLeft)
-			a.list[i] = begin(other.URL, i)
+			other.stop(errSwitched)
+			a.list[i] = newAddress(other.URL, i)
 		}
 	}
 }
 
-// visit sends a request to one address after the other, each at most once, until one can
-// be reached. A safe request is abandoned while it waits for an address that is no longer
-// used. An unsafe request goes to another address only if it was not sent at all.
-func (c *Client) visit(ctx context.Context, safe bool, ask func(context.Context, *address) error) error {
+// firstReachable sends a request to one address after the other, each at most once, until
+// one can be reached. A safe request is abandoned while it waits for an address that is no
+// longer used. An unsafe request goes to another address only if it was not sent at all.
+func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
-	for range c.at.list {
-		is := c.at.at()
-		if err = c.while(ctx, is, safe, ask); !away(ctx, err) {
-			c.at.answered(is)
+	for range c.addresses.list {
+		is := c.addresses.current()
+		if safe && len(c.addresses.list) > 1 {
+			err = sendWhileUsed(ctx, is, send)
+		} else {
+			err = send(ctx, is)
+		}
+		if !unavailable(ctx, err) {
+			c.addresses.answered(is)
 			return err
 		}
-		c.at.failed(is)
+		c.addresses.failed(is)
 		if ctx.Err() != nil || !safe && !unsent(err) {
 			return err
 		}
@@ -117,21 +122,19 @@ func (c *Client) visit(ctx context.Context, safe bool, ask func(context.Context,
 	return err
 }
 
-// while sends a request to an address and cancels it if the address is no longer used.
-func (c *Client) while(ctx context.Context, is *address, safe bool, ask func(context.Context, *address) error) error {
-	if !safe || len(c.at.list) == 1 {
-		return ask(ctx, is)
-	}
+// sendWhileUsed sends a request to an address and cancels it if the address is no longer
+// used.
+func sendWhileUsed(ctx context.Context, is *address, send func(context.Context, *address) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(is.used, func() { cancel(errLeft) })()
-	return ask(ctx, is)
+	defer context.AfterFunc(is.used, func() { cancel(errSwitched) })()
+	return send(ctx, is)
 }
 
-// away reports whether the coordinator gave no answer, or one that another coordinator
+// unavailable reports whether the coordinator gave no answer, or one that another coordinator
 // may give differently. If the caller canceled the request, the error says nothing about
 // the coordinator. If the caller's deadline passed, it does.
-func away(ctx context.Context, err error) bool {
+func unavailable(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return false
 	}
@@ -155,11 +158,11 @@ func unsent(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// quick is the connection timeout when there is another address to try.
-const quick = 3 * time.Second
+// dialTimeout is the connection timeout when there is another address to try.
+const dialTimeout = 3 * time.Second
 
-// hasten shortens a client's connection timeout to quick.
-func hasten(c *http.Client) {
+// shortenDialTimeout shortens a client's connection timeout to dialTimeout.
+func shortenDialTimeout(c *http.Client) {
 	given, ok := c.Transport.(*http.Transport)
 	if !ok {
 		return
@@ -170,7 +173,7 @@ func hasten(c *http.Client) {
 		dial = (&net.Dialer{}).DialContext
 	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, quick)
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		conn, err := dial(ctx, network, address)
 		if err != nil && !unsent(err) {

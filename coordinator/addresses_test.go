@@ -56,7 +56,7 @@ func (d *desks) order() string {
 func among(t *testing.T, given map[string]http.HandlerFunc, o Options, check func(t *testing.T, d *desks, c *Client)) {
 	d := &desks{desks: given}
 	apartFromTime(t, d.serve, Options{}, func(t *testing.T, c *Client) {
-		network := c.http.Transport.(*http.Transport)
+		network := c.conn.http.Transport.(*http.Transport)
 		dial := network.DialContext
 		network.DialContext = func(ctx context.Context, kind, address string) (net.Conn, error) {
 			name, _, _ := strings.Cut(address, ":")
@@ -69,7 +69,7 @@ func among(t *testing.T, given map[string]http.HandlerFunc, o Options, check fun
 			}
 			return dial(ctx, kind, address)
 		}
-		o.HTTP, o.Also = c.http, []string{"http://b"}
+		o.HTTP, o.Also = c.conn.http, []string{"http://b"}
 		if _, third := given["c"]; third {
 			o.Also = append(o.Also, "http://c")
 		}
@@ -77,14 +77,14 @@ func among(t *testing.T, given map[string]http.HandlerFunc, o Options, check fun
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.http.CloseIdleConnections()
+		defer c.conn.http.CloseIdleConnections()
 		check(t, d, c)
 	})
 }
 
 func agents(t *testing.T, c *Client) {
 	t.Helper()
-	if _, err := c.Agents(t.Context()); err != nil {
+	if _, err := c.Agents.List(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -124,7 +124,7 @@ func TestARefusalIsAnAnswerAndNoOtherAddressIsAsked(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 429, 500} {
 		among(t, map[string]http.HandlerFunc{"a": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, "b": full},
 			Options{Tries: 1}, func(t *testing.T, d *desks, c *Client) {
-				_, err := c.Agents(t.Context())
+				_, err := c.Agents.List(t.Context())
 				if got := d.order(); refused(t, err).Status != status || got != "a" {
 					t.Errorf("status %d: asked %s: %v", status, got, err)
 				}
@@ -158,7 +158,7 @@ func TestNobodyWaitsLongForAConnectionIfThereIsAnotherAddress(t *testing.T) {
 		among(t, map[string]http.HandlerFunc{"a": full, "b": full}, Options{}, func(t *testing.T, d *desks, c *Client) {
 			d.cutOff = "a"
 			start := time.Now()
-			if err := ask(t.Context(), c); err != nil || d.order() != "b" || time.Since(start) != quick {
+			if err := ask(t.Context(), c); err != nil || d.order() != "b" || time.Since(start) != dialTimeout {
 				t.Errorf("%s: after %s: %v", request, time.Since(start), err)
 			}
 		})
@@ -180,7 +180,7 @@ func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 			for _, name := range []string{"a", "b", "c"} {
 				d.set(name, away)
 			}
-			_, err := c.Agents(t.Context())
+			_, err := c.Agents.List(t.Context())
 			if got := d.order(); refused(t, err).Status != 503 || got != "a b c a b c a b c" {
 				t.Errorf("asked %s: %v", got, err)
 			}
@@ -198,7 +198,7 @@ func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 // detects this is enough to redirect those that wait there.
 func TestWhatWaitsForAnAddressThatWasLeftComesToTheOne(t *testing.T) {
 	for what, ask := range map[string]func(*Client, context.Context) error{
-		"a request": func(c *Client, ctx context.Context) error { _, err := c.Agents(ctx); return err },
+		"a request": func(c *Client, ctx context.Context) error { _, err := c.Agents.List(ctx); return err },
 		"a stream": func(c *Client, ctx context.Context) error {
 			err := c.Stream(ctx, From{}, func(Change) error { return errEnough })
 			if errors.Is(err, errEnough) {
@@ -219,13 +219,12 @@ func TestWhatWaitsForAnAddressThatWasLeftComesToTheOne(t *testing.T) {
 				start := time.Now()
 				waits := make(chan error, 1)
 				go func() { waits <- ask(c, t.Context()) }()
-				time.Sleep(time.Second) // of the test's own clock: it waits at a by now
-				p := c.pulse(3*time.Second, func() Heartbeat { return Heartbeat{AgentID: "a1"} }, nil)
-				defer p.end()
-				if _, err := p.send(t.Context()); err == nil {
+				time.Sleep(time.Second)           // of the test's own clock: it waits at a by now
+				beats := c.Apart(2 * time.Second) // as SendHeartbeats makes it for an interval of three seconds
+				if err := oneHeartbeat(t.Context(), beats); err == nil {
 					t.Error("a heartbeat was answered by nobody")
 				}
-				if _, err := p.send(t.Context()); err != nil {
+				if err := oneHeartbeat(t.Context(), beats); err != nil {
 					t.Error(err)
 				}
 				if err := <-waits; err != nil || time.Since(start) > 10*time.Second {
@@ -234,6 +233,12 @@ func TestWhatWaitsForAnAddressThatWasLeftComesToTheOne(t *testing.T) {
 			})
 		})
 	}
+}
+
+// oneHeartbeat sends a heartbeat once.
+func oneHeartbeat(ctx context.Context, c *Client) error {
+	_, err := ask[Agent](ctx, c.conn, post(Heartbeat{AgentID: "a1"}, false, "v1", "agents", "heartbeat"), "agent")
+	return err
 }
 
 func TestNobodyIsSentAroundWhileNoAddressAnswers(t *testing.T) {
@@ -250,12 +255,11 @@ func TestNobodyIsSentAroundWhileNoAddressAnswers(t *testing.T) {
 	}
 	among(t, map[string]http.HandlerFunc{"a": slow, "b": slow}, Options{}, func(t *testing.T, d *desks, c *Client) {
 		waits := make(chan error, 1)
-		go func() { _, err := c.Agents(t.Context()); waits <- err }()
-		time.Sleep(time.Second) // of the test's own clock: it waits by now
-		p := c.pulse(3*time.Second, func() Heartbeat { return Heartbeat{AgentID: "a1"} }, nil)
-		defer p.end()
+		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
+		time.Sleep(time.Second)           // of the test's own clock: it waits by now
+		beats := c.Apart(2 * time.Second) // as SendHeartbeats makes it for an interval of three seconds
 		for range 5 {
-			_, _ = p.send(t.Context()) // none is answered in time
+			_ = oneHeartbeat(t.Context(), beats) // none is answered in time
 		}
 		if err := <-waits; err != nil || d.order() != "a a b a b a" {
 			t.Errorf("the one that waited: %v", err)
@@ -267,12 +271,12 @@ func TestACallerWhoHasGoneSaysNothingAboutTheAddress(t *testing.T) {
 	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{}, func(t *testing.T, d *desks, c *Client) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := c.Agents(ctx); !errors.Is(err, context.Canceled) {
+		if _, err := c.Agents.List(ctx); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := c.Agents(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Agents.List(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		agents(t, c)
@@ -334,8 +338,8 @@ func TestAStreamThatFellSilentMakesNoOtherAddressTheOneThatWorks(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // until the silence is detected
 		defer cancel()
 		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // until the timeout
-		if c.at.works != 0 {
-			t.Errorf("address %d works", c.at.works)
+		if c.conn.addresses.works != 0 {
+			t.Errorf("address %d works", c.conn.addresses.works)
 		}
 	})
 }
@@ -344,10 +348,10 @@ func TestWhoIsAwayIsKnownToClientsThatAreApart(t *testing.T) {
 	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *desks, c *Client) {
 		start := time.Now()
 		waits := make(chan error, 1)
-		go func() { _, err := c.Agents(t.Context()); waits <- err }()
+		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
 		time.Sleep(time.Second) // of the test's own clock: it waits at a by now
 		own := c.Apart(5 * time.Second)
-		defer own.http.CloseIdleConnections()
+		defer own.conn.http.CloseIdleConnections()
 		agents(t, own)
 		if err := <-waits; err != nil || time.Since(start) != 6*time.Second || d.order() != "a a b b" {
 			t.Errorf("it came back after %s: %v", time.Since(start), err)
@@ -361,7 +365,7 @@ func TestAddressesMayBeGivenAsOneText(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, a := range c.at.list {
+	for _, a := range c.conn.addresses.list {
 		got = append(got, a.String())
 	}
 	if want := []string{"http://a:1", "https://b/path", "http://c"}; !slices.Equal(got, want) {
@@ -377,7 +381,7 @@ func TestAddressesMayBeGivenAsOneText(t *testing.T) {
 func TestALogIsReadWhereverACoordinatorIs(t *testing.T) {
 	says := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "what it wrote\n") }
 	among(t, map[string]http.HandlerFunc{"a": nil, "b": says}, Options{}, func(t *testing.T, _ *desks, c *Client) {
-		body, _, err := c.Log(t.Context(), "r", "t", LogQuery{})
+		body, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}

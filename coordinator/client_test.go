@@ -62,39 +62,42 @@ func firstly(hits *atomic.Int32, first, then http.HandlerFunc) http.HandlerFunc 
 // safe are the requests that may be sent twice; unsafe are those that may not.
 var (
 	safe = map[string]func(context.Context, *Client) error{
-		"agents": func(ctx context.Context, c *Client) error { _, err := c.Agents(ctx); return err },
+		"agents": func(ctx context.Context, c *Client) error { _, err := c.Agents.List(ctx); return err },
 		"heartbeat": func(ctx context.Context, c *Client) error {
-			_, err := c.Heartbeat(ctx, Heartbeat{AgentID: "a1"})
+			_, err := c.Agents.Heartbeat(ctx, Heartbeat{AgentID: "a1"})
 			return err
 		},
 		"claim with a key": func(ctx context.Context, c *Client) error {
-			_, err := c.Claim(ctx, Claim{IdempotencyKey: "k"})
+			_, err := c.Tasks.Claim(ctx, Claim{IdempotencyKey: "k"})
 			return err
 		},
 		"input with a key": func(ctx context.Context, c *Client) error {
-			_, err := c.AddInput(ctx, NewInput{IdempotencyKey: "k"})
+			_, err := c.Tasks.AddInput(ctx, NewInput{IdempotencyKey: "k"})
 			return err
 		},
 		"event with a key": func(ctx context.Context, c *Client) error {
-			_, _, err := c.AddEvent(ctx, NewEvent{IdempotencyKey: "k"})
+			_, _, err := c.Events.Add(ctx, NewEvent{IdempotencyKey: "k"})
 			return err
 		},
 		"complete": func(ctx context.Context, c *Client) error {
-			_, err := c.Complete(ctx, Report{TaskID: "t1"})
+			_, err := c.Tasks.Complete(ctx, Report{TaskID: "t1"})
 			return err
 		},
-		"fail":      func(ctx context.Context, c *Client) error { _, err := c.Fail(ctx, Report{TaskID: "t1"}); return err },
-		"subscribe": func(ctx context.Context, c *Client) error { _, err := c.Subscribe(ctx, "a1", nil); return err },
+		"fail": func(ctx context.Context, c *Client) error {
+			_, err := c.Tasks.Fail(ctx, Report{TaskID: "t1"})
+			return err
+		},
+		"subscribe": func(ctx context.Context, c *Client) error { _, err := c.Agents.Subscribe(ctx, "a1", nil); return err },
 	}
 	unsafe = map[string]func(context.Context, *Client) error{
-		"heartbeat without id": func(ctx context.Context, c *Client) error { _, err := c.Heartbeat(ctx, Heartbeat{}); return err },
-		"claim":                func(ctx context.Context, c *Client) error { _, err := c.Claim(ctx, Claim{}); return err },
-		"claim input":          func(ctx context.Context, c *Client) error { _, err := c.ClaimInput(ctx, "t1", "a1"); return err },
-		"input":                func(ctx context.Context, c *Client) error { _, err := c.AddInput(ctx, NewInput{}); return err },
-		"event":                func(ctx context.Context, c *Client) error { _, _, err := c.AddEvent(ctx, NewEvent{}); return err },
-		"task":                 func(ctx context.Context, c *Client) error { _, err := c.AddTask(ctx, NewTask{}); return err },
-		"channel":              func(ctx context.Context, c *Client) error { _, err := c.AddChannel(ctx, "n", ""); return err },
-		"chain":                func(ctx context.Context, c *Client) error { _, err := c.AddChain(ctx, NewChain{}); return err },
+		"heartbeat without id": func(ctx context.Context, c *Client) error { _, err := c.Agents.Heartbeat(ctx, Heartbeat{}); return err },
+		"claim":                func(ctx context.Context, c *Client) error { _, err := c.Tasks.Claim(ctx, Claim{}); return err },
+		"claim input":          func(ctx context.Context, c *Client) error { _, err := c.Tasks.ClaimInput(ctx, "t1", "a1"); return err },
+		"input":                func(ctx context.Context, c *Client) error { _, err := c.Tasks.AddInput(ctx, NewInput{}); return err },
+		"event":                func(ctx context.Context, c *Client) error { _, _, err := c.Events.Add(ctx, NewEvent{}); return err },
+		"task":                 func(ctx context.Context, c *Client) error { _, err := c.Tasks.Add(ctx, NewTask{}); return err },
+		"channel":              func(ctx context.Context, c *Client) error { _, err := c.Channels.Add(ctx, "n", ""); return err },
+		"chain":                func(ctx context.Context, c *Client) error { _, err := c.Chains.Add(ctx, NewChain{}); return err },
 	}
 )
 
@@ -135,7 +138,7 @@ func TestARequestThatIsNotSafeIsSentOnce(t *testing.T) {
 func TestAHangEndsWithTheTimeOfOneRequest(t *testing.T) {
 	apartFromTime(t, troubles["a hang"], Options{Tries: 3, Timeout: 7 * time.Second, Pause: time.Second}, func(t *testing.T, c *Client) {
 		start := time.Now()
-		_, err := c.Agents(t.Context())
+		_, err := c.Agents.List(t.Context())
 		if took := time.Since(start); !errors.Is(err, errNoAnswer) || took < 22*time.Second || took > 24*time.Second {
 			t.Errorf("after %s: %v", took, err)
 		}
@@ -145,7 +148,7 @@ func TestAHangEndsWithTheTimeOfOneRequest(t *testing.T) {
 func TestALogWhoseBeginningNeverComesIsGivenUp(t *testing.T) {
 	apartFromTime(t, troubles["a hang"], Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
 		start := time.Now()
-		_, _, err := c.Log(t.Context(), "r", "t", LogQuery{})
+		_, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{})
 		if took := time.Since(start); !errors.Is(err, errNoAnswer) || took != 7*time.Second {
 			t.Errorf("after %s: %v", took, err)
 		}
@@ -159,7 +162,7 @@ func TestALogMayTakeItsTime(t *testing.T) {
 		_, _ = io.WriteString(w, "at last\n")
 	}
 	apartFromTime(t, slow, Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
-		body, _, err := c.Log(t.Context(), "r", "t", LogQuery{Follow: true})
+		body, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{Follow: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +188,7 @@ func TestACallersContextEndsARequestAndTheRestBetweenTwo(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			start := time.Now()
-			if _, err := c.Agents(ctx); err == nil || time.Since(start) > 6*time.Second {
+			if _, err := c.Agents.List(ctx); err == nil || time.Since(start) > 6*time.Second {
 				t.Errorf("%s: after %s: %v", trouble, time.Since(start), err)
 			}
 		})
@@ -203,7 +206,7 @@ func TestACoordinatorIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 		}
 		apartFromTime(t, firstly(&hits, busy, full), Options{}, func(t *testing.T, c *Client) {
 			start := time.Now()
-			_, err := c.Agents(t.Context())
+			_, err := c.Agents.List(t.Context())
 			if took := time.Since(start); err != nil || took < want || took > want+time.Second {
 				t.Errorf("Retry-After %q: took %s, want %s: %v", header, took, want, err)
 			}
@@ -221,7 +224,7 @@ func TestARefusalIsNotRepeatedAndSaysWhatItIs(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, `{"error":{"code":"a_word","message":"a sentence"}}`)
 		}, Options{}, func(t *testing.T, c *Client) {
-			_, err := c.Agents(t.Context())
+			_, err := c.Agents.List(t.Context())
 			e := refused(t, err)
 			got := ""
 			for word, is := range map[string]bool{"invalid": e.Invalid(), "denied": e.Denied(), "not found": e.NotFound(), "conflict": e.Conflict()} {
@@ -242,16 +245,16 @@ func TestARefusalIsNotRepeatedAndSaysWhatItIs(t *testing.T) {
 func TestAnAnswerThatIsNotTheProtocolsIsNotBelieved(t *testing.T) {
 	for _, body := range []string{"", "<html>", "[]", "null", "7", "{}", `{"agents":7}`, `{"agents":[7]}`, `{"agents":[{"last_seen":"yesterday"}]}`, `{"agents":[]} more`, `{"agents":[`} {
 		apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }, Options{}, func(t *testing.T, c *Client) {
-			if _, err := c.Agents(t.Context()); refused(t, err).Code != BadAnswer {
+			if _, err := c.Agents.List(t.Context()); refused(t, err).Code != BadAnswer {
 				t.Errorf("%s: %v", body, err)
 			}
 		})
 	}
 	apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"agents":null,"agent":null}`) }, Options{}, func(t *testing.T, c *Client) {
-		if list, err := c.Agents(t.Context()); err != nil || len(list) != 0 {
+		if list, err := c.Agents.List(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("a list that is null: %v, %v", list, err)
 		}
-		if _, err := c.Agent(t.Context(), "a"); refused(t, err).Code != BadAnswer {
+		if _, err := c.Agents.Get(t.Context(), "a"); refused(t, err).Code != BadAnswer {
 			t.Errorf("an agent that is null: %v", err)
 		}
 	})
@@ -270,7 +273,7 @@ func TestNoMoreOfAnAnswerIsReadThanIsAllowed(t *testing.T) {
 			}
 			t.Errorf("status %d: a gigabyte was taken", status)
 		}, Options{Limit: 1 << 20}, func(t *testing.T, c *Client) {
-			_, err := c.Agents(t.Context())
+			_, err := c.Agents.List(t.Context())
 			if e := refused(t, err); e.Status != status || status == 200 && e.Code != TooLarge {
 				t.Errorf("status %d: %v", status, err)
 			}
@@ -290,13 +293,10 @@ func TestARedirectIsRefusedAndTheTokenStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, ask := range map[string]func() error{
-			"get":    func() error { _, err := c.Agents(t.Context()); return err },
-			"post":   func() error { _, err := c.Complete(t.Context(), Report{}); return err },
+			"get":    func() error { _, err := c.Agents.List(t.Context()); return err },
+			"post":   func() error { _, err := c.Tasks.Complete(t.Context(), Report{}); return err },
 			"stream": func() error { return c.Stream(t.Context(), From{}, func(Change) error { return nil }) },
-			"beat": func() error {
-				_, err := c.pulse(time.Second, func() Heartbeat { return Heartbeat{} }, nil).send(t.Context())
-				return err
-			},
+			"beat":   func() error { return oneHeartbeat(t.Context(), c.Apart(time.Second)) },
 		} {
 			if e := refused(t, ask()); e.Code != Redirected || e.Status != status {
 				t.Errorf("%d of a %s: %v", status, what, e)
@@ -313,7 +313,7 @@ func TestTheTokenIsSentAsABearerAndNeverInAnAddress(t *testing.T) {
 		}
 		full(w, q)
 	}, Options{Token: aToken}, func(t *testing.T, c *Client) {
-		if _, err := c.Agents(t.Context()); err != nil {
+		if _, err := c.Agents.List(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -344,7 +344,7 @@ func TestAnIdCannotLeadToAnotherRoute(t *testing.T) {
 	}, Options{}, func(t *testing.T, c *Client) {
 		start := time.Now()
 		for _, id := range []string{"", ".", ".."} {
-			if _, err := c.Agent(t.Context(), id); err == nil {
+			if _, err := c.Agents.Get(t.Context(), id); err == nil {
 				t.Errorf("id %q was asked for", id)
 			}
 		}
@@ -352,7 +352,7 @@ func TestAnIdCannotLeadToAnotherRoute(t *testing.T) {
 			t.Errorf("what cannot be asked was tried again for %s", took)
 		}
 		for _, id := range []string{"a/../b", "a?b", "a#b", "%2e%2e", "ü ", "a\nb", "..\\"} {
-			if _, err := c.Agent(t.Context(), id); err != nil {
+			if _, err := c.Agents.Get(t.Context(), id); err != nil {
 				t.Errorf("id %q: %v", id, err)
 			}
 		}
@@ -368,7 +368,7 @@ func TestAPathBeforeTheRoutesIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u, err := get(nil, "v1", "agents", "a/b").url(c.at.list[0].URL); err != nil || u != "https://desk/behind/a/proxy/v1/agents/a%2Fb" {
+	if u, err := get(nil, "v1", "agents", "a/b").url(c.conn.addresses.list[0].URL); err != nil || u != "https://desk/behind/a/proxy/v1/agents/a%2Fb" {
 		t.Errorf("the address is %s: %v", u, err)
 	}
 }
@@ -389,7 +389,7 @@ func TestPausesGrowAndAreSpread(t *testing.T) {
 		for n, most := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 5: 16, 6: 30, 1000: 30} {
 			most *= time.Second
 			want := most/2 + time.Duration(spread*float64(most/2))
-			if got := c.pause(n, errNoAnswer); got != want {
+			if got := c.conn.pause(n, errNoAnswer); got != want {
 				t.Errorf("pause %d is %s, want %s", n, got, want)
 			}
 		}
@@ -402,10 +402,10 @@ func TestWhatIsWantedOfAListIsAskedFor(t *testing.T) {
 		asked = append(asked, q.RequestURI)
 		_, _ = io.WriteString(w, `{"tasks":[],"events":[],"task":{}}`)
 	}, Options{}, func(t *testing.T, c *Client) {
-		_, err1 := c.Tasks(t.Context(), TaskQuery{})
-		_, err2 := c.Tasks(t.Context(), TaskQuery{ChannelID: "c", ChainID: "n", AgentID: "a&b", Status: Done, Limit: 5})
-		_, err3 := c.Events(t.Context(), 7)
-		_, err4 := c.Task(t.Context(), "ch-1.t")
+		_, err1 := c.Tasks.List(t.Context(), TaskQuery{})
+		_, err2 := c.Tasks.List(t.Context(), TaskQuery{ChannelID: "c", ChainID: "n", AgentID: "a&b", Status: Done, Limit: 5})
+		_, err3 := c.Events.List(t.Context(), 7)
+		_, err4 := c.Tasks.Get(t.Context(), "ch-1.t")
 		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			t.Fatal(err)
 		}

@@ -38,15 +38,15 @@ type LogStart struct {
 // text is the unmodified output of the agent's program and may contain any bytes. Offsets
 // count bytes of the whole log. A followed log ends when it is complete. Its connection
 // may break before; then the caller can continue from the offset it has reached.
-func (c *Client) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
+func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
 	query := set(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
 	var body io.ReadCloser
 	var span LogSpan
-	// Not marked as safe: visit would cancel the context while the body is still being
+	// Not marked as safe: firstReachable would cancel the context while the body is still being
 	// read.
-	err := c.visit(ctx, false, func(ctx context.Context, at *address) (err error) {
-		body, span, err = c.openLog(ctx, at.URL, ask)
+	err := c.conn.firstReachable(ctx, false, func(ctx context.Context, at *address) (err error) {
+		body, span, err = c.conn.openLog(ctx, at.URL, ask)
 		return err
 	})
 	if err != nil {
@@ -57,36 +57,36 @@ func (c *Client) Log(ctx context.Context, run, task string, q LogQuery) (io.Read
 
 // openLog applies the timeout only to the start of the answer. The body may take as long
 // as the log does.
-func (c *Client) openLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
+func (c *connection) openLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(c.opt.Timeout, func() { cancel(errNoAnswer) })
-	body, span, err := c.beginLog(ctx, base, q)
+	res, err := c.requestLog(ctx, base, q)
 	if !late.Stop() && err == nil {
-		_ = body.Close() // its context was canceled
+		_ = res.Body.Close() // its context was canceled
 		err = errNoAnswer
 	}
 	if err != nil {
 		cancel(nil)
 		return nil, LogSpan{}, err
 	}
-	return &logBody{body, cancel}, span, nil
+	return &logBody{res.Body, cancel}, spanOf(res.Header), nil
 }
 
-func (c *Client) beginLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
+func (c *connection) requestLog(ctx context.Context, base *url.URL, q call) (*http.Response, error) {
 	req, err := c.request(ctx, base, q)
 	if err != nil {
-		return nil, LogSpan{}, err
+		return nil, err
 	}
 	req.Header.Set("Accept-Encoding", "identity") // a compressor would delay new output
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, LogSpan{}, reason(ctx, err)
+		return nil, reason(ctx, err)
 	}
 	if res.StatusCode != http.StatusOK {
 		defer res.Body.Close()
-		return nil, LogSpan{}, c.refused(res)
+		return nil, c.refused(res)
 	}
-	return res.Body, spanOf(res.Header), nil
+	return res, nil
 }
 
 // logBody cancels its request when it is closed.

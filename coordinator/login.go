@@ -25,7 +25,7 @@ func (l Login) To(place string) string {
 // Login creates a link. A browser that follows it gets the permissions of the client's
 // token.
 func (c *Client) Login(ctx context.Context) (l Login, err error) {
-	body, err := c.do(ctx, post(nil, true, "v1", "login"))
+	body, err := c.conn.do(ctx, post(nil, true, "v1", "login"))
 	if err != nil {
 		return l, err
 	}

@@ -15,7 +15,7 @@ func TestSecurityATokenIsNotSentOverPlainHTTPToAnotherMachine(t *testing.T) {
 	} {
 		c, err := New(address, Options{Token: aToken})
 		if err == nil {
-			t.Errorf("%s: a client was made: %v", address, c.at.list[0])
+			t.Errorf("%s: a client was made: %v", address, c.conn.addresses.list[0])
 			continue
 		}
 		hint, ok := err.(interface{ Hint() string })
@@ -50,7 +50,7 @@ func TestSecurityARedirectDoesNotGetTheToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Agents(t.Context()); err == nil {
+	if _, err := c.Agents.List(t.Context()); err == nil {
 		t.Error("a redirect was taken for an answer")
 	}
 	if n := followed.Load(); n != 0 {

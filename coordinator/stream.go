@@ -40,47 +40,41 @@ type Change struct {
 	Update
 }
 
-// Stream calls tell for every change, in order, until the context ends, tell returns an
+// Stream calls each for every change, in order, until the context ends, each returns an
 // error, or the coordinator refuses. It replaces broken and dead connections, and
-// continues after the last change that it has passed to tell.
-func (c *Client) Stream(ctx context.Context, from From, tell func(Change) error) error {
-	via, end := c.apart()
+// continues after the last change that it has passed to each.
+func (c *Client) Stream(ctx context.Context, from From, each func(Change) error) error {
+	conn, end := c.conn.separate()
 	defer end()
-	s := &stream{client: c, via: via, from: from, last: from.After, tell: tell}
-	q := s.call()
+	s := &stream{conn: conn, last: from.After, each: each}
+	query := set(url.Values{}, "project", from.Project, "run", from.Run, "seen", flag(from.Seen))
+	q := get(query, "v1", "stream")
 	for failures := 1; ; failures++ {
-		greeted := s.greeted
+		connected := s.connected
 		err := s.connect(ctx, q)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case s.told != nil:
-			return s.told
+		case s.eachErr != nil:
+			return s.eachErr
 		case !temporary(err):
 			return fmt.Errorf("%s: %w", q, err)
-		case s.greeted > greeted:
+		case s.connected > connected:
 			failures = 1
 		}
-		rest(ctx, max(c.pause(failures, err), s.retry))
+		sleep(ctx, max(conn.pause(failures, err), s.retry))
 	}
 }
 
 // stream is the state that outlives a connection.
 type stream struct {
-	client  *Client
-	via     *http.Client
-	from    From
-	last    string // id of the last change passed to tell, or where the stream started
-	greeted int    // number of connections that sent a message
-	moved   bool   // this connection sent a change that was not yet known
-	retry   time.Duration
-	tell    func(Change) error
-	told    error // the error that tell returned
-}
-
-func (s *stream) call() call {
-	query := set(url.Values{}, "project", s.from.Project, "run", s.from.Run, "seen", flag(s.from.Seen))
-	return get(query, "v1", "stream")
+	conn      *connection
+	last      string // id of the last change passed to each, or where the stream started
+	connected int    // number of connections that sent a message
+	moved     bool   // this connection sent a change that was not yet known
+	retry     time.Duration
+	each      func(Change) error
+	eachErr   error // the error that each returned
 }
 
 // longestMessage is several times the size of the largest task that a coordinator
@@ -94,10 +88,10 @@ var errSilent = errors.New("the stream fell silent")
 // disconnected a reader that is too slow.
 func (s *stream) connect(ctx context.Context, q call) error {
 	var torn error
-	err := s.client.visit(ctx, true, func(ctx context.Context, at *address) error {
-		greeted := s.greeted
+	err := s.conn.firstReachable(ctx, true, func(ctx context.Context, at *address) error {
+		connected := s.connected
 		err := s.connection(ctx, at, q)
-		if s.greeted > greeted && !errors.Is(err, errSilent) {
+		if s.connected > connected && !errors.Is(err, errSilent) {
 			torn, err = err, nil
 		}
 		return err
@@ -109,7 +103,7 @@ func (s *stream) connect(ctx context.Context, q call) error {
 func (s *stream) connection(ctx context.Context, at *address, q call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := s.client.opt.Silence
+	silence := s.conn.opt.Silence
 	watchdog := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 
@@ -117,7 +111,7 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 	if err != nil {
 		return reason(ctx, err)
 	}
-	s.client.at.answered(at)
+	s.conn.addresses.answered(at)
 	defer body.Close()
 	r := newMessages(body, longestMessage, func() { watchdog.Reset(silence) })
 	for fresh := true; ; fresh = false {
@@ -126,15 +120,15 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 			return reason(ctx, err)
 		}
 		watchdog.Stop() // the time that the caller takes does not count as silence
-		if s.told = s.handle(m, fresh); s.told != nil {
-			return s.told
+		if s.eachErr = s.handle(m, fresh); s.eachErr != nil {
+			return s.eachErr
 		}
 		watchdog.Reset(silence)
 	}
 }
 
 func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser, error) {
-	req, err := s.client.request(ctx, base, q)
+	req, err := s.conn.request(ctx, base, q)
 	if err != nil {
 		return nil, err
 	}
@@ -144,14 +138,14 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	if s.last != "" {
 		req.Header.Set("Last-Event-ID", s.last)
 	}
-	res, err := s.via.Do(req)
+	res, err := s.conn.http.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
 	case res.StatusCode != http.StatusOK:
-		err = s.client.refused(res)
+		err = s.conn.refused(res)
 	case kind != "text/event-stream":
 		err = badAnswer("the answer is not a stream of events but " + printable(kind))
 	default:
@@ -161,15 +155,15 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	return nil, err
 }
 
-// handle passes a message to tell, and reports a gap that the message reveals.
+// handle passes a message to each, and reports a gap that the message reveals.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
 		s.retry = min(m.retry, longestRest)
 	}
 	gap := false
 	if fresh {
-		gap = s.greeted > 0 && s.last == "" // without ids, changes during the reconnect are unknown
-		s.greeted, s.moved = s.greeted+1, false
+		gap = s.connected > 0 && s.last == "" // without ids, changes during the reconnect are unknown
+		s.connected, s.moved = s.connected+1, false
 	}
 	switch m.name {
 	case "hello":
@@ -178,7 +172,7 @@ func (s *stream) handle(m message, fresh bool) error {
 		return s.seen(m, gap)
 	}
 	if !s.moved && m.id != "" && m.id == s.last {
-		return s.note(m.id, gap) // already passed to tell on the previous connection
+		return s.reportGap(m.id, gap) // already passed to each on the previous connection
 	}
 	s.moved = true
 	gap = gap || m.cut || m.hasID && before(m.id, s.last)
@@ -186,13 +180,13 @@ func (s *stream) handle(m message, fresh bool) error {
 		s.last = m.id
 	}
 	if m.name != "update" || m.cut {
-		return s.note(m.id, gap)
+		return s.reportGap(m.id, gap)
 	}
 	change := Change{ID: m.id, Gap: gap}
 	if json.Unmarshal(m.data, &change.Update) != nil {
-		return s.note(m.id, true)
+		return s.reportGap(m.id, true)
 	}
-	return s.tell(change)
+	return s.each(change)
 }
 
 // hello handles the message that names the change after which the stream continues. It is
@@ -202,7 +196,7 @@ func (s *stream) hello(m message, gap bool) error {
 		gap = gap || s.last != ""
 		s.last = m.id
 	}
-	return s.note(m.id, gap)
+	return s.reportGap(m.id, gap)
 }
 
 // seen reports when agents were last seen. This is not a change: it has no id to continue
@@ -213,15 +207,15 @@ func (s *stream) seen(m message, gap bool) error {
 		Seen json.RawMessage `json:"seen"`
 	}
 	if m.cut || json.Unmarshal(m.data, &said) != nil {
-		return s.note("", gap)
+		return s.reportGap("", gap)
 	}
-	return s.tell(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
+	return s.each(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// note reports a gap in a Change of its own, if there is one.
-func (s *stream) note(id string, gap bool) error {
+// reportGap reports a gap in a Change of its own, if there is one.
+func (s *stream) reportGap(id string, gap bool) error {
 	if !gap {
 		return nil
 	}
-	return s.tell(Change{ID: id, Gap: true})
+	return s.each(Change{ID: id, Gap: true})
 }

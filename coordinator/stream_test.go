@@ -123,7 +123,7 @@ func TestAByteNowAndThenKeepsNoConnectionAlive(t *testing.T) {
 		for range 1000 {
 			_, _ = io.WriteString(w, "x")
 			flush(w)
-			if !rest(q.Context(), time.Second) {
+			if !sleep(q.Context(), time.Second) {
 				return
 			}
 		}
@@ -142,7 +142,7 @@ func TestPingsKeepAConnection(t *testing.T) {
 		for range 100 {
 			_, _ = io.WriteString(w, ": ping\n\n")
 			flush(w)
-			if !rest(q.Context(), 15*time.Second) {
+			if !sleep(q.Context(), 15*time.Second) {
 				return
 			}
 		}
@@ -163,7 +163,7 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, event(1))
 		flush(w)
-		rest(q.Context(), 10*time.Minute+20*time.Second)
+		sleep(q.Context(), 10*time.Minute+20*time.Second)
 		_, _ = io.WriteString(w, event(2))
 		flush(w)
 		<-q.Context().Done()

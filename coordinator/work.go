@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"strconv"
 )
@@ -238,49 +237,52 @@ const (
 // The [Error]'s Offset is the offset to continue from.
 const LogGap = "log_gap"
 
-// BeatWork sends a worker's heartbeat and returns its orders. The request is never
+// WorkClient sends the requests of gaffer's own workers.
+type WorkClient struct{ conn *connection }
+
+// Heartbeat sends a worker's heartbeat and returns its orders. The request is never
 // retried: the next heartbeat has newer contents.
-func (c *Client) BeatWork(ctx context.Context, b WorkBeat) (WorkOrders, error) {
-	return whole[WorkOrders](ctx, c, post(b, false, "v1", "work", "beat"), "orders")
+func (c *WorkClient) Heartbeat(ctx context.Context, b WorkBeat) (WorkOrders, error) {
+	return whole[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
 }
 
-// ClaimWork claims a task. If none can start, the [Error]'s code is [NoTasks].
-func (c *Client) ClaimWork(ctx context.Context, q WorkClaim) (Claimed, error) {
-	return whole[Claimed](ctx, c, post(q, q.Key != "", "v1", "work", "claim"), "work")
+// Claim claims a task. If none can start, the [Error]'s code is [NoTasks].
+func (c *WorkClient) Claim(ctx context.Context, q WorkClaim) (Claimed, error) {
+	return whole[Claimed](ctx, c.conn, post(q, q.Key != "", "v1", "work", "claim"), "work")
 }
 
-// TurnWork reports the end of an attempt and claims the next task, if there is one.
-func (c *Client) TurnWork(ctx context.Context, t WorkTurn) (Turned, error) {
-	return whole[Turned](ctx, c, post(t, true, "v1", "work", "turn"), "outcome")
+// Turn reports the end of an attempt and claims the next task, if there is one.
+func (c *WorkClient) Turn(ctx context.Context, t WorkTurn) (Turned, error) {
+	return whole[Turned](ctx, c.conn, post(t, true, "v1", "work", "turn"), "outcome")
 }
 
-// AskWork asks the user a question, and returns its id.
-func (c *Client) AskWork(ctx context.Context, q WorkQuestion) (string, error) {
-	return ask[string](ctx, c, post(q, q.Ref != "", "v1", "work", "ask"), "question")
+// Ask asks the user a question, and returns its id.
+func (c *WorkClient) Ask(ctx context.Context, q WorkQuestion) (string, error) {
+	return ask[string](ctx, c.conn, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
 
-// ReleaseWork returns attempts that the worker has ended to the queue.
-func (c *Client) ReleaseWork(ctx context.Context, r WorkRelease) error {
-	_, err := c.do(ctx, post(r, true, "v1", "work", "release"))
+// Release returns attempts that the worker has ended to the queue.
+func (c *WorkClient) Release(ctx context.Context, r WorkRelease) error {
+	_, err := c.conn.do(ctx, post(r, true, "v1", "work", "release"))
 	return err
 }
 
-// HeldWork returns the attempts that the coordinator believes a worker runs.
-func (c *Client) HeldWork(ctx context.Context, worker string) ([]Work, error) {
-	return ask[[]Work](ctx, c, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
+// Held returns the attempts that the coordinator believes a worker runs.
+func (c *WorkClient) Held(ctx context.Context, worker string) ([]Work, error) {
+	return ask[[]Work](ctx, c.conn, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
 }
 
-// AwaitWork waits until there is news for a worker since change number after, or until
+// Wait waits until there is news for a worker since change number after, or until
 // the coordinator's timeout. A negative number returns the last change number at once.
-func (c *Client) AwaitWork(ctx context.Context, worker string, after int64) (WorkNews, error) {
+func (c *WorkClient) Wait(ctx context.Context, worker string, after int64) (WorkNews, error) {
 	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(after, 10)}}
-	return whole[WorkNews](ctx, c, get(query, "v1", "work", "wait"), "seq")
+	return whole[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")
 }
 
 // SendLog appends a piece of at most [MaxLogPiece] to the log of an attempt. It returns
 // the offset of the next byte that the coordinator expects. The coordinator skips bytes
 // that it already has. An empty piece only queries that offset.
-func (c *Client) SendLog(ctx context.Context, p LogPiece) (next int64, err error) {
+func (c *WorkClient) SendLog(ctx context.Context, p LogPiece) (next int64, err error) {
 	query := url.Values{
 		"attempt": {p.Attempt}, "token": {strconv.FormatInt(p.Token, 10)}, "offset": {strconv.FormatInt(p.Offset, 10)},
 	}
@@ -289,25 +291,5 @@ func (c *Client) SendLog(ctx context.Context, p LogPiece) (next int64, err error
 	}
 	q := post(bytesBody(p.Data), true, "v1", "work", "logs")
 	q.query = query
-	return ask[int64](ctx, c, q, "next")
-}
-
-// bytesBody is a request body that is not JSON.
-type bytesBody []byte
-
-// whole decodes an answer with several members. The member must is required.
-func whole[T any](ctx context.Context, c *Client, q call, must string) (T, error) {
-	var value T
-	body, err := c.do(ctx, q)
-	if err != nil {
-		return value, err
-	}
-	var there json.RawMessage
-	if err := members(body).pick(must, &there); err != nil {
-		return value, fmt.Errorf("%s: %w", q, err)
-	}
-	if err := json.Unmarshal(body, &value); err != nil {
-		return value, fmt.Errorf("%s: %w", q, badAnswer("the answer: "+printable(err.Error())))
-	}
-	return value, nil
+	return ask[int64](ctx, c.conn, q, "next")
 }

@@ -99,7 +99,7 @@ func (s *ServerWorker) tellByHand(ctx context.Context) {
 		Look: byHand(s.state, s.opts.Getenv, s.opts.Now).Look, Host: machine, Now: s.opts.Now,
 		Notice: func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
-			_, err := client.Heartbeat(ctx, h)
+			_, err := client.Agents.Heartbeat(ctx, h)
 			return err
 		},
 	}, s.opts.Config, s.state, "server "+s.opts.Config.Server())

@@ -32,13 +32,13 @@ func TestAnAgentThatAPersonStartedIsSeenAndAnsweredByClick(t *testing.T) {
 	p.sees("by hand in "+filepath.Base(w.dir), "Bash: git push")
 
 	c := w.client()
-	id, err := c.AskAside(t.Context(), coordinator.NewQuestion{From: "claude-s1", Text: "May I push?", Options: []string{"Allow", "Deny"}, Seconds: 60})
+	id, err := c.Questions.Ask(t.Context(), coordinator.NewQuestion{From: "claude-s1", Text: "May I push?", Options: []string{"Allow", "Deny"}, Seconds: 60})
 	w.must(err)
 	p.sees("One agent waits for you", "claude-s1", "May I push?")
 	p.shot("by-hand")
 	p.click("Allow")
 	q := until(w, "it is answered", func() (fleet.Answered, bool) {
-		q, err := c.Question(t.Context(), id)
+		q, err := c.Questions.Get(t.Context(), id)
 		w.must(err)
 		return fleet.Answered{Closed: q.Closed, Answer: q.Answer}, q.Closed
 	})

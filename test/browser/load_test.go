@@ -46,7 +46,7 @@ func (s *stand) beat() {
 	if s.held != nil {
 		b.Held = []coordinator.HeldWork{{WorkKey: s.key(), Now: coordinator.WorkNow{State: "running", Doing: fmt.Sprint("step ", s.beats), Source: "control", PID: 1 + s.beats}}}
 	}
-	if _, err := s.client.BeatWork(context.Background(), b); err != nil {
+	if _, err := s.client.Work.Heartbeat(context.Background(), b); err != nil {
 		s.Errorf("%s: beat: %v", s.info.Name, err)
 	}
 }
@@ -55,7 +55,7 @@ func (s *stand) beat() {
 func (s *stand) fidget() {
 	s.beats++
 	status := []string{coordinator.Idle, coordinator.Running, coordinator.Waiting}[s.beats%3]
-	if _, err := s.client.Heartbeat(context.Background(), coordinator.Heartbeat{AgentID: "agent-" + s.info.Name, ClaudeStatus: status}); err != nil {
+	if _, err := s.client.Agents.Heartbeat(context.Background(), coordinator.Heartbeat{AgentID: "agent-" + s.info.Name, ClaudeStatus: status}); err != nil {
 		s.Errorf("%s: heartbeat: %v", s.info.Name, err)
 	}
 }
@@ -69,7 +69,7 @@ func (s *stand) turn() {
 	claim := coordinator.WorkClaim{Worker: s.info.ID, Labels: s.info.Labels, Key: fmt.Sprint(s.info.ID, "-", s.beats)}
 	s.beats++
 	if s.held == nil {
-		claimed, err := s.client.ClaimWork(context.Background(), claim)
+		claimed, err := s.client.Work.Claim(context.Background(), claim)
 		if err != nil {
 			s.Errorf("%s: claim: %v", s.info.Name, err)
 			return
@@ -77,7 +77,7 @@ func (s *stand) turn() {
 		s.held = &claimed.Work
 		return
 	}
-	turned, err := s.client.TurnWork(context.Background(), coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: s.key(), Summary: "done"}, Claim: &claim})
+	turned, err := s.client.Work.Turn(context.Background(), coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: s.key(), Summary: "done"}, Claim: &claim})
 	if err != nil {
 		s.Errorf("%s: turn: %v", s.info.Name, err)
 		return

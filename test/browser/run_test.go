@@ -72,7 +72,7 @@ const shopPath = "schema api tests review"
 
 func (w *world) run(id string) fleet.Run {
 	w.Helper()
-	run, err := w.client().Run(context.Background(), id)
+	run, err := w.client().Runs.Get(context.Background(), id)
 	w.must(err)
 	return run
 }
@@ -457,7 +457,7 @@ func TestAGraphMayHaveFewerTasksThanBefore(t *testing.T) {
 func (w *world) past(id string) (all []coordinator.PastChange) {
 	w.Helper()
 	for after := ""; ; {
-		page, err := w.client().RunChanges(context.Background(), id, after, 0)
+		page, err := w.client().Runs.Changes(context.Background(), id, after, 0)
 		w.must(err)
 		all = append(all, page.Changes...)
 		if after = page.Next; after == "" {

@@ -231,7 +231,7 @@ tasks:
 // logEnd returns the end of a log from the server.
 func (w *world) logEnd(run, task string) string {
 	w.Helper()
-	body, _, err := w.client().Log(w.Context(), run, task, coordinator.LogQuery{Tail: 100})
+	body, _, err := w.client().Runs.Log(w.Context(), run, task, coordinator.LogQuery{Tail: 100})
 	w.must(err)
 	defer func() { _ = body.Close() }()
 	text, err := io.ReadAll(body)
@@ -245,7 +245,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	w.worker("one")
 	run := w.long()
 	began := time.Now()
-	body, span, err := w.client().Log(w.Context(), run, "flood", coordinator.LogQuery{})
+	body, span, err := w.client().Runs.Log(w.Context(), run, "flood", coordinator.LogQuery{})
 	w.must(err)
 	n, err := io.Copy(io.Discard, body)
 	w.must(errors.Join(err, body.Close()))
@@ -418,7 +418,7 @@ tasks:
 	p.size(1280, 800)
 	p.visit(task(run, "api") + "?attempt=1")
 	p.wait("the first attempt is in sight", `((a) => { const r = a?.getBoundingClientRect(), l = document.querySelector('.log').getBoundingClientRect(); return r && r.top >= l.top - 1 && r.bottom <= l.bottom; })(document.querySelector('.log .attempt[aria-label="Attempt 1"]'))`)
-	w.must(w.client().Cancel(w.Context(), run, "", "it was looked at"))
+	w.must(w.client().Runs.Cancel(w.Context(), run, "", "it was looked at"))
 	w.ends(run)
 }
 

@@ -227,7 +227,7 @@ func (w *world) client() *coordinator.Client {
 
 func (w *world) agents() []coordinator.Agent {
 	w.Helper()
-	list, err := w.client().Agents(context.Background())
+	list, err := w.client().Agents.List(context.Background())
 	w.must(err)
 	return list
 }
@@ -235,7 +235,7 @@ func (w *world) agents() []coordinator.Agent {
 // beat sends a heartbeat of a protocol agent.
 func (w *world) beat(h coordinator.Heartbeat) coordinator.Agent {
 	w.Helper()
-	a, err := w.client().Heartbeat(context.Background(), h)
+	a, err := w.client().Agents.Heartbeat(context.Background(), h)
 	w.must(err)
 	return a
 }

@@ -14,22 +14,22 @@ func TestAQuestionOfNoTaskIsAskedOnceAnsweredOnceAndTold(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		agent := f.as[credential.Worker]
 		ask := coordinator.NewQuestion{From: "claude-7", Ref: "r1", Text: "may I push?", Options: []string{"Allow", "Deny"}, Seconds: 60}
-		id := must2(agent.AskAside(f.ctx, ask))(f)
-		if again := must2(agent.AskAside(f.ctx, ask))(f); again != id {
+		id := must2(agent.Questions.Ask(f.ctx, ask))(f)
+		if again := must2(agent.Questions.Ask(f.ctx, ask))(f); again != id {
 			t.Errorf("asked again it is %s, not %s", again, id)
 		}
-		open := must2(f.Questions(f.ctx, ""))(f)
+		open := must2(f.Questions.List(f.ctx, ""))(f)
 		if len(open) != 1 || open[0].ID != id || open[0].Run != "" || open[0].Task != "claude-7" || len(open[0].Options) != 2 {
 			t.Errorf("open are %+v", open)
 		}
-		f.refused("by an agent", agent.Answer(f.ctx, id, "Allow", false), 403, "")
-		f.must(f.Answer(f.ctx, id, "Allow", false))
-		q := must2(agent.Question(f.ctx, id))(f)
+		f.refused("by an agent", agent.Questions.Answer(f.ctx, id, "Allow", false), 403, "")
+		f.must(f.Questions.Answer(f.ctx, id, "Allow", false))
+		q := must2(agent.Questions.Get(f.ctx, id))(f)
 		if !q.Closed || q.Answer != "Allow" || q.Denied || q.By != "the operator" {
 			t.Errorf("it has become %+v", q)
 		}
-		f.must(agent.Withdraw(f.ctx, id, "too late")) // changes nothing
-		if again := must2(agent.Question(f.ctx, id))(f); again.Answer != "Allow" {
+		f.must(agent.Questions.Withdraw(f.ctx, id, "too late")) // changes nothing
+		if again := must2(agent.Questions.Get(f.ctx, id))(f); again.Answer != "Allow" {
 			t.Errorf("it has become %+v", again)
 		}
 		told := f.told("")
@@ -43,13 +43,13 @@ func TestAQuestionOfNoTaskIsWithdrawnOrRefusedByTime(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		agent := f.as[credential.Worker]
 		ask := coordinator.NewQuestion{From: "claude-7", Text: "may I?", Seconds: 60}
-		first, second := must2(agent.AskAside(f.ctx, ask))(f), must2(agent.AskAside(f.ctx, ask))(f)
-		f.must(agent.Withdraw(f.ctx, first, "the prompt is shown instead"))
-		f.refused("withdrawn", f.Answer(f.ctx, first, "yes", false), 409, "nobody waits")
+		first, second := must2(agent.Questions.Ask(f.ctx, ask))(f), must2(agent.Questions.Ask(f.ctx, ask))(f)
+		f.must(agent.Questions.Withdraw(f.ctx, first, "the prompt is shown instead"))
+		f.refused("withdrawn", f.Questions.Answer(f.ctx, first, "yes", false), 409, "nobody waits")
 		f.pass(time.Minute + time.Second)
 		_, err := f.engine.Sweep(f.ctx, time.Time{})
 		f.must(err)
-		if q := must2(agent.Question(f.ctx, second))(f); !q.Closed || !q.Denied {
+		if q := must2(agent.Questions.Get(f.ctx, second))(f); !q.Closed || !q.Denied {
 			t.Errorf("it has become %+v", q)
 		}
 	})
@@ -71,18 +71,18 @@ func TestWhatIsNoQuestionIsNotAsked(t *testing.T) {
 	} {
 		q := whole
 		spoil(&q)
-		_, err := agent.AskAside(f.ctx, q)
+		_, err := agent.Questions.Ask(f.ctx, q)
 		f.refused(name, err, 400, name)
 	}
-	_, err := f.as[credential.Viewer].AskAside(f.ctx, whole)
+	_, err := f.as[credential.Viewer].Questions.Ask(f.ctx, whole)
 	f.refused("by a viewer", err, 403, "")
 	run := f.submit(shop())
 	a := f.claim()
 	id, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Text: "may I?"})
 	f.must(err)
-	f.refused("a task's", agent.Withdraw(f.ctx, id, ""), 403, "somebody else has asked it")
-	f.refused("a task's, by who may answer it", f.Withdraw(f.ctx, id, ""), 409, "belongs to task api")
-	if open := must2(f.Questions(f.ctx, run.ID))(f); len(open) != 1 {
+	f.refused("a task's", agent.Questions.Withdraw(f.ctx, id, ""), 403, "somebody else has asked it")
+	f.refused("a task's, by who may answer it", f.Questions.Withdraw(f.ctx, id, ""), 409, "belongs to task api")
+	if open := must2(f.Questions.List(f.ctx, run.ID))(f); len(open) != 1 {
 		t.Errorf("open are %+v", open)
 	}
 }

@@ -34,7 +34,7 @@ func TestTheDocumentOfARunIsASessions(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.worked()
 		for _, want := range []session.State{session.Running, session.Complete} {
-			text, err := f.Document(f.ctx, run, "status.json")
+			text, err := f.Sessions.Document(f.ctx, run, "status.json")
 			f.must(err)
 			doc, err := jsontree.Parse(text)
 			f.must(err)
@@ -50,7 +50,7 @@ func TestTheDocumentOfARunIsASessions(t *testing.T) {
 				f.finish(f.claim(), engine.Finish{})
 			}
 		}
-		list := must2(f.Sessions(f.ctx, coordinator.RunQuery{Project: "web"}))(f)
+		list := must2(f.Sessions.List(f.ctx, coordinator.RunQuery{Project: "web"}))(f)
 		if len(list) != 1 || list[0].ID != run || list[0].Name != "shop" {
 			t.Errorf("sessions are %+v", list)
 		}
@@ -61,7 +61,7 @@ func TestTheRecordsOfARunAreALedgers(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.worked()
 		f.claim()
-		records := must2(f.Records(f.ctx, run))(f)
+		records := must2(f.Runs.Records(f.ctx, run))(f)
 		var statuses []string
 		for _, text := range records.Runs {
 			var r ledger.Run
@@ -76,7 +76,7 @@ func TestTheRecordsOfARunAreALedgers(t *testing.T) {
 		if !r.WillRetry || r.Reason != string(failure.VerifyFailed) || !strings.HasPrefix(r.Bead, "bd-api-") || *r.DurationSeconds != 10 {
 			t.Errorf("the first result is %+v", r)
 		}
-		empty := must2(f.Records(f.ctx, f.submit(shop()).ID))(f)
+		empty := must2(f.Runs.Records(f.ctx, f.submit(shop()).ID))(f)
 		if empty.Runs == nil || len(empty.Runs) > 0 || len(empty.Results) > 0 {
 			t.Errorf("of a run that has not begun: %+v", empty)
 		}
@@ -93,17 +93,17 @@ func TestTheReportIsOfAllRunsOrThoseThatAreAskedFor(t *testing.T) {
 			3: {}, 1: {Since: "1d"}, 0: {Project: "other"},
 		} {
 			var r ledger.Report
-			f.must(json.Unmarshal(must2(f.Report(f.ctx, q))(f), &r))
+			f.must(json.Unmarshal(must2(f.Runs.Report(f.ctx, q))(f), &r))
 			if r.Statistics.TotalRuns != want {
 				t.Errorf("%+v: %d runs, want %d", q, r.Statistics.TotalRuns, want)
 			}
 		}
 		var r ledger.Report
-		f.must(json.Unmarshal(must2(f.Report(f.ctx, coordinator.ReportQuery{Agent: []string{"claude"}, Model: []string{"none"}}))(f), &r))
+		f.must(json.Unmarshal(must2(f.Runs.Report(f.ctx, coordinator.ReportQuery{Agent: []string{"claude"}, Model: []string{"none"}}))(f), &r))
 		if r.Statistics.TotalRuns != 0 || len(r.Unmatched) != 1 {
 			t.Errorf("the report is %+v", r)
 		}
-		_, err := f.Report(f.ctx, coordinator.ReportQuery{Since: "some day"})
+		_, err := f.Runs.Report(f.ctx, coordinator.ReportQuery{Since: "some day"})
 		f.refused("since", err, 400, "since")
 	})
 }
@@ -118,7 +118,7 @@ func TestTheReportHasTheLatestAttemptsOnlyIfTheyAreAskedFor(t *testing.T) {
 			var r struct {
 				Rows []struct{ Run, Task, Status string } `json:"raw_data"`
 			}
-			f.must(json.Unmarshal(must2(f.Report(f.ctx, q))(f), &r))
+			f.must(json.Unmarshal(must2(f.Runs.Report(f.ctx, q))(f), &r))
 			if len(r.Rows) != want || want > 0 && (r.Rows[0].Run != last.Attempt.Run || r.Rows[0].Task != last.Attempt.Task || r.Rows[0].Status != "failed") {
 				t.Errorf("%+v: %+v", q, r.Rows)
 			}
@@ -133,7 +133,7 @@ func TestHTMLInAPlanComesBackAsJSONOnly(t *testing.T) {
 	p.Name, p.SourceFile = evil, evil
 	p.Tasks[0].Name, p.Tasks[0].Prompt, p.Tasks[0].Model, p.Tasks[0].PromptFile, p.Tasks[0].Files = evil, evil, evil, evil, []string{evil}
 	p.Tasks[1].ID = strings.ReplaceAll(evil, "/", "")
-	run, err := f.Submit(f.ctx, coordinator.NewRun{Project: evil[:24] + "x", Plan: text(p)})
+	run, err := f.Runs.Submit(f.ctx, coordinator.NewRun{Project: evil[:24] + "x", Plan: text(p)})
 	f.must(err)
 	a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: evil, Labels: []string{"gpu", "project:" + evil[:24] + "x"}})
 	f.must(err)

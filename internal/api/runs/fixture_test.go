@@ -170,7 +170,7 @@ func shop() plan.Plan {
 
 func (f *fixture) submit(p plan.Plan) fleet.Run {
 	f.t.Helper()
-	run, err := f.Submit(f.ctx, coordinator.NewRun{Project: "web", Plan: text(p)})
+	run, err := f.Runs.Submit(f.ctx, coordinator.NewRun{Project: "web", Plan: text(p)})
 	return must(f, run, err)
 }
 

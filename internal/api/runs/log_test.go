@@ -30,7 +30,7 @@ func (f *fixture) twice() (run string, first, second engine.Assignment) {
 
 func (f *fixture) readLog(run string, q coordinator.LogQuery) (string, coordinator.LogSpan) {
 	f.t.Helper()
-	body, span, err := f.Log(f.ctx, run, "api", q)
+	body, span, err := f.Runs.Log(f.ctx, run, "api", q)
 	f.must(err)
 	defer body.Close()
 	text, err := io.ReadAll(body)
@@ -49,7 +49,7 @@ func TestALogIsWhatTheAttemptsWroteOneAfterTheOther(t *testing.T) {
 				t.Errorf("%+v: %q, %+v", q, got, span)
 			}
 		}
-		_, _, err := f.Log(f.ctx, run, "api", coordinator.LogQuery{Offset: 9})
+		_, _, err := f.Runs.Log(f.ctx, run, "api", coordinator.LogQuery{Offset: 9})
 		f.refused("behind the end", err, 416, "has 8 bytes")
 		if got, span := f.readLog(f.submit(shop()).ID, coordinator.LogQuery{}); got != "" || span.From+span.To+span.Kept != 0 || span.Starts != nil {
 			t.Errorf("of a task that has not begun: %q, %+v", got, span)
@@ -147,7 +147,7 @@ func TestALogIsTextWhateverIsInIt(t *testing.T) {
 func (f *fixture) follow(run string, q coordinator.LogQuery) (lines chan string) {
 	f.t.Helper()
 	q.Follow = true
-	body, _, err := f.Log(f.ctx, run, "api", q)
+	body, _, err := f.Runs.Log(f.ctx, run, "api", q)
 	f.must(err)
 	lines = make(chan string)
 	go func() {
@@ -230,7 +230,7 @@ func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T
 		f.expect(whole, "and more\ntwo\n")
 		f.expect(after, "and more\ntwo\n")
 		f.finish(second, engine.Finish{Class: failure.VerifyFailed})
-		f.must(f.Retry(f.ctx, run, "api"))
+		f.must(f.Runs.Retry(f.ctx, run, "api"))
 		third := f.claim()
 		f.write(third.Attempt.ID, "three\n", plenty, true)
 		late := f.follow(run, coordinator.LogQuery{Offset: 17})
@@ -269,14 +269,14 @@ func TestATaskThatHasNotBegunIsWaitedFor(t *testing.T) {
 	a := f.claim()
 	f.write(a.Attempt.ID, "hello\n", plenty, false)
 	f.expect(lines, "hello\n")
-	f.must(f.Cancel(f.ctx, run, "api", ""))
+	f.must(f.Runs.Cancel(f.ctx, run, "api", ""))
 	f.finish(a, engine.Finish{Class: failure.Cancelled})
 	f.write(a.Attempt.ID, "", plenty, true)
 	f.expectEnd(lines)
 
 	never := f.submit(shop()).ID
 	lines = f.follow(never, coordinator.LogQuery{})
-	f.must(f.Cancel(f.ctx, never, "api", ""))
+	f.must(f.Runs.Cancel(f.ctx, never, "api", ""))
 	f.expectEnd(lines)
 }
 
@@ -285,7 +285,7 @@ func TestALogThatIsForgottenWhileItIsFollowedIsTornAndNotEnded(t *testing.T) {
 	run := f.submit(shop()).ID
 	a := f.claim()
 	f.write(a.Attempt.ID, "begin\n", plenty, false)
-	body, _, err := f.Log(f.ctx, run, "api", coordinator.LogQuery{Follow: true})
+	body, _, err := f.Runs.Log(f.ctx, run, "api", coordinator.LogQuery{Follow: true})
 	f.must(err)
 	defer body.Close()
 	if _, err := io.ReadFull(body, make([]byte, 6)); err != nil {

@@ -49,10 +49,10 @@ func TestALogThatIsInAFileAloneIsReadFromThere(t *testing.T) {
 				t.Errorf("%+v: %q, %+v", q, got, span)
 			}
 		}
-		_, _, err := f.Log(f.ctx, run, "api", coordinator.LogQuery{Offset: 9})
+		_, _, err := f.Runs.Log(f.ctx, run, "api", coordinator.LogQuery{Offset: 9})
 		f.refused("behind the end", err, 416, "has 8 bytes")
 
-		body, _, err := f.Log(f.ctx, run, "api", coordinator.LogQuery{Offset: 4, Follow: true})
+		body, _, err := f.Runs.Log(f.ctx, run, "api", coordinator.LogQuery{Offset: 4, Follow: true})
 		f.must(err)
 		defer body.Close()
 		in := bufio.NewReader(body)
@@ -96,7 +96,7 @@ func TestALogThatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
 	} {
 		f.must(put())
 		for _, q := range []coordinator.LogQuery{{}, {Follow: true}, {Tail: 10}} {
-			_, _, err := f.Log(f.ctx, run, "api", q)
+			_, _, err := f.Runs.Log(f.ctx, run, "api", q)
 			f.refused(what, err, 409, "cannot be read")
 		}
 		f.must(os.Remove(f.file))
@@ -109,7 +109,7 @@ func TestALogThatIsCutWhileItIsReadIsNotTakenForAll(t *testing.T) {
 	run := f.submit(shop()).ID
 	f.claim()
 	write(strings.Repeat("x", 64<<20))
-	body, span, err := f.Log(f.ctx, run, "api", coordinator.LogQuery{})
+	body, span, err := f.Runs.Log(f.ctx, run, "api", coordinator.LogQuery{})
 	f.must(err)
 	defer body.Close()
 	f.must(os.Truncate(f.file, 10))

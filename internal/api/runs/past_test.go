@@ -25,7 +25,7 @@ func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
 		first := f.claim()
 		q, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: first.Attempt.ID, Token: first.Attempt.Token, Ref: "r", Text: "which port?", Options: []string{"a", "b"}})
 		f.must(err)
-		f.must(f.Answer(f.ctx, q, "8080", false))
+		f.must(f.Questions.Answer(f.ctx, q, "8080", false))
 		f.pass(time.Second)
 		f.finish(first, engine.Finish{Class: failure.Crashed, Summary: "oh"})
 		for f.pass(time.Hour); ; f.pass(time.Hour) {
@@ -37,22 +37,22 @@ func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
 		f.claim()
 		f.claim() // one belongs to the other run
 
-		list := must2(f.RunAttempts(f.ctx, run.ID))(f)
+		list := must2(f.Runs.Attempts(f.ctx, run.ID))(f)
 		if len(list) != 2 || list[0].ID != first.Attempt.ID || list[0].Status != fleet.Failed || list[0].Summary != "oh" || list[0].Task != "api" ||
 			list[1].Status != fleet.Running || list[1].Run != run.ID || list[1].Number != 2 {
 			t.Errorf("attempts are %+v", list)
 		}
-		asked := must2(f.RunQuestions(f.ctx, run.ID))(f)
+		asked := must2(f.Runs.Questions(f.ctx, run.ID))(f)
 		if len(asked) != 1 || !asked[0].Closed || asked[0].Answer != "8080" || asked[0].By != "the operator" || len(asked[0].Options) != 2 {
 			t.Errorf("questions are %+v", asked)
 		}
-		if list := must2(f.RunQuestions(f.ctx, other.ID))(f); len(list) > 0 {
+		if list := must2(f.Runs.Questions(f.ctx, other.ID))(f); len(list) > 0 {
 			t.Errorf("questions of the other run are %+v", list)
 		}
 		for what, err := range map[string]error{
-			"attempts":  errOf(f.RunAttempts(f.ctx, "none")),
-			"questions": errOf(f.RunQuestions(f.ctx, "none")),
-			"changes":   errOf(f.RunChanges(f.ctx, "none", "", 0)),
+			"attempts":  errOf(f.Runs.Attempts(f.ctx, "none")),
+			"questions": errOf(f.Runs.Questions(f.ctx, "none")),
+			"changes":   errOf(f.Runs.Changes(f.ctx, "none", "", 0)),
 		} {
 			f.refused(what, err, 404, "none")
 		}
@@ -79,7 +79,7 @@ func (f *fixture) told(run string) (all []coordinator.PastChange) {
 func (f *fixture) past(run string, atOnce int) (all []coordinator.PastChange) {
 	f.t.Helper()
 	for after := ""; ; {
-		page := must2(f.RunChanges(f.ctx, run, after, atOnce))(f)
+		page := must2(f.Runs.Changes(f.ctx, run, after, atOnce))(f)
 		all = append(all, page.Changes...)
 		if after = page.Next; after == "" {
 			return all

@@ -101,9 +101,9 @@ func TestSecurityATaskThatNoWorkerMayTakeSaysWhy(t *testing.T) {
 	run := f.submit(shop()).ID
 	why := func() string {
 		t.Helper()
-		task, err := f.RunTask(f.ctx, run, "api")
+		task, err := f.Runs.Task(f.ctx, run, "api")
 		f.must(err)
-		whole, err := f.Run(f.ctx, run)
+		whole, err := f.Runs.Get(f.ctx, run)
 		f.must(err)
 		if whole.Tasks[0].NoWorker != task.NoWorker || whole.Tasks[1].NoWorker != "" {
 			t.Errorf("the run says %q and %q, the task %q", whole.Tasks[0].NoWorker, whole.Tasks[1].NoWorker, task.NoWorker)

@@ -119,30 +119,30 @@ func TestTheClientsRequestsOfAWorkerAreTheRoutes(t *testing.T) {
 			t.Errorf("%s was asked %d times: %v", what, w.work.times(what), w.work.asked)
 		}
 	}
-	orders, err := c.BeatWork(ctx, coordinator.WorkBeat{Worker: coordinator.WorkerInfo{ID: "w", Name: "n"}})
+	orders, err := c.Work.Heartbeat(ctx, coordinator.WorkBeat{Worker: coordinator.WorkerInfo{ID: "w", Name: "n"}})
 	check("beat w", err)
 	if orders.LeaseMS != 60_000 || orders.Orders == nil {
 		t.Errorf("orders %+v", orders)
 	}
-	turned, err := c.TurnWork(ctx, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: coordinator.WorkKey{Attempt: "a", Token: 7}}})
+	turned, err := c.Work.Turn(ctx, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: coordinator.WorkKey{Attempt: "a", Token: 7}}})
 	check("turn a", err)
 	if turned.Outcome.Status != "complete" || turned.Work != nil {
 		t.Errorf("turned %+v", turned)
 	}
-	question, err := c.AskWork(ctx, coordinator.WorkQuestion{WorkKey: coordinator.WorkKey{Attempt: "a", Token: 7}, Ref: "r"})
+	question, err := c.Work.Ask(ctx, coordinator.WorkQuestion{WorkKey: coordinator.WorkKey{Attempt: "a", Token: 7}, Ref: "r"})
 	check("ask a", err)
 	if question != "q1" {
 		t.Errorf("question %q", question)
 	}
-	check("release w", c.ReleaseWork(ctx, coordinator.WorkRelease{Worker: "w"}))
-	_, err = c.HeldWork(ctx, "w")
+	check("release w", c.Work.Release(ctx, coordinator.WorkRelease{Worker: "w"}))
+	_, err = c.Work.Held(ctx, "w")
 	check("held w", err)
-	news, err := c.AwaitWork(ctx, "w", 41)
+	news, err := c.Work.Wait(ctx, "w", 41)
 	check("wait w", err)
 	if news.Seq != 42 {
 		t.Errorf("news %+v", news)
 	}
-	_, err = c.ClaimWork(ctx, coordinator.WorkClaim{Worker: "w", Key: "k"})
+	_, err = c.Work.Claim(ctx, coordinator.WorkClaim{Worker: "w", Key: "k"})
 	if e := problemWith(err); e == nil || e.Code != coordinator.NoTasks || !e.NotFound() {
 		t.Errorf("claim: %v", err)
 	}
@@ -158,17 +158,17 @@ func TestALogIsSentAsBytesAndAGapSaysWhereToGoOn(t *testing.T) {
 	c, ctx := w.worker(), t.Context()
 	key := coordinator.WorkKey{Attempt: "a", Token: 7}
 	said := []byte("\x00\xff{\"not\": json")
-	if next, err := c.SendLog(ctx, coordinator.LogPiece{WorkKey: key, Data: said}); err != nil || next != int64(len(said)) {
+	if next, err := c.Work.SendLog(ctx, coordinator.LogPiece{WorkKey: key, Data: said}); err != nil || next != int64(len(said)) {
 		t.Fatalf("%d, %v", next, err)
 	}
 	if !bytes.Equal(w.work.log, said) {
 		t.Errorf("%q", w.work.log)
 	}
-	_, err := c.SendLog(ctx, coordinator.LogPiece{WorkKey: key, Offset: 100, Data: said})
+	_, err := c.Work.SendLog(ctx, coordinator.LogPiece{WorkKey: key, Offset: 100, Data: said})
 	if e := problemWith(err); e == nil || e.Code != coordinator.LogGap || e.Offset != int64(len(said)) || !e.Conflict() {
 		t.Errorf("%v", err)
 	}
-	_, err = c.SendLog(ctx, coordinator.LogPiece{WorkKey: key, Data: make([]byte, coordinator.MaxLogPiece+1)})
+	_, err = c.Work.SendLog(ctx, coordinator.LogPiece{WorkKey: key, Data: make([]byte, coordinator.MaxLogPiece+1)})
 	if e := problemWith(err); e == nil || e.Status != http.StatusRequestEntityTooLarge {
 		t.Errorf("%v", err)
 	}

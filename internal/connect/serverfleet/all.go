@@ -12,17 +12,17 @@ import (
 // Latest returns runs of all projects without their tasks, latest first: all unfinished
 // runs, and the latest n runs.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
-	running, err := f.client.Runs(ctx, coordinator.RunQuery{})
+	running, err := f.client.Runs.List(ctx, coordinator.RunQuery{})
 	if err != nil {
 		return nil, f.problem(err)
 	}
-	all, err := f.client.Runs(ctx, coordinator.RunQuery{Ended: true, Limit: n})
+	all, err := f.client.Runs.List(ctx, coordinator.RunQuery{Ended: true, Limit: n})
 	return fleet.Merge(all, running), f.problem(err)
 }
 
 // Questions returns the open questions of agents, oldest first.
 func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
-	list, err := f.client.Questions(ctx, "")
+	list, err := f.client.Questions.List(ctx, "")
 	for i, q := range list {
 		list[i].Name = cmp.Or(q.Name, fleet.QuestionName(q.Run, q.Task)) // older servers send no name
 	}
@@ -37,7 +37,7 @@ func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 
 // Task returns one task, with its prompt.
 func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) {
-	t, err := f.client.RunTask(ctx, run, task)
+	t, err := f.client.Runs.Task(ctx, run, task)
 	if err == nil {
 		f.names.put(ctx, f.client, []fleet.Task{t})
 	}
@@ -46,7 +46,7 @@ func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) 
 
 // Attempts returns all attempts at a task, oldest first.
 func (f *Fleet) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
-	list, err := f.client.Attempts(ctx, run, task)
+	list, err := f.client.Runs.TaskAttempts(ctx, run, task)
 	return list, f.problem(err)
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Ask asks the user a question that belongs to no task, and returns its id.
 func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
-	id, err := f.client.AskAside(ctx, coordinator.NewQuestion{
+	id, err := f.client.Questions.Ask(ctx, coordinator.NewQuestion{
 		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Seconds: q.Within.Seconds(), Attempt: q.Attempt,
 	})
 	return id, f.problem(err)
@@ -17,12 +17,12 @@ func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 
 // Question returns the answer to a question, or that it is still open.
 func (f *Fleet) Question(ctx context.Context, id string) (fleet.Answered, error) {
-	q, err := f.client.Question(ctx, id)
+	q, err := f.client.Questions.Get(ctx, id)
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}, f.problem(err)
 }
 
 // Withdraw closes a question that belongs to no task, because the agent does not wait
 // for the answer any more.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
-	return f.problem(f.client.Withdraw(ctx, question, why))
+	return f.problem(f.client.Questions.Withdraw(ctx, question, why))
 }

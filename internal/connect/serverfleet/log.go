@@ -55,7 +55,7 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Log
 
 // find determines where the requested attempt begins and ends.
 func (l *log) find(ctx context.Context) error {
-	from, span, err := l.fleet.client.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: 1})
+	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: 1})
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (l *log) settling() bool { return l.task.Attempt.Status.Final() }
 
 // copy writes a part of the log.
 func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
-	from, span, err := l.fleet.client.Log(ctx, l.task.Run, l.task.ID, q)
+	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, q)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (l *log) last(ctx context.Context, n int) error {
 }
 
 func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan, error) {
-	from, span, err := l.fleet.client.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: size, Follow: l.settling()})
+	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: size, Follow: l.settling()})
 	if err != nil {
 		return nil, span, err
 	}
@@ -250,7 +250,7 @@ func (l *log) connection(ctx context.Context, absent *absence) (over bool, err e
 
 // over reports whether the task or the requested attempt has ended.
 func (l *log) over(ctx context.Context) (bool, error) {
-	now, err := l.fleet.client.RunTask(ctx, l.task.Run, l.task.ID)
+	now, err := l.fleet.client.Runs.Task(ctx, l.task.Run, l.task.ID)
 	if err != nil {
 		return false, err
 	}

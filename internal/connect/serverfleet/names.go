@@ -41,7 +41,7 @@ func (n *names) learn(ctx context.Context, c *coordinator.Client, tasks []fleet.
 	if len(met) == 0 {
 		return
 	}
-	agents, err := c.Agents(ctx)
+	agents, err := c.Agents.List(ctx)
 	if err != nil {
 		return // the next call asks again
 	}

@@ -61,7 +61,7 @@ func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
 
 // run does the same as [Fleet.Run], but returns the client's own error.
 func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
-	r, err := f.client.Run(ctx, id)
+	r, err := f.client.Runs.Get(ctx, id)
 	if err == nil {
 		f.names.put(ctx, f.client, r.Tasks)
 	}
@@ -75,7 +75,7 @@ func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, 
 	if everywhere {
 		q.Project = ""
 	}
-	list, err := f.client.Runs(ctx, q)
+	list, err := f.client.Runs.List(ctx, q)
 	if err != nil {
 		return nil, f.problem(err)
 	}
@@ -97,20 +97,20 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	if everywhere {
 		q.Project = ""
 	}
-	list, err := f.client.Runs(ctx, q)
+	list, err := f.client.Runs.List(ctx, q)
 	return list, f.problem(err)
 }
 
 // FindRun returns the id of the run that a user means, by the same rules as for a local
 // store.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
-	id, err := f.client.FindRun(ctx, f.opts.Project, text, unfinished)
+	id, err := f.client.Runs.Find(ctx, f.opts.Project, text, unfinished)
 	return id, f.problem(err)
 }
 
 // FindTask returns the task that a user means, by the same rules as for a local store.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
-	t, err := f.client.FindTask(ctx, f.opts.Project, text)
+	t, err := f.client.Runs.FindTask(ctx, f.opts.Project, text)
 	if err != nil {
 		return t, f.problem(err)
 	}
@@ -136,7 +136,7 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	if err != nil {
 		return "", fmt.Errorf("plan %s: %w", p.Name, err)
 	}
-	r, err := f.client.Submit(ctx, coordinator.NewRun{Project: f.opts.Project, On: worker, Key: rand.Text(), Plan: text})
+	r, err := f.client.Runs.Submit(ctx, coordinator.NewRun{Project: f.opts.Project, On: worker, Key: rand.Text(), Plan: text})
 	return r.ID, f.problem(err)
 }
 
@@ -145,7 +145,7 @@ func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) er
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Answer(ctx, question, text, deny))
+	return f.problem(f.client.Questions.Answer(ctx, question, text, deny))
 }
 
 // Cancel cancels a run, or one of its tasks with those that depend on it.
@@ -153,7 +153,7 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 	if err := f.refuse("gaffer cancel"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Cancel(ctx, run, task, why))
+	return f.problem(f.client.Runs.Cancel(ctx, run, task, why))
 }
 
 // Retry queues a failed or cancelled task again.
@@ -161,7 +161,7 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Retry(ctx, run, task))
+	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
 // Attend does nothing, because a server continues its runs by itself after each change.
@@ -170,6 +170,6 @@ func (f *Fleet) Attend(context.Context, string) error { return nil }
 // Report returns the server's report on the records of the project's runs.
 func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.RawMessage, error) {
 	q.Project = f.opts.Project
-	text, err := f.client.Report(ctx, q)
+	text, err := f.client.Runs.Report(ctx, q)
 	return text, f.problem(err)
 }

@@ -17,7 +17,7 @@ type Worker = fleet.Worker
 // Workers returns all workers, including the agents of other programs that use the
 // protocol.
 func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
-	agents, err := f.client.Agents(ctx)
+	agents, err := f.client.Agents.List(ctx)
 	if err != nil {
 		return nil, f.problem(err)
 	}

@@ -27,7 +27,7 @@ import (
 // received.
 type logs struct {
 	opts   Options
-	client *coordinator.Client
+	client *coordinator.WorkClient
 	link   *link
 
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ const sendEvery = 500 * time.Millisecond
 
 const noteSuffix = ".json"
 
-func newLogs(opts Options, client *coordinator.Client, l *link) (*logs, error) {
+func newLogs(opts Options, client *coordinator.WorkClient, l *link) (*logs, error) {
 	if err := os.MkdirAll(opts.Logs, 0o700); err != nil {
 		return nil, err
 	}

@@ -37,9 +37,9 @@ type Options struct {
 type Engine struct {
 	opts  Options
 	link  *link
-	work  *coordinator.Client // for claims, finishes and questions
-	beats *coordinator.Client // for heartbeats, which must not wait for other requests
-	news  *coordinator.Client // for long polls
+	work  *coordinator.WorkClient // for claims, finishes and questions
+	beats *coordinator.WorkClient // for heartbeats, which must not wait for other requests
+	news  *coordinator.WorkClient // for long polls
 	logs  *logs
 	idle  chan struct{} // receives a value when there is nothing to do
 
@@ -64,12 +64,13 @@ const (
 // New returns an engine. It sends no request yet.
 func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, link: newLink(opts), held: map[string]holding{}, idle: make(chan struct{}, 1)}
-	var uploads *coordinator.Client
-	for to, timeout := range map[**coordinator.Client]time.Duration{&e.work: workTime, &e.beats: beatTime, &e.news: newsTime, &uploads: logTime} {
-		var err error
-		if *to, err = opts.Connect(timeout); err != nil {
+	var uploads *coordinator.WorkClient
+	for to, timeout := range map[**coordinator.WorkClient]time.Duration{&e.work: workTime, &e.beats: beatTime, &e.news: newsTime, &uploads: logTime} {
+		client, err := opts.Connect(timeout)
+		if err != nil {
 			return nil, err
 		}
+		*to = client.Work
 	}
 	var err error
 	e.logs, err = newLogs(opts, uploads, e.link)
@@ -126,9 +127,9 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
-		_, err = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker})
+		_, err = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker})
 		if err == nil {
-			list, err = e.beats.HeldWork(ctx, e.opts.Worker.ID)
+			list, err = e.beats.Held(ctx, e.opts.Worker.ID)
 		}
 		refused := (*coordinator.Error)(nil)
 		if err == nil || errors.As(err, &refused) && refused.Invalid() {
@@ -176,7 +177,7 @@ func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, 
 	if len(c.Labels) == 0 {
 		return engine.Assignment{}, engine.ErrNothing
 	}
-	given, err := e.work.ClaimWork(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key})
+	given, err := e.work.Claim(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key})
 	if codeOf(err) == coordinator.NoTasks {
 		e.link.well()
 		e.rest()
@@ -208,7 +209,7 @@ func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.Held) (
 	for _, h := range held {
 		b.Held = append(b.Held, wireHeld(h, e.opts.Now()))
 	}
-	told, err := e.beats.BeatWork(ctx, b)
+	told, err := e.beats.Heartbeat(ctx, b)
 	if err := e.heard(ctx, err); err != nil {
 		return nil, err
 	}
@@ -221,7 +222,7 @@ func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.Held) (
 
 // Ask implements [gaffer/internal/attempt/worker.Engine].
 func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
-	id, err := e.work.AskWork(ctx, wireQuestion(a))
+	id, err := e.work.Ask(ctx, wireQuestion(a))
 	if err := e.heard(ctx, err); err != nil {
 		return "", err
 	}
@@ -235,7 +236,7 @@ func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (eng
 	if len(c.Labels) > 0 {
 		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key}
 	}
-	done, err := e.work.TurnWork(ctx, t)
+	done, err := e.work.Turn(ctx, t)
 	if err := e.heard(ctx, err); err != nil {
 		if errors.As(err, new(*engine.ConflictError)) {
 			e.tell(f.Attempt, Event{Kind: "gone", Text: err.Error()})
@@ -267,7 +268,7 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.Held) erro
 	for _, h := range held {
 		r.Attempts = append(r.Attempts, wireHeld(h, e.opts.Now()))
 	}
-	if err := e.heard(ctx, e.work.ReleaseWork(ctx, r)); err != nil {
+	if err := e.heard(ctx, e.work.Release(ctx, r)); err != nil {
 		return err
 	}
 	for _, h := range held {
@@ -304,7 +305,7 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	const now = -1 // asks for the current position, because earlier events are unknown
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
-		news, err := e.news.AwaitWork(ctx, e.opts.Worker.ID, after)
+		news, err := e.news.Wait(ctx, e.opts.Worker.ID, after)
 		if ctx.Err() != nil {
 			return
 		}
@@ -331,5 +332,5 @@ func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 // Farewell reports that the worker holds nothing and stops. If the request fails, the
 // worker becomes offline a little later.
 func (e *Engine) Farewell(ctx context.Context) {
-	_, _ = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
+	_, _ = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
 }

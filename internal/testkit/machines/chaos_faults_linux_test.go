@@ -481,6 +481,6 @@ func (w *world) cancelRun() fault {
 		w.cancelled[run] = true // set before the call: its answer may be lost
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		return run, w.people.client.Cancel(ctx, run, "", "chaos")
+		return run, w.people.client.Runs.Cancel(ctx, run, "", "chaos")
 	}}
 }

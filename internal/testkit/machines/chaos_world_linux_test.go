@@ -357,9 +357,9 @@ func (p *people) start(t *testing.T, c *coordinator.Client) {
 func (p *people) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if list, err := p.client.Questions(ctx, ""); err == nil {
+	if list, err := p.client.Questions.List(ctx, ""); err == nil {
 		for _, q := range list {
-			if p.client.Answer(ctx, q.ID, "yes", false) == nil {
+			if p.client.Questions.Answer(ctx, q.ID, "yes", false) == nil {
 				p.mu.Lock()
 				p.answered++
 				p.mu.Unlock()
@@ -377,7 +377,7 @@ func (p *people) openNow() (int, error) {
 }
 
 func (p *people) count(ctx context.Context) (int, error) {
-	runs, err := p.client.Runs(ctx, coordinator.RunQuery{Limit: 1000})
+	runs, err := p.client.Runs.List(ctx, coordinator.RunQuery{Limit: 1000})
 	if err != nil {
 		return 0, err
 	}

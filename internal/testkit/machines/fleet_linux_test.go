@@ -164,7 +164,7 @@ func (f *fleet) tokenFor(role, name string) string {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		Eventually(f.t, 20*time.Second, d.Name+" knows the token of "+name, func() bool { _, err := c.Agents(f.t.Context()); return err == nil })
+		Eventually(f.t, 20*time.Second, d.Name+" knows the token of "+name, func() bool { _, err := c.Agents.List(f.t.Context()); return err == nil })
 	}
 	return token
 }

@@ -130,7 +130,7 @@ func (f *fleet) over(run string) {
 	}()
 	c := f.asks(0)
 	Eventually(f.t, time.Minute, "the run is complete", func() bool {
-		r, err := c.Run(f.t.Context(), run)
+		r, err := c.Runs.Get(f.t.Context(), run)
 		status = fmt.Sprint(r.Status, err)
 		return err == nil && r.Status == "complete"
 	})

@@ -70,7 +70,7 @@ func TestHeartbeatsComeEvery15Seconds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
 		heard := 0
-		err := c.Beat(ctx, 0, saying("idle"), nil, func(a Agent, err error) {
+		err := c.Agents.SendHeartbeats(ctx, 0, saying("idle"), nil, func(a Agent, err error) {
 			if heard++; a.ID != "a1" || err != nil {
 				t.Errorf("heard %+v, %v", a, err)
 			}
@@ -88,13 +88,13 @@ func TestAChangeIsToldAtOnce(t *testing.T) {
 		defer cancel()
 		wake := make(chan struct{}, 1)
 		go func() {
-			rest(ctx, 4*time.Second)
+			sleep(ctx, 4*time.Second)
 			wake <- struct{}{}
-			rest(ctx, time.Second)
+			sleep(ctx, time.Second)
 			wake <- struct{}{}
 			close(wake) // must not cause a flood of heartbeats
 		}()
-		_ = c.Beat(ctx, 15*time.Second, saying("idle", "running", "waiting", "idle"), wake, nil) // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle", "running", "waiting", "idle"), wake, nil) // ends with its context
 		if want := "0 idle, 4 a1running, 5 a1waiting, 20 a1idle, 35 a1idle"; h.all() != want {
 			t.Errorf("heartbeats were %s, want %s", h.all(), want)
 		}
@@ -111,7 +111,7 @@ func TestAHeartbeatThatHangsDoesNotMakeTheWorkerOffline(t *testing.T) {
 	apartFromTime(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		_ = c.Beat(ctx, 15*time.Second, saying("idle"), nil, nil) // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, nil) // ends with its context
 		if want := "0 idle, 15 a1idle, 25 a1idle"; h.all() != want {
 			t.Errorf("heartbeats were %s, want %s", h.all(), want)
 		}
@@ -129,7 +129,7 @@ func TestAFailedHeartbeatIsRepeatedBeforeTheNextIsDue(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		var errs int
-		_ = c.Beat(ctx, 15*time.Second, saying("idle"), nil, func(_ Agent, err error) { // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, func(_ Agent, err error) { // ends with its context
 			if err != nil {
 				errs++
 			}
@@ -153,10 +153,10 @@ func TestNoOtherRequestHoldsUpAHeartbeat(t *testing.T) {
 		defer cancel()
 		var other sync.WaitGroup
 		for range 3 {
-			other.Go(func() { _, _ = c.Agents(ctx) }) // hangs until its timeout
+			other.Go(func() { _, _ = c.Agents.List(ctx) }) // hangs until its timeout
 		}
 		synctest.Wait()
-		_ = c.Beat(ctx, 15*time.Second, saying("idle"), nil, nil) // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, nil) // ends with its context
 		other.Wait()
 		if want := "0 idle, 15 a1idle"; h.all() != want {
 			t.Errorf("heartbeats were %s, want %s", h.all(), want)
@@ -168,7 +168,7 @@ func TestNoOtherRequestHoldsUpAHeartbeat(t *testing.T) {
 // connection.
 func synctestWithOneConnection(t *testing.T, handle http.HandlerFunc, check func(*testing.T, *Client)) {
 	apartFromTime(t, handle, Options{}, func(t *testing.T, c *Client) {
-		c.http.Transport.(*http.Transport).MaxConnsPerHost = 1
+		c.conn.http.Transport.(*http.Transport).MaxConnsPerHost = 1
 		check(t, c)
 	})
 }
@@ -177,7 +177,7 @@ func TestHeartbeatsThatAreDeniedEnd(t *testing.T) {
 	for _, status := range []int{400, 401, 403} {
 		h := &heart{fail: func(int) int { return status }}
 		apartFromTime(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
-			if err := c.Beat(t.Context(), time.Second, saying("idle"), nil, nil); refused(t, err).Status != status || h.all() != "0 idle" {
+			if err := c.Agents.SendHeartbeats(t.Context(), time.Second, saying("idle"), nil, nil); refused(t, err).Status != status || h.all() != "0 idle" {
 				t.Errorf("status %d: %v after %s", status, err, h.all())
 			}
 		})
@@ -198,7 +198,7 @@ func TestHeartbeatsGoOnThroughEveryTrouble(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			start := time.Now()
-			err := c.Beat(ctx, 15*time.Second, saying("idle"), nil, func(_ Agent, err error) {
+			err := c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, func(_ Agent, err error) {
 				if err == nil {
 					cancel()
 				}

@@ -1,0 +1,121 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// AgentClient reports and reads the state of agents.
+type AgentClient struct{ conn *connection }
+
+// Heartbeat reports the state of an agent. Without an id the coordinator creates a new
+// agent, and the request is not retried.
+func (c *AgentClient) Heartbeat(ctx context.Context, h Heartbeat) (Agent, error) {
+	return ask[Agent](ctx, c.conn, post(h, h.AgentID != "", "v1", "agents", "heartbeat"), "agent")
+}
+
+// List returns all agents.
+func (c *AgentClient) List(ctx context.Context) ([]Agent, error) {
+	return ask[[]Agent](ctx, c.conn, get(nil, "v1", "agents"), "agents")
+}
+
+// Get returns one agent.
+func (c *AgentClient) Get(ctx context.Context, id string) (Agent, error) {
+	return ask[Agent](ctx, c.conn, get(nil, "v1", "agents", id), "agent")
+}
+
+// CurrentTask returns the task that an agent works on. If it has none, the [Error] is
+// NotFound.
+func (c *AgentClient) CurrentTask(ctx context.Context, agent string) (Task, error) {
+	return ask[Task](ctx, c.conn, get(nil, "v1", "agents", agent, "current-task"), "task")
+}
+
+// Subscribe sets the channels whose tasks an agent takes.
+func (c *AgentClient) Subscribe(ctx context.Context, agent string, channels []string) (Agent, error) {
+	if channels == nil {
+		channels = []string{}
+	}
+	body := map[string]any{"subscriptions": channels}
+	q := call{method: http.MethodPatch, route: []string{"v1", "agents", agent, "channels"}, body: body, safe: true}
+	return ask[Agent](ctx, c.conn, q, "agent")
+}
+
+// RequestSession queues a task that asks an agent of a channel to start a session.
+func (c *AgentClient) RequestSession(ctx context.Context, n NewSession) (Task, error) {
+	return ask[Task](ctx, c.conn, post(n, false, "v1", "agents", "request-session"), "task")
+}
+
+// SendHeartbeats sends heartbeats until the context ends or the coordinator denies them. It
+// sends the first at once, then one per interval and one for every value on wake. It uses a
+// connection that no other request shares. It calls state before each heartbeat, so the
+// reported state is never older than the request. It calls sent, which may be nil, with the
+// result of each. A failed heartbeat is retried before the next one is due.
+//
+// If the state has no agent id, the id of the first answer is used from then on. An agent
+// that can choose its own id should do so: if that first answer is lost, the coordinator has
+// created an agent that is never used.
+func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, state func() Heartbeat, wake <-chan struct{}, sent func(Agent, error)) error {
+	if every <= 0 {
+		every = BeatEvery
+	}
+	conn, end := c.conn.separate()
+	defer end()
+	// A slow heartbeat never delays the next one: two in a row may be lost before a worker
+	// counts as offline.
+	conn.opt.Timeout = min(conn.opt.Timeout, every*2/3)
+	id := "" // as assigned by the coordinator
+	for failures := 0; ; {
+		h := state()
+		h.AgentID = cmp.Or(h.AgentID, id)
+		agent, err := ask[Agent](ctx, conn, post(h, false, "v1", "agents", "heartbeat"), "agent")
+		if err == nil {
+			id = cmp.Or(id, agent.ID)
+		}
+		if sent != nil && ctx.Err() == nil {
+			sent(agent, err)
+		}
+		next := every
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case denied(err):
+			return err
+		case err != nil:
+			failures++
+			next = min(every, conn.pause(failures, err))
+		default:
+			failures = 0
+		}
+		if wake = await(ctx, next, wake); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// denied reports whether every later heartbeat would be refused too.
+func denied(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Denied() || e.Invalid())
+}
+
+// await returns when the next heartbeat is due: after d, or as soon as a value arrives on
+// wake. It returns nil in place of a closed wake channel.
+func await(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case _, ok := <-wake:
+			if !ok {
+				wake = nil
+				continue
+			}
+		}
+		return wake
+	}
+}

@@ -1,0 +1,70 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+)
+
+// ask sends a request and decodes one member of the answer.
+func ask[T any](ctx context.Context, c *connection, q call, member string) (T, error) {
+	var value T
+	body, err := c.do(ctx, q)
+	if err != nil {
+		return value, err
+	}
+	if err := members(body).pick(member, &value); err != nil {
+		return value, fmt.Errorf("%s: %w", q, err)
+	}
+	return value, nil
+}
+
+// answer is the answer's JSON object by member, or nil if it was not an object.
+type answer map[string]json.RawMessage
+
+func members(body []byte) answer {
+	var a answer
+	if json.Unmarshal(body, &a) != nil {
+		return nil
+	}
+	return a
+}
+
+// pick decodes one member. A list may be null: some programs encode an empty list so.
+func (a answer) pick(member string, to any) error {
+	raw, ok := a[member]
+	list := reflect.TypeOf(to).Elem().Kind() == reflect.Slice
+	switch {
+	case a == nil:
+		return badAnswer("the answer is not a JSON object")
+	case !ok, !list && string(raw) == "null":
+		return badAnswer("the answer has no " + member)
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		return badAnswer(member + " of the answer: " + printable(err.Error()))
+	}
+	return nil
+}
+
+func badAnswer(why string) *Error {
+	return &Error{Code: BadAnswer, Message: why, Status: http.StatusOK}
+}
+
+// whole decodes an answer with several members. The member must is required.
+func whole[T any](ctx context.Context, c *connection, q call, must string) (T, error) {
+	var value T
+	body, err := c.do(ctx, q)
+	if err != nil {
+		return value, err
+	}
+	var there json.RawMessage
+	if err := members(body).pick(must, &there); err != nil {
+		return value, fmt.Errorf("%s: %w", q, err)
+	}
+	if err := json.Unmarshal(body, &value); err != nil {
+		return value, fmt.Errorf("%s: %w", q, badAnswer("the answer: "+printable(err.Error())))
+	}
+	return value, nil
+}

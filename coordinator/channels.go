@@ -1,0 +1,74 @@
+package coordinator
+
+import (
+	"context"
+	"net/http"
+)
+
+// ChannelClient lists and creates channels.
+type ChannelClient struct{ conn *connection }
+
+// List returns all channels.
+func (c *ChannelClient) List(ctx context.Context) ([]Channel, error) {
+	return ask[[]Channel](ctx, c.conn, get(nil, "v1", "channels"), "channels")
+}
+
+// ByName returns the channel with this name.
+func (c *ChannelClient) ByName(ctx context.Context, name string) (Channel, error) {
+	return ask[Channel](ctx, c.conn, get(nil, "v1", "channels", "by-name", name), "channel")
+}
+
+// Add creates a channel.
+func (c *ChannelClient) Add(ctx context.Context, name, description string) (Channel, error) {
+	body := map[string]string{"name": name, "description": description}
+	return ask[Channel](ctx, c.conn, post(body, false, "v1", "channels"), "channel")
+}
+
+// ChainClient lists and changes chains.
+type ChainClient struct{ conn *connection }
+
+// List returns all chains.
+func (c *ChainClient) List(ctx context.Context) ([]Chain, error) {
+	return ask[[]Chain](ctx, c.conn, get(nil, "v1", "chains"), "chains")
+}
+
+// Add creates a chain.
+func (c *ChainClient) Add(ctx context.Context, n NewChain) (Chain, error) {
+	return ask[Chain](ctx, c.conn, post(n, false, "v1", "chains"), "chain")
+}
+
+// Get returns one chain.
+func (c *ChainClient) Get(ctx context.Context, id string) (Chain, error) {
+	return ask[Chain](ctx, c.conn, get(nil, "v1", "chains", id), "chain")
+}
+
+// Change changes the name and the description of a chain.
+func (c *ChainClient) Change(ctx context.Context, id string, change ChainChange) (Chain, error) {
+	q := call{method: http.MethodPut, route: []string{"v1", "chains", id}, body: change, safe: true}
+	return ask[Chain](ctx, c.conn, q, "chain")
+}
+
+// Delete deletes a chain and cancels its queued tasks.
+func (c *ChainClient) Delete(ctx context.Context, id string) error {
+	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "chains", id}})
+	return err
+}
+
+// Assign lets only one agent claim the tasks of a chain.
+func (c *ChainClient) Assign(ctx context.Context, id, agent string) (Chain, error) {
+	return ask[Chain](ctx, c.conn, post(map[string]string{"agent_id": agent}, true, "v1", "chains", id, "assign-agent"), "chain")
+}
+
+// Detach lets any agent claim the tasks of a chain again, and requeues the tasks
+// that the agent has claimed.
+func (c *ChainClient) Detach(ctx context.Context, id, agent string) error {
+	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent}, false, "v1", "chains", id, "detach"))
+	return err
+}
+
+// NewChain describes a chain to create.
+type NewChain struct {
+	ChannelID   string `json:"channel_id,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}

@@ -1,0 +1,270 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// connection sends requests and retries them. All parts of a client share it.
+type connection struct {
+	addresses *addresses
+	http      *http.Client
+	opt       Options
+}
+
+// separate returns a copy that shares no HTTP connections with c, so that other requests
+// cannot delay its requests. end closes the idle ones. A transport of an unknown type is
+// shared.
+func (c *connection) separate() (own *connection, end func()) {
+	client := *c.http
+	own, end = &connection{addresses: c.addresses, http: &client, opt: c.opt}, func() {}
+	if t, ok := client.Transport.(*http.Transport); ok {
+		t = t.Clone()
+		client.Transport, end = t, t.CloseIdleConnections
+	}
+	return own, end
+}
+
+// call is one request of the protocol.
+type call struct {
+	method string
+	route  []string // not escaped
+	query  url.Values
+	body   any
+	safe   bool // may be repeated without a further effect
+}
+
+func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
+
+// url returns an error for path segments that would lead to another route.
+func (q call) url(base *url.URL) (string, error) {
+	escaped := make([]string, len(q.route))
+	for i, part := range q.route {
+		if part == "" || part == "." || part == ".." {
+			return "", &badCall{fmt.Sprintf("%q cannot be a name or an id", part)}
+		}
+		escaped[i] = url.PathEscape(part)
+	}
+	u := base.JoinPath(escaped...)
+	u.RawQuery = q.query.Encode()
+	return u.String(), nil
+}
+
+// do sends a request, retries it if that is safe, and returns the body of the answer.
+func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
+	body, err := c.try(ctx, q)
+	for n := 1; err != nil && q.safe && n < c.opt.Tries && temporary(err); n++ {
+		if !sleep(ctx, c.pause(n, err)) {
+			break
+		}
+		body, err = c.try(ctx, q)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", q, err)
+	}
+	return body, nil
+}
+
+// pause returns how long to wait after the nth failure. The wait doubles each time and is
+// randomized, so that clients which failed together do not retry together.
+func (c *connection) pause(n int, err error) time.Duration {
+	const longest = 30 * time.Second
+	most := min(c.opt.Pause<<min(n-1, 20), longest)
+	wait := most/2 + time.Duration(c.opt.Rand()*float64(most/2))
+	if e, ok := errors.AsType[*Error](err); ok {
+		wait = max(wait, e.After)
+	}
+	return wait
+}
+
+// sleep waits for d. It returns false if the context ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+var errNoAnswer = errors.New("no answer in time")
+
+// try sends a request once, to the first coordinator that can be reached.
+func (c *connection) try(ctx context.Context, q call) (body []byte, err error) {
+	err = c.firstReachable(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
+		body, err = c.tryAt(ctx, at.URL, q)
+		return err
+	})
+	return body, err
+}
+
+func (c *connection) tryAt(ctx context.Context, base *url.URL, q call) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Timeout, errNoAnswer)
+	defer cancel()
+	req, err := c.request(ctx, base, q)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, reason(ctx, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return nil, c.refused(res)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, c.opt.Limit+1))
+	switch {
+	case err != nil:
+		return nil, reason(ctx, err)
+	case int64(len(body)) > c.opt.Limit:
+		return nil, &Error{Code: TooLarge, Message: fmt.Sprintf("the answer is larger than %d bytes", c.opt.Limit), Status: res.StatusCode}
+	}
+	return body, nil
+}
+
+func (c *connection) request(ctx context.Context, base *url.URL, q call) (*http.Request, error) {
+	target, err := q.url(base)
+	if err != nil {
+		return nil, err
+	}
+	body, kind, err := q.encoded()
+	if err != nil {
+		return nil, &badCall{err.Error()}
+	}
+	req, err := http.NewRequestWithContext(ctx, q.method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", kind)
+	}
+	if c.opt.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
+	}
+	return req, nil
+}
+
+// encoded returns the body and its content type, or nil if there is no body.
+func (q call) encoded() (body io.Reader, kind string, err error) {
+	switch b := q.body.(type) {
+	case nil:
+		return nil, "", nil
+	case bytesBody:
+		return bytes.NewReader(b), "application/octet-stream", nil
+	}
+	data, err := json.Marshal(q.body)
+	return bytes.NewReader(data), "application/json", err
+}
+
+// bytesBody is a request body that is not JSON.
+type bytesBody []byte
+
+// refused reads the error of an answer, at most 64 KiB.
+func (c *connection) refused(res *http.Response) error {
+	const most = 64 << 10
+	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // the status is enough if this fails
+	return refusal(res, body, c.opt.Now())
+}
+
+// reason returns why a request failed, without its URL, which the caller adds.
+func reason(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// badCall is an invalid request that the client does not send.
+type badCall struct{ why string }
+
+func (e *badCall) Error() string { return e.why }
+func (e *badCall) Invalid() bool { return true }
+
+func get(query url.Values, route ...string) call {
+	return call{method: http.MethodGet, route: route, query: query, safe: true}
+}
+
+func post(body any, safe bool, route ...string) call {
+	return call{method: http.MethodPost, route: route, body: body, safe: safe}
+}
+
+// number formats a limit for a query; it returns "" for no limit.
+func number(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// set adds the name-value pairs whose value is not empty.
+func set(v url.Values, pairs ...string) url.Values {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return v
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return ""
+}
+
+// loopback reports whether a host is certainly this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// withoutRedirects returns a client that never follows redirects.
+func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
+	c := http.Client{}
+	if given != nil {
+		c = *given
+	}
+	if c.Transport == nil {
+		c.Transport = transport(secure)
+	}
+	c.Timeout = 0 // each request has its own timeout
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}
+
+// transport returns the standard transport with two changes. Unencrypted requests bypass
+// the proxy, which could read their token. Pings detect connections that the network has
+// lost.
+func transport(secure *tls.Config) *http.Transport {
+	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have replaced it
+		t = standard.Clone()
+	}
+	t.TLSClientConfig = secure.Clone()
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		if r.URL.Scheme != "https" {
+			return nil, nil
+		}
+		return http.ProxyFromEnvironment(r)
+	}
+	return t
+}

@@ -1,0 +1,67 @@
+package coordinator
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"gaffer/fleet"
+)
+
+// QuestionClient asks and answers the questions of agents.
+type QuestionClient struct{ conn *connection }
+
+// NewQuestion is a question of an agent that has no task of a run. Questions of one asker
+// with the same ref are the same question.
+type NewQuestion struct {
+	From    string   `json:"from"` // the asker's name; users answer the question by this name
+	Ref     string   `json:"ref,omitempty"`
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"`
+	Seconds float64  `json:"seconds"`           // how long the user has to answer, at most a day
+	Attempt string   `json:"attempt,omitempty"` // the attempt whose agent asks and waits, if any
+}
+
+// QuestionChange is the stream's update about a question: it was asked, it was answered,
+// or its asker no longer waits for an answer.
+type QuestionChange struct {
+	fleet.Question
+	Closed   bool      `json:"closed,omitempty"`
+	Answer   string    `json:"answer,omitempty"`
+	Denied   bool      `json:"denied,omitempty"`
+	By       string    `json:"by,omitempty"`
+	Answered time.Time `json:"answered,omitzero"`
+}
+
+// List returns the open questions of one run, or of all runs if run is empty, the
+// oldest first.
+func (c *QuestionClient) List(ctx context.Context, run string) ([]fleet.Question, error) {
+	return ask[[]fleet.Question](ctx, c.conn, get(set(url.Values{}, "run", run), "v1", "questions"), "questions")
+}
+
+// Answer answers a question. deny refuses the agent's request, with text as the reason.
+// If the question has already been answered, the [Error] is a Conflict that names the
+// user.
+func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny bool) error {
+	body := map[string]any{"text": text, "deny": deny}
+	_, err := c.conn.do(ctx, post(body, false, "v1", "questions", question, "answer"))
+	return err
+}
+
+// Ask asks the user a question that belongs to no task, and returns its id. The
+// request is retried only with a ref.
+func (c *QuestionClient) Ask(ctx context.Context, q NewQuestion) (string, error) {
+	made, err := ask[QuestionChange](ctx, c.conn, post(q, q.Ref != "", "v1", "questions"), "question")
+	return made.ID, err
+}
+
+// Get returns a question, open or closed.
+func (c *QuestionClient) Get(ctx context.Context, id string) (QuestionChange, error) {
+	return ask[QuestionChange](ctx, c.conn, get(nil, "v1", "questions", id), "question")
+}
+
+// Withdraw closes a question that belongs to no task.
+func (c *QuestionClient) Withdraw(ctx context.Context, question, why string) error {
+	_, err := c.conn.do(ctx, post(map[string]string{"why": why}, true, "v1", "questions", question, "withdraw"))
+	return err
+}

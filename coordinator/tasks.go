@@ -1,0 +1,74 @@
+package coordinator
+
+import (
+	"context"
+	"net/url"
+)
+
+// TaskClient queues, claims and ends tasks.
+type TaskClient struct{ conn *connection }
+
+// TaskQuery selects tasks. Its zero value selects all.
+type TaskQuery struct {
+	ChannelID, ChainID, AgentID string
+	Status                      TaskStatus
+	Limit                       int
+}
+
+// List returns the tasks that match a query.
+func (c *TaskClient) List(ctx context.Context, q TaskQuery) ([]Task, error) {
+	query := set(url.Values{}, "channel_id", q.ChannelID, "chain_id", q.ChainID, "agent_id", q.AgentID,
+		"status", string(q.Status), "limit", number(q.Limit))
+	return ask[[]Task](ctx, c.conn, get(query, "v1", "tasks"), "tasks")
+}
+
+// Get returns one task.
+func (c *TaskClient) Get(ctx context.Context, id string) (Task, error) {
+	return ask[Task](ctx, c.conn, get(nil, "v1", "tasks", id), "task")
+}
+
+// Add queues a task.
+func (c *TaskClient) Add(ctx context.Context, t NewTask) (Task, error) {
+	return ask[Task](ctx, c.conn, post(t, false, "v1", "tasks"), "task")
+}
+
+// Claim claims a task of a channel. If none is queued, the [Error]'s code is [NoTasks].
+// The request is retried only with an idempotency key.
+func (c *TaskClient) Claim(ctx context.Context, q Claim) (Task, error) {
+	return ask[Task](ctx, c.conn, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
+}
+
+// Complete reports that a task is done. The owner may report it twice, so the request is
+// retried.
+func (c *TaskClient) Complete(ctx context.Context, r Report) (Task, error) {
+	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "complete"), "task")
+}
+
+// Fail reports that a task failed. The owner may report it twice, so the request is
+// retried.
+func (c *TaskClient) Fail(ctx context.Context, r Report) (Task, error) {
+	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "fail"), "task")
+}
+
+// AddInput adds text to type for the agent of a task. The request is retried only with an
+// idempotency key.
+func (c *TaskClient) AddInput(ctx context.Context, n NewInput) (Input, error) {
+	return ask[Input](ctx, c.conn, post(n, n.IdempotencyKey != "", "v1", "tasks", "inputs"), "input")
+}
+
+// ClaimInput claims the next input of a task. If there is none, the [Error]'s code is
+// [NoInputs]. The request is never retried, because each input is given out once.
+func (c *TaskClient) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
+	body := map[string]string{"task_id": task, "agent_id": agent}
+	return ask[Input](ctx, c.conn, post(body, false, "v1", "tasks", "inputs", "claim"), "input")
+}
+
+// Assign gives one queued task to an agent. Repeating it is not an error.
+func (c *TaskClient) Assign(ctx context.Context, a Assignment) (Task, error) {
+	return ask[Task](ctx, c.conn, post(a, true, "v1", "tasks", "assign"), "task")
+}
+
+// SetStatus requeues a task in progress, or ends it on behalf of its agent.
+func (c *TaskClient) SetStatus(ctx context.Context, task string, to TaskStatus) (Task, error) {
+	return ask[Task](ctx, c.conn, post(map[string]TaskStatus{"status": to}, false, "v1", "tasks", task, "status"), "task")
+}
