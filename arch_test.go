@@ -47,7 +47,7 @@ var rules = []rule{
 	// Small packages that every area may use.
 	{"internal/pause", nil, nil},
 	{"internal/exit", nil, nil},
-	{"internal/text/...", []string{"internal/text/..."}, nil},
+	{"internal/text/...", []string{"internal/text/..."}, []string{"github.com/charmbracelet/x/ansi"}},
 
 	// Where the project and gaffer's own state are, and what the user trusts there.
 	{"internal/project/...", []string{"internal/project/..."}, nil},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,7 @@ import (
 	"gaffer/internal/flow/dispatch"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
 	"gaffer/statefile/host"
 )
 
@@ -52,7 +54,7 @@ plan or gaffer.yaml names is run.`,
 	flags.BoolVar(&o.PendingOnly, "pending-only", false, "leave out what is ticked or has a summary")
 	flags.StringVar(&o.Workflow, "workflow", "", "the `ID` of the one that is meant in a file of several")
 	flags.StringVar(&o.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
-	flags.StringVar(&format, "format", "", "read PLAN as `FORMAT` instead of finding it out: "+formats())
+	flags.StringVar(&format, "format", "", "read PLAN as `FORMAT` instead of finding it out: "+strings.Join(formatWords(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatWords(), cobra.ShellCompDirectiveNoFileComp))
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
@@ -69,17 +71,6 @@ func formatWords() []string {
 		words[i] = string(f)
 	}
 	return words
-}
-
-func formats() string {
-	text := ""
-	for i, word := range formatWords() {
-		if i > 0 {
-			text += ", "
-		}
-		text += word
-	}
-	return text
 }
 
 func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, model string, asJSON bool) error {
@@ -151,7 +142,7 @@ func refuse(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
 			}
 		}
 	}
-	return exit.Invalid(fmt.Errorf("%s: %s", display.Line(arg, 60), count(len(problems), "problem")))
+	return exit.Invalid(fmt.Errorf("%s: %s", display.Line(arg, 60), phrase.Count(len(problems), "problem")))
 }
 
 func warn(e *env.Env, p plan.Plan) error {
@@ -165,11 +156,4 @@ func warn(e *env.Env, p plan.Plan) error {
 		e.Talk("hint: --separate-files lets tasks that change the same files wait for each other")
 	}
 	return nil
-}
-
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -8,7 +8,9 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/plan"
+	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
 )
 
 // Limits of the drawing, in columns and rows of a terminal.
@@ -50,10 +52,10 @@ func (p *picture) measure() {
 	w := &p.width
 	needs := 0
 	for _, t := range p.plan.Tasks {
-		w.id = max(w.id, min(width(t.ID), maxID))
-		w.name = max(w.name, width(name(t)))
-		w.agent = max(w.agent, min(width(agent(t)), maxAgent))
-		needs = max(needs, width(p.needs(t)))
+		w.id = max(w.id, min(cells.Width(display.OneLine(t.ID)), maxID))
+		w.name = max(w.name, cells.Width(name(t)))
+		w.agent = max(w.agent, min(cells.Width(agent(t)), maxAgent))
+		needs = max(needs, cells.Width(p.needs(t)))
 	}
 	// │ ✓ id  name  agent  ← needs │
 	fixed := 6 + w.id + gap(w.agent)
@@ -71,7 +73,7 @@ func gap(column int) int {
 }
 
 func (p *picture) title(stages int) {
-	size := fmt.Sprintf("%s in %s", count(len(p.plan.Tasks), "task"), count(stages, "stage"))
+	size := fmt.Sprintf("%s in %s", phrase.Count(len(p.plan.Tasks), "task"), phrase.Count(stages, "stage"))
 	if len(p.plan.Tasks) == 0 {
 		size = "nothing is left to do"
 	}
@@ -100,7 +102,7 @@ func (p *picture) title(stages int) {
 // box draws one stage.
 func (p *picture) box(n int, ids []string, last bool) {
 	head := fmt.Sprintf("┌─ stage %d ", n)
-	fmt.Fprintf(p.out, "%s%s┐\n", head, strings.Repeat("─", p.width.box-width(head)-1))
+	fmt.Fprintf(p.out, "%s%s┐\n", head, strings.Repeat("─", p.width.box-cells.Width(head)-1))
 	for i, id := range ids {
 		if i == maxRows && len(ids) > maxRows+1 {
 			p.line(fmt.Sprintf("  … and %d more", len(ids)-maxRows), "")
@@ -120,9 +122,9 @@ func (p *picture) box(n int, ids []string, last bool) {
 // line writes a row between the sides of the box. The second part is faint.
 func (p *picture) line(text, faint string) {
 	room := p.width.box - 4
-	text = cut(text, room)
-	faint = cut(faint, room-width(text))
-	pad := strings.Repeat(" ", room-width(text)-width(faint))
+	text = cells.Truncate(text, room)
+	faint = cells.Truncate(faint, room-cells.Width(text))
+	pad := strings.Repeat(" ", room-cells.Width(text)-cells.Width(faint))
 	fmt.Fprintf(p.out, "│ %s%s%s │\n", text, p.env.Paint(p.env.Out, display.Faint, faint), pad)
 }
 
@@ -132,12 +134,12 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 		mark = "✓"
 	}
 	w := p.width
-	text = mark + " " + fill(t.ID, w.id)
+	text = mark + " " + cells.Fill(display.OneLine(t.ID), w.id)
 	if w.name > 0 {
-		text += "  " + fill(name(t), w.name)
+		text += "  " + cells.Fill(name(t), w.name)
 	}
 	if w.agent > 0 {
-		text += "  " + fill(agent(t), w.agent)
+		text += "  " + cells.Fill(agent(t), w.agent)
 	}
 	if needs := p.needs(t); needs != "" {
 		return text, "  " + needs
@@ -167,12 +169,9 @@ func name(t plan.Task) string {
 	if t.Name == t.ID {
 		return ""
 	}
-	return t.Name
+	return display.OneLine(t.Name)
 }
 
 func agent(t plan.Task) string {
-	if t.Model == "" {
-		return t.Agent
-	}
-	return strings.TrimSpace(t.Agent + " " + t.Model)
+	return display.OneLine(t.Agent + " " + t.Model)
 }

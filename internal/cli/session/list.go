@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/session"
 	"gaffer/statefile/timestamp"
@@ -56,25 +58,25 @@ func listTable(e *env.Env, entries []session.Entry) error {
 		e.Talk("no sessions")
 		return nil
 	}
-	rows := [][]cell{{{text: ""}, {text: "ID"}, {text: "Status"}, {text: "Agents"}, {text: "Started"}, {text: "Source"}}}
+	rows := [][]table.Cell{table.Row(" ", "ID", "Status", "Agents", "Started", "Source")}
 	for _, entry := range entries {
 		rows = append(rows, entryRow(entry))
 		if entry.Err != nil {
 			e.Talk("gaffer: %s", display.Printable(entry.Err.Error()))
 		}
 	}
-	return table(e, rows)
+	return table.Print(e, rows)
 }
 
 // entryRow returns the row of a session. A star marks the active one.
-func entryRow(entry session.Entry) []cell {
-	mark, agents, started := "", "-", "-"
+func entryRow(entry session.Entry) []table.Cell {
+	mark, agents, started := " ", "-", "-"
 	if entry.Active {
 		mark = "*"
 	}
-	status := cell{string(entry.Status), stateStyle(entry.Status)}
+	status := table.Cell{Text: string(entry.Status), Style: stateStyle(entry.Status)}
 	if entry.Err != nil {
-		status = cell{"unreadable", display.Red}
+		status = table.Cell{Text: "unreadable", Style: display.Red}
 	} else {
 		ended := entry.Summary.Complete + entry.Summary.Failed + entry.Summary.Cancelled
 		agents = fmt.Sprintf("%d/%d", ended, entry.Summary.Total)
@@ -82,5 +84,5 @@ func entryRow(entry session.Entry) []cell {
 	if !entry.StartedAt.IsZero() {
 		started = timestamp.Format(entry.StartedAt.Time)
 	}
-	return []cell{{text: mark}, {text: entry.ID}, status, {text: agents}, {text: started}, {text: entry.SourceFile}}
+	return []table.Cell{{Text: mark}, {Text: entry.ID}, status, {Text: agents}, {Text: started}, {Text: cmp.Or(entry.SourceFile, " ")}}
 }

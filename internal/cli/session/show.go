@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/session"
 	"gaffer/statefile/host"
@@ -44,12 +45,12 @@ func showCommand(e *env.Env) *cobra.Command {
 
 func show(e *env.Env, id string, status session.Status) error {
 	e.Talk("session %s, %s %s", id, display.Printable(status.Source), display.Printable(status.SourceFile))
-	rows := [][]cell{{{text: "#"}, {text: "Task"}, {text: "Status"}, {text: "Time"}, {text: "Log"}}}
+	rows := [][]table.Cell{table.Row("#", "Task", "Status", "Time", "Log")}
 	now := e.Now()
 	for _, a := range status.Agents {
 		rows = append(rows, agentRow(a, now))
 	}
-	if err := table(e, rows); err != nil {
+	if err := table.Print(e, rows); err != nil {
 		return err
 	}
 	if err := e.Printf("%s\n", summaryLine(status)); err != nil {
@@ -69,7 +70,7 @@ func show(e *env.Env, id string, status session.Status) error {
 	return nil
 }
 
-func agentRow(a session.Agent, now time.Time) []cell {
+func agentRow(a session.Agent, now time.Time) []table.Cell {
 	name, elapsed, log := a.Name, "-", a.LogFile
 	if name == "" {
 		name = a.ID
@@ -83,7 +84,7 @@ func agentRow(a session.Agent, now time.Time) []cell {
 	case a.Status == session.Running:
 		log = "tail -f " + log
 	}
-	return []cell{{text: a.ID}, {text: name}, {a.Status.Label(), stateStyle(a.Status)}, {text: elapsed}, {text: log}}
+	return []table.Cell{{Text: a.ID}, {Text: name}, {Text: a.Status.Label(), Style: stateStyle(a.Status)}, {Text: elapsed}, {Text: log}}
 }
 
 func neverRan(a session.Agent) bool {

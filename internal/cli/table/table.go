@@ -214,7 +214,7 @@ func cut(text string, columns int) string {
 	if cells.Width(text) <= columns {
 		return text
 	}
-	short := cells.Cut(text, columns)
+	short := cells.Truncate(text, columns)
 	if at := strings.LastIndexByte(short, ' '); at > 0 && cells.Width(short[:at]) >= columns*2/3 {
 		short = strings.TrimRight(short[:at], " ,;:") + "…"
 	}

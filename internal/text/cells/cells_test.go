@@ -20,7 +20,7 @@ func TestWidthCountsColumnsAndNotBytes(t *testing.T) {
 	}
 }
 
-func TestCutNeverTakesMoreThanItsColumns(t *testing.T) {
+func TestTruncateNeverTakesMoreThanItsColumns(t *testing.T) {
 	for _, c := range []struct {
 		text    string
 		columns int
@@ -36,8 +36,8 @@ func TestCutNeverTakesMoreThanItsColumns(t *testing.T) {
 		{"日本語", 4, "日…"},
 		{"日本語", 2, "…"},
 	} {
-		if got := Cut(c.text, c.columns); got != c.want {
-			t.Errorf("Cut(%q, %d) = %q, want %q", c.text, c.columns, got, c.want)
+		if got := Truncate(c.text, c.columns); got != c.want {
+			t.Errorf("Truncate(%q, %d) = %q, want %q", c.text, c.columns, got, c.want)
 		}
 	}
 }
@@ -51,6 +51,25 @@ func TestFillIsExactlyAsWideAsItsColumn(t *testing.T) {
 			if got := Width(FillLeft(text, columns)); got != columns {
 				t.Errorf("FillLeft(%q, %d) is %d wide", text, columns, got)
 			}
+		}
+	}
+}
+
+func TestEndKeepsTheEndOfATextThatIsTooWide(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"hello", 5, "hello"},
+		{"hello", 2, "lo"},
+		{"hello", 0, ""},
+		{"hello", -1, ""},
+		{"日本語", 4, "本語"},
+		{"日本語", 3, "語"},
+	} {
+		if got := End(c.text, c.columns); got != c.want {
+			t.Errorf("End(%q, %d) = %q, want %q", c.text, c.columns, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,8 @@ package display
 import (
 	"strings"
 	"unicode"
+
+	"gaffer/internal/text/truncate"
 )
 
 // Printable replaces every character that is not printable, newlines included. The
@@ -22,11 +24,10 @@ func replaceUnprintable(text, except string) string {
 	}, text)
 }
 
-// Line joins the words of text on one line and shortens it to width characters.
-func Line(text string, width int) string {
-	words := []rune(strings.Join(strings.Fields(PrintableLines(text)), " "))
-	if len(words) > width {
-		return string(words[:width-1]) + "…"
-	}
-	return string(words)
+// OneLine makes text printable and joins its words on one line.
+func OneLine(text string) string {
+	return strings.Join(strings.Fields(PrintableLines(text)), " ")
 }
+
+// Line is like [OneLine], and shortens the line to at most this number of characters.
+func Line(text string, most int) string { return truncate.Chars(OneLine(text), most) }

@@ -243,7 +243,7 @@ func lastLines(text string) (lines []string) {
 	for line := range strings.Lines(display.PrintableLines(text)) {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n")
 		if line != "" {
-			lines = append(lines, cells.Cut(line, most))
+			lines = append(lines, cells.Truncate(line, most))
 		}
 	}
 	return lines[max(0, len(lines)-mostLines):]

@@ -149,7 +149,7 @@ func (s Screen) dash() string {
 
 // cut shortens a text. The mark for the cut is ASCII if the screen requires that.
 func (s Screen) cut(text string, columns int) string {
-	short := cells.Cut(text, columns)
+	short := cells.Truncate(text, columns)
 	if s.ASCII && short != text {
 		return strings.TrimSuffix(short, "…") + "~"
 	}

@@ -160,10 +160,10 @@ func (k Look) join(row []part) string {
 		}
 		if i < len(row)-1 && cells.Width(p.text)+roomBehind > room {
 			// The other parts do not fit after this one.
-			b.WriteString(k.paint(p.style, cells.Cut(p.text+" …", room)))
+			b.WriteString(k.paint(p.style, cells.Truncate(p.text+" …", room)))
 			break
 		}
-		b.WriteString(k.paint(p.style, cells.Cut(p.text, room)))
+		b.WriteString(k.paint(p.style, cells.Truncate(p.text, room)))
 		room -= cells.Width(p.text) + separator
 	}
 	return b.String()

@@ -99,11 +99,7 @@ func (v View) input(k Keyboard, q fleet.Question, width int) paint.Line {
 	if len(q.Options) > 0 {
 		help = "a number or text, and Enter; d denies"
 	}
-	typed := display.Printable(k.input)
-	// Show the end of a long answer, where the user is typing.
-	for cells.Width(typed) > max(width-4, 0) && typed != "" {
-		typed = string([]rune(typed)[1:])
-	}
+	typed := cells.End(display.Printable(k.input), width-4) // the user types at the end
 	l := paint.Line{{Text: "> ", Style: display.Bold}, {Text: typed}, {Text: "▏"}}
 	if typed == "" {
 		l = append(l, paint.Span{Text: help, Style: display.Faint})

@@ -38,7 +38,7 @@ func (l Line) Width() int {
 func (l Line) Render(width int, color bool) string {
 	var b strings.Builder
 	for _, s := range l {
-		text := cells.Cut(s.Text, width)
+		text := cells.Truncate(s.Text, width)
 		width -= cells.Width(text)
 		if color && s.Style != "" && text != "" {
 			text = "\x1b[" + string(s.Style) + "m" + text + "\x1b[0m"

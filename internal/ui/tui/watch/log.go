@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"gaffer/internal/text/display"
+	"gaffer/internal/text/truncate"
 	"gaffer/internal/ui/tui/paint"
 )
 
@@ -37,10 +38,7 @@ func (m Model) seeLog(l Log) Model {
 	r.ended = r.ended || l.Ended
 	before := len(r.lines)
 	for _, line := range l.Lines {
-		if len(line) > maxLine {
-			line = strings.ToValidUTF8(line[:maxLine], "") + "…"
-		}
-		r.lines = append(r.lines, strings.ReplaceAll(line, "\t", "    "))
+		r.lines = append(r.lines, strings.ReplaceAll(truncate.Bytes(line, maxLine), "\t", "    "))
 	}
 	if over := len(r.lines) - maxLines; over > maxLines/10 {
 		r.lines, r.lost = append([]string(nil), r.lines[over:]...), r.lost+over

@@ -79,7 +79,7 @@ func edited(line string, k Key) string {
 		line = strings.TrimRight(line, " ")
 		return line[:strings.LastIndexByte(line, ' ')+1]
 	}
-	if text := strings.Join(strings.Fields(display.PrintableLines(k.Text)), " "); len(line)+len(text) <= maxInput && text != "" {
+	if text := display.OneLine(k.Text); len(line)+len(text) <= maxInput && text != "" {
 		return line + text
 	}
 	if k.Text == " " || k.Name == "space" {
@@ -216,7 +216,7 @@ func (m Model) inputRow(q fleet.Question, width int) paint.Line {
 	if m.sending == q.ID {
 		return paint.Line{{Text: "> ", Style: display.Bold}, {Text: "sending …", Style: display.Faint}}
 	}
-	line := paint.Line{{Text: "> ", Style: display.Bold}, {Text: tail(m.input, width-4)}, {Text: "▏"}}
+	line := paint.Line{{Text: "> ", Style: display.Bold}, {Text: cells.End(display.Printable(m.input), width-4)}, {Text: "▏"}}
 	if m.input != "" {
 		return line
 	}
@@ -225,14 +225,4 @@ func (m Model) inputRow(q fleet.Question, width int) paint.Line {
 		help = "a number or text, and Enter; d denies"
 	}
 	return append(line, paint.Span{Text: help, Style: display.Faint})
-}
-
-// tail returns the end of a text, as much as fits.
-func tail(text string, columns int) string {
-	text = display.Printable(text)
-	for cells.Width(text) > max(columns, 0) && text != "" {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
-	}
-	return text
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
@@ -188,7 +189,7 @@ func (m Model) foot() []paint.Line {
 	case m.mode == confirming:
 		return m.confirmRows()
 	case m.mode == filtering:
-		return []paint.Line{{{Text: "/ ", Style: display.Bold}, {Text: tail(m.input, m.width-4)}, {Text: "▏"}, {Text: "  Enter keeps it, Esc takes it away", Style: display.Faint}}}
+		return []paint.Line{{{Text: "/ ", Style: display.Bold}, {Text: cells.End(display.Printable(m.input), m.width-4)}, {Text: "▏"}, {Text: "  Enter keeps it, Esc takes it away", Style: display.Faint}}}
 	case m.note.Text != "":
 		style, mark := display.Bold, ""
 		if m.note.Failed {
@@ -217,7 +218,7 @@ func (m Model) hints() paint.Line {
 	var words []string
 	for _, k := range keys[:len(keys)-1] {
 		next := append(words[:len(words):len(words)], k)
-		if len([]rune(strings.Join(append(next, last), "  "))) <= m.width {
+		if cells.Width(strings.Join(append(next, last), "  ")) <= m.width {
 			words = next
 		}
 	}

@@ -1,0 +1,56 @@
+// Package truncate shortens text to a number of characters or bytes. It never splits a
+// character. Package cells does the same for the columns of a terminal.
+package truncate
+
+import "unicode/utf8"
+
+const ellipsis = "…"
+
+// Chars shortens a text to at most this number of characters. A shortened text ends
+// with "…", which is included in the number.
+func Chars(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	chars, cut := 0, 0
+	for i := range text {
+		if chars == most-1 {
+			cut = i
+		}
+		if chars == most {
+			return text[:cut] + ellipsis
+		}
+		chars++
+	}
+	return text
+}
+
+// Bytes shortens a text to at most this number of bytes. A shortened text ends with
+// "…", which is included in the number.
+func Bytes(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return Head(text, most-len(ellipsis)) + ellipsis
+}
+
+// Head returns the beginning of a text, at most this number of bytes.
+func Head(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := max(most, 0)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// Tail returns the end of a text, at most this number of bytes.
+func Tail(text string, most int) string {
+	start := max(len(text)-max(most, 0), 0)
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	return text[start:]
+}
