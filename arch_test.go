@@ -66,8 +66,8 @@ var rules = []rule{
 	{"internal/engine/...", []string{"internal/engine", "internal/engine/failure", "internal/engine/store", "internal/plan/...", "fleet"}, nil},
 
 	// One attempt on one machine. It knows neither HTTP nor screens.
-	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest"}, nil},
-	{"internal/attempt/supervisor", []string{"internal/pause", "statefile/..."}, []string{"golang.org/x/sys"}},
+	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
+	{"internal/attempt/supervisor", []string{"internal/pause", "internal/text/truncate", "statefile/..."}, []string{"golang.org/x/sys"}},
 	{"internal/attempt/...", []string{
 		"internal/attempt/...", "internal/engine", "internal/engine/failure", "internal/engine/store", "internal/pause", "internal/plan/...",
 		"internal/project/...", "internal/text/...", "fleet", "statefile/...", "workflow",
@@ -85,7 +85,7 @@ var rules = []rule{
 	// What follows from events: documents, records, notifications, pruning.
 	{"internal/record/...", []string{
 		"internal/record/...", "internal/engine", "internal/engine/failure", "internal/engine/logstore", "internal/engine/store/...",
-		"internal/pause", "internal/plan", "fleet", "ledger", "session", "statefile/...",
+		"internal/pause", "internal/plan", "internal/text/truncate", "fleet", "ledger", "session", "statefile/...",
 	}, nil},
 
 	// Agents that users start themselves, and what agents may use as a tool.
@@ -94,23 +94,23 @@ var rules = []rule{
 		"internal/byhand/caller", "internal/exit", "internal/plan", "internal/text/...", "fleet", "session", "statefile/...", "team", "workflow",
 	}, []string{"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk"}},
 	{"internal/byhand/...", []string{
-		"internal/byhand/...", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/project/statedir", "coordinator", "fleet", "statefile/...",
+		"internal/byhand/...", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/project/statedir", "internal/text/truncate", "coordinator", "fleet", "statefile/...",
 	}, nil},
 
 	// HTTP: access, streaming, and one package per audience.
 	{"internal/api/credential", []string{"internal/pause"}, nil},
 	{"internal/api/server", []string{
-		"internal/api/credential", "internal/api/docview", "internal/api/viewers", "internal/pause", "coordinator/...", "fleet",
+		"internal/api/credential", "internal/api/docview", "internal/api/viewers", "internal/pause", "internal/text/truncate", "coordinator/...", "fleet",
 	}, []string{"github.com/coder/websocket"}},
 	{"internal/api/...", []string{
 		"internal/api/...", "internal/engine/...", "!internal/engine/store/sqlite", "!internal/engine/store/postgres", "internal/flow/spec",
-		"internal/pause", "internal/plan/...", "internal/project", "internal/record/prune", "internal/record/recorder", "coordinator", "fleet",
+		"internal/pause", "internal/plan/...", "internal/project", "internal/record/prune", "internal/record/recorder", "internal/text/truncate", "coordinator", "fleet",
 		"ledger", "session", "statefile/...", "team", "workflow",
 	}, nil},
 
 	// Where a command or a worker finds its fleet: a server, near or far.
 	{"internal/connect/...", []string{
-		"internal/byhand/caller", "internal/engine", "internal/engine/store", "internal/pause", "internal/plan/...", "coordinator", "fleet", "statefile/...",
+		"internal/byhand/caller", "internal/engine", "internal/engine/store", "internal/pause", "internal/plan/...", "internal/text/truncate", "coordinator", "fleet", "statefile/...",
 	}, nil},
 
 	// What users look at. Screens know the fleet, and neither a store nor HTTP.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gaffer/internal/text/truncate"
 )
 
 // Lengths to which texts for display are cut.
@@ -123,10 +125,7 @@ func brief(text string) string {
 	// A line of output can have a megabyte, of which 80 characters are shown.
 	text = first(text, 20*doingLength)
 	text = strings.Join(strings.Fields(clean(text)), " ")
-	if short := first(text, doingLength); len(short) < len(text) {
-		return first(text, doingLength-1) + "…"
-	}
-	return text
+	return truncate.Chars(text, doingLength)
 }
 
 // full prepares text for a user who must decide about it. It hides nothing silently:
@@ -166,12 +165,7 @@ func summary(text string) string {
 
 // answer returns the end of text, up to answerLength bytes, as the agent wrote it.
 func answer(text string) string {
-	if n := len(text) - answerLength; n > 0 {
-		for text = text[n:]; text != "" && !utf8.RuneStart(text[0]); {
-			text = text[1:]
-		}
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return strings.ToValidUTF8(truncate.Tail(text, answerLength), "\uFFFD")
 }
 
 // tail keeps the last lines of output, up to about twice tailLength bytes.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"gaffer/internal/text/truncate"
 )
 
 // Entry is one message or action of an agent, for a user who reads its log. Its text
@@ -117,11 +119,7 @@ const (
 
 // oneLine returns text on one line, shortened to maxEntry.
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(clean(first(text, 20*maxEntry))), " ")
-	if short := first(text, maxEntry); len(short) < len(text) {
-		return first(text, maxEntry-1) + "…"
-	}
-	return text
+	return truncate.Chars(strings.Join(strings.Fields(clean(first(text, 20*maxEntry))), " "), maxEntry)
 }
 
 // said returns an entry for the agent's text.
@@ -149,10 +147,7 @@ func got(output string, failed bool, at time.Time) []Entry {
 	var lines []string
 	for line := range strings.Lines(clean(output)) {
 		if line = strings.TrimRight(line, " \t\n"); line != "" {
-			if short := first(line, maxEntry); len(short) < len(line) {
-				line = first(line, maxEntry-1) + "…"
-			}
-			lines = append(lines, line)
+			lines = append(lines, truncate.Chars(line, maxEntry))
 		}
 	}
 	kind, more := Got, len(lines)-resultLines

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/internal/text/truncate"
 	"gaffer/statefile/host"
 )
 
@@ -67,11 +68,7 @@ type Left struct {
 }
 
 func (l Left) String() string {
-	command := []rune(l.Command)
-	if len(command) > 40 {
-		command = append(command[:40], '…')
-	}
-	return fmt.Sprintf("pid %d (%s)", l.PID, string(command))
+	return fmt.Sprintf("pid %d (%s)", l.PID, truncate.Chars(l.Command, 41))
 }
 
 // UnprovenError reports an attempt that may still have live processes.

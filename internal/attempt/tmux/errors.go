@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"gaffer/internal/text/truncate"
 )
 
 // MissingError reports that tmux is not installed.
@@ -101,11 +103,7 @@ func (e *CommandError) Error() string {
 	if said == "" {
 		said = e.Err.Error()
 	}
-	const most = 1000
-	if len(said) > most {
-		said = strings.ToValidUTF8(said[:most], "") + "…"
-	}
-	return fmt.Sprintf("tmux %s on %s: %s", e.Command, e.Socket, said)
+	return fmt.Sprintf("tmux %s on %s: %s", e.Command, e.Socket, truncate.Bytes(said, 1000))
 }
 
 func (e *CommandError) Unwrap() error { return e.Err }

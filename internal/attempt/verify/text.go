@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gaffer/internal/text/truncate"
 	"gaffer/statefile/lazyregexp"
 )
 
@@ -61,11 +62,7 @@ func lastOf(text string, n int) string {
 
 // shorten cuts text to a single short line's length.
 func shorten(text string) string {
-	const most = 120
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
+	return truncate.Chars(text, 120)
 }
 
 var escapes = lazyregexp.New(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[ -/]*[0-~])`)

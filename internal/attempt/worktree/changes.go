@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"gaffer/internal/text/truncate"
 )
 
 // maxSubject is the longest commit subject that is returned, in bytes.
@@ -62,16 +64,12 @@ func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits
 // oneLine makes a commit subject safe for a document: valid UTF-8, one line, at most
 // maxSubject bytes.
 func oneLine(text string) string {
-	text = strings.Map(func(c rune) rune {
+	return truncate.Bytes(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
 			return ' '
 		}
 		return c
-	}, strings.ToValidUTF8(text, "�"))
-	if len(text) > maxSubject {
-		text = cut(text, maxSubject) + "…"
-	}
-	return text
+	}, strings.ToValidUTF8(text, "�")), maxSubject)
 }
 
 // distinct sorts a NUL-separated list of names and removes duplicates.

@@ -3,6 +3,8 @@ package worktree
 import (
 	"fmt"
 	"strings"
+
+	"gaffer/internal/text/truncate"
 )
 
 // Problem is the reason why a folder cannot be opened.
@@ -68,10 +70,7 @@ func (e *GitError) Error() string {
 	if said == "" {
 		said = fmt.Sprintf("exit %d", e.Exit)
 	}
-	if len(said) > 1000 {
-		said = cut(said, 1000) + "…"
-	}
-	return fmt.Sprintf("git %s in %s: %s", e.Args[0], e.Dir, said)
+	return fmt.Sprintf("git %s in %s: %s", e.Args[0], e.Dir, truncate.Bytes(said, 1000))
 }
 
 // SpecError reports an invalid request.

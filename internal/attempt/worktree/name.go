@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"gaffer/internal/text/truncate"
 	"gaffer/statefile"
 )
 
@@ -33,7 +33,7 @@ func refPart(id string) string {
 	if b.Len() <= maxPart {
 		return b.String()
 	}
-	return cut(b.String(), maxPart-14) + fmt.Sprintf("%%-%x", sha256.Sum256([]byte(id)))[:14]
+	return truncate.Head(b.String(), maxPart-14) + fmt.Sprintf("%%-%x", sha256.Sum256([]byte(id)))[:14]
 }
 
 func refused(id string, i int) bool {
@@ -41,14 +41,6 @@ func refused(id string, i int) bool {
 		return i == len(id)-1 || i > 0 && id[i-1] == '.' || id[i:] == ".lock"
 	}
 	return strings.IndexByte(" ~^:?*[\\{%", id[i]) >= 0
-}
-
-// cut returns at most n bytes of s, without a partial character.
-func cut(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // BranchOf returns the default branch of a task.
