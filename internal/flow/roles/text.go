@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"gaffer/internal/text/truncate"
 )
 
 const (
@@ -95,25 +96,8 @@ func cut(text string, most int) string {
 	}
 	const note = "\n[… %d bytes are left out here …]\n"
 	room := max(0, most-len(note)-8)
-	head, tail := start(text, room*2/3), end(text, room/3)
+	head, tail := truncate.Head(text, room*2/3), truncate.Tail(text, room/3)
 	return head + fmt.Sprintf(note, len(text)-len(head)-len(tail)) + tail
-}
-
-// start returns at most n bytes from the start of text, cut at a rune boundary.
-func start(text string, n int) string {
-	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:min(n, len(text))]
-}
-
-// end returns at most n bytes from the end of text, cut at a rune boundary.
-func end(text string, n int) string {
-	at := max(0, len(text)-n)
-	for at < len(text) && !utf8.RuneStart(text[at]) {
-		at++
-	}
-	return text[at:]
 }
 
 // join joins texts by newlines. If the result is too long, it cuts the longest texts.
@@ -165,11 +149,8 @@ func code(text string) string {
 
 // oneLine returns an untrusted name as a single line.
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(clean(start(text, 8*maxName))), " ")
-	if len(text) > maxName {
-		text = start(text, maxName) + "…"
-	}
-	return text
+	text = strings.Join(strings.Fields(clean(truncate.Head(text, 8*maxName))), " ")
+	return truncate.Bytes(text, maxName+len("…"))
 }
 
 // commas joins up to 20 names in one line.

@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/text/truncate"
 )
 
 // Limits of an outcome. Its line must be far shorter than the 48 KiB of a program's
@@ -33,7 +34,7 @@ func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged,
 		return conflict(e.Files, err, e.Hint()), nil
 	}
 	if e, ok := errors.AsType[*testError](err); ok {
-		return teamstate.Merged{Outcome: teamstate.MergeFailed, Test: clip(shown(e.command), maxTest), Output: e.output}, nil
+		return teamstate.Merged{Outcome: teamstate.MergeFailed, Test: truncate.Bytes(shown(e.command), maxTest), Output: e.output}, nil
 	}
 	if e, ok := errors.AsType[*worktree.TargetError](err); ok && s.Deliver {
 		return conflict(e.Files, err, e.Hint()), nil
@@ -43,7 +44,7 @@ func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged,
 
 func conflict(files []string, err error, hint string) teamstate.Merged {
 	m := teamstate.Merged{Outcome: teamstate.MergeConflict}
-	m.Output = clip(shown(err.Error()), maxError) + "\n" + clip(shown(hint), maxError)
+	m.Output = truncate.Bytes(shown(err.Error()), maxError) + "\n" + truncate.Bytes(shown(hint), maxError)
 	room := maxNames
 	for _, f := range files[:min(len(files), maxConflicts)] {
 		name := shown(f)

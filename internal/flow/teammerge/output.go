@@ -63,15 +63,6 @@ func shown(text string) string {
 	}, text)
 }
 
-// clip cuts a text to at most most bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
-}
-
 // lineWriter passes on the output of tests and starts each of its own messages on a
 // new line. It remembers the first error.
 type lineWriter struct {

@@ -2,8 +2,8 @@ package teamstate
 
 import (
 	"strings"
-	"unicode/utf8"
 
+	"gaffer/internal/text/truncate"
 	"gaffer/statefile/jsontree"
 )
 
@@ -17,16 +17,7 @@ const (
 
 // clip cuts a text at a rune boundary to at most most bytes.
 func clip(s string, most int) string {
-	const ellipsis = "…"
-	s = strings.ToValidUTF8(s[:min(len(s), most+utf8.UTFMax)], "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	cut := most - len(ellipsis)
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + ellipsis
+	return truncate.Bytes(strings.ToValidUTF8(s, "\uFFFD"), most)
 }
 
 // ends shortens a long text by dropping its middle, because the important part of an

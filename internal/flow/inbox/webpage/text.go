@@ -4,6 +4,8 @@ import (
 	"html"
 	"strings"
 	"unicode"
+
+	"gaffer/internal/text/truncate"
 )
 
 // maxText and maxTitle limit the stored text and title of a page, in characters.
@@ -110,9 +112,5 @@ func limitPlain(text string, most int) string {
 		}
 		return -1
 	}, text)
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return string(runes)
+	return truncate.Chars(strings.Join(strings.Fields(text), " "), most)
 }

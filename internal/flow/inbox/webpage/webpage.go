@@ -17,6 +17,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"gaffer/internal/text/truncate"
 )
 
 // The limits of one fetch.
@@ -157,10 +159,5 @@ func unwrapped(err error) error {
 
 // shorten makes text from outside suitable for a message.
 func shorten(text string) string {
-	const most = 200
-	text = strings.ToValidUTF8(text, "\ufffd")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
+	return truncate.Chars(strings.ToValidUTF8(text, "\ufffd"), 200)
 }
