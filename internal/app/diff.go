@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
+	"gaffer/internal/text/truncate"
 )
 
 // Diff implements [worker.Workspace].
@@ -73,5 +74,5 @@ func shownPath(path string) string {
 	if len(path) <= maxShownPath {
 		return path
 	}
-	return "…" + strings.ToValidUTF8(path[len(path)-maxShownPath:], "")
+	return "…" + truncate.Tail(path, maxShownPath)
 }

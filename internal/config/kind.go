@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"gaffer/internal/text/truncate"
 )
 
 // Kind is the type of a setting's value.
@@ -216,5 +218,5 @@ func quote(text string) string {
 	if len(text) <= most {
 		return strconv.Quote(text)
 	}
-	return strconv.Quote(text[:most]) + "…"
+	return strconv.Quote(truncate.Head(text, most)) + "…"
 }

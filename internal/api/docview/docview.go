@@ -16,8 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
+	"gaffer/internal/text/truncate"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
@@ -52,10 +52,7 @@ func fit[T any](paint func(limits) T) T {
 
 // cut shortens a text.
 func (l limits) cut(text string) string {
-	if len(text) <= l.text || utf8.RuneCountInString(text) <= l.text {
-		return text
-	}
-	return string([]rune(text)[:l.text]) + "…"
+	return truncate.Chars(text, l.text)
 }
 
 // cutAll shortens a list of texts, and each of them.

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"gaffer/internal/api/credential"
+	"gaffer/internal/text/truncate"
 )
 
 const (
 	codeLife    = time.Minute
 	sessionLife = 12 * time.Hour
 	maxCodes    = 1000 // maximum number of unused codes
+	maxName     = 25   // maximum length of a token's name, in characters
 )
 
 // logins are the unused one-time codes. They are kept as hashes, in memory only.
@@ -126,7 +128,7 @@ func (c *call) login() error {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	text, row, err := c.tokens.Create(ctx, credential.New{Role: found.role, Name: clip(found.name), Parent: found.parent, Life: sessionLife})
+	text, row, err := c.tokens.Create(ctx, credential.New{Role: found.role, Name: truncate.Chars(found.name, maxName), Parent: found.parent, Life: sessionLife})
 	if err != nil {
 		return fmt.Errorf("make the token of a browser: %w", err)
 	}
@@ -153,14 +155,6 @@ func landing(to []string) (location string, ok bool) {
 	}
 	odd := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"#<>\^`+"`{|}", r) }
 	return "/" + to[0], !strings.ContainsFunc(to[0][1:], odd)
-}
-
-// clip shortens a name to the length that a token's name may have.
-func clip(name string) string {
-	if runes := []rune(name); len(runes) > 25 {
-		return string(runes[:24]) + "…"
-	}
-	return name
 }
 
 type loggedOut struct {

@@ -1,9 +1,10 @@
 package hookevents
 
 import (
-	"bytes"
+	"strings"
 	"unicode"
 
+	"gaffer/internal/text/truncate"
 	"gaffer/statefile/jsonview"
 )
 
@@ -134,7 +135,7 @@ func Line(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]
 	}
-	line := bytes.Map(func(r rune) rune {
+	line := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
@@ -142,10 +143,6 @@ func Line(text string) string {
 			return -1
 		}
 		return r
-	}, []byte(text))
-	line = bytes.Join(bytes.Fields(line), []byte{' '})
-	if len(line) <= maxLine {
-		return string(line)
-	}
-	return string(bytes.ToValidUTF8(line[:maxLine], nil)) + "…"
+	}, text)
+	return truncate.Bytes(strings.Join(strings.Fields(line), " "), maxLine)
 }

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gaffer/fleet"
+	"gaffer/internal/text/truncate"
 )
 
 type runsArgs struct {
@@ -35,11 +36,11 @@ type runLine struct {
 
 func lineOf(r fleet.Run) runLine {
 	l := runLine{
-		ID: r.ID, Name: clip(r.Name, 200), Status: string(r.Status), Counts: r.Counts, Spent: r.Spent,
-		Created: r.Created, Ended: r.Ended, Note: clip(r.Stopping, 500),
+		ID: r.ID, Name: truncate.Chars(r.Name, 200), Status: string(r.Status), Counts: r.Counts, Spent: r.Spent,
+		Created: r.Created, Ended: r.Ended, Note: truncate.Chars(r.Stopping, 500),
 	}
 	for _, lane := range r.Lanes {
-		l.Note += fmt.Sprintf(" %s is paused until %s.", clip(lane.Name, 60), lane.Until.Format(time.RFC3339))
+		l.Note += fmt.Sprintf(" %s is paused until %s.", truncate.Chars(lane.Name, 60), lane.Until.Format(time.RFC3339))
 	}
 	return l
 }
@@ -97,14 +98,14 @@ type taskLine struct {
 
 func taskOf(t fleet.Task) taskLine {
 	l := taskLine{
-		ID: t.ID, Name: clip(t.Name, 200), Status: string(t.Status), Agent: t.Agent, After: t.After, Tries: t.Tries,
-		Outcome: clip(t.Outcome, 200), Branch: t.Branch,
+		ID: t.ID, Name: truncate.Chars(t.Name, 200), Status: string(t.Status), Agent: t.Agent, After: t.After, Tries: t.Tries,
+		Outcome: truncate.Chars(t.Outcome, 200), Branch: t.Branch,
 	}
 	if t.Question != nil {
-		l.Question, l.Asked = clip(t.Question.Text, 1000), fleet.QuestionName(t.Run, t.ID)
+		l.Question, l.Asked = truncate.Chars(t.Question.Text, 1000), fleet.QuestionName(t.Run, t.ID)
 	}
 	if a := t.Attempt; a != nil {
-		l.Doing, l.Summary, l.Log = clip(a.Doing, 200), clip(a.Summary, 1000), a.Log
+		l.Doing, l.Summary, l.Log = truncate.Chars(a.Doing, 200), truncate.Chars(a.Summary, 1000), a.Log
 	}
 	return l
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"gaffer/internal/text/truncate"
 )
 
 // shortened cuts a JSON result until it fits an answer.
@@ -29,7 +31,7 @@ func shortened(data []byte) ([]byte, error) {
 func cut(v any, most int) any {
 	switch v := v.(type) {
 	case string:
-		return clip(v, most)
+		return truncate.Chars(v, most)
 	case []any:
 		list := []any{}
 		for _, item := range v[:min(len(v), most)] {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"gaffer/internal/text/truncate"
 	"gaffer/session"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
@@ -57,9 +58,9 @@ func stateText(s workflow.State) string {
 	}
 	step := "no step is worked on"
 	if s.WorkflowStep != "" {
-		step = "the step is " + clip(string(s.WorkflowStep), 60)
+		step = "the step is " + truncate.Chars(string(s.WorkflowStep), 60)
 	}
-	return fmt.Sprintf("The command is %s, %s. The workflow state:", clip(string(s.CurrentCommand), 60), step)
+	return fmt.Sprintf("The command is %s, %s. The workflow state:", truncate.Chars(string(s.CurrentCommand), 60), step)
 }
 
 // largeState reports a state that is too long to be read as a whole.
@@ -73,7 +74,7 @@ func (e *largeState) Error() string {
 func (e *largeState) Hint() string {
 	var fields []string
 	for name, v := range e.state.Members() {
-		fields = append(fields, fmt.Sprintf("%s (%d B)", clip(name, 60), len(v.Raw())))
+		fields = append(fields, fmt.Sprintf("%s (%d B)", truncate.Chars(name, 60), len(v.Raw())))
 		if len(fields) == maxItems {
 			break
 		}
@@ -155,7 +156,7 @@ func (s *Server) sessionRead() tool {
 		})
 		r.LeftOut = max(0, len(agents)-limited(a.Limit))
 		r.Session.Agents = append([]session.Agent{}, agents[:len(agents)-r.LeftOut]...)
-		return r, fmt.Sprintf("Session %s is %s:", a.ID, clip(string(r.Session.Status), 60)), nil
+		return r, fmt.Sprintf("Session %s is %s:", a.ID, truncate.Chars(string(r.Session.Status), 60)), nil
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gaffer/internal/exit"
+	"gaffer/internal/text/truncate"
 	"gaffer/session"
 	"gaffer/team"
 )
@@ -170,7 +171,7 @@ type ArgumentsError struct {
 	Example string
 }
 
-func (e *ArgumentsError) Error() string { return "arguments: " + clip(e.Err.Error(), 1000) }
+func (e *ArgumentsError) Error() string { return "arguments: " + truncate.Chars(e.Err.Error(), 1000) }
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
 // Usage marks the error as the caller's mistake.
@@ -200,7 +201,7 @@ func success(result any, text string, looked bool) *sdk.CallToolResult {
 			return failure(err)
 		}
 	}
-	r := &sdk.CallToolResult{StructuredContent: json.RawMessage(data), Content: []sdk.Content{&sdk.TextContent{Text: clip(text, maxText)}}}
+	r := &sdk.CallToolResult{StructuredContent: json.RawMessage(data), Content: []sdk.Content{&sdk.TextContent{Text: truncate.Chars(text, maxText)}}}
 	if looked {
 		r.Content = append(r.Content, &sdk.TextContent{Text: string(data)})
 	}
@@ -223,17 +224,9 @@ func (e *TooLongError) Hint() string { return "ask for less: a part, or with a s
 // failure returns an error as a tool result: its kind, what happened and why, and
 // what to do next if that is known.
 func failure(err error) *sdk.CallToolResult {
-	text := exit.Of(err).String() + ": " + clip(err.Error(), 8000)
+	text := exit.Of(err).String() + ": " + truncate.Chars(err.Error(), 8000)
 	if hint := exit.Hint(err); hint != "" {
-		text += "\nnext: " + clip(hint, 8000)
+		text += "\nnext: " + truncate.Chars(hint, 8000)
 	}
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
-}
-
-// clip shortens text that quotes others.
-func clip(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

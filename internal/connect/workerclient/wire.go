@@ -4,11 +4,11 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/text/truncate"
 	"gaffer/statefile"
 )
 
@@ -138,16 +138,7 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 // text shortens a text to the given number of bytes, and replaces bytes that no store
 // can hold.
 func text(s string, most int) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	const sign = "…"
-	cut := most - len(sign)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + sign
+	return truncate.Bytes(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), most)
 }
 
 // line does the same as text, and puts the text on one line.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"gaffer/internal/engine/store"
+	"gaffer/internal/text/truncate"
 )
 
 // Maximum lengths of texts from other sources, in characters.
@@ -29,11 +30,7 @@ func line(text string, most int) string {
 		}
 		return r
 	}, text[:min(len(text), 8*most)])
-	words := []rune(strings.Join(strings.Fields(text), " "))
-	if len(words) > most {
-		return string(words[:most-1]) + "…"
-	}
-	return string(words)
+	return truncate.Chars(strings.Join(strings.Fields(text), " "), most)
 }
 
 // nameOf returns a run's name for display.
