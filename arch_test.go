@@ -67,6 +67,7 @@ var rules = []rule{
 
 	// One attempt on one machine. It knows neither HTTP nor screens.
 	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
+	{"internal/attempt/verify", []string{"internal/attempt/verify", "internal/text/truncate", "statefile/...", "workflow"}, []string{"github.com/chromedp"}},
 	{"internal/attempt/supervisor", []string{"internal/pause", "internal/text/truncate", "statefile/..."}, []string{"golang.org/x/sys"}},
 	{"internal/attempt/...", []string{
 		"internal/attempt/...", "internal/engine", "internal/engine/failure", "internal/engine/store", "internal/pause", "internal/plan/...",

@@ -1,39 +1,175 @@
 package verify
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
 )
 
 // browser is a headless browser for a single check of a page, with a temporary profile.
 // gaffer talks to it over two pipes. So it opens no port, and it exits by itself if
 // gaffer dies.
 type browser struct {
-	*devtools
 	group   *group
-	said    *output
+	output  *output
 	profile string
-	pipes   []*os.File
+	conn    *chromedp.PipeConn
+	client  *chromedp.Browser
+	page    context.Context // chromedp's context of the page
+	fail    context.CancelCauseFunc
+
+	mu     sync.Mutex
+	errors []string // uncaught errors of the page's scripts
 }
 
-// startBrowser starts the browser at path.
-func startBrowser(path string) (*browser, error) {
-	profile, err := os.MkdirTemp(shortTemp(os.TempDir()), "gaffer-browser-")
+// startBrowser starts the browser at path and opens an empty page. If ctx ends, all
+// calls to the browser fail. The caller closes the browser even after an error.
+func startBrowser(ctx context.Context, path string) (*browser, error) {
+	b := &browser{}
+	var err error
+	if b.profile, err = os.MkdirTemp(shortTemp(os.TempDir()), "gaffer-browser-"); err != nil {
+		return b, err
+	}
+	if err := b.startProcess(path); err != nil {
+		return b, fmt.Errorf("start %s: %w", filepath.Base(path), err)
+	}
+	ctx, b.fail = context.WithCancelCause(ctx)
+	b.client, err = chromedp.NewBrowserTransport(ctx, b.conn, chromedp.WithBrowserErrorf(discard), chromedp.WithBrowserLogf(discard))
 	if err != nil {
-		return nil, err
+		return b, err
 	}
-	b := &browser{profile: profile}
-	cmd := exec.Command(path, browserFlags(profile, os.Getuid() == 0)...)
-	// Files that it would keep outside its profile must be deleted too.
-	cmd.Env = append(os.Environ(), "TMPDIR="+profile, "XDG_CONFIG_HOME="+profile, "XDG_CACHE_HOME="+profile, "BREAKPAD_DUMP_LOCATION="+profile)
-	if err := b.start(cmd); err != nil {
-		b.close()
-		return nil, fmt.Errorf("start %s: %w", filepath.Base(path), err)
+	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // ends with ctx
+	// The browser would end with a context that has a deadline.
+	late := time.AfterFunc(browserStart, func() { b.fail(fmt.Errorf("the browser did not start within %s", browserStart)) })
+	defer late.Stop()
+	if err := chromedp.Do(b.page, chromedp.EmulateViewport(viewWidth, viewHeight)); err != nil {
+		return b, fmt.Errorf("open an empty page: %w", b.reason(err))
 	}
+	b.handleEvents()
 	return b, nil
+}
+
+func discard(string, ...any) {}
+
+// startProcess starts the browser with its ends of the pipes as file descriptors 3 and 4.
+func (b *browser) startProcess(path string) error {
+	theirIn, ourOut, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	ourIn, theirOut, err := os.Pipe()
+	if err != nil {
+		_, _ = theirIn.Close(), ourOut.Close()
+		return err
+	}
+	b.conn = chromedp.NewPipeConn(&messageReader{File: ourIn}, ourOut)
+	defer func() { _, _ = theirIn.Close(), theirOut.Close() }()
+	cmd := exec.Command(path, browserFlags(b.profile, os.Getuid() == 0)...)
+	// Files that it would keep outside its profile must be deleted too.
+	cmd.Env = append(os.Environ(), "TMPDIR="+b.profile, "XDG_CONFIG_HOME="+b.profile, "XDG_CACHE_HOME="+b.profile, "BREAKPAD_DUMP_LOCATION="+b.profile)
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
+	if b.output, err = collect(cmd); err != nil {
+		return err
+	}
+	b.group, err = startGroup(cmd)
+	return err
+}
+
+// maxMessage is the largest message that is accepted from a browser, in bytes. A
+// screenshot of noise has about a tenth of that.
+const maxMessage = 64 << 20
+
+// messageReader reads messages that end with a zero byte, and fails at one that is too
+// large. A page can log text of any length, and chromedp keeps a message in memory.
+type messageReader struct {
+	*os.File
+	size int // bytes read since the last zero byte
+}
+
+// Read implements io.Reader.
+func (r *messageReader) Read(p []byte) (int, error) {
+	n, err := r.File.Read(p)
+	if end := bytes.LastIndexByte(p[:n], 0); end >= 0 {
+		r.size = n - end - 1
+	} else {
+		r.size += n
+	}
+	if r.size > maxMessage {
+		return 0, errors.New("the browser sent a message that is too large")
+	}
+	return n, err
+}
+
+// maxErrors is the largest number of script errors that are kept.
+const maxErrors = 5
+
+// handleEvents closes dialogs, which block the page, keeps script errors for the report,
+// and ends all calls if the page crashes. It runs until the page's context ends.
+func (b *browser) handleEvents() {
+	target := chromedp.FromContext(b.page).Target
+	dialogs := cdp.Events(b.page, target, page.JavascriptDialogOpening)
+	crashes := cdp.Events(b.page, target, inspector.TargetCrashed)
+	exceptions := cdp.Events(b.page, target, runtime.ExceptionThrown)
+	go func() {
+		for _, err := range dialogs {
+			if err == nil {
+				// Without an answer the page stays blocked, and the check runs into its time limit.
+				_, _ = cdp.Call(b.page, target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+			}
+		}
+	}()
+	go func() {
+		for _, err := range crashes {
+			if err == nil {
+				b.fail(errors.New("the page crashed the browser"))
+			}
+		}
+	}()
+	go func() {
+		for thrown, err := range exceptions {
+			if err != nil || thrown.ExceptionDetails == nil {
+				continue
+			}
+			text := thrown.ExceptionDetails.Text
+			if e := thrown.ExceptionDetails.Exception; e != nil && e.Description != "" {
+				text = e.Description
+			}
+			b.mu.Lock()
+			if text != "" && len(b.errors) < maxErrors {
+				b.errors = append(b.errors, text)
+			}
+			b.mu.Unlock()
+		}
+	}()
+}
+
+// scriptErrors returns the uncaught errors of the page's scripts so far.
+func (b *browser) scriptErrors() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.errors)
+}
+
+// reason returns why a call failed: the reason of fail if that ended the page's context,
+// else err.
+func (b *browser) reason(err error) error {
+	if err != nil && b.page.Err() != nil {
+		return context.Cause(b.page)
+	}
+	return err
 }
 
 // shortTemp returns a folder for temporary files whose path is short enough for the
@@ -46,8 +182,8 @@ func shortTemp(dir string) string {
 	return dir
 }
 
-// nowhere is a host name that never resolves.
-const nowhere = "gaffer.invalid"
+// unresolvable is a host name that has no address.
+const unresolvable = "gaffer.invalid"
 
 // browserFlags returns flags that restrict the browser to the page's own requests. By
 // default it also contacts its vendor for updates, models and the time.
@@ -57,9 +193,9 @@ func browserFlags(profile string, root bool) []string {
 		"--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--mute-audio",
 		"--no-first-run", "--no-default-browser-check", "--disable-extensions", "--disable-default-apps",
 		"--disable-quic", "--disable-background-networking", "--disable-sync", "--disable-breakpad", "--disable-domain-reliability",
-		"--disable-component-update", "--component-updater=disable-pings,url-source=http://" + nowhere,
+		"--disable-component-update", "--component-updater=disable-pings,url-source=http://" + unresolvable,
 		"--disable-features=OptimizationHints,OptimizationGuideModelDownloading,OptimizationGuideFetching,NetworkTimeServiceQuerying",
-		"--gaia-url=http://" + nowhere, "--host-resolver-rules=MAP " + nowhere + " ~NOTFOUND",
+		"--gaia-url=http://" + unresolvable, "--host-resolver-rules=MAP " + unresolvable + " ~NOTFOUND",
 		fmt.Sprintf("--window-size=%d,%d", viewWidth, viewHeight),
 	}
 	if root {
@@ -68,46 +204,29 @@ func browserFlags(profile string, root bool) []string {
 	return append(flags, "about:blank")
 }
 
-// start starts the browser with its ends of the pipes as file descriptors 3 and 4.
-func (b *browser) start(cmd *exec.Cmd) error {
-	theirIn, ourOut, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	ourIn, theirOut, err := os.Pipe()
-	if err != nil {
-		_, _ = theirIn.Close(), ourOut.Close()
-		return err
-	}
-	b.pipes = []*os.File{ourOut, ourIn}
-	b.devtools = newDevtools(ourIn, ourOut)
-	defer func() { _, _ = theirIn.Close(), theirOut.Close() }()
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
-	if b.said, err = collect(cmd); err != nil {
-		return err
-	}
-	b.group, err = startGroup(cmd)
-	return err
-}
-
 // close kills the browser with all its processes and deletes its files. It returns the
 // end of the browser's output.
 func (b *browser) close() string {
+	if b.fail != nil {
+		b.fail(context.Canceled)
+	}
 	if b.group != nil {
 		b.group.end(0)
 	}
-	for _, p := range b.pipes {
-		_ = p.Close()
+	if b.conn != nil {
+		_ = b.conn.Close()
 	}
-	if b.devtools != nil {
-		b.devtools.close()
+	if b.client != nil {
+		<-b.client.LostConnection // its reader has ended
 	}
-	words := ""
-	if b.said != nil {
-		words = b.said.end()
+	text := ""
+	if b.output != nil {
+		text = b.output.end()
 	}
-	removeAll(b.profile)
-	return words
+	if b.profile != "" {
+		removeAll(b.profile)
+	}
+	return text
 }
 
 // removeAll deletes a folder that dying processes may still write to.

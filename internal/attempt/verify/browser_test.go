@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -155,6 +157,35 @@ func TestAPageThatNeverLetsGoEndsInTime(t *testing.T) {
 	o := run(t, verify.Request{Checks: []verify.Check{{URL: pages(t).URL + "/forever", Contains: "x", Timeout: verify.Duration(4 * time.Second)}}}, tools(t))
 	if took := time.Since(began); o.Passed || took > testenv.Patience {
 		t.Errorf("took %s: %+v", took, o)
+	}
+}
+
+func TestAPageThatCrashesTheBrowserFailsAtOnce(t *testing.T) {
+	testenv.Integration(t)
+	found := tools(t)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<!doctype html>stuck")
+		if strings.HasPrefix(r.UserAgent(), "Mozilla") { // not the first request, which gaffer makes itself
+			time.AfterFunc(300*time.Millisecond, func() { killRenderers(t) })
+		}
+	}))
+	defer site.Close()
+	limit := verify.Duration(10 * testenv.Patience)
+	o := run(t, verify.Request{Mode: workflow.Full, Checks: []verify.Check{{URL: site.URL, Contains: "x", Timeout: limit}}}, found)
+	if o.Passed || !strings.Contains(o.Details[0].Output, "the page crashed the browser") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func killRenderers(t *testing.T) {
+	t.Helper()
+	for _, line := range running(t, os.Getenv("TMPDIR"), "--type=renderer") {
+		pid, err := strconv.Atoi(strings.Split(line, "/")[2])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 

@@ -82,7 +82,7 @@ func (s *server) await(ctx context.Context, address string) error {
 			return fmt.Errorf("the server has ended and nobody listens at %s", at)
 		case <-ctx.Done():
 			return fmt.Errorf("nobody listens at %s", at)
-		case <-time.After(lookAgain):
+		case <-time.After(pollInterval):
 			err = nil
 		}
 	}

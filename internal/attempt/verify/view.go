@@ -9,6 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
 	"gaffer/statefile/host"
 )
 
@@ -23,20 +28,20 @@ const (
 	browserStart = 30 * time.Second
 	// settle is the time that text may take to appear after the page has loaded.
 	settle = 5 * time.Second
-	// lookAgain is the interval between two looks at a page.
-	lookAgain = 100 * time.Millisecond
+	// pollInterval is the interval between two reads of a page.
+	pollInterval = 100 * time.Millisecond
 )
 
-// look is the state of a page at a moment.
-type look struct {
+// pageState is what a page contains at a moment.
+type pageState struct {
 	Loaded bool   `json:"loaded"`
 	Found  bool   `json:"found"`
 	Text   string `json:"text"` // the beginning of the displayed text
 }
 
-// looking is JavaScript that searches for text in the document: in the displayed text,
+// readState is JavaScript that searches for text in the document: in the displayed text,
 // the source text and the markup. It ignores scripts, styles and comments.
-const looking = `(wanted => {
+const readState = `(wanted => {
 	const flat = s => s.replace(/\s+/g, " ");
 	const shown = document.body ? document.body.innerText : "";
 	const copy = document.documentElement.cloneNode(true);
@@ -54,152 +59,102 @@ func tryView(ctx context.Context, c Check, path, picture string, f finding) find
 		f.noBrowser = true
 		return f.and("there is no browser to look at it with")
 	}
-	b, err := startBrowser(path)
+	b, err := startBrowser(ctx, path)
 	if err != nil {
-		f.noBrowser = true
-		return f.and(err.Error())
-	}
-	if err := b.open(ctx); err != nil {
 		f.noBrowser = true
 		f.output += b.close()
 		return f.and(err.Error())
 	}
-	f = b.view(ctx, c, picture, f)
-	b.close()
-	return f
-}
+	defer b.close()
 
-// open creates an empty page.
-func (b *browser) open(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, browserStart)
+	limited, cancel := context.WithTimeout(b.page, c.timeout())
 	defer cancel()
-	var target struct {
-		ID string `json:"targetId"`
-	}
-	if err := b.call(ctx, "Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
-		return err
-	}
-	var attached struct {
-		ID string `json:"sessionId"`
-	}
-	if err := b.call(ctx, "Target.attachToTarget", map[string]any{"targetId": target.ID, "flatten": true}, &attached); err != nil {
-		return err
-	}
-	b.session = attached.ID
-	for _, step := range []struct {
-		method string
-		params map[string]any
-	}{
-		{"Page.enable", map[string]any{}},
-		{"Runtime.enable", map[string]any{}},
-		{"Emulation.setDeviceMetricsOverride", map[string]any{"width": viewWidth, "height": viewHeight, "deviceScaleFactor": 1, "mobile": false}},
-	} {
-		if err := b.call(ctx, step.method, step.params, &struct{}{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *browser) view(ctx context.Context, c Check, picture string, f finding) finding {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout())
-	defer cancel()
-	seen, err := b.visit(ctx, c)
+	state, err := b.load(limited, c)
 	switch {
 	case err != nil:
-		f = f.and(err.Error())
-	case !seen.Found:
-		f.output = "the page shows:\n" + seen.Text
+		f = f.and(b.reason(err).Error())
+	case !state.Found:
+		f.output = "the page shows:\n" + state.Text
 		f = f.and(fmt.Sprintf("the page does not have %q", flat(c.Contains)))
 	}
 	if picture != "" {
-		if err := b.photograph(ctx, picture); err != nil {
-			f = f.and(err.Error())
+		if err := takeScreenshot(limited, picture); err != nil {
+			f = f.and(b.reason(err).Error())
 		} else {
 			f.picture = picture
 		}
 	}
-	if !f.ok() && len(b.errors) > 0 {
-		f.output += "\nerrors of its scripts:\n" + strings.Join(b.errors, "\n")
+	if thrown := b.scriptErrors(); !f.ok() && len(thrown) > 0 {
+		f.output += "\nerrors of its scripts:\n" + strings.Join(thrown, "\n")
 	}
 	return f
 }
 
-// visit opens the page and waits until it has loaded and contains the text, or the time
+// load opens the page and waits until it has loaded and contains the text, or the time
 // is up.
-func (b *browser) visit(ctx context.Context, c Check) (look, error) {
+func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 	// A screenshot of a failure needs time too.
 	ctx, cancel := context.WithTimeout(ctx, c.timeout()*3/4)
 	defer cancel()
-	var went struct {
-		Frame string `json:"frameId"`
-		Error string `json:"errorText"`
+	opened, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: c.URL})
+	if err != nil {
+		return pageState{}, fmt.Errorf("open the page: %w", err)
 	}
-	if err := b.call(ctx, "Page.navigate", map[string]any{"url": c.URL}, &went); err != nil {
-		return look{}, err
+	if opened.ErrorText != "" {
+		return pageState{}, fmt.Errorf("open the page: %s", opened.ErrorText)
 	}
-	if went.Error != "" {
-		return look{}, fmt.Errorf("open the page: %s", went.Error)
-	}
-	return b.watch(ctx, went.Frame, flat(c.Contains))
-}
-
-func (b *browser) watch(ctx context.Context, frame, wanted string) (look, error) {
-	var seen look
+	var last pageState
 	var loaded time.Time
 	for {
-		now, err := b.look(ctx, frame, wanted)
+		state, err := stateOf(ctx, opened.FrameID, flat(c.Contains))
 		if err == nil {
-			seen = now
+			last = state
 		}
-		if seen.Loaded && loaded.IsZero() {
+		if last.Loaded && loaded.IsZero() {
 			loaded = time.Now()
 		}
-		if seen.Loaded && (seen.Found || time.Since(loaded) > settle) {
-			return seen, nil
+		if last.Loaded && (last.Found || time.Since(loaded) > settle) {
+			return last, nil
 		}
 		select {
 		case <-ctx.Done():
-			return seen, err // a page that never finishes loading is judged by what it has
-		case <-time.After(lookAgain):
+			if b.page.Err() != nil {
+				err = b.page.Err()
+			}
+			return last, err // a page that never finishes loading is judged by what it has
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// look runs in an isolated world, which the page's scripts cannot change. A navigation
-// destroys that world, so each look creates one.
-func (b *browser) look(ctx context.Context, frame, wanted string) (look, error) {
-	var world struct {
-		ID int `json:"executionContextId"`
-	}
-	if err := b.call(ctx, "Page.createIsolatedWorld", map[string]any{"frameId": frame, "worldName": "gaffer"}, &world); err != nil {
-		return look{}, err
+// stateOf reads the page in an isolated world, which the page's scripts cannot change. A
+// navigation destroys that world, so each read creates one.
+func stateOf(ctx context.Context, frame cdp.FrameID, wanted string) (pageState, error) {
+	world, err := chromedp.Call(ctx, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame, WorldName: "gaffer"})
+	if err != nil {
+		return pageState{}, fmt.Errorf("read the page: %w", err)
 	}
 	text, err := json.Marshal(wanted)
 	if err != nil {
-		return look{}, err
+		return pageState{}, err
 	}
-	var answer struct {
-		Result struct {
-			Value look `json:"value"`
-		} `json:"result"`
+	state, err := chromedp.Run(ctx, chromedp.Evaluate[pageState](readState+"("+string(text)+")", func(p *runtime.EvaluateParams) {
+		p.ContextID = world.ExecutionContextID
+	}))
+	if err != nil {
+		return pageState{}, fmt.Errorf("read the page: %w", err)
 	}
-	err = b.call(ctx, "Runtime.evaluate", map[string]any{
-		"expression": looking + "(" + string(text) + ")", "contextId": world.ID, "returnByValue": true,
-	}, &answer)
-	return answer.Result.Value, err
+	return state, nil
 }
 
-// photograph takes a screenshot and stores it at path, if it is a valid picture.
-func (b *browser) photograph(ctx context.Context, path string) error {
-	var taken struct {
-		Data []byte `json:"data"`
+// takeScreenshot stores a screenshot at path, if it is a valid picture.
+func takeScreenshot(ctx context.Context, path string) error {
+	data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		return fmt.Errorf("take a screenshot: %w", err)
 	}
-	if err := b.call(ctx, "Page.captureScreenshot", map[string]any{"format": "png"}, &taken); err != nil {
-		return err
-	}
-	if _, err := png.Decode(bytes.NewReader(taken.Data)); err != nil {
+	if _, err := png.Decode(bytes.NewReader(data)); err != nil {
 		return fmt.Errorf("the picture: %w", err)
 	}
-	return put(host.OS(), path, taken.Data)
+	return put(host.OS(), path, data)
 }
