@@ -91,6 +91,7 @@ var rules = []rule{
 
 	// Agents that users start themselves, and what agents may use as a tool.
 	{"internal/byhand/agentproc", nil, nil},
+	{"internal/byhand/agentsettings", []string{"statefile/..."}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/byhand/mcp", []string{
 		"internal/byhand/caller", "internal/exit", "internal/plan", "internal/text/...", "fleet", "session", "statefile/...", "team", "workflow",
 	}, []string{"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk"}},

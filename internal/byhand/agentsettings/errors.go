@@ -45,8 +45,6 @@ func (e *ShapeError) Hint() string { return "nothing was written; mend the file 
 
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
-func columnOf(text []byte, at int) int { return at - bytes.LastIndexByte(text[:at], '\n') }
-
 // awryError reports a planned change that would make a file unreadable for its
 // program. That is a bug of gaffer; it is found before anything is written.
 type awryError struct{ problem string }

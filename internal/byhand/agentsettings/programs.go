@@ -70,7 +70,7 @@ const (
 // codexToolTimeout is how long Codex waits for an MCP tool, in seconds. The default
 // would leave the user one minute to answer a question; this is half an hour, as
 // elsewhere.
-const codexToolTimeout = number("1800")
+const codexToolTimeout = int64(1800)
 
 // ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the
 // order in which they are written.

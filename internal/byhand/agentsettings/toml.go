@@ -1,8 +1,10 @@
 package agentsettings
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +18,7 @@ type Table []Field
 // Field is one key of a [Table].
 type Field struct {
 	Key   string
-	Value any // string, []string or number
+	Value any // string, []string or int64
 }
 
 func (t Table) decoded() map[string]any {
@@ -47,8 +49,8 @@ func (f Field) text() string {
 	switch v := f.Value.(type) {
 	case string:
 		return quoteTOML(v)
-	case number:
-		return string(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
 	}
 	var words []string
 	for _, word := range f.Value.([]string) {
@@ -58,10 +60,28 @@ func (f Field) text() string {
 }
 
 func tomlKey(name string) string {
-	if name != "" && strings.IndexFunc(name, func(r rune) bool { return r > 0x7f || !isBare(byte(r)) }) < 0 {
+	const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	if name != "" && strings.Trim(name, bare) == "" {
 		return name
 	}
 	return quoteTOML(name)
+}
+
+// quoteTOML returns a string in TOML syntax.
+func quoteTOML(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + `"`
 }
 
 func tomlPath(path []string) string {
@@ -118,25 +138,19 @@ func (t *tomlText) state(e Entry) (state, error) {
 // get returns the value at a path, or nil. It fails if a value on the path is not a
 // table.
 func (t *tomlText) get(path []string) (any, error) {
-	here := t.root
-	for i, name := range path {
-		v := here.members[name]
-		if i == len(path)-1 {
-			if list, ok := v.([]*tomlTable); ok {
-				return len(list), nil // an array of tables is never ours
-			}
-			return plainValue(v), nil
-		}
-		switch v := v.(type) {
+	last := len(path) - 1
+	table := t.root
+	for i, name := range path[:last] {
+		switch v := table[name].(type) {
 		case nil:
 			return nil, nil
-		case *tomlTable:
-			here = v
+		case map[string]any:
+			table = v
 		default:
 			return nil, &ShapeError{At: dotted(path[:i+1]), Line: t.lineOf(path[:i+1]), Found: "no table", Want: "a table"}
 		}
 	}
-	return nil, nil
+	return table[path[last]], nil
 }
 
 func (t *tomlText) lineOf(path []string) int {
@@ -177,22 +191,22 @@ func (tomlWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 }
 
 // inlineAt returns the statement that sets a path to an inline table.
-func (t *tomlText) inlineAt(path []string) (statement, bool) {
+func (t *tomlText) inlineAt(path []string) (tomlItem, bool) {
 	for _, st := range t.statements {
-		if !st.heading && st.value.braces && slices.Equal(st.path, path) {
+		if st.inline && slices.Equal(st.path, path) {
 			return st, true
 		}
 	}
-	return statement{}, false
+	return tomlItem{}, false
 }
 
 // join adds a member to an inline table.
-func (t *tomlText) join(in statement, name string, table Table) Splice {
+func (t *tomlText) join(in tomlItem, name string, table Table) Splice {
 	text := tomlKey(name) + " = { " + strings.Join(table.lines(), ", ") + " }"
-	if n := len(in.inline); n > 0 {
-		return putIn(in.inline[n-1].to, ", "+text)
+	if n := len(in.members); n > 0 {
+		return putIn(in.members[n-1].to, ", "+text)
 	}
-	return putIn(in.value.from+1, " "+text+" ")
+	return putIn(in.value+1, " "+text+" ")
 }
 
 func (tomlWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
@@ -206,44 +220,33 @@ func (tomlWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splice
 			return nil, nil, nil, err
 		}
 		table, _ := e.Value.(Table)
-		at, ok := t.find(append(slices.Clone(e.Path), starter))
+		at, ok := find(t.statements, append(slices.Clone(e.Path), starter))
 		if !ok || table == nil || !e.grown(got, table.decoded()) {
 			rest = append(rest, e)
 			continue
 		}
 		grown = append(grown, e)
 		line := got.(map[string]any)[starter].(string)
-		splices = append(splices, Splice{At: at.from, Old: slices.Clone(old[at.from:at.to]), New: []byte(quoteTOML(e.Mend(line)))})
+		splices = append(splices, Splice{At: at.value, Old: slices.Clone(old[at.value:at.to]), New: []byte(quoteTOML(e.Mend(line)))})
 	}
 	return grown, rest, ordered(splices), nil
 }
 
-// find returns the position of the value at a path.
-func (t *tomlText) find(path []string) (tomlSpan, bool) {
-	for _, st := range t.statements {
-		whole := st.value
-		whole.path, whole.inline = st.path, st.inline
-		if at, ok := whole.find(path); ok && !st.heading {
-			return at, true
+// find returns the key at a path, also one in an inline table.
+func find(items []tomlItem, path []string) (tomlItem, bool) {
+	for _, item := range items {
+		n := len(item.path)
+		if item.heading || n > len(path) || !slices.Equal(item.path, path[:n]) {
+			continue
+		}
+		if n == len(path) {
+			return item, true
+		}
+		if below, ok := find(item.members, path[n:]); ok {
+			return below, true
 		}
 	}
-	return tomlSpan{}, false
-}
-
-func (s tomlSpan) find(path []string) (tomlSpan, bool) {
-	if len(s.path) > len(path) || !slices.Equal(s.path, path[:len(s.path)]) {
-		return tomlSpan{}, false
-	}
-	path = path[len(s.path):]
-	if len(path) == 0 {
-		return s, true
-	}
-	for _, below := range s.inline {
-		if at, ok := below.find(path); ok {
-			return at, true
-		}
-	}
-	return tomlSpan{}, false
+	return tomlItem{}, false
 }
 
 func (tomlWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
@@ -304,20 +307,20 @@ func (t *tomlText) nextLine(at int) int {
 }
 
 // leave removes the members called name from an inline table.
-func (t *tomlText) leave(in statement, name string) (splices []Splice) {
+func (t *tomlText) leave(in tomlItem, name string) (splices []Splice) {
 	kept := false // an earlier member stays
-	for i, span := range in.inline {
+	for i, m := range in.members {
 		switch {
-		case span.name != name:
+		case m.path[0] != name:
 			kept = true
 		case kept: // remove the comma before it too
-			splices = append(splices, cutOut(t.src, in.inline[i-1].to, span.to))
-		case i+1 < len(in.inline):
-			splices = append(splices, cutOut(t.src, span.key, in.inline[i+1].key))
+			splices = append(splices, cutOut(t.src, in.members[i-1].to, m.to))
+		case i+1 < len(in.members):
+			splices = append(splices, cutOut(t.src, m.from, in.members[i+1].from))
 		}
 	}
 	if !kept {
-		return []Splice{cutOut(t.src, in.value.from+1, in.value.to-1)}
+		return []Splice{cutOut(t.src, in.value+1, in.to-1)}
 	}
 	return splices
 }
