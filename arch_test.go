@@ -29,8 +29,7 @@ type rule struct {
 // that begins with ! is taken out again.
 var rules = []rule{
 	// One JSON document on disk. It must be usable by anyone, so it needs nothing.
-	{"statefile/jsonview", nil, nil},
-	{"statefile/jsontree", []string{"statefile/jsonview"}, nil},
+	{"statefile/jsontree", nil, nil},
 	{"statefile/...", []string{"statefile/..."}, nil},
 
 	// The file protocols know the documents and not each other: a program can

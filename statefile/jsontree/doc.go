@@ -10,8 +10,6 @@ package jsontree
 
 import (
 	"bytes"
-
-	"gaffer/statefile/jsonview"
 )
 
 // Doc is a JSON document that can be read and edited. It is not safe for concurrent
@@ -27,7 +25,7 @@ type Doc struct {
 // Parse checks that data is one JSON value and returns it as a document. The document
 // aliases data, so data must not change afterwards. The error is a [*SyntaxError].
 func Parse(data []byte) (*Doc, error) {
-	root, err := jsonview.Parse(data)
+	root, err := ParseValue(data)
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +33,21 @@ func Parse(data []byte) (*Doc, error) {
 	d := &Doc{lead: data[:at.From], trail: data[at.To:], style: styleOf(root)}
 	d.root = &Node{doc: d, found: root}
 	return d, nil
+}
+
+// ParseValue is like [Parse] for a document that is only read.
+func ParseValue(data []byte) (Value, error) {
+	x, err := check(data)
+	if err != nil {
+		return Value{}, err
+	}
+	return x.value(0), nil
+}
+
+// Valid reports whether data is one JSON value within this package's limits.
+func Valid(data []byte) bool {
+	_, err := check(data)
+	return err == nil
 }
 
 // Root returns the document's value for editing.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-
-	"gaffer/statefile/jsonview"
 )
 
 // Node is one value of a document, for editing. It is split into its parts only when
@@ -38,7 +36,7 @@ func (n *Node) Value() Value {
 	if !n.dirty {
 		return n.found
 	}
-	return jsonview.Made(n.append(nil))
+	return unchecked(n.append(nil))
 }
 
 // Get returns the current value of the member called name, or a missing value.
@@ -69,12 +67,12 @@ func (n *Node) Array(name string) *Node { return n.container(name, Array, "[]") 
 
 func (n *Node) container(name string, kind Kind, empty string) *Node {
 	if n.Get(name).Absent() {
-		n.Set(name, jsonview.Made([]byte(empty)))
+		n.Set(name, unchecked([]byte(empty)))
 	}
 	child := n.Child(name)
 	if child == nil || child.Kind() != kind {
 		n.doc.fail(fmt.Errorf("%s is %s where %s should be", name, n.Get(name).Kind(), kind))
-		return &Node{doc: n.doc, found: jsonview.Made([]byte(empty))}
+		return &Node{doc: n.doc, found: unchecked([]byte(empty))}
 	}
 	return child
 }
@@ -112,7 +110,7 @@ func (n *Node) Members() iter.Seq2[string, *Node] {
 		}
 		n.open()
 		for i := range n.parts {
-			if !yield(jsonview.Unquote(n.parts[i].key), n.parts[i].val) {
+			if !yield(unquote(n.parts[i].key), n.parts[i].val) {
 				return
 			}
 		}
@@ -139,13 +137,13 @@ func (n *Node) Set(name string, v any) {
 		n.parts[i].val.replace(text)
 		return
 	}
-	n.add(jsonview.Quote(nil, name), text)
+	n.add(quote(nil, name), text)
 }
 
 // fits reports whether text fits at depth without exceeding [MaxDepth]. Otherwise it
 // sets the document's error.
 func (n *Node) fits(text []byte, depth int) bool {
-	if depth+jsonview.Nesting(text) <= MaxDepth {
+	if depth+nesting(text) <= MaxDepth {
 		return true
 	}
 	n.doc.fail(fmt.Errorf("nested deeper than %d levels", MaxDepth))
@@ -212,7 +210,7 @@ func (n *Node) find(name string) int {
 	}
 	n.open()
 	for i := len(n.parts) - 1; i >= 0; i-- {
-		if jsonview.KeyIs(n.parts[i].key, name) {
+		if keyIs(n.parts[i].key, name) {
 			return i
 		}
 	}
@@ -229,7 +227,7 @@ func (n *Node) add(key, text []byte) {
 	}
 	p.key = key
 	multiline := hasNewline(p.lead) && (key != nil || !n.itemsInline())
-	p.val = &Node{doc: n.doc, parent: n, found: jsonview.Made(n.doc.style.layout(text, depth+1, multiline))}
+	p.val = &Node{doc: n.doc, parent: n, found: unchecked(n.doc.style.layout(text, depth+1, multiline))}
 	oldParts, oldTail := n.parts, n.tail
 	n.change(func() { n.parts, n.tail = oldParts, oldTail })
 	n.parts, n.tail = append(n.parts, p), tail
@@ -248,7 +246,7 @@ func (n *Node) replace(text []byte) {
 	}
 	old := *n
 	n.change(func() { *n = old; n.dirty = n.dirty || n.split })
-	n.found, n.split, n.dirty, n.parts, n.tail = jsonview.Made(text), false, false, nil, nil
+	n.found, n.split, n.dirty, n.parts, n.tail = unchecked(text), false, false, nil, nil
 }
 
 // change records how to undo an edit of n and marks n and its parents as dirty.
@@ -292,16 +290,16 @@ func (n *Node) open() {
 		return
 	}
 	raw := n.found.Raw()
-	c := n.found.Cursor()
+	c := n.found.cursor()
 	count := n.found.Len()
 	nodes := make([]Node, count)
 	n.parts = make([]part, 0, count)
-	for c.Next() {
+	for c.next() {
 		val := &nodes[len(n.parts)]
-		*val = Node{doc: n.doc, parent: n, found: c.Value()}
-		next := part{lead: raw[c.Lead:c.Key], val: val, trail: raw[c.End:c.After]}
+		*val = Node{doc: n.doc, parent: n, found: c.value()}
+		next := part{lead: raw[c.lead:c.key], val: val, trail: raw[c.end:c.after]}
 		if n.Kind() == Object {
-			next.key, next.colon = raw[c.Key:c.Colon], raw[c.Colon:c.Val]
+			next.key, next.colon = raw[c.key:c.colon], raw[c.colon:c.val]
 		}
 		n.parts = append(n.parts, next)
 	}

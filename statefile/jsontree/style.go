@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-
-	"gaffer/statefile/jsonview"
 )
 
 // style is the formatting of a document, derived from the document itself.
@@ -19,8 +17,8 @@ type style struct {
 // styleOf derives the style from the root's first member. An empty document gets the
 // default: two spaces per level.
 func styleOf(root Value) style {
-	if c := root.Cursor(); c.Next() {
-		lead, colon := root.Raw()[c.Lead:c.Key], root.Raw()[c.Colon:c.Val]
+	if c := root.cursor(); c.next() {
+		lead, colon := root.Raw()[c.lead:c.key], root.Raw()[c.colon:c.val]
 		s := style{unit: "  ", eol: "\n", multiline: hasNewline(lead), space: true}
 		if s.multiline {
 			s.unit = string(lead[bytes.LastIndexByte(lead, '\n')+1:])
@@ -77,7 +75,7 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 
 // layout formats compact JSON text for a position at depth.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
-	if v := jsonview.Made(text); v.Len() > 0 {
+	if v := unchecked(text); v.Len() > 0 {
 		s.multiline = multiline
 		return s.appendValue(nil, v, depth)
 	}
@@ -88,11 +86,11 @@ func (s style) layout(text []byte, depth int, multiline bool) []byte {
 // both large and deep.
 func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	raw := v.Raw()
-	for i := jsonview.SkipSpace(raw, 0); i < len(raw); i = jsonview.SkipSpace(raw, i) {
+	for i := skipSpace(raw, 0); i < len(raw); i = skipSpace(raw, i) {
 		from := i
 		switch c := raw[i]; c {
 		case '{', '[':
-			if i = jsonview.SkipSpace(raw, i+1); raw[i] == c+2 { // the closing bracket
+			if i = skipSpace(raw, i+1); raw[i] == c+2 { // the closing bracket
 				b, i = append(b, c, c+2), i+1
 				continue
 			}
@@ -106,7 +104,7 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 		case ':':
 			b, i = append(b, s.colon()...), i+1
 		default:
-			i = jsonview.SkipValue(raw, i)
+			i = skipValue(raw, i)
 			b = append(b, raw[from:i]...)
 		}
 	}
@@ -129,7 +127,7 @@ func encode(v any) ([]byte, error) {
 	case Value:
 		return v.MarshalJSON()
 	case string:
-		return jsonview.Quote(nil, v), nil
+		return quote(nil, v), nil
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -5,7 +5,7 @@ import (
 	"unicode"
 
 	"gaffer/internal/text/truncate"
-	"gaffer/statefile/jsonview"
+	"gaffer/statefile/jsontree"
 )
 
 // Event is one event that an agent program has reported to a hook. Values that are
@@ -37,7 +37,7 @@ type Question struct {
 }
 
 // Read returns the event in a program's JSON.
-func Read(program string, v jsonview.Value) Event {
+func Read(program string, v jsontree.Value) Event {
 	e := Event{
 		Program: program,
 		Name:    v.Get("hook_event_name").Text(), Session: v.Get("session_id").Text(), Agent: v.Get("agent_id").Text(),
@@ -45,7 +45,7 @@ func Read(program string, v jsonview.Value) Event {
 		Kind: first(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: Line(v.Get("message").Text()), Error: Line(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsonview.String { // Codex's notify uses other names
+	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // Codex's notify uses other names
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -60,7 +60,7 @@ func Read(program string, v jsonview.Value) Event {
 	return e
 }
 
-func first(v jsonview.Value, names ...string) string {
+func first(v jsontree.Value, names ...string) string {
 	for _, name := range names {
 		if text := v.Get(name).Text(); text != "" {
 			return text
@@ -71,7 +71,7 @@ func first(v jsonview.Value, names ...string) string {
 
 // working counts the background tasks, without shell commands: a server that an agent
 // has started does not mean that the agent is working.
-func working(tasks jsonview.Value) (n int) {
+func working(tasks jsontree.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
 			n++
@@ -81,12 +81,12 @@ func working(tasks jsonview.Value) (n int) {
 }
 
 // doing returns the essential part of a tool's input on one line.
-func doing(input jsonview.Value) string {
+func doing(input jsontree.Value) string {
 	for _, name := range []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "url", "pattern", "query", "prompt", "description"} {
 		switch v := input.Get(name); v.Kind() {
-		case jsonview.String:
+		case jsontree.String:
 			return Line(v.Text())
-		case jsonview.Array:
+		case jsontree.Array:
 			return Line(words(v))
 		}
 	}
@@ -96,7 +96,7 @@ func doing(input jsonview.Value) string {
 	return ""
 }
 
-func words(v jsonview.Value) string {
+func words(v jsontree.Value) string {
 	var text []byte
 	for i, item := range v.Items() {
 		if i > 0 {
@@ -114,7 +114,7 @@ const (
 	maxQuestions = 8
 )
 
-func questions(v jsonview.Value) (list []Question) {
+func questions(v jsontree.Value) (list []Question) {
 	for _, q := range v.Items() {
 		one := Question{Text: q.Get("question").Text()}
 		one.Many, _ = q.Get("multiSelect").Bool()

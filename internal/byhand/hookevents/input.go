@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"gaffer/statefile/jsonview"
+	"gaffer/statefile/jsontree"
 )
 
 // maxEvent is the maximum size of an event, in bytes. An event may contain the old
@@ -14,18 +14,18 @@ const maxEvent = 16 << 20
 
 // ReadEvent reads one JSON object. It does not wait for the end of the input, because
 // some programs leave it open. Empty input returns an empty value.
-func ReadEvent(in io.Reader) (jsonview.Value, error) {
+func ReadEvent(in io.Reader) (jsontree.Value, error) {
 	raw, err := readObject(in)
 	if err == nil && len(bytes.TrimSpace(raw)) == 0 {
-		return jsonview.Value{}, nil
+		return jsontree.Value{}, nil
 	}
 	if err == nil {
-		var v jsonview.Value
-		if v, err = jsonview.Parse(raw); err == nil {
+		var v jsontree.Value
+		if v, err = jsontree.ParseValue(raw); err == nil {
 			return v, nil
 		}
 	}
-	return jsonview.Value{}, fmt.Errorf("read the event: %w", err)
+	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
 // readObject reads up to the bracket that closes the first one, or to the end.

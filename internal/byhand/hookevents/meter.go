@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gaffer/internal/byhand/agentproc"
-	"gaffer/statefile/jsonview"
+	"gaffer/statefile/jsontree"
 )
 
 // Meter is the usage of a Claude Code session. Claude Code reports it only to its
@@ -21,7 +21,7 @@ type Meter struct {
 
 // ReadMeter reads the input of Claude Code's status line. It returns false if the
 // input has no valid usage.
-func ReadMeter(v jsonview.Value) (Meter, bool) {
+func ReadMeter(v jsontree.Value) (Meter, bool) {
 	m := Meter{Session: v.Get("session_id").Text()}
 	m.Context, _ = v.Get("context_window").Get("used_percentage").Float()
 	m.CostUSD, _ = v.Get("cost").Get("total_cost_usd").Float()

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/byhand/caller"
 	"gaffer/internal/project/statedir"
 	"gaffer/statefile/host"
-	"gaffer/statefile/jsonview"
+	"gaffer/statefile/jsontree"
 )
 
 // Environment holds the input, environment and clock of a hook.
@@ -25,7 +25,7 @@ type Environment struct {
 // Call is one call of a hook, and its result.
 type Call struct {
 	Program string
-	Raw     jsonview.Value
+	Raw     jsontree.Value
 	Event   Event
 	Folder  Folder
 	Session Session

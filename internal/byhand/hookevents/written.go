@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/statefile/jsonview"
+	"gaffer/statefile/jsontree"
 )
 
 // writers lists the tools that write a file, in lower case. For other tools, such as
@@ -23,7 +23,7 @@ var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "abs
 const maxFiles = 100
 
 // Written returns the files that a tool has written, as the event names them.
-func Written(event jsonview.Value) []string {
+func Written(event jsontree.Value) []string {
 	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
 	if !slices.Contains(writers, tool) {
 		return nil
@@ -44,10 +44,10 @@ func Written(event jsonview.Value) []string {
 
 // patched returns the files of a patch. The patch may be the whole input, a member,
 // or an argument of a command.
-func patched(input jsonview.Value) []string {
+func patched(input jsontree.Value) []string {
 	var files []string
 	switch input.Kind() {
-	case jsonview.String:
+	case jsontree.String:
 		for line := range bytes.Lines([]byte(input.Text())) {
 			for _, mark := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
 				if file, ok := bytes.CutPrefix(line, []byte(mark)); ok {
@@ -55,11 +55,11 @@ func patched(input jsonview.Value) []string {
 				}
 			}
 		}
-	case jsonview.Array:
+	case jsontree.Array:
 		for _, v := range input.Items() {
 			files = append(files, patched(v)...)
 		}
-	case jsonview.Object:
+	case jsontree.Object:
 		for _, v := range input.Members() {
 			files = append(files, patched(v)...)
 		}

@@ -1,4 +1,4 @@
-package jsonview
+package jsontree
 
 import (
 	"strconv"
@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Quote appends text to b as a JSON string. It escapes like encoding/json without
+// quote appends text to b as a JSON string. It escapes like encoding/json without
 // HTML escaping. Bytes that are not UTF-8 become U+FFFD.
-func Quote(b []byte, text string) []byte {
+func quote(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
 	from := 0 // start of the text that needs no escape
@@ -52,9 +52,9 @@ func shortOf(c byte) byte {
 	return 0
 }
 
-// Unquote decodes a checked string. Bytes that are not UTF-8 and unpaired surrogates
+// unquote decodes a checked string. Bytes that are not UTF-8 and unpaired surrogates
 // become U+FFFD.
-func Unquote(quoted []byte) string {
+func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	plain := utf8.Valid(inner)
 	for _, b := range inner {

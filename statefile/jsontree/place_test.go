@@ -1,10 +1,10 @@
-package jsonview
+package jsontree
 
 import "testing"
 
 func TestAValueSaysWhereItStands(t *testing.T) {
 	text := []byte("\xef\xbb\xbf {\"a\": [1, {\"b\" : \"x\"}]}")
-	root, err := Parse(text)
+	root, err := ParseValue(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package jsonview
+package jsontree
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func check(data []byte) (*index, error) {
 	if len(data) > math.MaxInt32 {
 		return nil, &SyntaxError{Line: 1, Column: 1, Problem: "the document is larger than 2 GiB"}
 	}
-	c := checker{data: data, marks: make([]mark, 0, len(data)/bytesPerMark+1)}
+	c := checker{data: data, entries: make([]entry, 0, len(data)/bytesPerEntry+1)}
 	if bytes.HasPrefix(data, byteOrderMark) {
 		c.at = len(byteOrderMark)
 	}
@@ -54,12 +54,12 @@ func check(data []byte) (*index, error) {
 	if c.problem != "" {
 		return nil, syntaxError(data, c.at, c.problem)
 	}
-	return &index{src: data, marks: c.marks, escaped: c.escaped}, nil
+	return &index{src: data, entries: c.entries, escaped: c.escaped}, nil
 }
 
-// bytesPerMark is the approximate size of a value with its name and white space. It
-// is used to allocate the marks.
-const bytesPerMark = 24
+// bytesPerEntry is the approximate size of a value with its name and white space. It
+// is used to allocate the entries.
+const bytesPerEntry = 24
 
 // checker parses a document by the JSON grammar. It stops at the first problem, with
 // at on the offending byte.
@@ -67,7 +67,7 @@ type checker struct {
 	data    []byte
 	at      int
 	problem string
-	marks   []mark
+	entries []entry
 	escapes int  // number of escapes so far
 	escaped bool // a name contains an escape
 }
@@ -90,7 +90,7 @@ func (c *checker) unexpected(where string) bool {
 	return c.fail(fmt.Sprintf("unexpected %q %s", r, where))
 }
 
-func (c *checker) space() { c.at = SkipSpace(c.data, c.at) }
+func (c *checker) space() { c.at = skipSpace(c.data, c.at) }
 
 func (c *checker) peek() byte {
 	if c.at < len(c.data) {
@@ -102,14 +102,14 @@ func (c *checker) peek() byte {
 // value checks a value without a name.
 func (c *checker) value(depth int) bool { return c.named(depth, c.at, c.at) }
 
-// named checks a value and adds its mark.
+// named checks a value and adds its entry.
 func (c *checker) named(depth, key, colon int) bool {
-	i := len(c.marks)
-	c.marks = append(c.marks, mark{key: int32(key), colon: int32(colon), val: int32(c.at)})
+	i := len(c.entries)
+	c.entries = append(c.entries, entry{key: int32(key), colon: int32(colon), val: int32(c.at)})
 	if !c.bare(depth) {
 		return false
 	}
-	c.marks[i].end, c.marks[i].next = int32(c.at), int32(len(c.marks))
+	c.entries[i].end, c.entries[i].next = int32(c.at), int32(len(c.entries))
 	return true
 }
 
@@ -285,8 +285,8 @@ func isHex(b byte) bool {
 
 // The functions below require bytes that [Parse] has accepted.
 
-// SkipSpace returns the index of the next byte that is not white space.
-func SkipSpace(b []byte, i int) int {
+// skipSpace returns the index of the next byte that is not white space.
+func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
 	}
@@ -308,8 +308,8 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// SkipValue returns the index after the value that starts at b[i].
-func SkipValue(b []byte, i int) int {
+// skipValue returns the index after the value that starts at b[i].
+func skipValue(b []byte, i int) int {
 	switch b[i] {
 	case '"':
 		return skipString(b, i)
@@ -324,8 +324,8 @@ func SkipValue(b []byte, i int) int {
 
 var endsScalar = [256]bool{',': true, '}': true, ']': true, ' ': true, '\n': true, '\t': true, '\r': true}
 
-// Nesting returns the nesting depth of the value in b: 0 for a value without parts.
-func Nesting(b []byte) int {
+// nesting returns the nesting depth of the value in b: 0 for a value without parts.
+func nesting(b []byte) int {
 	depth, most := 0, 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {

@@ -1,4 +1,4 @@
-package jsonview
+package jsontree
 
 import (
 	"bytes"
@@ -31,8 +31,12 @@ func (k Kind) String() string {
 type Value struct {
 	raw   []byte
 	index *index // index of the parsed document; nil if the value was not parsed
-	at    int32  // its mark in index
+	at    int32  // its entry in index
 }
+
+// unchecked returns the value in raw without checking it. raw must be valid JSON without
+// surrounding white space.
+func unchecked(raw []byte) Value { return Value{raw: raw} }
 
 // Kind returns the kind of v.
 func (v Value) Kind() Kind { return kindOf(v.raw) }
@@ -67,7 +71,7 @@ func (v Value) Str() (string, bool) {
 	if v.Kind() != String {
 		return "", false
 	}
-	return Unquote(v.raw), true
+	return unquote(v.raw), true
 }
 
 // Text returns the string v, or "" if v is not a string.
@@ -112,9 +116,9 @@ func (v Value) Get(name string) Value {
 	if v.index != nil {
 		return v.index.get(v.at, name)
 	}
-	for c := v.Cursor(); c.Next(); {
-		if KeyIs(v.raw[c.Key:c.Colon], name) {
-			found = c.Value()
+	for c := v.cursor(); c.next(); {
+		if keyIs(v.raw[c.key:c.colon], name) {
+			found = c.value()
 		}
 	}
 	return found
@@ -126,7 +130,7 @@ func (v Value) Len() int {
 		return v.index.len(v.at)
 	}
 	n := 0
-	for c := v.Cursor(); c.Next(); {
+	for c := v.cursor(); c.next(); {
 		n++
 	}
 	return n
@@ -138,8 +142,8 @@ func (v Value) Members() iter.Seq2[string, Value] {
 		if v.Kind() != Object {
 			return
 		}
-		for c := v.Cursor(); c.Next(); {
-			if !yield(Unquote(v.raw[c.Key:c.Colon]), c.Value()) {
+		for c := v.cursor(); c.next(); {
+			if !yield(unquote(v.raw[c.key:c.colon]), c.value()) {
 				return
 			}
 		}
@@ -153,8 +157,8 @@ func (v Value) Items() iter.Seq2[int, Value] {
 			return
 		}
 		i := 0
-		for c := v.Cursor(); c.Next(); i++ {
-			if !yield(i, c.Value()) {
+		for c := v.cursor(); c.next(); i++ {
+			if !yield(i, c.value()) {
 				return
 			}
 		}
@@ -172,7 +176,7 @@ func (v Value) Place() (Place, bool) {
 	if v.index == nil {
 		return Place{}, false
 	}
-	m := v.index.marks[v.at]
+	m := v.index.entries[v.at]
 	return Place{Name: int(m.key), From: int(m.val), To: int(m.end)}, true
 }
 
@@ -193,11 +197,11 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// KeyIs reports whether the quoted member name equals name.
-func KeyIs(quoted []byte, name string) bool {
+// keyIs reports whether the quoted member name equals name.
+func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
 		return bytes.IndexByte(inner, '\\') < 0 // a backslash in the text starts an escape, so the names differ
 	}
-	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && Unquote(quoted) == name
+	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
 }

@@ -1,11 +1,9 @@
-package jsonview_test
+package jsontree
 
 import (
 	"bytes"
 	"encoding/json"
 	"testing"
-
-	"gaffer/statefile/jsonview"
 )
 
 var texts = []string{
@@ -24,7 +22,7 @@ func FuzzATextIsQuotedAsByEncodingJSON(f *testing.F) {
 		if err := enc.Encode(text); err != nil {
 			t.Fatal(err)
 		}
-		got := jsonview.Quote([]byte("before"), text)
+		got := quote([]byte("before"), text)
 		if string(got) != "before"+string(bytes.TrimSuffix(want.Bytes(), []byte("\n"))) {
 			t.Errorf("%q becomes %s, encoding/json has %s", text, got, want.Bytes())
 		}
@@ -34,7 +32,7 @@ func FuzzATextIsQuotedAsByEncodingJSON(f *testing.F) {
 func FuzzAStringIsReadAsByEncodingJSON(f *testing.F) {
 	for _, text := range texts {
 		f.Add([]byte(`"` + text + `"`))
-		f.Add(jsonview.Quote(nil, text))
+		f.Add(quote(nil, text))
 	}
 	for _, text := range []string{
 		`"\u0041\u00e9\u6f22"`, `"\ud83d\ude00"`, `"\uD83D\uDE00x"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\ud83dx"`, `"\ud83d\n"`, `"\ud83d\u0041"`,
@@ -43,8 +41,8 @@ func FuzzAStringIsReadAsByEncodingJSON(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := jsonview.Parse(data)
-		if err != nil || v.Kind() != jsonview.String {
+		v, err := ParseValue(data)
+		if err != nil || v.Kind() != String {
 			return
 		}
 		var want string

@@ -1,0 +1,82 @@
+package jsontree
+
+// cursor iterates over the parts of a container. Its fields are the positions of the
+// current part in the container's bytes.
+type cursor struct {
+	raw    []byte
+	object bool
+	lead   int // start of the white space before the part
+	key    int // start of the member's name; equals val in an array
+	colon  int // end of the name; the colon and white space follow
+	val    int
+	end    int // end of the value; white space may follow
+	after  int // position of the comma or closing bracket
+
+	index           *index // nil if the container was not parsed but set
+	current         int32  // entry of the current part
+	nextEntry, stop int32  // next part's entry, and the entry after the container
+	base            int    // start of raw in the document
+}
+
+// cursor returns a cursor before the first part of v. If v has no parts, next returns
+// false.
+func (v Value) cursor() cursor {
+	kind := v.Kind()
+	if kind != Object && kind != Array {
+		return cursor{raw: []byte("[]")}
+	}
+	c := cursor{raw: v.raw, object: kind == Object}
+	if v.index != nil {
+		m := v.index.entries[v.at]
+		c.index, c.nextEntry, c.stop, c.base = v.index, v.at+1, m.next, int(m.val)
+	}
+	return c
+}
+
+// value returns the value of the current part.
+func (c *cursor) value() Value {
+	v := Value{raw: c.raw[c.val:c.end]}
+	if c.index != nil {
+		v.index, v.at = c.index, c.current
+	}
+	return v
+}
+
+// next moves to the next part and reports whether there is one.
+func (c *cursor) next() bool {
+	if c.index != nil {
+		return c.nextIndexed()
+	}
+	b := c.raw
+	if c.after > 0 && b[c.after] != ',' {
+		return false
+	}
+	c.lead = c.after + 1
+	c.key = skipSpace(b, c.lead)
+	if b[c.key] == '}' || b[c.key] == ']' {
+		c.after = c.key
+		return false
+	}
+	c.colon, c.val = c.key, c.key
+	if c.object {
+		c.colon = skipString(b, c.key)
+		c.val = skipSpace(b, skipSpace(b, c.colon)+1)
+	}
+	c.end = skipValue(b, c.val)
+	c.after = skipSpace(b, c.end)
+	return true
+}
+
+// nextIndexed is next for a parsed container: it uses the index.
+func (c *cursor) nextIndexed() bool {
+	if c.nextEntry == c.stop {
+		return false
+	}
+	m := &c.index.entries[c.nextEntry]
+	c.current, c.nextEntry = c.nextEntry, m.next
+	c.lead = c.after + 1
+	c.key, c.colon = int(m.key)-c.base, int(m.colon)-c.base
+	c.val, c.end = int(m.val)-c.base, int(m.end)-c.base
+	c.after = skipSpace(c.raw, c.end)
+	return true
+}
