@@ -47,12 +47,13 @@ var rules = []rule{
 	{"internal/pause", nil, nil},
 	{"internal/exit", nil, nil},
 	{"internal/text/...", []string{"internal/text/..."}, []string{"github.com/charmbracelet/x/ansi"}},
+	{"internal/yamldoc", nil, []string{"github.com/goccy/go-yaml"}},
 
 	// Where the project and gaffer's own state are, and what the user trusts there.
 	{"internal/project/...", []string{"internal/project/..."}, nil},
 
 	// Reads every plan format into one plan.
-	{"internal/plan/...", []string{"internal/plan/...", "internal/text/...", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/plan/...", []string{"internal/plan/...", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
 
 	// Decides what may happen next. A store keeps rows and knows no rule; the engine
 	// has the rules and knows no database.
@@ -74,13 +75,13 @@ var rules = []rule{
 	}, nil},
 
 	// Settings, and where each came from.
-	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/..."}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
 
 	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
 	{"internal/flow/...", []string{
 		"internal/flow/...", "internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/store",
-		"internal/pause", "internal/plan/...", "internal/text/...", "fleet", "statefile/...", "team", "workflow",
-	}, []string{"github.com/goccy/go-yaml"}},
+		"internal/pause", "internal/plan/...", "internal/text/...", "internal/yamldoc", "fleet", "statefile/...", "team", "workflow",
+	}, nil},
 
 	// What follows from events: documents, records, notifications, pruning.
 	{"internal/record/...", []string{

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/plan/secret"
+	"gaffer/internal/yamldoc"
 )
 
 // agentsKey is the section of gaffer.yaml that configures agents. The user chooses its
@@ -39,8 +39,8 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 	key := pair.Key.GetToken()
 	name := key.Value
 	var custom agent.Custom
-	if err := yaml.NodeToValue(pair.Value, &custom, yaml.Strict()); err != nil {
-		return r.fail(pair.Value.GetToken(), keyError{agentsKey + "." + name, firstLine(err)})
+	if err := yamldoc.Decode(pair.Value, &custom); err != nil {
+		return r.fail(pair.Value.GetToken(), keyError{agentsKey + "." + name, err})
 	}
 	if _, err := agent.New(name, map[string]agent.Custom{name: custom}); err != nil {
 		return r.fail(key, err)
@@ -79,14 +79,4 @@ func withoutTexts(c agent.Custom) string {
 		panic("config: texts cannot be YAML: " + err.Error())
 	}
 	return string(text)
-}
-
-// firstLine drops the excerpt of the file at the end of the parser's errors. The reader
-// adds the file, line and column in front instead.
-func firstLine(err error) error {
-	if s, ok := errors.AsType[syntaxError](err); ok {
-		return errors.New(s.GetMessage())
-	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return errors.New(line)
 }

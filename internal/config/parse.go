@@ -2,13 +2,11 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"gaffer/internal/yamldoc"
 )
 
 // parse reads the YAML text of one file.
@@ -18,17 +16,12 @@ func parse(path string, data []byte) ([]Value, error) { return parseBelow("", pa
 // "team.roles".
 func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
-	file, err := r.syntax(data)
-	if err != nil {
-		return nil, err
+	body, err := yamldoc.Parse(data)
+	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {
+		return nil, &Error{Source: Source{File: path, Line: problem.Line, Col: problem.Column}, Err: err}
 	}
-	for i, doc := range file.Docs {
-		if i > 0 {
-			return nil, r.fail(doc.Start, errors.New("found a second YAML document, want one"))
-		}
-		if err := r.node(name, doc.Body); err != nil {
-			return nil, err
-		}
+	if err := r.node(name, body); err != nil {
+		return nil, err
 	}
 	return r.values, nil
 }
@@ -37,28 +30,6 @@ func parseBelow(name, path string, data []byte) ([]Value, error) {
 type reader struct {
 	path   string
 	values []Value
-}
-
-func (r *reader) syntax(data []byte) (*ast.File, error) {
-	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\ufeff"))
-	if deep := tooDeep(tokens); deep != nil {
-		return nil, r.fail(deep, errors.New("found too many levels of nesting"))
-	}
-	file, err := parser.Parse(tokens, 0)
-	if err == nil {
-		return file, nil
-	}
-	if s, ok := errors.AsType[syntaxError](err); ok {
-		return nil, r.fail(s.GetToken(), fmt.Errorf("not YAML: %.200s", s.GetMessage()))
-	}
-	return nil, r.fail(nil, fmt.Errorf("not YAML: %w", err))
-}
-
-// syntaxError is the common interface of the parser's errors.
-type syntaxError interface {
-	error
-	GetToken() *token.Token
-	GetMessage() string
 }
 
 // node reads the value of a dotted key. The whole file has the key "".
@@ -172,9 +143,6 @@ func (r *reader) fail(tk *token.Token, err error) error {
 }
 
 func (r *reader) at(tk *token.Token) Source {
-	s := Source{File: r.path}
-	if tk != nil && tk.Position != nil {
-		s.Line, s.Col = tk.Position.Line, tk.Position.Column
-	}
-	return s
+	line, column := yamldoc.Position(tk)
+	return Source{File: r.path, Line: line, Col: column}
 }

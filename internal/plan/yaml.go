@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"gaffer/internal/yamldoc"
 )
 
 // kind is the kind of a value.
@@ -48,74 +49,20 @@ const maxExpanded = 1_000_000
 // tree parses the single document in data. It reports problems to r, and returns nil
 // if the document is empty or cannot be parsed.
 func (r *reader) tree(data []byte) *node {
-	file := r.syntax(data)
-	if file == nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
+	body, err := yamldoc.Parse(data, parser.AllowDuplicateMapKey())
+	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {
+		r.report(position{line: problem.Line, column: problem.Column}, "%s", problem.Problem)
+	}
+	if body == nil {
 		return nil
 	}
 	t := treeReader{reader: r, anchors: map[string]*node{}}
-	return t.read(file.Docs[0].Body)
-}
-
-func (r *reader) syntax(data []byte) (file *ast.File) {
-	defer func() {
-		// The parser is a third-party package; hostile input may make it panic.
-		if p := recover(); p != nil {
-			r.report(position{}, "not YAML: the parser gave up: %.100v", p)
-		}
-	}()
-	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\ufeff"))
-	if tk, problem := new(guard).check(tokens); problem != "" {
-		r.report(placeOf(tk), "%s", problem)
-		return nil
-	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-	if err == nil {
-		return file
-	}
-	if s, ok := errors.AsType[syntaxError](err); ok {
-		r.report(placeOf(s.GetToken()), "not YAML: %.200s", plainly(s.GetMessage()))
-	} else {
-		r.report(position{}, "not YAML: %.200s", err.Error())
-	}
-	return nil
-}
-
-// parserWords replaces messages of the parser that users would not understand. The
-// first match counts.
-var parserWords = []struct{ says, means string }{
-	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
-	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},
-	{"value is not allowed in this", "found something that does not belong here; is the line indented like its neighbours?"},
-	{"non-map value is specified", "found a text where a key was expected; is a ':' missing?"},
-	{"unexpected key name", "found a text where a key was expected; is a ':' missing?"},
-	{"could not find end character", "found a quote that is never closed"},
-	{"',' or ']' must be specified", "a '[' above is not closed here, want ',' or ']'"},
-	{"',' or '}' must be specified", "a '{' above is not closed here, want ',' or '}'"},
-	{"sequence end token ']' not", "found a '[' that is never closed"},
-	{"could not find flow map", "found a '{' that is never closed"},
-}
-
-func plainly(message string) string {
-	for _, w := range parserWords {
-		if strings.Contains(message, w.says) {
-			return w.means
-		}
-	}
-	return message
-}
-
-// syntaxError is the common interface of the parser's errors.
-type syntaxError interface {
-	error
-	GetToken() *token.Token
-	GetMessage() string
+	return t.read(body)
 }
 
 func placeOf(tk *token.Token) position {
-	if tk == nil || tk.Position == nil {
-		return position{}
-	}
-	return position{line: tk.Position.Line, column: tk.Position.Column}
+	line, column := yamldoc.Position(tk)
+	return position{line: line, column: column}
 }
 
 // treeReader converts the parser's nodes to ours.
@@ -133,6 +80,9 @@ func (t *treeReader) read(n ast.Node) *node {
 		return value
 	case *ast.AliasNode:
 		return t.alias(n)
+	case *ast.TagNode:
+		t.report(placeOf(n.GetToken()), "found the tag %.40q, which plans do without", n.GetToken().Value)
+		return t.read(n.Value)
 	case *ast.MappingNode:
 		return t.mapping(n.Values)
 	case *ast.MappingValueNode:
@@ -193,6 +143,10 @@ func (t *treeReader) mapping(values []*ast.MappingValueNode) *node {
 	lines := map[string]int{}
 	var merged []*node
 	for _, value := range values {
+		if _, marked := value.Key.(*ast.MappingKeyNode); marked {
+			t.report(placeOf(value.Key.GetToken()), "found a key that begins with '?', want a plain key")
+			continue
+		}
 		key := pair{key: keyText(value.Key), at: placeOf(value.Key.GetToken())}
 		if m.position == (position{}) {
 			m.position = key.at

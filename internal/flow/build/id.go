@@ -3,8 +3,6 @@ package build
 import (
 	"fmt"
 
-	"github.com/goccy/go-yaml"
-
 	"gaffer/workflow"
 )
 
@@ -12,9 +10,9 @@ import (
 type ID string
 
 // UnmarshalYAML accepts a number or a text.
-func (id *ID) UnmarshalYAML(data []byte) error {
+func (id *ID) UnmarshalYAML(decode func(any) error) error {
 	var v any
-	if err := yaml.Unmarshal(data, &v); err != nil {
+	if err := decode(&v); err != nil {
 		return err
 	}
 	switch v := v.(type) {
@@ -40,12 +38,12 @@ func workflowIDs(ids []ID) []workflow.ID {
 }
 
 // UnmarshalYAML accepts a shell command or a mapping.
-func (c *Check) UnmarshalYAML(data []byte) error {
+func (c *Check) UnmarshalYAML(decode func(any) error) error {
 	var command string
-	if yaml.Unmarshal(data, &command) == nil {
+	if decode(&command) == nil {
 		*c = Check{Command: command}
 		return nil
 	}
 	type plain Check
-	return yaml.UnmarshalWithOptions(data, (*plain)(c), yaml.Strict())
+	return decode((*plain)(c))
 }

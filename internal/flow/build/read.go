@@ -8,11 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/token"
-
 	"gaffer/internal/plan"
 	"gaffer/internal/text/suggest"
+	"gaffer/internal/yamldoc"
 	"gaffer/statefile"
 )
 
@@ -24,7 +22,7 @@ const maxChunks = 10_000
 // be parsed at all.
 func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	if err := decode(data, &p); err != nil {
-		return p, plan.Problems{syntax(file, err)}
+		return p, plan.Problems{problemOf(file, err)}
 	}
 	p.File = file
 	for i := range p.Chunks {
@@ -39,41 +37,23 @@ func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	return p, nil
 }
 
-// decode parses YAML. It recovers from panics of the parser on malformed input.
-func decode(data []byte, p *Plan) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the parser gave up: %.100v", r)
-		}
-	}()
-	return yaml.UnmarshalWithOptions(data, p, yaml.Strict())
+func decode(data []byte, p *Plan) error {
+	body, err := yamldoc.Parse(data)
+	if err != nil || body == nil {
+		return err
+	}
+	return yamldoc.Decode(body, p)
 }
 
-// placed is implemented by the parser's errors.
-type placed interface {
-	error
-	GetToken() *token.Token
-	GetMessage() string
-}
-
-func syntax(file string, err error) plan.Problem {
-	p := plan.Problem{File: file, Text: firstLine(err.Error())}
-	if e, ok := errors.AsType[placed](err); ok {
-		p.Text = firstLine(e.GetMessage())
-		if t := e.GetToken(); t != nil && t.Position != nil {
-			p.Line, p.Column = t.Position.Line, t.Position.Column
-		}
+func problemOf(file string, err error) plan.Problem {
+	p := plan.Problem{File: file, Text: err.Error()}
+	if e, ok := errors.AsType[*yamldoc.Error](err); ok {
+		p.Line, p.Column = e.Line, e.Column
 	}
 	if word, ok := strings.CutPrefix(p.Text, "unknown field "); ok {
-		name := strings.Trim(word, `"`)
-		p.Suggestion = suggest.Nearest(name, keys())
+		p.Suggestion = suggest.Nearest(strings.Trim(word, `"`), keys())
 	}
 	return p
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // keys lists all keys of a plan, its chunks, phases and checks.
