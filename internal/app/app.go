@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/byhand/caller"
 	"gaffer/internal/config"
@@ -54,6 +55,7 @@ type App struct {
 	opts     Options
 	database string // file or URL, for display
 	state    string // the folder for the attempts of this machine
+	locks    runlock.Locks
 	store    store.Store
 	engine   *engine.Engine
 	query    *runquery.Querier
@@ -84,7 +86,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{opts: opts, state: state, database: database}
+	a := &App{opts: opts, state: state, database: database, locks: runlock.Locks(filepath.Join(state, "runs"))}
 	if strings.Contains(a.database, "://") {
 		a.store, err = postgres.Open(ctx, a.database)
 	} else if closed := readOnly(a.database); closed != nil {

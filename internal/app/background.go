@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/byhand/caller"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
@@ -93,7 +94,7 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 		case r.Status.Final() || r.Owner.Alive && r.Owner.PID == d.PID:
 			return d, nil
 		case ended && r.Owner.Alive:
-			return d, &OwnedError{run, r.Owner.PID}
+			return d, &runlock.OwnedError{Run: run, PID: r.Owner.PID}
 		case ended:
 			return d, fmt.Errorf("run %s: the gaffer in the background ended at once: %s; see %s", run, complaint(log, before.Size()), d.Log)
 		}
@@ -162,23 +163,15 @@ func (a *App) Attend(ctx context.Context, id string) error {
 		return err
 	}
 	shared := strings.Contains(a.database, "://")
-	switch here := a.worked(run); {
-	case run.Place != run.ID, a.owner(id).Alive, !here && shared:
+	switch here := a.locks.WorkedOn(run); {
+	case run.Place != run.ID, a.locks.Owner(id).Alive, !here && shared:
 		return nil
 	case !here: // a plan from elsewhere must not start here just because its row is in this database
 		return &UnattendedError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
 	}
 	_, err = a.Background(ctx, id)
-	if _, owned := errors.AsType[*OwnedError](err); owned || err == nil {
+	if _, owned := errors.AsType[*runlock.OwnedError](err); owned || err == nil {
 		return nil
 	}
 	return &UnattendedError{id, run.Project, err}
-}
-
-// worked reports whether a gaffer on this machine has ever worked on a run. It does not
-// trust the rows, which other programs can write. It checks for the run's owner lock, a
-// local file that remains after the run has ended.
-func (a *App) worked(run store.Run) bool {
-	_, err := os.Stat(a.ownerFile(run.ID) + ".lock")
-	return run.Place == run.ID && err == nil
 }

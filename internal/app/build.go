@@ -180,7 +180,7 @@ func (a *App) findEngine(ctx context.Context, told string, f *BuildFound) error 
 				f.Run = &b.Run
 			}
 			f.Engine, f.Status = run.ID, run.Status
-			if o := a.owner(run.ID); o.Alive {
+			if o := a.locks.Owner(run.ID); o.Alive {
 				f.Owner = o.PID
 			}
 			return nil

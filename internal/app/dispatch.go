@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
@@ -127,7 +128,7 @@ func (a *App) end(ctx context.Context, key store.TaskKey, why string) error {
 		}
 		// If no gaffer works on the run, this process must end it.
 		err = a.collect(ctx, key.Run, func(t store.Task) bool { return t.TaskKey == key })
-		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // owed documents were reported and do not keep the bead
+		owned, owed := (*runlock.OwnedError)(nil), (*OwedError)(nil) // owed documents were reported and do not keep the bead
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}
@@ -145,11 +146,11 @@ func (a *App) over(ctx context.Context, key store.TaskKey) (over bool, err error
 }
 
 // collect waits for the running attempts of a run that want selects, and records how
-// they ended. It starts nothing. It returns an [*OwnedError] if another gaffer works on
+// they ended. It starts nothing. It returns an [*runlock.OwnedError] if another gaffer works on
 // the run. It returns an [*OwedError] if everything was recorded in the store but
 // documents could not be written.
 func (a *App) collect(ctx context.Context, run string, want func(store.Task) bool) error {
-	release, err := a.own(ctx, run)
+	release, err := a.locks.Lock(ctx, run)
 	if err != nil {
 		return err
 	}

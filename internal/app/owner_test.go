@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/app"
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 )
@@ -40,7 +40,7 @@ func TestSecurityARunHasOneOwnerAlsoWhenItsLockWasDeleted(t *testing.T) {
 	}
 	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	var owned *app.OwnedError
+	var owned *runlock.OwnedError
 	if _, err := a.Work(within, run); !errors.As(err, &owned) || owned.PID != first.Process.Pid {
 		t.Errorf("the second process gets %v, want an OwnedError with pid %d", err, first.Process.Pid)
 	}

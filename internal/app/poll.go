@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/engine"
@@ -94,7 +95,7 @@ func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
 				if err != nil {
 					return err
 				}
-				p.judge(one.Attempt, a.owner(run.ID).Alive, alive[one.Attempt.ID])
+				p.judge(one.Attempt, a.locks.Owner(run.ID).Alive, alive[one.Attempt.ID])
 				list = append(list, p)
 			}
 		}
@@ -148,7 +149,7 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 	var unwritten error
 	for run, tasks := range stale {
 		err := a.collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
-		if owned := (*OwnedError)(nil); errors.As(err, &owned) {
+		if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
 			continue // another gaffer works on the run by now
 		}
 		if owed := (*OwedError)(nil); errors.As(err, &owed) {

@@ -111,7 +111,7 @@ func (p *Pruning) Take(ctx context.Context) (Pruned, error) {
 			if err := statefile.CheckName("run", run); err != nil {
 				return nil, err // another program stored this id; it must not become part of a path
 			}
-			return a.own(ctx, run)
+			return a.locks.Lock(ctx, run)
 		},
 		Gone: func(run string) {
 			gone = append(gone, run)
@@ -151,7 +151,7 @@ func (a *App) clear(run string) (folders int) {
 		folders++
 	}
 	// The log of a background gaffer, and the lock that we hold.
-	for _, file := range []string{filepath.Join(a.state, "runs", run+".log"), a.ownerFile(run) + ".lock"} {
+	for _, file := range []string{filepath.Join(a.state, "runs", run+".log"), a.locks.File(run)} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			a.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
 		}
@@ -217,7 +217,7 @@ type sparing struct {
 // why returns the reason to keep a run, or "". Earlier runs of a bead need not be kept:
 // its attempts are numbered from its records.
 func (s *sparing) why(r store.Reader, run store.Run) (string, error) {
-	if o := s.app.owner(run.ID); o.Alive {
+	if o := s.app.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
 	}
 	switch _, err := r.Item(owedKey(run.ID)); {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/memory"
 )
@@ -25,7 +26,8 @@ type oldRuns struct {
 
 func newOldRuns(t *testing.T) *oldRuns {
 	o := &oldRuns{t: t}
-	o.App = &App{store: memory.New(), state: t.TempDir(), opts: Options{
+	state := t.TempDir()
+	o.App = &App{store: memory.New(), state: state, locks: runlock.Locks(filepath.Join(state, "runs")), opts: Options{
 		Now: time.Now, Getenv: func(string) string { return "" }, Notice: func(text string) { o.told = append(o.told, text) },
 	}}
 	return o
@@ -107,7 +109,7 @@ func TestTheLatestTeamAndBuildThatCanBeResumedStay(t *testing.T) {
 func TestARunThatAGafferWorksOnStays(t *testing.T) {
 	o := newOldRuns(t)
 	o.add("mine", store.Complete, `{}`)
-	release, err := o.own(t.Context(), "mine")
+	release, err := o.locks.Lock(t.Context(), "mine")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,5 +31,5 @@ func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	case filepath.Base(at.Log) != at.Task+".log" || filepath.Base(filepath.Dir(at.Log)) != run.ID:
 		return "", false
 	}
-	return at.Log, a.worked(run)
+	return at.Log, a.locks.WorkedOn(run)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"gaffer/coordinator"
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
@@ -39,7 +40,7 @@ func (s *ServerWorker) occupy(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, ownWithin)
+	within, cancel := context.WithTimeout(ctx, runlock.Within)
 	defer cancel()
 	lock, err := host.OS().Lock(within, opStation, s.folder("lock"))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

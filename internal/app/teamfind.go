@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
@@ -37,7 +38,7 @@ func (a *App) FindTeam(ctx context.Context, session string) (f TeamFound, err er
 		f = TeamFound{
 			Run: run.ID, Status: run.Status, Branch: start.Branch, Into: start.Into, Tests: start.Tests, Developers: start.Developers,
 		}
-		if o := a.owner(run.ID); o.Alive {
+		if o := a.locks.Owner(run.ID); o.Alive {
 			f.Owner = o.PID
 		}
 		return nil
@@ -92,7 +93,7 @@ func (a *App) ResumeTeam(ctx context.Context, n NewTeam) (string, error) {
 	case err != nil:
 		return "", err
 	case f.Owner > 0:
-		return "", &OwnedError{f.Run, f.Owner}
+		return "", &runlock.OwnedError{Run: f.Run, PID: f.Owner}
 	case f.Run == "":
 		return a.continueTeam(ctx, n, snap)
 	case f.Status == store.Complete:
@@ -182,7 +183,7 @@ func (a *App) foundBranches(ctx context.Context, found *teamstate.Found, into st
 }
 
 // FreeTeam ends the run of the session in the documents, so that they can be archived.
-// It returns an [*OwnedError] if a gaffer works on the run.
+// It returns an [*runlock.OwnedError] if a gaffer works on the run.
 func (a *App) FreeTeam(ctx context.Context) error {
 	snap, err := a.team().Resume(ctx)
 	if err != nil {
@@ -190,7 +191,7 @@ func (a *App) FreeTeam(ctx context.Context) error {
 	}
 	f, err := a.FindTeam(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
-		err = &OwnedError{f.Run, f.Owner}
+		err = &runlock.OwnedError{Run: f.Run, PID: f.Owner}
 	}
 	if err != nil {
 		return err
@@ -211,8 +212,8 @@ func (a *App) abandonTeam(ctx context.Context) error {
 	if err := a.endRun(ctx, f.Run, "another session begins"); err != nil {
 		return err
 	}
-	release, err := a.own(ctx, f.Run)
-	if owned := (*OwnedError)(nil); errors.As(err, &owned) {
+	release, err := a.locks.Lock(ctx, f.Run)
+	if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
 		return nil // the owner writes the documents itself
 	}
 	if err != nil {
@@ -245,7 +246,7 @@ func (a *App) endRun(ctx context.Context, run, why string) error {
 			return err
 		}
 		err = a.collect(ctx, run, func(store.Task) bool { return true })
-		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // owed documents were reported and do not keep a run from ending
+		owned, owed := (*runlock.OwnedError)(nil), (*OwedError)(nil) // owed documents were reported and do not keep a run from ending
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}

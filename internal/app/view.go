@@ -14,8 +14,8 @@ import (
 
 // adorn adds facts about a run that only this machine knows or that the store lacks.
 func (a *App) adorn(v *fleet.Run, run store.Run) {
-	v.Owner = a.owner(run.ID)
-	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.worked(run)
+	v.Owner = a.locks.Owner(run.ID)
+	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.locks.WorkedOn(run)
 	if run.Conducted {
 		if start, err := teamrun.StartOf(run); err == nil && start != nil {
 			v.Team = start.Session

@@ -98,7 +98,7 @@ func (o ours) Build(ctx context.Context, root string, state jsontree.Value) (id 
 		if err != nil || b == nil || !o.at(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
 			return nil // the state describes another build
 		}
-		id, working = run.ID, o.app.owner(run.ID).Alive
+		id, working = run.ID, o.app.locks.Owner(run.ID).Alive
 		return nil
 	})
 	return id, working, err

@@ -40,7 +40,7 @@ const (
 // Work runs a run until it ends, and returns its final state. It adopts the agents that
 // an earlier gaffer left running. When ctx ends it claims no more tasks and returns
 // ctx's error immediately. Running agents then continue, and the next Work adopts them.
-// If another gaffer works on the run, it returns an [*OwnedError].
+// If another gaffer works on the run, it returns an [*runlock.OwnedError].
 func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 	for {
 		run, err := a.workAsOwner(ctx, id)
@@ -57,7 +57,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 
 // workAsOwner locks a run and works on it until it has ended.
 func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
-	release, err := a.own(ctx, id)
+	release, err := a.locks.Lock(ctx, id)
 	if err != nil {
 		return fleet.Run{}, err
 	}

@@ -1,0 +1,106 @@
+// Package runlock ensures that only one gaffer process at a time works on a run of this
+// machine, and tells which process that is.
+package runlock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+	"gaffer/statefile/host"
+)
+
+// OwnedError reports that another gaffer works on the run.
+type OwnedError struct {
+	Run string
+	PID int
+}
+
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("run %s: gaffer with pid %d works on it", e.Run, e.PID)
+}
+
+// Conflict marks the error as a conflict with another process.
+func (e *OwnedError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *OwnedError) Hint() string {
+	return fmt.Sprintf("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", e.Run, e.Run)
+}
+
+const (
+	opLock host.Op = "take the run"
+	// Within is how long Lock waits for a lock, because a killed gaffer needs a moment
+	// to exit and release it.
+	Within = time.Second
+)
+
+// Locks is the folder that holds the locks and the owners of this machine's runs.
+type Locks string
+
+func (l Locks) ownerFile(run string) string { return filepath.Join(string(l), run+".owner") }
+
+// File returns the lock file of a run.
+func (l Locks) File(run string) string { return l.ownerFile(run) + ".lock" }
+
+// Lock locks a run, so that only this process works on it. It returns an [*OwnedError]
+// if another process does. The kernel releases the lock if this process dies.
+func (l Locks) Lock(ctx context.Context, run string) (release func(), err error) {
+	if err := os.MkdirAll(string(l), 0o700); err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, Within)
+	defer cancel()
+	lock, err := host.OS().Lock(within, opLock, l.File(run))
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, &OwnedError{run, l.Owner(run).PID}
+	}
+	if err != nil {
+		return nil, err
+	}
+	// If the lock file was deleted while its holder is alive, we have locked a new
+	// file. So check the recorded owner too.
+	if other := l.Owner(run); other.Alive && other.PID != os.Getpid() {
+		_ = lock.Unlock() // the run is not ours, whether or not this succeeds
+		return nil, &OwnedError{run, other.PID}
+	}
+	file := l.ownerFile(run)
+	text, err := json.Marshal(host.OS().Self())
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return func() {
+		_ = os.Remove(file)
+		_ = lock.Unlock() // the lock ends with the process at the latest
+	}, nil
+}
+
+// Owner returns the process that works on a run, or the last one that did.
+func (l Locks) Owner(run string) fleet.Owner {
+	data, err := os.ReadFile(l.ownerFile(run))
+	if err != nil {
+		return fleet.Owner{}
+	}
+	var p host.Process
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fleet.Owner{}
+	}
+	return fleet.Owner{PID: p.PID, Alive: host.OS().Alive(p) == host.Alive}
+}
+
+// WorkedOn reports whether a gaffer on this machine has ever worked on a run. It does
+// not trust the rows, which other programs can write. It checks for the run's lock
+// file, which remains after the run has ended.
+func (l Locks) WorkedOn(run store.Run) bool {
+	_, err := os.Stat(l.File(run.ID))
+	return run.Place == run.ID && err == nil
+}
