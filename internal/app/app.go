@@ -21,6 +21,7 @@ import (
 
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/byhand/caller"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
@@ -100,7 +101,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.engine = engine.New(a.store, engine.Options{
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.who(),
 	})
-	a.query = runquery.New(a.store, runquery.Options{Annotate: a.adorn, AnnotateTask: a.adornTask})
+	a.query = runquery.New(a.store, runquery.Options{Annotate: a.annotate, AnnotateTask: a.annotateTask})
 	a.openDocuments()
 	return a, nil
 }
@@ -182,7 +183,12 @@ func newID() string {
 // Submit stores a plan as a run of this project and returns the run's id. Nothing
 // starts before Work.
 func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
-	base, err := a.baseOf(ctx, p)
+	base, err := "", error(nil)
+	if p.Team != nil {
+		base, err = a.teamBase(ctx, p)
+	} else {
+		base, err = workspace.CreateBase(ctx, a.opts.Project.Root, p)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -191,11 +197,11 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		woven, err := weave(p, id)
+		withMerges, err := workspace.AddMergeTasks(p, id)
 		if err != nil {
 			return "", err
 		}
-		_, err = a.engine.Submit(ctx, engine.Submission{Plan: woven, ID: id, Project: a.opts.Project.Root, Base: base, Place: id, Conducted: p.Team != nil})
+		_, err = a.engine.Submit(ctx, engine.Submission{Plan: withMerges, ID: id, Project: a.opts.Project.Root, Base: base, Place: id, Conducted: p.Team != nil})
 		var taken *engine.ConflictError
 		if errors.As(err, &taken) {
 			continue

@@ -46,7 +46,7 @@ chunks:
 
 const specText = "---\nspec-version: 2.4\n---\n# Shop\n## 1 Entities {#entities version=2.4}\n## 2 Rules {#rules version=2.1}\n"
 
-func (p workspace) withSpec(text string) workspace {
+func (p testProject) withSpec(text string) testProject {
 	p.t.Helper()
 	dir := filepath.Join(p.root, ".fctry")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -67,7 +67,7 @@ func readPlan(t *testing.T, text string) build.Plan {
 	return p
 }
 
-func (p workspace) state() (workflow.State, jsontree.Value) {
+func (p testProject) state() (workflow.State, jsontree.Value) {
 	p.t.Helper()
 	v, err := workflow.Open(filepath.Join(p.root, ".fctry"), workflow.Options{}).Load()
 	if err != nil {
@@ -78,7 +78,7 @@ func (p workspace) state() (workflow.State, jsontree.Value) {
 }
 
 // feed returns all events so far: the archived ones and those in the state.
-func (p workspace) feed() (list []workflow.Event) {
+func (p testProject) feed() (list []workflow.Event) {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.root, ".fctry", workflow.ArchiveFolder, "*.json"))
 	if err != nil {
@@ -163,7 +163,7 @@ func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.
 
 // untilPartial starts a process that works on the run, and kills it whenever the feed
 // has a new kind of event, until the run has ended.
-func (p workspace) untilPartial(a *app.App, run string, seen map[string]bool) (kills int) {
+func (p testProject) untilPartial(a *app.App, run string, seen map[string]bool) (kills int) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
 		g := p.gaffer(run)
@@ -182,7 +182,7 @@ func (p workspace) untilPartial(a *app.App, run string, seen map[string]bool) (k
 }
 
 // awaitNews returns a kind of event that is not in seen, or "" when the run has ended.
-func (p workspace) awaitNews(a *app.App, run string, seen map[string]bool, deadline time.Time) string {
+func (p testProject) awaitNews(a *app.App, run string, seen map[string]bool, deadline time.Time) string {
 	p.t.Helper()
 	for ; time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
 		for _, e := range p.feed() {
@@ -379,7 +379,7 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 
 // keeps checks that nothing in the state was lost: fields that a build does not write
 // are unchanged, and the build still has every chunk with all of its fields.
-func keeps(t *testing.T, p workspace, data []byte) {
+func keeps(t *testing.T, p testProject, data []byte) {
 	t.Helper()
 	before, err := jsontree.Parse(data)
 	if err != nil || before.Value().Kind() != jsontree.Object {

@@ -16,7 +16,7 @@ import (
 )
 
 // withState writes a state file of another program.
-func (p workspace) withState(text string) workspace {
+func (p testProject) withState(text string) testProject {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.root, ".fctry", "state.json"), []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
@@ -34,7 +34,7 @@ func wildState(t *testing.T, name string) string {
 }
 
 // statuses returns the statuses of the build's chunks, in order.
-func (p workspace) statuses() string {
+func (p testProject) statuses() string {
 	p.t.Helper()
 	state, _ := p.state()
 	if state.BuildRun == nil {

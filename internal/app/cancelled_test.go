@@ -16,7 +16,7 @@ import (
 
 // setCancelled sets a session's document to cancelled, as another program would, under
 // the protocol's lock. With an empty agent it cancels the session.
-func (p workspace) setCancelled(run, agent string) {
+func (p testProject) setCancelled(run, agent string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, ".founder-mode", "status", "sessions", run, "status.json")
 	err := statefile.New(path, statefile.Options{Locking: statefile.Folder}).Update(p.t.Context(), func(doc *jsontree.Doc) error {

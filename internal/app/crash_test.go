@@ -26,7 +26,7 @@ import (
 const workOn = "GAFFER_TEST_WORK_ON"
 
 // beGaffer does what 'gaffer run' and 'gaffer resume' do after the plan was submitted.
-func beGaffer(t workspace, run string) error {
+func beGaffer(t testProject, run string) error {
 	a := t.open()
 	_, err := a.Work(context.Background(), run)
 	return errors.Join(err, a.Close())
@@ -91,7 +91,7 @@ func killAndResume(t *testing.T) (kills int64) {
 
 // submitSleepers submits a run of agents that record their start, sleep, and write a
 // file. Every fourth task has a check.
-func submitSleepers(p workspace) string {
+func submitSleepers(p testProject) string {
 	p.t.Helper()
 	tasks := make([]plan.Task, agents)
 	for i := range tasks {
@@ -112,7 +112,7 @@ func submitSleepers(p workspace) string {
 	return run
 }
 
-func checkSleepers(t *testing.T, p workspace, id string) {
+func checkSleepers(t *testing.T, p testProject, id string) {
 	t.Helper()
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -131,7 +131,7 @@ func checkSleepers(t *testing.T, p workspace, id string) {
 // gaffer is a process that works on a run.
 type gaffer struct{ *exec.Cmd }
 
-func (p workspace) gaffer(run string) gaffer {
+func (p testProject) gaffer(run string) gaffer {
 	p.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), workOn+"="+strings.Join([]string{run, p.root, p.home}, "\n"))

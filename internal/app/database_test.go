@@ -52,7 +52,7 @@ func TestARunThatAnEarlierVersionLeftIsResumed(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) { earlierPostgres(t).resumesInterruptedRun() })
 }
 
-func earlierSQLite(t *testing.T) workspace {
+func earlierSQLite(t *testing.T) testProject {
 	t.Helper()
 	p := newPlace(t)
 	path := filepath.Join(p.home, "gaffer", "gaffer.db")
@@ -65,7 +65,7 @@ func earlierSQLite(t *testing.T) workspace {
 	return p
 }
 
-func earlierPostgres(t *testing.T) workspace {
+func earlierPostgres(t *testing.T) testProject {
 	t.Helper()
 	p := newPlace(t)
 	p.db = pgtest.Database(t)
@@ -99,7 +99,7 @@ func unzipped(t *testing.T, name string) []byte {
 
 // readsAsBefore compares what the store and the views list with a golden file, and the
 // stored rows with the events.
-func (p workspace) readsAsBefore(name string, s store.Store) {
+func (p testProject) readsAsBefore(name string, s store.Store) {
 	p.t.Helper()
 	defer func() {
 		if err := s.Close(); err != nil {
@@ -136,7 +136,7 @@ func (p workspace) readsAsBefore(name string, s store.Store) {
 }
 
 // listRuns writes the runs, their tasks and the open questions as --json shows them.
-func (p workspace) listRuns(w io.Writer, a *app.App) error {
+func (p testProject) listRuns(w io.Writer, a *app.App) error {
 	runs, err := a.Runs(p.t.Context(), true, true)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func printJSON(w io.Writer, what string, value any) error {
 
 // resumesInterruptedRun answers the open question of the interrupted run, and works on
 // the run until it ends. Its agents have left no trace on this machine.
-func (p workspace) resumesInterruptedRun() {
+func (p testProject) resumesInterruptedRun() {
 	p.t.Helper()
 	self, err := os.Executable()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // changed runs one task in a worktree, and returns the diffs of its attempts.
-func (p workspace) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run) {
+func (p testProject) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run) {
 	p.t.Helper()
 	c, a := p.coordinate(), p.open()
 	defer a.Close()

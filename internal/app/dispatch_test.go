@@ -33,14 +33,14 @@ func beadOf(id string, steps ...string) plan.Task {
 
 // shiftOf is a dispatched run in progress.
 type shiftOf struct {
-	workspace
+	testProject
 	app  *app.App
 	run  string
 	done chan fleet.Run
 }
 
 // dispatch starts a run of beads.
-func (p workspace) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
+func (p testProject) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
 	p.t.Helper()
 	a := p.open()
 	id, err := a.Dispatch(p.t.Context(), app.Dispatch{
@@ -121,7 +121,7 @@ type recorded struct {
 
 // records returns the attempts of a bead in the ledger, each with its run and result
 // record.
-func (p workspace) records(bead string) (list []recorded) {
+func (p testProject) records(bead string) (list []recorded) {
 	p.t.Helper()
 	var last ledger.Run
 	p.read("runs", bead, &last)
@@ -155,7 +155,7 @@ func (p workspace) records(bead string) (list []recorded) {
 	return list
 }
 
-func (p workspace) read(kind, name string, into any) {
+func (p testProject) read(kind, name string, into any) {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.root, "state", kind, name+".json"))
 	if err == nil {
@@ -167,7 +167,7 @@ func (p workspace) read(kind, name string, into any) {
 }
 
 // valid checks every record of the project.
-func (p workspace) valid() {
+func (p testProject) valid() {
 	p.t.Helper()
 	s := ledger.Open(filepath.Join(p.root, "state"), ledger.Options{})
 	err := s.Validate(p.t.Context(), ledger.Checks{}, func(c ledger.Checked) error {
@@ -313,7 +313,7 @@ func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
 	working, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { _, err := a.Work(working, id); left <- err }()
-	s := &shiftOf{workspace: p, app: a, run: id}
+	s := &shiftOf{testProject: p, app: a, run: id}
 	first := s.says("bd-1", "working")
 	leave()
 	<-left

@@ -19,7 +19,7 @@ import (
 
 // owing is a run whose documents cannot be written while its path is blocked.
 type owing struct {
-	workspace
+	testProject
 	run  string
 	path string                     // the blocked path
 	says func() (ended bool, _ any) // reports whether the documents state that the run has ended
@@ -87,7 +87,7 @@ func eachOwing(t *testing.T, test func(o owing)) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(p.root, ".founder-mode", "status", "sessions", run, "status.json")
-		test(owing{workspace: p, run: run, path: path, says: func() (bool, any) {
+		test(owing{testProject: p, run: run, path: path, says: func() (bool, any) {
 			var doc struct{ Status string }
 			data, err := os.ReadFile(path)
 			if err == nil {
@@ -104,14 +104,14 @@ func eachOwing(t *testing.T, test func(o owing)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(owing{workspace: p, run: run, path: filepath.Join(p.root, ".fctry", "state.json"), says: func() (bool, any) {
+		test(owing{testProject: p, run: run, path: filepath.Join(p.root, ".fctry", "state.json"), says: func() (bool, any) {
 			kinds := fmt.Sprint(tellable(p.feed()))
 			return strings.Contains(kinds, "chunk-completed"), kinds
 		}})
 	})
 	t.Run("team", func(t *testing.T) {
 		c, _, run := threeGroups(t)
-		test(owing{workspace: c.workspace, run: run, path: c.coordination(), says: func() (bool, any) {
+		test(owing{testProject: c.testProject, run: run, path: c.coordination(), says: func() (bool, any) {
 			status := c.session().Orchestrator.Status
 			return status == team.SessionCompleted, status
 		}})
@@ -142,7 +142,7 @@ func TestFaultAServerWritesTheDocumentsThatAreOwedInAnyProjectOfItsMachine(t *te
 	testenv.Integration(t)
 	eachOwing(t, func(o owing) {
 		o.dies()
-		elsewhere := workspace{t: o.t, root: o.t.TempDir(), home: o.home, notices: &notices{}}
+		elsewhere := testProject{t: o.t, root: o.t.TempDir(), home: o.home, notices: &notices{}}
 		elsewhere.coordinate()
 		testenv.Wait(o.t, "the documents", func() error {
 			if ended, seen := o.says(); !ended {
@@ -163,7 +163,7 @@ func TestFaultDocumentsGoWhereTheRunHadThemWhateverTheSettingsSayLater(t *testin
 		t.Fatal(err)
 	}
 	path := filepath.Join(p.root, "here", "sessions", run, "status.json")
-	owing{workspace: p, run: run, path: path, says: func() (bool, any) { return false, nil }}.dies()
+	owing{testProject: p, run: run, path: path, says: func() (bool, any) { return false, nil }}.dies()
 	p.write("gaffer.yaml", "paths: {session: there}\n")
 	a = p.open()
 	defer a.Close()

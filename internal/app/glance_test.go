@@ -21,7 +21,7 @@ import (
 var glanceNow = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
 // glance returns the counts of a project's fleet at noon.
-func (p workspace) glance(everywhere bool) fleet.Glance {
+func (p testProject) glance(everywhere bool) fleet.Glance {
 	p.t.Helper()
 	getenv := func(name string) string { return map[string]string{"XDG_STATE_HOME": p.home, "GAFFER_DB": p.db}[name] }
 	c, err := config.Load(config.Inputs{Root: p.root, Getenv: getenv})
@@ -38,7 +38,7 @@ func (p workspace) glance(everywhere bool) fleet.Glance {
 }
 
 // put stores rows as a run would leave them.
-func (p workspace) put(change func(tx *store.Tx)) {
+func (p testProject) put(change func(tx *store.Tx)) {
 	p.t.Helper()
 	var s store.Store
 	var err error
@@ -65,7 +65,7 @@ func TestAGlanceCountsWhatRunsWaitsFailedAndCostsToday(t *testing.T) {
 	})
 }
 
-func testGlance(t *testing.T, p workspace) {
+func testGlance(t *testing.T, p testProject) {
 	hour := func(n int) time.Time { return glanceNow.Add(time.Duration(n) * time.Hour) }
 	dollars := func(n int64) store.Amount { return store.Amount{MicroUSD: n * 1e6} }
 	p.put(func(tx *store.Tx) {

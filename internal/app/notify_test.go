@@ -24,7 +24,7 @@ import (
 )
 
 // settings writes the user's own settings file.
-func (p workspace) settings(format string, args ...any) {
+func (p testProject) settings(format string, args ...any) {
 	p.t.Helper()
 	dir := filepath.Join(p.home, "gaffer")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -69,7 +69,7 @@ func (r *receiver) titles() []string {
 	return list
 }
 
-func (p workspace) secret(text string) string {
+func (p testProject) secret(text string) string {
 	p.t.Helper()
 	path := filepath.Join(p.home, "secret")
 	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
@@ -167,7 +167,7 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 
 // sendsTheRest starts a server, which sends the notifications that a run could not send
 // before it ended. It waits until notifications with these titles were sent.
-func (p workspace) sendsTheRest(a *app.App, want []string, sent func() []string) {
+func (p testProject) sendsTheRest(a *app.App, want []string, sent func() []string) {
 	p.t.Helper()
 	c, err := a.Coordinate(app.Terms{Tell: true})
 	if err != nil {

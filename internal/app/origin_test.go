@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 )
@@ -36,7 +37,7 @@ func diamond() plan.Plan {
 }
 
 // retryFailed retries a merge whose process was killed, as the user would.
-func (p workspace) retryFailed(run, task string) {
+func (p testProject) retryFailed(run, task string) {
 	p.t.Helper()
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -96,7 +97,7 @@ func TestAMergeThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	const order = `{"run": "r", "into": "gaffer/r/merge-1", "start": "gaffer/r/one", "tasks": ["one", "two"], "names": ["one", "The second"]}`
 	for range 2 {
 		var out strings.Builder
-		if err := app.Join(t.Context(), p.root, strings.NewReader(order), &out); err != nil {
+		if err := workspace.RunMergeStep(t.Context(), p.root, strings.NewReader(order), &out); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 	}

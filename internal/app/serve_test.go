@@ -24,7 +24,7 @@ import (
 )
 
 // coordinate does what 'gaffer serve' does on the same store, like a separate process.
-func (p workspace) coordinate() *app.Coordinator {
+func (p testProject) coordinate() *app.Coordinator {
 	p.t.Helper()
 	a := p.open()
 	c, err := a.Coordinate(app.Terms{})
@@ -52,7 +52,7 @@ func until[V any](t *testing.T, what string, look func() (V, error), ok func(V) 
 	return v
 }
 
-func onBoth(t *testing.T, test func(p workspace)) {
+func onBoth(t *testing.T, test func(p testProject)) {
 	t.Run("sqlite", func(t *testing.T) { test(newPlace(t)) })
 	t.Run("postgres", func(t *testing.T) {
 		p := newPlace(t)
@@ -62,7 +62,7 @@ func onBoth(t *testing.T, test func(p workspace)) {
 }
 
 func TestACoordinatorShowsTheWorkerAndTheLogOfARunThatNobodySubmittedToIt(t *testing.T) {
-	onBoth(t, func(p workspace) {
+	onBoth(t, func(p testProject) {
 		t, ctx := p.t, p.t.Context()
 		c := p.coordinate()
 		a := p.open()

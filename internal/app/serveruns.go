@@ -6,6 +6,7 @@ import (
 
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/api/runs"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
@@ -15,9 +16,9 @@ import (
 func (a *App) runDesk(e *engine.Engine) *runs.Service {
 	return runs.New(runs.Options{
 		Store: a.store, Engine: e, Now: a.clock(), Random: rand.Reader,
-		Logs:  runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
-		Hide:  func(run store.Run) bool { return protocol.Owns(run.ID) },
-		Weave: weave, File: a.logFile, Adorn: a.adorn, Attend: a.Attend,
+		Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
+		Hide:          func(run store.Run) bool { return protocol.Owns(run.ID) },
+		AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, Attend: a.Attend,
 	})
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,9 @@ import (
 	"os"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/attempt/runlock"
-	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 	"gaffer/statefile/host"
@@ -79,53 +81,52 @@ func (e *ElsewhereError) Error() string {
 // the run is bound to this worker.
 func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.Attempt)
-	p, err := s.placeOf(run)
+	p, err := s.workspaceOf(run)
 	if err != nil {
 		return "", err
 	}
 	switch {
 	case spec.Dispatch != nil:
 		return "", &ElsewhereError{t.Task, "the repository of its bead"}
-	case run.Place != s.opts.Name && p.tree(t.TaskKey, spec) != nil:
+	case run.Place != s.opts.Name && p.HasWorktree(t.TaskKey, spec):
 		return "", &ElsewhereError{t.Task, "a worktree"}
 	}
 	if err := os.MkdirAll(s.logsOf(t.Run), 0o700); err != nil {
 		return "", err
 	}
-	if err := s.branch(ctx, p, run); err != nil {
-		return "", err
+	if flow := p.Workflow; flow != nil { // its branch exists only on this machine
+		if _, err := workspace.CreateBranch(ctx, p.Root, cmp.Or(run.Base, flow.Base), flow.Branch); err != nil {
+			return "", err
+		}
 	}
 	return p.Work(ctx, t, spec)
 }
 
-// placeOf returns the workspace of a run on this machine.
-func (s *ServerWorker) placeOf(run coordinator.WorkRun) (workspace, error) {
-	p := workspace{root: s.opts.Project.Root, trees: treesIn(s.state), log: s.Log, base: run.Base}
+// Diff implements [worker.Workspace].
+func (s *ServerWorker) Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error) {
+	p, err := s.workspaceOf(s.engine.Run(t.Attempt))
+	if err != nil {
+		return nil, err
+	}
+	return p.Diff(ctx, t, spec)
+}
+
+// Commit implements [worker.Workspace].
+func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task) error {
+	p, err := s.workspaceOf(s.engine.Run(t.Attempt))
+	if err != nil {
+		return err
+	}
+	return p.Commit(ctx, t, spec)
+}
+
+// workspaceOf returns the workspace of a run on this machine.
+func (s *ServerWorker) workspaceOf(run coordinator.WorkRun) (workspace.Workspace, error) {
+	p := workspace.Workspace{Root: s.opts.Project.Root, Trees: treesIn(s.state), LogFile: s.Log, Base: run.Base}
 	if len(run.Workflow) > 0 {
-		if err := json.Unmarshal(run.Workflow, &p.flow); err != nil {
+		if err := json.Unmarshal(run.Workflow, &p.Workflow); err != nil {
 			return p, fmt.Errorf("workflow of run %s: %w", run.ID, err)
 		}
 	}
 	return p, nil
-}
-
-// branch creates the branch of a workflow, which exists only on this machine.
-func (s *ServerWorker) branch(ctx context.Context, p workspace, run coordinator.WorkRun) error {
-	if p.flow == nil {
-		return nil
-	}
-	repo, err := worktree.Open(ctx, p.root)
-	if err != nil {
-		return err
-	}
-	name := run.Base
-	if name == "" {
-		name = p.flow.Base
-	}
-	base, err := repo.Base(ctx, name)
-	if err != nil {
-		return err
-	}
-	_, err = repo.Branch(ctx, p.flow.Branch, base)
-	return err
 }

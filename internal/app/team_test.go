@@ -20,7 +20,7 @@ import (
 
 // crew is a repository with a team whose agents follow scripts.
 type crew struct {
-	workspace
+	testProject
 	dir string // for files that the agents leave for the test
 }
 
@@ -63,7 +63,7 @@ func (c crew) perform(scripts string) {
 }
 
 func (c crew) open() *app.App {
-	a := c.workspace.open()
+	a := c.testProject.open()
 	c.t.Cleanup(func() {
 		if err := a.Close(); err != nil {
 			c.t.Error(err)

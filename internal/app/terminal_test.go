@@ -216,7 +216,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 	working, crash := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { _, err := a.Work(working, id); left <- err }()
-	s := &shiftOf{workspace: p, app: a, run: id}
+	s := &shiftOf{testProject: p, app: a, run: id}
 	for _, bead := range []string{"bd-again", "bd-once"} {
 		s.says(bead, "working")
 	}
@@ -274,7 +274,7 @@ func stale(t *testing.T, list []app.Polled, err error, repaired string) {
 }
 
 // foreign writes the record of another tool's dispatch.
-func (p workspace) foreign(bead string) {
+func (p testProject) foreign(bead string) {
 	p.t.Helper()
 	run := `{"bead": "` + bead + `", "agent": "claude", "model": "sonnet", "repo": "/r", "started_at": "2026-02-12T17:08:00Z", "attempt": 1, "prompt": "Do it"}`
 	if err := os.WriteFile(filepath.Join(p.root, "state", "runs", bead+".json"), []byte(run), 0o644); err != nil {
@@ -284,7 +284,7 @@ func (p workspace) foreign(bead string) {
 
 // reboot creates the state after a reboot: files that name another boot, and neither
 // processes nor sockets.
-func reboot(t *testing.T, p workspace) {
+func reboot(t *testing.T, p testProject) {
 	t.Helper()
 	boot := []byte(host.OS().Self().Boot)
 	other := bytes.Map(func(r rune) rune {

@@ -23,7 +23,7 @@ func faked(id string, steps ...string) plan.Task {
 }
 
 // one runs a single task and returns it.
-func (p workspace) one(task plan.Task) fleet.Task {
+func (p testProject) one(task plan.Task) fleet.Task {
 	p.t.Helper()
 	return p.run(task).Tasks[0]
 }
@@ -130,7 +130,7 @@ func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T
 	}
 }
 
-func (p workspace) log(run, task string) string {
+func (p testProject) log(run, task string) string {
 	text, _ := os.ReadFile(filepath.Join(p.root, ".founder-mode/status/sessions", run, task+".log"))
 	return string(text)
 }

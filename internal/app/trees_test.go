@@ -9,13 +9,14 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
 )
 
 // git runs git in the project.
-func (p workspace) git(args ...string) string {
+func (p testProject) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = p.root
@@ -32,7 +33,7 @@ func gitEnv() []string {
 	return append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 }
 
-func newRepository(t *testing.T) workspace {
+func newRepository(t *testing.T) testProject {
 	p := newPlace(t)
 	p.git("init", "--quiet", "--initial-branch=main")
 	p.write("start.txt", "start\n")
@@ -41,7 +42,7 @@ func newRepository(t *testing.T) workspace {
 	return p
 }
 
-func (p workspace) write(name, text string) {
+func (p testProject) write(name, text string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.root, name), []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
@@ -64,7 +65,7 @@ func flow(first, second, last string) plan.Plan {
 	}
 }
 
-func (p workspace) work(a *app.App, what plan.Plan) fleet.Run {
+func (p testProject) work(a *app.App, what plan.Plan) fleet.Run {
 	p.t.Helper()
 	id, err := a.Submit(p.t.Context(), what)
 	if err != nil {
@@ -157,7 +158,7 @@ func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
 }
 
 // treeOf creates a worktree for a task, with a commit.
-func (p workspace) treeOf(run, task string) (tree worktree.Tree) {
+func (p testProject) treeOf(run, task string) (tree worktree.Tree) {
 	p.t.Helper()
 	repo, err := worktree.Open(p.t.Context(), p.root)
 	if err != nil {
@@ -186,7 +187,7 @@ func TestAnEndIsMadeAgainWhenItWasKilledBetweenAFolderAndItsRecord(t *testing.T)
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := app.Join(t.Context(), p.root, strings.NewReader(`{"run": "r", "remove": true}`), &out); err != nil {
+	if err := workspace.RunMergeStep(t.Context(), p.root, strings.NewReader(`{"run": "r", "remove": true}`), &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if got := p.git("worktree", "list"); strings.Count(got, "\n") != 0 {
@@ -220,7 +221,7 @@ func TestAPullRequestIsOfItsOwnBranchAndOpenedOnce(t *testing.T) {
 	p.git("update-ref", "refs/heads/+main", "main")
 	for range 2 {
 		var out strings.Builder
-		if err := app.Join(t.Context(), p.root, strings.NewReader(`{"run": "r", "branch": "+main", "open": "main"}`), &out); err != nil {
+		if err := workspace.RunMergeStep(t.Context(), p.root, strings.NewReader(`{"run": "r", "branch": "+main", "open": "main"}`), &out); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 		if !strings.Contains(out.String(), "https://example.com/1") {

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// adorn adds facts about a run that only this machine knows or that the store lacks.
-func (a *App) adorn(v *fleet.Run, run store.Run) {
+// annotate adds facts about a run that only this machine knows or that the store lacks.
+func (a *App) annotate(v *fleet.Run, run store.Run) {
 	v.Owner = a.locks.Owner(run.ID)
 	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.locks.WorkedOn(run)
 	if run.Conducted {
@@ -26,10 +26,10 @@ func (a *App) adorn(v *fleet.Run, run store.Run) {
 	}
 }
 
-// adornTask sets the path of the task's worktree.
-func (a *App) adornTask(v *fleet.Task, spec plan.Task) {
+// annotateTask sets the path of the task's worktree.
+func (a *App) annotateTask(v *fleet.Task, spec plan.Task) {
 	if spec.Worktree || spec.Branch != "" {
-		v.Worktree = filepath.Join(a.state, "worktrees", v.Run, cmp.Or(spec.Tree, v.ID))
+		v.Worktree = filepath.Join(treesIn(a.state), v.Run, cmp.Or(spec.Tree, v.ID))
 	}
 }
 

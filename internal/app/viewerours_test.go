@@ -11,7 +11,7 @@ import (
 )
 
 // look opens the viewer of a project's documents, as 'gaffer serve' does.
-func (p workspace) look(use func(v *viewers.Viewer)) {
+func (p testProject) look(use func(v *viewers.Viewer)) {
 	p.t.Helper()
 	a := p.open()
 	defer func() {
@@ -28,7 +28,7 @@ func (p workspace) look(use func(v *viewers.Viewer)) {
 }
 
 // leave writes a document of another program into a project.
-func (p workspace) leave(name, text string) {
+func (p testProject) leave(name, text string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -15,6 +15,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/worker"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
@@ -105,14 +106,14 @@ func (a *App) hasEnded(ctx context.Context, id string) (ended bool, err error) {
 
 // localRun is the work of this process on a run.
 type localRun struct {
-	app      *App
-	run      store.Run
-	from     int64 // the last event when the work started
-	place    workspace
-	build    *building          // nil if the run is not a build
-	team     *teamrun.Conductor // nil if the run is not a team's
-	worker   *worker.Worker
-	recorder *recorder.Recorder
+	app       *App
+	run       store.Run
+	from      int64              // the last event when the work started
+	terminals bool               // some agents run in a terminal
+	build     *building          // nil if the run is not a build
+	team      *teamrun.Conductor // nil if the run is not a team's
+	worker    *worker.Worker
+	recorder  *recorder.Recorder
 }
 
 // prepare writes the documents up to now, and adopts or ends the attempts that an
@@ -147,12 +148,16 @@ func (a *App) look(ctx context.Context, id string) (*localRun, []engine.Assignme
 		return nil, nil, err
 	}
 	s.recorder = a.recorder(s.run)
-	if s.place, err = a.place(s.run); err != nil {
-		return nil, nil, err
+	p, err := plan.Decode(s.run.Plan)
+	if err != nil {
+		return nil, nil, fmt.Errorf("plan of run %s: %w", id, err)
 	}
+	s.terminals = slices.ContainsFunc(p.Tasks, func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" })
 	s.worker = worker.New(worker.Options{
 		ID: s.run.Place, Name: a.workerName(s.run), About: a.aboutWorker(id), Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
-		Engine: a.engine, Attempts: a.attempts(id), Root: a.opts.Project.Root, Home: a.attempts(""), Workspace: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
+		Engine: a.engine, Attempts: a.attempts(id), Root: a.opts.Project.Root, Home: a.attempts(""), Workspace: workspace.Workspace{
+			Root: a.opts.Project.Root, Trees: treesIn(a.state), LogFile: a.logOf, Base: s.run.Base, Workflow: p.Workflow,
+		}, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
 		Supervisor: a.opts.Supervisor, Terminal: a.terminal, NewKey: newID,
 	})
 	return s, running, nil
@@ -270,8 +275,8 @@ func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
 	if _, said := custom[name]; name == plan.FakeAgent && !said {
 		custom[name] = agent.Custom{Like: "claude", Argv: []string{self, "fake-agent", "--protocol", "claude"}}
 	}
-	if name == mergeAgent {
-		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, "join"}}
+	if name == workspace.MergeAgent {
+		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, workspace.MergeCommand}}
 	}
 	if name == teamrun.MergeAgent {
 		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, teamrun.MergeCommand}}
@@ -325,7 +330,7 @@ func (s *localRun) untilEnd(ctx context.Context) error {
 	if s.team != nil {
 		all.Go(func() { s.team.Run(working) })
 	}
-	if s.place.terminals {
+	if s.terminals {
 		all.Go(func() { s.watchTerminals(working) })
 	}
 	return s.watch(ctx)
@@ -388,4 +393,16 @@ func (s *localRun) take(e store.Event) (ended bool) {
 		s.worker.Wake()
 	}
 	return false
+}
+
+// treesIn returns the folder for this machine's worktrees.
+func treesIn(state string) string { return filepath.Join(state, "worktrees") }
+
+// logOf returns the log file of a task.
+func (a *App) logOf(t store.Task) string {
+	log, err := a.session.LogPath(t.Run, t.Task)
+	if err != nil { // the task's id is not a file name; no plan contains such an id
+		return ""
+	}
+	return log
 }

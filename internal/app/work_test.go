@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/attempt/pane"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/verify"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/config"
 	"gaffer/internal/engine/store/postgres/pgtest"
 	"gaffer/internal/flow/teammerge"
@@ -38,8 +39,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "verify" {
 		os.Exit(verify.Main(os.Args[2:], os.Stdout, os.Stderr))
 	}
-	if len(os.Args) == 2 && os.Args[1] == "join" {
-		os.Exit(app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	if len(os.Args) == 2 && os.Args[1] == workspace.MergeCommand {
+		os.Exit(workspace.MergeMain(context.Background(), os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 2 && os.Args[1] == teamrun.MergeCommand {
 		os.Exit(teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))
@@ -59,7 +60,7 @@ func TestMain(m *testing.M) {
 	}
 	if text := os.Getenv(workOn); text != "" {
 		part := strings.Split(text, "\n")
-		if err := beGaffer(workspace{root: part[1], home: part[2]}, part[0]); err != nil {
+		if err := beGaffer(testProject{root: part[1], home: part[2]}, part[0]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -74,7 +75,7 @@ func TestMain(m *testing.M) {
 // beAnswer does what 'gaffer answer TASK --option N' does.
 func beAnswer(task, option string) int {
 	home := filepath.Dir(filepath.Dir(os.Getenv("GAFFER_DB")))
-	a := workspace{root: os.Getenv(project.EnvVar), home: home}.open()
+	a := testProject{root: os.Getenv(project.EnvVar), home: home}.open()
 	defer a.Close()
 	t, err := a.FindTask(context.Background(), task)
 	if n, bad := strconv.Atoi(option); err == nil && bad == nil && t.Question != nil {
@@ -84,8 +85,8 @@ func beAnswer(task, option string) int {
 	return 0
 }
 
-// workspace is a project with its own home folder.
-type workspace struct {
+// testProject is a project with its own home folder.
+type testProject struct {
 	t    *testing.T
 	root string
 	home string
@@ -120,14 +121,14 @@ func (n *notices) String() string {
 	return n.text.String()
 }
 
-func newPlace(t *testing.T) workspace {
-	return workspace{t: t, root: t.TempDir(), home: t.TempDir(), notices: &notices{}}
+func newPlace(t *testing.T) testProject {
+	return testProject{t: t, root: t.TempDir(), home: t.TempDir(), notices: &notices{}}
 }
 
-func (p workspace) open() *app.App { return p.openWith(func(string) string { return "" }) }
+func (p testProject) open() *app.App { return p.openWith(func(string) string { return "" }) }
 
-// openWith opens an App. Variables that the workspace does not set come from others.
-func (p workspace) openWith(others func(string) string) *app.App {
+// openWith opens an App. Variables that the testProject does not set come from others.
+func (p testProject) openWith(others func(string) string) *app.App {
 	a, err := app.Open(context.Background(), p.options(others))
 	if err != nil {
 		panic(err)
@@ -135,9 +136,9 @@ func (p workspace) openWith(others func(string) string) *app.App {
 	return a
 }
 
-// options returns the options of an App. Variables that the workspace does not set come
+// options returns the options of an App. Variables that the testProject does not set come
 // from others.
-func (p workspace) options(others func(string) string) app.Options {
+func (p testProject) options(others func(string) string) app.Options {
 	getenv := func(name string) string {
 		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db, trust.Variable: "all"}[name]; here {
 			return text
@@ -159,7 +160,7 @@ func shell(id, script string, after ...string) plan.Task {
 	return plan.Task{ID: id, Name: id, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", script}, After: after}
 }
 
-func (p workspace) run(tasks ...plan.Task) fleet.Run {
+func (p testProject) run(tasks ...plan.Task) fleet.Run {
 	p.t.Helper()
 	a := p.open()
 	defer func() {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"os"
 
-	"gaffer/internal/app"
 	"gaffer/internal/app/demo"
 	"gaffer/internal/attempt/agent/fake"
 	"gaffer/internal/attempt/pane"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/verify"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/statusline"
@@ -27,8 +27,8 @@ func self(args []string) (code int, ok bool) {
 		return pane.Main(args[1:], os.Stdin, os.Stdout), true
 	case len(args) == 2 && args[0] == "verify":
 		return verify.Main(args[1:], os.Stdout, os.Stderr), true
-	case len(args) == 1 && args[0] == "join":
-		return app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
+	case len(args) == 1 && args[0] == workspace.MergeCommand:
+		return workspace.MergeMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) == 1 && args[0] == teamrun.MergeCommand:
 		return teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":

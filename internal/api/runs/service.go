@@ -36,8 +36,8 @@ type Options struct {
 	// File returns the file with the log of an attempt that ran on this machine and whose
 	// log exists only there. It may be nil.
 	File func(run store.Run, a store.Attempt) (path string, ok bool)
-	// Adorn adds information to a run that is not in the store. It may be nil.
-	Adorn func(v *fleet.Run, run store.Run)
+	// Annotate adds information to a run that is not in the store. It may be nil.
+	Annotate func(v *fleet.Run, run store.Run)
 
 	// Attend starts a process on this machine for a run that only this machine can run,
 	// if no process works on it. It is called after a user has changed the run. It may be
@@ -47,9 +47,9 @@ type Options struct {
 	// Hide reports which runs are internal, such as the runs that hold the tasks of
 	// channels. They are not found here. Nil hides none.
 	Hide func(run store.Run) bool
-	// Weave adds tasks to a plan that is bound to one machine, such as merges between its
+	// AddMergeTasks adds tasks to a plan that is bound to one machine, such as merges between its
 	// tasks. Nil adds nothing.
-	Weave func(p plan.Plan, run string) (plan.Plan, error)
+	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 }
 
 // Service answers requests. It is safe for concurrent use.
@@ -69,7 +69,7 @@ func New(opts Options) *Service {
 	if opts.Hide == nil {
 		opts.Hide = func(store.Run) bool { return false }
 	}
-	return &Service{opts: opts, query: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Adorn})}
+	return &Service{opts: opts, query: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate})}
 }
 
 // find returns a run that exists and is not hidden.

@@ -44,7 +44,7 @@ func (d *Service) submit(ctx context.Context, by credential.Identity, n coordina
 		if err != nil {
 			return "", err
 		}
-		whole, err := d.woven(p, id, ProjectLabel(n.Project))
+		whole, err := d.completePlan(p, id, ProjectLabel(n.Project))
 		if err != nil {
 			return "", err
 		}
@@ -61,12 +61,12 @@ func (d *Service) submit(ctx context.Context, by credential.Identity, n coordina
 
 func who(by credential.Identity) string { return cmp.Or(by.Name, by.ID) }
 
-// woven returns the complete plan: with the tasks that Weave adds, and with the project's
+// completePlan returns the complete plan: with the tasks that AddMergeTasks adds, and with the project's
 // label on each task.
-func (d *Service) woven(p plan.Plan, run, label string) (plan.Plan, error) {
-	if d.opts.Weave != nil {
+func (d *Service) completePlan(p plan.Plan, run, label string) (plan.Plan, error) {
+	if d.opts.AddMergeTasks != nil {
 		var err error
-		if p, err = d.opts.Weave(p, run); err != nil {
+		if p, err = d.opts.AddMergeTasks(p, run); err != nil {
 			return p, err
 		}
 	}

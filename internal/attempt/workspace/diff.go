@@ -1,4 +1,4 @@
-package app
+package workspace
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 )
 
 // Diff implements [worker.Workspace].
-func (p workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
-	spec := p.tree(t.TaskKey, task)
+func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
+	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
 		return nil, nil
 	}
-	repo, err := worktree.Open(ctx, p.rootOf(task))
+	repo, err := worktree.Open(ctx, w.rootOf(task))
 	if err != nil {
 		return nil, err
 	}
@@ -27,24 +27,6 @@ func (p workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 		return nil, err
 	}
 	return diffOf(list), nil
-}
-
-// Diff implements [worker.Workspace].
-func (s *ServerWorker) Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error) {
-	p, err := s.placeOf(s.engine.Run(t.Attempt))
-	if err != nil {
-		return nil, err
-	}
-	return p.Diff(ctx, t, spec)
-}
-
-// Commit implements [worker.Workspace].
-func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task) error {
-	p, err := s.placeOf(s.engine.Run(t.Attempt))
-	if err != nil {
-		return err
-	}
-	return p.Commit(ctx, t, spec)
 }
 
 // maxShownPath is the longest path that is shown, in bytes.

@@ -1,0 +1,49 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/attempt/worktree"
+)
+
+// commitWork commits the uncommitted work of a task. If the worktree is missing it does
+// nothing: the commits on its branch count.
+func commitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
+	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
+	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)
+	if gone := (*worktree.MissingError)(nil); errors.As(err, &gone) {
+		return nil
+	}
+	return err
+}
+
+// titleWidth is the longest title of a commit, in characters.
+const titleWidth = 72
+
+// workTitle returns the title of a commit with the work of a task.
+func workTitle(task, name string) string {
+	name, _, _ = strings.Cut(strings.TrimSpace(name), "\n")
+	if name == "" || name == task {
+		return "Work of task " + task
+	}
+	return cutTitle(task + ": " + name)
+}
+
+// mergeTitle returns the title of a commit that merges the work of a task.
+func mergeTitle(task, name string) string {
+	name, _, _ = strings.Cut(strings.TrimSpace(name), "\n")
+	if name == "" || name == task {
+		return "Merge task " + task
+	}
+	return cutTitle("Merge " + task + ": " + name)
+}
+
+func cutTitle(title string) string {
+	if c := []rune(title); len(c) > titleWidth {
+		return strings.TrimSpace(string(c[:titleWidth-1])) + "…"
+	}
+	return title
+}

@@ -1,0 +1,181 @@
+package workspace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+
+	"gaffer/internal/attempt/worktree"
+)
+
+// MergeAgent is the agent name of tasks that merge worktrees. gaffer itself runs them,
+// with a mergeStep as the prompt.
+const MergeAgent = "gaffer-join"
+
+// MergeCommand is the hidden command of gaffer that performs a merge step.
+const MergeCommand = "join"
+
+// mergeStep describes the work of a MergeAgent task: it merges branches of a run and
+// performs the steps that follow.
+type mergeStep struct {
+	Run    string   `json:"run"`
+	Repo   string   `json:"repo,omitempty"` // the repository's folder; empty for the project's
+	Into   string   `json:"into,omitempty"`
+	Start  string   `json:"start,omitempty"`  // start of a new branch Into; empty if Into must exist
+	Tasks  []string `json:"tasks,omitempty"`  // their branches are merged, in this order
+	Names  []string `json:"names,omitempty"`  // names of Tasks, for commit titles; may be shorter
+	Branch string   `json:"branch,omitempty"` // merged after them
+	Remove bool     `json:"remove,omitempty"` // delete the run's worktrees after all merges
+	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open
+}
+
+// MergeMain performs a merge step in the current folder and returns the exit code. It is
+// the main function of [MergeCommand].
+func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
+	root, err := os.Getwd()
+	if err == nil {
+		err = RunMergeStep(ctx, root, in, out)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(errs, err)
+	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
+		fmt.Fprintln(errs, hint.Hint())
+	}
+	return 1
+}
+
+// RunMergeStep performs a merge step in the project at root. It skips steps that are
+// already done, so that it can be retried.
+func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer) error {
+	var s mergeStep
+	if err := json.NewDecoder(in).Decode(&s); err != nil {
+		return fmt.Errorf("what to join: %w", err)
+	}
+	repo, err := worktree.Open(ctx, cmp.Or(s.Repo, root))
+	if err != nil {
+		return err
+	}
+	trees, err := repo.List(ctx, s.Run)
+	if err != nil {
+		return err
+	}
+	branches, titles, err := s.commit(ctx, repo, trees)
+	if err != nil {
+		return err
+	}
+	if s.Start != "" {
+		base, err := repo.Base(ctx, s.Start)
+		if err == nil {
+			_, err = repo.Branch(ctx, s.Into, base)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.Into != "" && len(branches) > 0 {
+		done, err := repo.Merge(ctx, worktree.MergeSpec{Into: s.Into, Branches: branches, Titles: titles})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s is at %s: %d merged, %d already there\n", s.Into, done.After, len(done.Merged), len(done.Skipped))
+	}
+	if s.Open != "" {
+		if err := openPullRequest(ctx, root, s.Branch, s.Open, out); err != nil {
+			return err
+		}
+	}
+	if !s.Remove {
+		return nil
+	}
+	for _, t := range trees {
+		removed, err := repo.Remove(ctx, t, false)
+		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // its work is in no other branch
+			fmt.Fprintf(out, "%v\n", err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "removed %s, kept as %s\n", t.Path, removed.Rescue)
+	}
+	return nil
+}
+
+// commit commits the uncommitted work of agents. It returns the branches to merge and
+// the titles of the merge commits.
+func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
+	name := func(i int) string {
+		if i >= 0 && i < len(s.Names) {
+			return s.Names[i]
+		}
+		return ""
+	}
+	for _, t := range trees {
+		i := slices.Index(s.Tasks, t.Task)
+		ofWorkflow := s.Start == "" && t.Task == workflowTree // in other plans "workflow" is an ordinary task
+		if i < 0 && !ofWorkflow && !s.Remove {
+			continue
+		}
+		if err := commitWork(ctx, repo, t, name(i)); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i, task := range s.Tasks {
+		at := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == task })
+		if at < 0 {
+			return nil, nil, fmt.Errorf("task %s has no worktree", task)
+		}
+		branches, titles = append(branches, trees[at].Branch), append(titles, mergeTitle(task, name(i)))
+	}
+	if s.Branch != "" {
+		branches = append(branches, s.Branch)
+	}
+	return branches, titles, nil
+}
+
+// openPullRequest opens a pull request with the program gh, unless one is open already.
+func openPullRequest(ctx context.Context, root, branch, base string, out io.Writer) error {
+	if _, err := exec.LookPath("gh"); err != nil {
+		return fmt.Errorf("open a pull request of %s: the program gh is not installed; install it and retry this task, or open it yourself", branch)
+	}
+	repo, err := worktree.Open(ctx, root)
+	if err != nil {
+		return err
+	}
+	environ, err := repo.Environ()
+	if err != nil {
+		return fmt.Errorf("open a pull request of %s: %w", branch, err)
+	}
+	run := func(out io.Writer, argv ...string) error {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		var said bytes.Buffer
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = root, environ, out, &said
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(said.Bytes()))
+		}
+		return nil
+	}
+	ref := "refs/heads/" + branch // the full name, because git reads a leading plus as "force"
+	if err := run(out, "git", "push", "--set-upstream", "origin", ref+":"+ref); err != nil {
+		return err
+	}
+	var open bytes.Buffer
+	err = run(&open, "gh", "pr", "list", "--head", branch, "--base", base, "--state", "open", "--json", "url", "--jq", ".[].url")
+	if err != nil {
+		return err
+	}
+	if url := bytes.TrimSpace(open.Bytes()); len(url) > 0 {
+		fmt.Fprintf(out, "the pull request is open already: %s\n", url)
+		return nil
+	}
+	return run(out, "gh", "pr", "create", "--fill", "--base", base, "--head", branch)
+}

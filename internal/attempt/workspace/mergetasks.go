@@ -1,0 +1,238 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/plan"
+)
+
+// AddMergeTasks adds the tasks that merge branches. A workflow gets one after each wave
+// of several tasks, and one at the end. Other plans get one before each task that needs
+// the work of several others. So a merge conflict is a task that the user sees, can
+// repair and can retry. A team merges by itself.
+func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
+	switch {
+	case p.Team != nil:
+		return p, nil
+	case p.Workflow != nil:
+		return addMergesOfWaves(p, run)
+	}
+	return addMergesOfPredecessors(p, run)
+}
+
+// addMergesOfWaves adds merge tasks to a workflow.
+func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
+	byWave, last := map[int][]plan.Task{}, 0
+	for _, t := range p.Tasks {
+		byWave[t.Wave] = append(byWave[t.Wave], t)
+		last = max(last, t.Wave)
+	}
+	ids := idsOf(p)
+	tasks := make([]plan.Task, 0, len(p.Tasks)+last+1)
+	for wave := 1; wave <= last; wave++ {
+		s := mergeStep{Run: run, Into: p.Workflow.Branch}
+		for _, t := range byWave[wave] {
+			t.Wave = 2*wave - 1
+			if t.Worktree {
+				s.add(t)
+			} else { // the only task of its wave works on the workflow's branch itself
+				t.Tree, t.Branch = workflowTree, p.Workflow.Branch
+			}
+			tasks = append(tasks, t)
+		}
+		if len(s.Tasks) == 0 {
+			continue
+		}
+		t, err := s.task(ids.free(fmt.Sprintf("merge-%d", wave)), fmt.Sprintf("Merge wave %d into %s", wave, p.Workflow.Branch))
+		if err != nil {
+			return p, err
+		}
+		t.Wave = 2 * wave
+		tasks = append(tasks, t)
+	}
+	end := mergeStep{Run: run, Remove: p.Workflow.OnComplete.DeleteWorktree}
+	switch w := p.Workflow; {
+	case w.OnComplete.MergeTo != "":
+		end.Into, end.Branch = w.OnComplete.MergeTo, w.Branch
+	case w.OnComplete.CreatePR:
+		end.Open, end.Branch = w.Base, w.Branch
+	}
+	if end.Into != "" || end.Open != "" || end.Remove {
+		t, err := end.task(ids.free("finish"), "Finish the workflow")
+		if err != nil {
+			return p, err
+		}
+		t.Wave = 2*last + 1
+		tasks = append(tasks, t)
+	}
+	p.Tasks = tasks
+	return p, nil
+}
+
+// addMergesOfPredecessors gives each worktree a branch and a start branch. The start is
+// the branch of the one task whose work it needs, or a branch into which an added task
+// merges the work of several. Tasks that need the same work share that added task.
+func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
+	repos := map[string]bool{}
+	for _, t := range p.Tasks {
+		if t.Tree != "" { // plans with shared worktrees define the start themselves
+			return p, nil
+		}
+		if t.HasWorktree() {
+			repos[repoOf(t)] = true
+		}
+	}
+	if len(repos) == 0 {
+		return p, nil
+	}
+	m := mergePlanner{run: run, tasks: slices.Clone(p.Tasks), ids: idsOf(p), merges: map[string]merge{}, byList: map[*int]merge{}}
+	for i, t := range m.tasks {
+		if t.HasWorktree() && t.Branch == "" {
+			m.tasks[i].Branch = worktree.BranchOf(run, t.ID)
+		}
+	}
+	before := make([][]plan.Task, len(p.Tasks)) // added tasks, by the index of the task that follows them
+	for _, repo := range slices.Sorted(maps.Keys(repos)) {
+		origins := p.Origins(func(t plan.Task) bool { return repoOf(t) == repo })
+		for i := range m.tasks {
+			if t := &m.tasks[i]; t.HasWorktree() && repoOf(*t) == repo {
+				added, err := m.setBase(t, origins[i])
+				if err != nil {
+					return p, err
+				}
+				before[i] = added
+			}
+		}
+	}
+	p.Tasks = nil
+	for i, t := range m.tasks {
+		p.Tasks = append(append(p.Tasks, before[i]...), t)
+	}
+	return p, nil
+}
+
+// mergePlanner holds the plan that [addMergesOfPredecessors] changes.
+type mergePlanner struct {
+	run    string
+	tasks  []plan.Task
+	ids    ids
+	merges map[string]merge // by repository, start and merged tasks
+	byList map[*int]merge   // by the list that the tasks of a wave share
+	n      int              // number of added tasks
+}
+
+// merge is a merge task and the branch that it merges into.
+type merge struct{ task, branch string }
+
+// setBase sets the base of a task's worktree. It returns the merge task for that base,
+// if one must be added.
+func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Task, err error) {
+	switch {
+	case len(from.Tasks) == 0 && from.Checkout:
+		t.Base = checkedOut
+		return nil, nil
+	case len(from.Tasks) == 0:
+		return nil, nil
+	case len(from.Tasks) == 1 && !from.Checkout:
+		before := m.tasks[from.Tasks[0]]
+		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // the task is of an earlier wave
+			t.After = append(slices.Clip(t.After), before.ID)
+		}
+		return nil, nil
+	}
+	shared, known := m.byList[&from.Tasks[0]]
+	if !known {
+		if shared, added, err = m.merge(repoOf(*t), from); err != nil {
+			return nil, err
+		}
+		m.byList[&from.Tasks[0]] = shared
+	}
+	t.Base, t.After = shared.branch, append(slices.Clip(t.After), shared.task)
+	return added, nil
+}
+
+// merge returns the merge of the work at an origin. It adds a task if there is none
+// yet.
+func (m *mergePlanner) merge(repo string, from plan.Origin) (_ merge, added []plan.Task, err error) {
+	s := mergeStep{Run: m.run, Repo: repo, Start: m.tasks[from.Tasks[0]].Branch}
+	if from.Checkout {
+		s.Start = checkedOut
+	}
+	for _, i := range from.Tasks {
+		s.add(m.tasks[i])
+	}
+	key := fmt.Sprintf("%q %q %q", s.Repo, s.Start, s.Tasks)
+	if known, ok := m.merges[key]; ok {
+		return known, nil, nil
+	}
+	m.n++
+	id := m.ids.free(fmt.Sprintf("merge-%d", m.n))
+	made := merge{id, worktree.BranchOf(m.run, id)}
+	s.Into = made.branch
+	task, err := s.task(id, "Merge "+listed(s.Tasks))
+	task.After = s.Tasks
+	m.merges[key] = made
+	return made, []plan.Task{task}, err
+}
+
+// checkedOut names the commit that is checked out in the project's own folder.
+const checkedOut = "HEAD"
+
+// repoOf returns the folder of the repository that a task works in, or "" for the
+// project's.
+func repoOf(t plan.Task) string {
+	if t.Dispatch != nil {
+		return t.Dispatch.Repo
+	}
+	return ""
+}
+
+// listed names the tasks, or the first few and the number of the others.
+func listed(tasks []string) string {
+	const few = 4
+	if len(tasks) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(tasks[:few-1], ", "), len(tasks)-few+1)
+	}
+	last := len(tasks) - 1
+	if last == 0 {
+		return tasks[0] + " with what is checked out"
+	}
+	return strings.Join(tasks[:last], ", ") + " and " + tasks[last]
+}
+
+// ids holds the task ids of a plan.
+type ids map[string]bool
+
+func idsOf(p plan.Plan) ids {
+	taken := ids{}
+	for _, t := range p.Tasks {
+		taken[t.ID] = true
+	}
+	return taken
+}
+
+// free returns an unused id and reserves it.
+func (taken ids) free(want string) string {
+	id := want
+	for n := 2; taken[id]; n++ {
+		id = fmt.Sprintf("%s-%d", want, n)
+	}
+	taken[id] = true
+	return id
+}
+
+// add appends a task whose branch is merged.
+func (s *mergeStep) add(t plan.Task) {
+	s.Tasks, s.Names = append(s.Tasks, t.ID), append(s.Names, t.Name)
+}
+
+// task returns the task that performs the step.
+func (s mergeStep) task(id, name string) (plan.Task, error) {
+	text, err := json.Marshal(s)
+	return plan.Task{ID: id, Name: name, Agent: MergeAgent, Prompt: string(text), Questions: plan.Deny}, err
+}
