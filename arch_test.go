@@ -112,7 +112,8 @@ var rules = []rule{
 
 	// Where a command or a worker finds its fleet: a server, near or far.
 	{"internal/connect/...", []string{
-		"internal/byhand/caller", "internal/engine", "internal/engine/store", "internal/pause", "internal/plan/...", "internal/text/truncate", "coordinator", "fleet", "statefile/...",
+		"internal/byhand/caller", "internal/engine", "internal/engine/runquery", "internal/engine/store", "internal/pause", "internal/plan/...", "internal/text/truncate",
+		"coordinator", "fleet", "statefile/...",
 	}, nil},
 
 	// What users look at. Screens know the fleet, and neither a store nor HTTP.

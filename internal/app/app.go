@@ -22,8 +22,8 @@ import (
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/workspace"
-	"gaffer/internal/byhand/caller"
 	"gaffer/internal/config"
+	"gaffer/internal/connect/localfleet"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
@@ -53,6 +53,8 @@ type Options struct {
 
 // App is gaffer in one project on this machine. It is safe for concurrent use.
 type App struct {
+	Fleet *localfleet.Fleet // the runs in the database
+
 	opts     Options
 	database string // file or URL, for display
 	state    string // the folder for the attempts of this machine
@@ -102,6 +104,9 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.who(),
 	})
 	a.query = runquery.New(a.store, runquery.Options{Annotate: a.annotate, AnnotateTask: a.annotateTask})
+	a.Fleet = localfleet.New(localfleet.Options{
+		Store: a.store, Engine: a.engine, Query: a.query, Project: opts.Project.Root, Now: a.clock(), Agent: opts.Agent, Workers: a.workers,
+	})
 	a.openDocuments()
 	return a, nil
 }
@@ -208,51 +213,6 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 		}
 		return id, err
 	}
-}
-
-// Answer answers a question of a run. With deny it refuses the request, and text is the
-// reason.
-func (a *App) Answer(ctx context.Context, question, text string, deny bool) error {
-	if a.opts.Agent != "" { // even a question in its own run: the user decides
-		return &caller.RefusedError{What: "gaffer answer", Agent: a.opts.Agent}
-	}
-	return a.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny})
-}
-
-// Cancel ends a run, or one task together with the tasks that depend on it.
-func (a *App) Cancel(ctx context.Context, run, task, why string) error {
-	if err := a.MayChange(ctx, run, "gaffer cancel"); err != nil {
-		return err
-	}
-	return a.engine.Cancel(ctx, engine.Target{Run: run, Task: task}, "", why)
-}
-
-// Retry queues a task again that failed or was cancelled. If the run had ended, the
-// next Work continues it.
-func (a *App) Retry(ctx context.Context, run, task string) error {
-	if err := a.MayChange(ctx, run, "gaffer retry"); err != nil {
-		return err
-	}
-	why := "a person asked for it"
-	if a.opts.Agent != "" {
-		why = "the agent that started the run asked for it"
-	}
-	return a.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, "", why)
-}
-
-// MayChange returns an error if an agent changes a run that it did not submit itself.
-// what is the command that the agent used.
-func (a *App) MayChange(ctx context.Context, run, what string) error {
-	if a.opts.Agent == "" {
-		return nil
-	}
-	return a.store.Read(ctx, func(r store.Reader) error {
-		first, err := r.EventsOf(run, 0, 1)
-		if err == nil && (len(first) == 0 || first[0].Who != a.opts.Agent) {
-			err = &caller.RefusedError{What: what, Agent: a.opts.Agent}
-		}
-		return err
-	})
 }
 
 // attempts returns the folder for the attempts of a run.

@@ -51,11 +51,11 @@ func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn
 		_, err := a.Work(working, id)
 		left <- err
 	}()
-	until(t, "a runs", func() (fleet.Run, error) { return a.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
+	until(t, "a runs", func() (fleet.Run, error) { return a.Fleet.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
 	leave()
 	<-left
 	defer func() { // ends the agent
-		if err := a.Cancel(t.Context(), id, "", ""); err != nil {
+		if err := a.Fleet.Cancel(t.Context(), id, "", ""); err != nil {
 			t.Error(err)
 		}
 		if _, err := a.Work(t.Context(), id); err != nil {
@@ -86,7 +86,7 @@ func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 	b := other.open()
 	defer b.Close()
 	look := func(a *app.App) func() (fleet.Owner, error) {
-		return func() (fleet.Owner, error) { r, err := a.Run(t.Context(), id); return r.Owner, err }
+		return func() (fleet.Owner, error) { r, err := a.Fleet.Run(t.Context(), id); return r.Owner, err }
 	}
 	unknown := func(when string) {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 		left <- err
 	}()
 	until(t, "an owner", look(a), func(o fleet.Owner) bool { return o.Alive && !o.Gone })
-	until(t, "a runs", func() (fleet.Run, error) { return a.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
+	until(t, "a runs", func() (fleet.Run, error) { return a.Fleet.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
 	unknown("while it is worked on,")
 	leave()
 	<-left
@@ -112,7 +112,7 @@ func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 	if err := b.Attend(t.Context(), id); err != nil {
 		t.Errorf("the other machine: %v", err)
 	}
-	if err := a.Cancel(t.Context(), id, "", ""); err != nil {
+	if err := a.Fleet.Cancel(t.Context(), id, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := a.Work(t.Context(), id); err != nil || r.Owner.Gone {

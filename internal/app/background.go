@@ -36,7 +36,7 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	if err := CheckDetach(a.opts.Getenv); err != nil {
 		return Detached{}, err
 	}
-	r, err := a.Run(ctx, run)
+	r, err := a.Fleet.Run(ctx, run)
 	if err != nil {
 		return Detached{}, err
 	}
@@ -87,7 +87,7 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for ended := false; ; {
-		r, err := a.Run(ctx, run)
+		r, err := a.Fleet.Run(ctx, run)
 		switch {
 		case err != nil:
 			return d, err

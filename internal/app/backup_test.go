@@ -35,10 +35,10 @@ func TestAServersDatabaseIsBackedUpAndRestoredAsIsTold(t *testing.T) {
 	do(t, err)
 	a := p.open()
 	defer a.Close()
-	if _, err := a.Run(t.Context(), run.ID); err != nil {
+	if _, err := a.Fleet.Run(t.Context(), run.ID); err != nil {
 		t.Errorf("what was backed up: %v", err)
 	}
-	if _, err := a.Run(t.Context(), after.ID); err == nil {
+	if _, err := a.Fleet.Run(t.Context(), after.ID); err == nil {
 		t.Error("what came later is still there")
 	}
 	id, err := a.Submit(t.Context(), plan.Plan{Tasks: []plan.Task{shell("three", "true")}})

@@ -127,12 +127,12 @@ func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.
 	if state, _ := p.state(); state.BuildRun == nil || state.BuildRun.Status != workflow.Partial {
 		t.Fatalf("the build is %+v", state.BuildRun)
 	}
-	if err := a.Retry(t.Context(), run, "chunk-7"); err != nil {
+	if err := a.Fleet.Retry(t.Context(), run, "chunk-7"); err != nil {
 		t.Fatal(err)
 	}
 	kills += p.untilPartial(a, run, seen)
 	state, value := p.state()
-	if r, err := a.Run(t.Context(), run); err != nil || r.Status != fleet.Complete || state.BuildRun != nil || value.Get("buildRun").Kind() != jsontree.Null {
+	if r, err := a.Fleet.Run(t.Context(), run); err != nil || r.Status != fleet.Complete || state.BuildRun != nil || value.Get("buildRun").Kind() != jsontree.Null {
 		t.Errorf("the run is %s, %v, the build %+v", r.Status, err, state.BuildRun)
 	}
 	for _, kind := range []string{
@@ -190,13 +190,13 @@ func (p testProject) awaitNews(a *app.App, run string, seen map[string]bool, dea
 				return e.Kind
 			}
 		}
-		r, err := a.Run(context.Background(), run)
+		r, err := a.Fleet.Run(context.Background(), run)
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		for _, t := range r.Tasks {
 			if t.Question != nil {
-				_ = a.Answer(context.Background(), t.Question.ID, "yes", false) // it may be answered already
+				_ = a.Fleet.Answer(context.Background(), t.Question.ID, "yes", false) // it may be answered already
 			}
 		}
 		if r.Status.Final() {
@@ -287,7 +287,7 @@ func TestAnIncompleteBuildIsNotGivenUpInSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old, err := a.Run(t.Context(), run); err != nil || old.Status != fleet.Cancelled {
+	if old, err := a.Fleet.Run(t.Context(), run); err != nil || old.Status != fleet.Cancelled {
 		t.Errorf("the old run is %s, %v", old.Status, err)
 	}
 	if left := marked(run); len(left) > 0 {
@@ -366,7 +366,7 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 				keeps(t, p, data)
 				return
 			}
-			if err := a.Cancel(t.Context(), run, "", "the test is over"); err != nil {
+			if err := a.Fleet.Cancel(t.Context(), run, "", "the test is over"); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := a.Work(t.Context(), run); err != nil {

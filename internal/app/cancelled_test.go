@@ -76,7 +76,7 @@ func TestASessionOrAnAgentThatAnotherProgramSetsToCancelledIsCancelled(t *testin
 					t.Errorf("the tasks are %s, want %s", got, want)
 				}
 			case <-time.After(time.Minute):
-				_ = a.Cancel(t.Context(), run, "", "the test is over")
+				_ = a.Fleet.Cancel(t.Context(), run, "", "the test is over")
 				t.Errorf("the agent runs on; the run ended as %+v", <-ended)
 			}
 			if text := p.notices.String(); !strings.Contains(text, "set to cancelled by another program") {

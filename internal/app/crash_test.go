@@ -116,7 +116,7 @@ func checkSleepers(t *testing.T, p testProject, id string) {
 	t.Helper()
 	a := p.open()
 	defer func() { _ = a.Close() }()
-	run, err := a.Run(t.Context(), id)
+	run, err := a.Fleet.Run(t.Context(), id)
 	if err != nil || run.Status != fleet.Complete {
 		t.Errorf("the run is %s, %v", run.Status, err)
 	}

@@ -137,7 +137,7 @@ func (p testProject) readsAsBefore(name string, s store.Store) {
 
 // listRuns writes the runs, their tasks and the open questions as --json shows them.
 func (p testProject) listRuns(w io.Writer, a *app.App) error {
-	runs, err := a.Runs(p.t.Context(), true, true)
+	runs, err := a.Fleet.Runs(p.t.Context(), true, true)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (p testProject) listRuns(w io.Writer, a *app.App) error {
 			}
 		}
 	}
-	questions, err := a.Questions(p.t.Context())
+	questions, err := a.Fleet.Questions(p.t.Context())
 	if err != nil {
 		return err
 	}
@@ -203,11 +203,11 @@ func (p testProject) resumesInterruptedRun() {
 	p.write("go", "")
 	a := p.open()
 	defer a.Close()
-	questions, err := a.Questions(p.t.Context())
+	questions, err := a.Fleet.Questions(p.t.Context())
 	if err != nil || len(questions) != 1 || questions[0].Text != "Go on?" {
 		p.t.Fatalf("the open questions are %+v, %v", questions, err)
 	}
-	if err := a.Answer(p.t.Context(), questions[0].ID, "yes", false); err != nil {
+	if err := a.Fleet.Answer(p.t.Context(), questions[0].ID, "yes", false); err != nil {
 		p.t.Fatal(err)
 	}
 	run, err := a.Work(p.t.Context(), questions[0].Run)

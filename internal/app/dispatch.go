@@ -117,7 +117,7 @@ const endWithin = 2 * time.Minute
 func (a *App) end(ctx context.Context, key store.TaskKey, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
-	err := a.Cancel(ctx, key.Run, key.Task, why)
+	err := a.Fleet.Cancel(ctx, key.Run, key.Task, why)
 	if late := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &late) {
 		return err
 	}
@@ -176,7 +176,7 @@ func (a *App) collect(ctx context.Context, run string, want func(store.Task) boo
 	if flushed == nil {
 		return nil
 	}
-	r, err := a.Run(ctx, run)
+	r, err := a.Fleet.Run(ctx, run)
 	if err != nil {
 		return err
 	}

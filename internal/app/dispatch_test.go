@@ -59,7 +59,7 @@ func (p testProject) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
 		s.done <- run
 	}()
 	p.t.Cleanup(func() {
-		_ = a.Cancel(context.Background(), id, "", "the test is over") // it may have ended
+		_ = a.Fleet.Cancel(context.Background(), id, "", "the test is over") // it may have ended
 		for range s.done {
 		}
 		_ = a.Close()
@@ -83,7 +83,7 @@ func (s *shiftOf) end() fleet.Run {
 func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
 	s.t.Helper()
 	return testenv.WaitFor(s.t, "a change of task "+id, func() (found fleet.Task) {
-		run, err := s.app.Run(s.t.Context(), s.run)
+		run, err := s.app.Fleet.Run(s.t.Context(), s.run)
 		if err != nil {
 			s.t.Fatal(err)
 		}

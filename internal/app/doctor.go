@@ -114,7 +114,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
 
 // examine checks the runs, orphans and owed documents that the database knows of.
 func (a *App) examine(ctx context.Context, h *Health, repair bool) {
-	runs, err := a.Runs(ctx, true, false)
+	runs, err := a.Fleet.Runs(ctx, true, false)
 	if err != nil {
 		h.cannot("the runs cannot be read", err)
 	}

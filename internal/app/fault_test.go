@@ -62,7 +62,7 @@ func (o owing) dies() {
 	a := o.open()
 	defer a.Close()
 	testenv.Wait(o.t, "the end of the run", func() error {
-		r, err := a.Run(o.t.Context(), o.run)
+		r, err := a.Fleet.Run(o.t.Context(), o.run)
 		if err == nil && !r.Status.Final() {
 			err = fmt.Errorf("it is %s", r.Status)
 		}
@@ -199,7 +199,7 @@ func TestFaultWhatDiesBetweenWritingDocumentsAndNotingItLeavesNothingWrong(t *te
 	if after := paid(); after != before {
 		t.Errorf("the document was\n%s\nand is\n%s", before, after)
 	}
-	if r, err := a.Run(t.Context(), run.ID); err != nil || r.Status != fleet.Failed {
+	if r, err := a.Fleet.Run(t.Context(), run.ID); err != nil || r.Status != fleet.Failed {
 		t.Errorf("the run is %s, %v", r.Status, err)
 	}
 }

@@ -41,9 +41,9 @@ func (p testProject) retryFailed(run, task string) {
 	p.t.Helper()
 	a := p.open()
 	defer func() { _ = a.Close() }()
-	found, err := a.Task(p.t.Context(), run, task)
+	found, err := a.Fleet.Task(p.t.Context(), run, task)
 	if err == nil && found.Status == fleet.Failed {
-		if err = a.Retry(p.t.Context(), run, task); err == nil {
+		if err = a.Fleet.Retry(p.t.Context(), run, task); err == nil {
 			_, err = a.Work(p.t.Context(), run)
 		}
 	}
@@ -120,7 +120,7 @@ func TestARetriedTaskGoesOnFromWhereItStarted(t *testing.T) {
 	p.git("merge", "--quiet", "gaffer/"+run.ID+"/first")
 	p.git("worktree", "remove", "--force", run.Tasks[0].Worktree)
 	p.git("branch", "-D", "gaffer/"+run.ID+"/first")
-	if err := a.Retry(t.Context(), run.ID, "second"); err != nil {
+	if err := a.Fleet.Retry(t.Context(), run.ID, "second"); err != nil {
 		t.Fatal(err)
 	}
 	run, err := a.Work(t.Context(), run.ID)

@@ -227,7 +227,7 @@ func (a *App) pay(ctx context.Context, o Owed) error {
 // at returns an App on the same store for the project at root, with its documents at
 // those paths.
 func (a *App) at(root string, paths map[string]string) (*App, error) {
-	in := &App{pays: true, opts: a.opts, state: a.state, locks: a.locks, database: a.database, store: a.store, engine: a.engine, query: a.query}
+	in := &App{pays: true, opts: a.opts, state: a.state, locks: a.locks, database: a.database, store: a.store, engine: a.engine, query: a.query, Fleet: a.Fleet}
 	var flags []config.Setting
 	for name, path := range paths {
 		flags = append(flags, config.Setting{Name: name, Text: path, Flag: "the run"})

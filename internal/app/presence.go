@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/byhand/discover"
 	"gaffer/internal/byhand/register"
 	"gaffer/internal/config"
+	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/connect/workerclient"
 	"gaffer/statefile/host"
 )
@@ -24,10 +25,15 @@ func byHand(state string, getenv func(string) string, now func() time.Time) *dis
 	return discover.NewFinder(state, getenv("HOME"), now)
 }
 
-// withByHand adds the agents that users started by hand on this machine to the workers
-// in the store.
-func (a *App) withByHand(ctx context.Context, list []fleet.Worker) []fleet.Worker {
-	return fleet.MergeWorkers(list, workersByHand(ctx, a.state, a.opts))
+// workers lists all workers that send heartbeats, as a server on the same store would,
+// and the agents that users started by hand on this machine.
+func (a *App) workers(ctx context.Context) ([]fleet.Worker, error) {
+	agents, err := protocol.New(a.store, a.engine, a.clock()).Agents(ctx)
+	list := make([]fleet.Worker, len(agents))
+	for i, agent := range agents {
+		list[i] = serverfleet.WorkerOf(agent)
+	}
+	return fleet.MergeWorkers(list, workersByHand(ctx, a.state, a.opts)), err
 }
 
 // WorkersByHand returns the agents that users started by hand on this machine, with

@@ -23,7 +23,7 @@ func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
 	}
 	hook(hookevents.Waiting, false)
 	a := p.open()
-	list, err := a.Workers(t.Context())
+	list, err := a.Fleet.Workers(t.Context())
 	if err != nil || len(list) != 1 || !list[0].ByHand || list[0].ClaudeStatus != "waiting" || list[0].Source != "hook" || list[0].Dir != "/p" {
 		t.Fatalf("without a server the workers are %+v, %v", list, err)
 	}

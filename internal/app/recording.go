@@ -14,7 +14,7 @@ func (a *App) recorder(run store.Run) *recorder.Recorder {
 	return recorder.New(recorder.Options{
 		Store: a.store, Run: run.ID, Session: a.session, Ledger: a.ledger, Project: run.Project, Notice: a.opts.Notice, Quiet: a.pays,
 		Cancel: func(ctx context.Context, task, why string) error {
-			err := a.Cancel(ctx, run.ID, task, why)
+			err := a.Fleet.Cancel(ctx, run.ID, task, why)
 			if ended := (*engine.ConflictError)(nil); errors.As(err, &ended) {
 				return nil
 			}

@@ -21,10 +21,10 @@ func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 	defer func() { _ = a.Close() }()
 	p.notices.each = func(string) { // the box cannot be ticked, which is reported after the run's end and before its release
 		once.Do(func() {
-			if r, err := a.Run(t.Context(), id); err != nil || r.Status != fleet.Failed || !r.Owner.Alive {
+			if r, err := a.Fleet.Run(t.Context(), id); err != nil || r.Status != fleet.Failed || !r.Owner.Alive {
 				t.Errorf("when it is retried the run is %s, owned by %+v, %v; want one that has failed and has an owner", r.Status, r.Owner, err)
 			}
-			retried = a.Retry(t.Context(), id, "again")
+			retried = a.Fleet.Retry(t.Context(), id, "again")
 		})
 	}
 	box := filepath.Join(p.root, "boxes.md") // a folder, so it cannot be ticked

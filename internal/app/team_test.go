@@ -238,7 +238,7 @@ func (c crew) decided(name string) {
 // told returns the prompt of a task's agent.
 func (c crew) told(a *app.App, run fleet.Run, task string) string {
 	c.t.Helper()
-	t, err := a.FindTask(c.t.Context(), run.ID+"/"+task)
+	t, err := a.Fleet.FindTask(c.t.Context(), run.ID+"/"+task)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (c crew) sameEnd(a *app.App, run string) {
 	if out, err := c.gaffer(run).output(); err != nil || strings.TrimSpace(out) != "" {
 		c.t.Errorf("resume: %v\n%s", err, out)
 	}
-	r, err := a.Run(c.t.Context(), run)
+	r, err := a.Fleet.Run(c.t.Context(), run)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func TestASessionThatWasCancelledGoesOnWithTheStepThatWasEnded(t *testing.T) {
 	started := c.begin(a, app.NewTeam{})
 	wait := c.background(a, started.Run)
 	c.waiting(1)
-	if err := a.Cancel(t.Context(), started.Run, "", "lunch"); err != nil {
+	if err := a.Fleet.Cancel(t.Context(), started.Run, "", "lunch"); err != nil {
 		t.Fatal(err)
 	}
 	c.stopped(wait(), "developer (main-developer-1) ended with cancelled: lunch")
@@ -159,7 +159,7 @@ func TestWhatOthersFinishAfterOneStepWasCancelledCounts(t *testing.T) {
 	run := c.begin(a, app.NewTeam{}).Run
 	wait := c.background(a, run)
 	c.waiting(4)
-	if err := a.Cancel(t.Context(), run, "A-developer-1", "it dawdles"); err != nil {
+	if err := a.Fleet.Cancel(t.Context(), run, "A-developer-1", "it dawdles"); err != nil {
 		t.Fatal(err)
 	}
 	c.decided("stop_with_error")
@@ -199,7 +199,7 @@ func TestASessionThatWasCancelledBeforeItBeganGoesOn(t *testing.T) {
 	c := newCrew(t, strings.ReplaceAll(small, "pm-1", "pm-2"))
 	a := c.open()
 	run := c.begin(a, app.NewTeam{}).Run
-	if err := a.Cancel(t.Context(), run, "", "not yet"); err != nil {
+	if err := a.Fleet.Cancel(t.Context(), run, "", "not yet"); err != nil {
 		t.Fatal(err)
 	}
 	c.stopped(c.finish(a, run), "cancelled")

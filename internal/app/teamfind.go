@@ -236,7 +236,7 @@ func (a *App) abandonTeam(ctx context.Context) error {
 func (a *App) endRun(ctx context.Context, run, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
-	err := a.Cancel(ctx, run, "", why)
+	err := a.Fleet.Cancel(ctx, run, "", why)
 	if late := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &late) {
 		return err
 	}

@@ -107,7 +107,7 @@ func (a *App) Attach(ctx context.Context, text string, readOnly bool) (Attachmen
 		return Attachment{}, err
 	}
 	for until := time.Now().Add(attachWithin); ; pause.For(ctx, 50*time.Millisecond) {
-		t, err := a.FindTask(ctx, text)
+		t, err := a.Fleet.FindTask(ctx, text)
 		if err != nil {
 			return Attachment{}, err
 		}
@@ -184,7 +184,7 @@ const terminalEvery = 2 * time.Second
 // lostTerminals returns the tasks of a run whose agents are running without their
 // terminals.
 func (a *App) lostTerminals(ctx context.Context, run string) (lost []string, err error) {
-	r, err := a.Run(ctx, run)
+	r, err := a.Fleet.Run(ctx, run)
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T
 		return nil
 	})
 	began := time.Now()
-	if err := a.Cancel(t.Context(), id, "a", "enough"); err != nil {
+	if err := a.Fleet.Cancel(t.Context(), id, "a", "enough"); err != nil {
 		t.Fatal(err)
 	}
 	run := <-result
@@ -148,7 +148,7 @@ func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 	}
 	paused := make(chan []fleet.Lane, 1)
 	go func() {
-		_ = a.Follow(t.Context(), id, 0, func(run fleet.Run) error {
+		_ = a.Fleet.Follow(t.Context(), id, 0, func(run fleet.Run) error {
 			if len(run.Lanes) > 0 {
 				select {
 				case paused <- run.Lanes:
@@ -190,12 +190,12 @@ func TestAQuestionIsAnsweredByAPersonOrByItsDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = a.Follow(t.Context(), id, 0, func(run fleet.Run) error {
+		_ = a.Fleet.Follow(t.Context(), id, 0, func(run fleet.Run) error {
 			if q := run.Tasks[0].Question; q != nil {
 				if fmt.Sprint(q.Options) != "[red blue]" {
 					t.Errorf("options are %v", q.Options)
 				}
-				return a.Answer(t.Context(), q.ID, "blue", false)
+				return a.Fleet.Answer(t.Context(), q.ID, "blue", false)
 			}
 			return nil
 		})

@@ -123,7 +123,7 @@ func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
 	}
 	p.git("-C", two, "add", "--all")
 	p.git("-C", two, "commit", "--quiet", "--no-edit")
-	if err := a.Retry(t.Context(), run.ID, "merge-1"); err != nil {
+	if err := a.Fleet.Retry(t.Context(), run.ID, "merge-1"); err != nil {
 		t.Fatal(err)
 	}
 	run, err := a.Work(t.Context(), run.ID)

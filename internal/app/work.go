@@ -92,7 +92,7 @@ func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 		return fleet.Run{}, err
 	}
 	a.tick(ctx, s.run)
-	return a.Run(ctx, id)
+	return a.Fleet.Run(ctx, id)
 }
 
 func (a *App) hasEnded(ctx context.Context, id string) (ended bool, err error) {

@@ -77,9 +77,9 @@ func beAnswer(task, option string) int {
 	home := filepath.Dir(filepath.Dir(os.Getenv("GAFFER_DB")))
 	a := testProject{root: os.Getenv(project.EnvVar), home: home}.open()
 	defer a.Close()
-	t, err := a.FindTask(context.Background(), task)
+	t, err := a.Fleet.FindTask(context.Background(), task)
 	if n, bad := strconv.Atoi(option); err == nil && bad == nil && t.Question != nil {
-		err = a.Answer(context.Background(), t.Question.ID, t.Question.Options[n-1], false)
+		err = a.Fleet.Answer(context.Background(), t.Question.ID, t.Question.Options[n-1], false)
 	}
 	fmt.Println("answered", err)
 	return 0
@@ -244,7 +244,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 		retried := make(chan struct{})
 		go func() {
 			defer close(retried)
-			for a.Retry(t.Context(), id, "a") != nil && t.Context().Err() == nil { // until the task has failed
+			for a.Fleet.Retry(t.Context(), id, "a") != nil && t.Context().Err() == nil { // until the task has failed
 			}
 		}()
 		for {
@@ -259,7 +259,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 				early++
 			}
 			<-retried
-			_ = a.Retry(t.Context(), id, "a") // in case Work released the run before the retry
+			_ = a.Fleet.Retry(t.Context(), id, "a") // in case Work released the run before the retry
 		}
 		if _, err := os.Stat(filepath.Join(dir, "both")); err == nil {
 			t.Error("two were at work at once")

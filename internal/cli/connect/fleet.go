@@ -8,6 +8,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/connect/localfleet"
 	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/display"
@@ -126,8 +127,19 @@ func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
 }
 
 // Here returns gaffer on this machine as a Fleet.
-func Here(a *app.App) Fleet { return machine{a} }
+func Here(a *app.App) Fleet { return machine{a.Fleet, a} }
 
-type machine struct{ *app.App }
+// machine is the fleet of this machine. It can also start work on a run.
+type machine struct {
+	*localfleet.Fleet
+	app *app.App
+}
 
 func (machine) Where() string { return "" }
+
+func (m machine) Submit(ctx context.Context, p plan.Plan) (string, error) {
+	return m.app.Submit(ctx, p)
+}
+
+func (m machine) Attend(ctx context.Context, run string) error { return m.app.Attend(ctx, run) }
+func (m machine) Close() error                                 { return m.app.Close() }

@@ -51,7 +51,7 @@ A server's run needs nobody to take it up: it is followed.`,
 				return err
 			}
 			if t.App != nil {
-				if err := t.App.MayChange(ctx, id, "gaffer resume"); err != nil {
+				if err := t.App.Fleet.MayChange(ctx, id, "gaffer resume"); err != nil {
 					return err
 				}
 			}

@@ -30,7 +30,7 @@ func (t *View) Detach(ctx context.Context, run string, asJSON bool) error {
 		return t.env.PrintJSON(d)
 	}
 	t.env.Talk("runs in the background, pid %d, log %s", d.PID, display.Printable(d.Log))
-	if r, err := t.App.Run(ctx, run); err == nil && atOnce(r, false) != "" {
+	if r, err := t.App.Fleet.Run(ctx, run); err == nil && atOnce(r, false) != "" {
 		t.env.Talk("tasks: %s", atOnce(r, false))
 	}
 	if d.Team != "" {
