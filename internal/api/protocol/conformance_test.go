@@ -43,7 +43,7 @@ func serve(t *testing.T, f *fixture, book *credential.Book) (url string) {
 	}
 	s, err := server.New(server.Options{
 		Protocol: f.Service, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
-		Hosts: []string{"127.0.0.1", "localhost"}, Rate: -1, Strangers: -1, Ping: time.Second,
+		Hosts: []string{"127.0.0.1", "localhost"}, Rate: -1, UnauthenticatedRate: -1, Ping: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

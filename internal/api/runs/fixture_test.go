@@ -114,7 +114,7 @@ func (f *fixture) serve() {
 	f.must(err)
 	s, err := server.New(server.Options{
 		Protocol: d, Runs: f.runs, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
-		Hosts: []string{"127.0.0.1"}, Rate: -1, Strangers: -1,
+		Hosts: []string{"127.0.0.1"}, Rate: -1, UnauthenticatedRate: -1,
 	})
 	f.must(err)
 	ctx, stop := context.WithCancel(context.Background())

@@ -23,37 +23,71 @@ const (
 	cookie
 )
 
+// accessControl decides which requests are handled.
+type accessControl struct {
+	tokens    *credential.Book
+	limiter   *rateLimiter
+	hosts     map[string]bool // accepted host names
+	openReads bool            // reads from this machine need no token
+}
+
+// admit rejects requests for another host, from foreign web pages, and from clients
+// without the permission.
+func (a *accessControl) admit(c *request) error {
+	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // a probe has no origin, pages may have one
+		if err := a.checkHost(c); err != nil {
+			return err
+		}
+	}
+	if err := c.checkOrigin(); err != nil {
+		return err
+	}
+	if c.route.access == open {
+		return nil
+	}
+	if err := a.authenticate(c); err != nil {
+		return err
+	}
+	if c.by.Limited() && !c.route.limited {
+		return refuse(http.StatusForbidden, "limited", fmt.Sprintf("the token %s is limited to %s: it takes and reports tasks of those, and is no good for anything else", c.by.ID, c.by.Text()))
+	}
+	if !c.route.access.permits(c.by.Role) {
+		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not do this", c.by.Role))
+	}
+	return nil
+}
+
 // authenticate identifies the client by its token and applies its rate limit.
-func (c *call) authenticate() error {
-	text, how := c.shown()
+func (a *accessControl) authenticate(c *request) error {
+	text, how := c.token()
 	if how == none {
-		if c.opts.OpenReads && c.onThisMachine() && c.route.access == look && c.route.method == http.MethodGet {
+		if a.openReads && c.onThisMachine() && c.route.access == look && c.route.method == http.MethodGet {
 			c.by = credential.Identity{Name: "anyone", Role: credential.Viewer}
 			return nil
 		}
-		return c.stranger("a token is needed: Authorization: Bearer TOKEN, or X-Api-Key: TOKEN")
+		return a.unauthorized("a token is needed: Authorization: Bearer TOKEN, or X-Api-Key: TOKEN")
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	by, err := c.tokens.Check(ctx, text)
+	by, err := a.tokens.Check(ctx, text)
 	if says(err, (*credential.Error).Unknown) {
-		return c.stranger(err.Error())
+		return a.unauthorized(err.Error())
 	}
 	if err != nil {
 		return fmt.Errorf("check a token: %w", err)
 	}
 	c.by, c.how = by, how
-	c.knowConnection()
-	if !c.rates.allow(by.Root) {
+	markAuthenticated(c.r.Context())
+	if !a.limiter.allow(by.Root) {
 		return tooMany()
 	}
 	return c.checkForgery()
 }
 
-// shown returns the token of a request and how it was sent. A token in the URL counts for
+// token returns the token of a request and how it was sent. A token in the URL counts for
 // reading only, because links and images can send URLs too. Other clients of the protocol
 // send X-Api-Key and api_key.
-func (c *call) shown() (string, credentialKind) {
+func (c *request) token() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
 	}
@@ -73,8 +107,10 @@ func (c *call) shown() (string, credentialKind) {
 	return "", none
 }
 
-func (c *call) stranger(message string) error {
-	if !c.rates.allow(strangers) {
+// unauthorized refuses a client without a valid token. All such clients share one rate
+// limit.
+func (a *accessControl) unauthorized(message string) error {
+	if !a.limiter.allow(unauthenticated) {
 		return tooMany()
 	}
 	p := refuse(http.StatusUnauthorized, "unauthorized", message)
@@ -135,9 +171,9 @@ func hostSet(hosts []string) map[string]bool {
 // resolves to this machine (DNS rebinding). The Host header must be allowed behind a
 // proxy too: on one machine, a page in a browser and a trusted proxy have the same
 // address.
-func (c *call) checkHost() error {
+func (a *accessControl) checkHost(c *request) error {
 	for _, name := range c.names {
-		if !c.hosts[hostname(name)] {
+		if !a.hosts[hostname(name)] {
 			return refuse(http.StatusForbidden, "foreign_host", fmt.Sprintf("this coordinator is not called %.100q: --host names more", name))
 		}
 	}
@@ -149,27 +185,23 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
-// checkOrigin rejects requests from web pages of other origins.
-func (c *call) checkOrigin() error {
+// checkOrigin rejects requests from web pages of other origins. An origin must be the host
+// that the client requested. The scheme may differ, because a proxy that terminates TLS need
+// not be a trusted one.
+func (c *request) checkOrigin() error {
 	for _, origin := range c.r.Header.Values("Origin") {
-		if !c.own(origin) {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !strings.EqualFold(u.Host, c.host) {
 			return refuse(http.StatusForbidden, "foreign_origin", "pages of other places may not ask this coordinator")
 		}
 	}
 	return nil
 }
 
-// own reports whether an origin is the host that the client requested. The scheme may
-// differ, because a proxy that terminates TLS need not be a trusted one.
-func (c *call) own(origin string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, c.host)
-}
-
 // checkForgery guards against cross-site request forgery. A change that is only
 // authenticated by a cookie must prove that a page of this server sent it, because
 // browsers send cookies for other pages too.
-func (c *call) checkForgery() error {
+func (c *request) checkForgery() error {
 	if c.how != cookie || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
 		return nil
 	}

@@ -2,28 +2,95 @@ package server
 
 import (
 	"context"
+	"strings"
 
 	"gaffer/coordinator"
 )
 
-func (c *call) chain() error {
-	id, err := c.pathID()
-	if err != nil {
+func (h *protocolHandlers) channels(c *request) error {
+	return give(c, func(ctx context.Context) (allChannels, error) {
+		all, err := h.service.Channels(ctx)
+		return allChannels{list(all)}, err
+	})
+}
+
+func (h *protocolHandlers) channel(c *request) error {
+	name := strings.TrimSpace(c.r.PathValue("name"))
+	if err := names("name", name); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneChannel, error) {
+		ch, err := h.service.Channel(ctx, name)
+		return oneChannel{ch}, err
+	})
+}
+
+func (h *protocolHandlers) addChannel(c *request) error {
+	var ask coordinator.Channel
+	if err := c.decode(&ask); err != nil {
+		return err
+	}
+	trim(&ask.ID, &ask.Name, &ask.Description)
+	if err := names("name", ask.Name); err != nil {
+		return err
+	}
+	if err := ids("id", ask.ID); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneChannel, error) {
+		ch, err := h.service.AddChannel(ctx, c.by, ask)
+		c.about = "channel " + ch.ID
+		return oneChannel{ch}, err
+	})
+}
+
+func (h *protocolHandlers) chains(c *request) error {
+	channel := c.r.URL.Query().Get("channel_id")
+	if err := ids("channel_id", channel); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (allChains, error) {
+		all, err := h.service.Chains(ctx)
+		kept := []coordinator.Chain{}
+		for _, chain := range all {
+			if channel == "" || chain.ChannelID == channel {
+				kept = append(kept, chain)
+			}
+		}
+		return allChains{kept}, err
+	})
+}
+
+func (h *protocolHandlers) addChain(c *request) error {
+	var ask coordinator.Chain
+	if err := c.decode(&ask); err != nil {
+		return err
+	}
+	trim(&ask.ID, &ask.ChannelID, &ask.Name, &ask.Description)
+	if err := ids("id", ask.ID, "channel_id", ask.ChannelID); err != nil {
+		return err
+	}
+	if err := names("name", ask.Name); err != nil {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneChain, error) {
-		chain, err := c.protocol.Chain(ctx, id)
+		chain, err := h.service.AddChain(ctx, c.by, ask)
+		c.about = "chain " + chain.ID
 		return oneChain{chain}, err
 	})
 }
 
-func (c *call) changeChain() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
+func (h *protocolHandlers) chain(c *request) error {
+	return giveByID(c, func(ctx context.Context, id string) (oneChain, error) {
+		chain, err := h.service.Chain(ctx, id)
+		return oneChain{chain}, err
+	})
+}
+
+func (h *protocolHandlers) changeChain(c *request) error {
 	var ask coordinator.ChainChange
-	if err := decode(c.w, c.r, &ask); err != nil {
+	id, err := c.idAndBody(&ask)
+	if err != nil {
 		return err
 	}
 	trim(&ask.Name, &ask.Description)
@@ -32,12 +99,12 @@ func (c *call) changeChain() error {
 	}
 	c.about = "chain " + id
 	return give(c, func(ctx context.Context) (oneChain, error) {
-		chain, err := c.protocol.ChangeChain(ctx, c.by, id, ask)
+		chain, err := h.service.ChangeChain(ctx, c.by, id, ask)
 		return oneChain{chain}, err
 	})
 }
 
-func (c *call) dropChain() error {
+func (h *protocolHandlers) dropChain(c *request) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
@@ -45,7 +112,7 @@ func (c *call) dropChain() error {
 	ctx, cancel := c.context()
 	defer cancel()
 	c.about = "chain " + id
-	if err := c.protocol.DropChain(ctx, c.by, id); err != nil {
+	if err := h.service.DropChain(ctx, c.by, id); err != nil {
 		return err
 	}
 	c.w.WriteHeader(c.route.status)
@@ -53,12 +120,9 @@ func (c *call) dropChain() error {
 }
 
 // agentOfChain reads the chain and the agent of a request.
-func (c *call) agentOfChain() (id, agent string, err error) {
-	if id, err = c.pathID(); err != nil {
-		return "", "", err
-	}
+func (h *protocolHandlers) agentOfChain(c *request) (id, agent string, err error) {
 	var ask agentName
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if id, err = c.idAndBody(&ask); err != nil {
 		return "", "", err
 	}
 	trim(&ask.AgentID)
@@ -66,99 +130,23 @@ func (c *call) agentOfChain() (id, agent string, err error) {
 	return id, ask.AgentID, ids("agent_id", ask.AgentID)
 }
 
-func (c *call) assignChain() error {
-	id, agent, err := c.agentOfChain()
+func (h *protocolHandlers) assignChain(c *request) error {
+	id, agent, err := h.agentOfChain(c)
 	if err != nil {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneChain, error) {
-		chain, err := c.protocol.AssignChain(ctx, c.by, id, agent)
+		chain, err := h.service.AssignChain(ctx, c.by, id, agent)
 		return oneChain{chain}, err
 	})
 }
 
-func (c *call) detachChain() error {
-	id, agent, err := c.agentOfChain()
+func (h *protocolHandlers) detachChain(c *request) error {
+	id, agent, err := h.agentOfChain(c)
 	if err != nil {
 		return err
 	}
 	return give(c, func(ctx context.Context) (done, error) {
-		return done{true}, c.protocol.DetachChain(ctx, c.by, id, agent)
-	})
-}
-
-func (c *call) assign() error {
-	var ask coordinator.Assignment
-	if err := decode(c.w, c.r, &ask); err != nil {
-		return err
-	}
-	trim(&ask.TaskID, &ask.AgentID, &ask.IdempotencyKey)
-	if err := ids("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
-		return err
-	}
-	if err := names("idempotency_key", ask.IdempotencyKey); err != nil {
-		return err
-	}
-	c.about = "task " + ask.TaskID + " to agent " + ask.AgentID
-	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.protocol.Assign(ctx, c.by, ask)
-		return oneTask{t}, err
-	})
-}
-
-func (c *call) setStatus() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	var ask statusChange
-	if err := decode(c.w, c.r, &ask); err != nil {
-		return err
-	}
-	c.about = "task " + id
-	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.protocol.SetStatus(ctx, c.by, id, ask.Status)
-		return oneTask{t}, err
-	})
-}
-
-func (c *call) requestSession() error {
-	var ask coordinator.NewSession
-	if err := decode(c.w, c.r, &ask); err != nil {
-		return err
-	}
-	trim(&ask.ChannelID, &ask.ChannelName)
-	if err := ids("channel_id", ask.ChannelID); err != nil {
-		return err
-	}
-	if err := names("channel_name", ask.ChannelName); err != nil {
-		return err
-	}
-	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.protocol.RequestSession(ctx, c.by, ask)
-		c.about = "task " + t.ID
-		return oneTask{t}, err
-	})
-}
-
-func (c *call) notifications() error {
-	return give(c, func(ctx context.Context) (allNotifications, error) {
-		all, err := c.protocol.Notifications(ctx)
-		return allNotifications{list(all)}, err
-	})
-}
-
-func (c *call) dismiss() error {
-	var ask dismissing
-	if err := decode(c.w, c.r, &ask); err != nil {
-		return err
-	}
-	trim(&ask.AgentID, &ask.Type)
-	if err := ids("agent_id", ask.AgentID, "type", ask.Type); err != nil {
-		return err
-	}
-	c.about = "notification " + ask.Type + " of agent " + ask.AgentID
-	return give(c, func(ctx context.Context) (done, error) {
-		return done{true}, c.protocol.Dismiss(ctx, c.by, ask.AgentID, ask.Type)
+		return done{true}, h.service.DetachChain(ctx, c.by, id, agent)
 	})
 }

@@ -15,10 +15,12 @@ import (
 
 // decode reads a request's JSON body. It ignores unknown fields, as every server of this
 // protocol does.
-func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+func (c *request) decode(into any) error { return c.decodeUpTo(maxBody, into) }
+
+func (c *request) decodeUpTo(limit int64, into any) error {
+	data, err := c.body(limit)
 	if err != nil {
-		return unread(err)
+		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
 		return badJSON(data, err)
@@ -26,14 +28,19 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-func unread(err error) error {
+// body reads the request's body, at most limit bytes.
+func (c *request) body(limit int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	if err == nil {
+		return data, nil
+	}
 	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", long.Limit))
+		return nil, refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", long.Limit))
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return refuse(http.StatusRequestTimeout, "timeout", "the body did not arrive in time")
+		return nil, refuse(http.StatusRequestTimeout, "timeout", "the body did not arrive in time")
 	}
-	return refuse(http.StatusBadRequest, "bad_request", "the body did not arrive whole")
+	return nil, refuse(http.StatusBadRequest, "bad_request", "the body did not arrive whole")
 }
 
 // badJSON returns an error with the position of the mistake in the body.

@@ -1,5 +1,7 @@
 package server
 
+import "slices"
+
 // Route is a row of the table of routes, for tests with real services.
 type Route struct {
 	Name, Method, Path, Access string
@@ -13,6 +15,19 @@ func Routes() (all []Route) {
 		all = append(all, Route{r.name(), r.method, r.path, string(r.access), r.query, r.takes})
 	}
 	return all
+}
+
+// routes returns the whole table, without services behind it.
+func routes() []route {
+	s, err := New(Options{})
+	if err != nil {
+		panic(err)
+	}
+	return s.routes(&infoHandlers{})
+}
+
+func runRoutes() []route {
+	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes())
 }
 
 // The maximum length of a body, and of a body with a plan, in bytes.

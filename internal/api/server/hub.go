@@ -17,9 +17,9 @@ import (
 // reads from this buffer at its own pace. A client that falls behind the buffer is
 // disconnected. So no client has a buffer of its own, and none can delay another.
 type hub struct {
-	desk Protocol
-	log  *slog.Logger
-	room int // maximum size of the buffer in bytes
+	service  Protocol
+	log      *slog.Logger
+	maxBytes int // maximum size of the buffer in bytes
 
 	mu      sync.RWMutex
 	frames  []frame
@@ -47,8 +47,8 @@ const (
 	retry = time.Second // pause after the database did not answer
 )
 
-func newHub(desk Protocol, log *slog.Logger, room int) *hub {
-	h := &hub{desk: desk, log: log, room: room, changed: make(chan struct{}), already: make(chan struct{}), wake: make(chan struct{}, 1)}
+func newHub(service Protocol, log *slog.Logger, maxBytes int) *hub {
+	h := &hub{service: service, log: log, maxBytes: maxBytes, changed: make(chan struct{}), already: make(chan struct{}), wake: make(chan struct{}, 1)}
 	close(h.already)
 	return h
 }
@@ -93,14 +93,14 @@ func (h *hub) read(ctx context.Context) error {
 	h.mu.RLock()
 	after := h.last
 	h.mu.RUnlock()
-	if err := h.desk.Wait(ctx, after); err != nil {
+	if err := h.service.Wait(ctx, after); err != nil {
 		return err
 	}
-	list, last, err := h.desk.Updates(ctx, after, page)
+	list, last, err := h.service.Updates(ctx, after, page)
 	if err != nil {
 		return err
 	}
-	h.publish(framed(list), last)
+	h.publish(encodeFrames(list), last)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func sizeOf(frames []frame) (size int) {
 // dropped together.
 func (h *hub) forget() {
 	n := 0
-	for n < len(h.frames) && (h.size > h.room || n > 0 && h.frames[n].seq == h.floor) {
+	for n < len(h.frames) && (h.size > h.maxBytes || n > 0 && h.frames[n].seq == h.floor) {
 		h.size -= len(h.frames[n].data)
 		h.floor = h.frames[n].seq
 		n++
@@ -143,7 +143,7 @@ func (h *hub) forget() {
 // join registers a client. If the hub is not reading, it starts from the last change. The
 // caller must call leave.
 func (h *hub) join(ctx context.Context) (last int64, err error) {
-	last, err = h.desk.Last(ctx)
+	last, err = h.service.Last(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -180,7 +180,7 @@ type reading struct {
 	more   <-chan struct{} // closed when there is more
 }
 
-const gulp = 256 << 10 // bytes that a client reads at a time
+const maxRead = 256 << 10 // bytes that a client reads at a time
 
 // after returns the changes after a number that fits accepts; a nil fits accepts all.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
@@ -190,13 +190,13 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 		return reading{behind: true, next: seq}
 	}
 	out := reading{next: max(seq, h.last), more: h.changed}
-	if fits == nil && seq == h.before && len(h.latest) <= gulp {
+	if fits == nil && seq == h.before && len(h.latest) <= maxRead {
 		out.data = h.latest
 		return out
 	}
 	first := sort.Search(len(h.frames), func(i int) bool { return h.frames[i].seq > seq })
 	for i, f := range h.frames[first:] {
-		if len(out.data) > gulp && h.frames[first+i-1].seq != f.seq {
+		if len(out.data) > maxRead && h.frames[first+i-1].seq != f.seq {
 			out.next, out.more = h.frames[first+i-1].seq, h.already
 			return out
 		}
@@ -207,10 +207,10 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	return out
 }
 
-// framed encodes changes for the stream. Of several changes with the same number only the
+// encodeFrames encodes changes for the stream. Of several changes with the same number only the
 // last carries it as its id, so a client that disconnects between them gets all of them
 // again.
-func framed(list []Update) []frame {
+func encodeFrames(list []Update) []frame {
 	frames := make([]frame, 0, len(list))
 	for i, u := range list {
 		data, err := json.Marshal(u.Update)

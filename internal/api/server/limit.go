@@ -14,24 +14,24 @@ import (
 // the oldest connection that never sent a valid token, so that unauthenticated clients
 // cannot lock others out. If there is none, it closes the new connection, because waiting
 // could last forever.
-func limit(l net.Listener, n int) net.Listener { return &limited{Listener: l, most: n} }
+func limit(l net.Listener, n int) net.Listener { return &limitedListener{Listener: l, most: n} }
 
-type limited struct {
+type limitedListener struct {
 	net.Listener
 	most int
 
-	mu        sync.Mutex
-	open      int
-	strangers queue.List // of *placed, the oldest first
+	mu      sync.Mutex
+	open    int
+	unknown queue.List // of *limitedConn without a valid token, the oldest first
 }
 
-func (l *limited) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		p := &placed{Conn: c, in: l}
+		p := &limitedConn{Conn: c, in: l}
 		old, ok := l.enter(p)
 		if old != nil {
 			_ = old.Conn.Close() // its handler notices the closed connection
@@ -44,32 +44,32 @@ func (l *limited) Accept() (net.Conn, error) {
 }
 
 // enter admits a connection, if necessary in place of an old one.
-func (l *limited) enter(p *placed) (old *placed, ok bool) {
+func (l *limitedListener) enter(p *limitedConn) (old *limitedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.most {
-		first := l.strangers.Front()
+		first := l.unknown.Front()
 		if first == nil {
 			return nil, false
 		}
-		old, _ = first.Value.(*placed)
+		old, _ = first.Value.(*limitedConn)
 		old.leave()
 	}
 	l.open++
-	p.strange = l.strangers.PushBack(p)
+	p.element = l.unknown.PushBack(p)
 	return old, true
 }
 
-// placed is an admitted connection.
-type placed struct {
+// limitedConn is an admitted connection.
+type limitedConn struct {
 	net.Conn
-	in      *limited
-	known   atomic.Bool
-	strange *queue.Element // its element in strangers; nil if it is not in the list
-	left    bool
+	in            *limitedListener
+	authenticated atomic.Bool
+	element       *queue.Element // its element in unknown; nil if it is not in the list
+	left          bool
 }
 
-func (c *placed) Close() error {
+func (c *limitedConn) Close() error {
 	c.in.mu.Lock()
 	c.leave()
 	c.in.mu.Unlock()
@@ -77,55 +77,52 @@ func (c *placed) Close() error {
 }
 
 // leave gives the slot back. The caller holds the lock.
-func (c *placed) leave() {
+func (c *limitedConn) leave() {
 	if c.left {
 		return
 	}
 	c.left = true
 	c.in.open--
-	c.settle()
+	c.protect()
 }
 
-func (c *placed) settle() {
-	if c.strange != nil {
-		c.in.strangers.Remove(c.strange)
-		c.strange = nil
+// protect removes the connection from those that may be closed for others. The caller
+// holds the lock.
+func (c *limitedConn) protect() {
+	if c.element != nil {
+		c.in.unknown.Remove(c.element)
+		c.element = nil
 	}
 }
 
-// know records that a client with a valid token uses the connection.
-func (c *placed) know() {
-	if c.known.Swap(true) {
+type connKey struct{}
+
+// withConn stores the connection of a request in its context.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// markAuthenticated records that a client with a valid token uses the connection of a request.
+// The connection is not closed for others any more.
+func markAuthenticated(ctx context.Context) {
+	c, ok := ctx.Value(connKey{}).(*limitedConn)
+	if !ok || c.authenticated.Swap(true) {
 		return
 	}
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
-	c.settle()
+	c.protect()
 }
 
-type placeKey struct{}
-
-// withPlace stores the connection of a request in its context.
-func withPlace(ctx context.Context, c net.Conn) context.Context {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
-	}
-	return context.WithValue(ctx, placeKey{}, c)
-}
-
-// knowConnection protects the request's connection from being closed by limit.
-func (c *call) knowConnection() {
-	if p, ok := c.r.Context().Value(placeKey{}).(*placed); ok {
-		p.know()
-	}
-}
-
-// rates limits the requests per second of each token, together with the tokens created
+// rateLimiter limits the requests per second of each token, together with the tokens created
 // from it. A burst may have the requests of two seconds. All clients without a valid
 // token share one small limit.
-type rates struct {
-	each, strange float64
-	now           func() time.Time
+type rateLimiter struct {
+	perToken, perUnauthenticated float64
+	now                          func() time.Time
 
 	mu      sync.Mutex
 	buckets map[string]*bucket
@@ -136,14 +133,14 @@ type bucket struct {
 	at   time.Time
 }
 
-const strangers = "" // the bucket of clients without a valid token
+const unauthenticated = "" // the bucket of clients without a valid token
 
-func newRates(each, strange float64, now func() time.Time) *rates {
-	return &rates{each: each, strange: strange, now: now, buckets: map[string]*bucket{}}
+func newRateLimiter(perToken, perUnauthenticated float64, now func() time.Time) *rateLimiter {
+	return &rateLimiter{perToken: perToken, perUnauthenticated: perUnauthenticated, now: now, buckets: map[string]*bucket{}}
 }
 
 // forget drops the buckets that are full again.
-func (r *rates) forget() {
+func (r *rateLimiter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
@@ -155,10 +152,10 @@ func (r *rates) forget() {
 }
 
 // allow takes one request from the bucket of id. It returns false if the bucket is empty.
-func (r *rates) allow(id string) bool {
-	each := r.each
-	if id == strangers {
-		each = r.strange
+func (r *rateLimiter) allow(id string) bool {
+	each := r.perToken
+	if id == unauthenticated {
+		each = r.perUnauthenticated
 	}
 	if each < 0 {
 		return true

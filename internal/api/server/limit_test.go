@@ -184,7 +184,7 @@ func TestSecurityTheRequestsOfATokensBrowsersCountAsItsOwn(t *testing.T) {
 
 func TestAnAllowanceFillsWithTimeAndIsEachTokensOwn(t *testing.T) {
 	now := time.Now()
-	r := newRates(10, 50, func() time.Time { return now })
+	r := newRateLimiter(10, 50, func() time.Time { return now })
 	use := func(id string) (n int) {
 		for r.allow(id) {
 			n++
@@ -212,7 +212,7 @@ func TestSecurityGuessingIsHeldOffAndDisturbsNobody(t *testing.T) {
 	now := time.Now() // it stands still: on a slow machine the limit could refill as fast as it is used
 	w := start(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	held := false
-	for range 3 * defaultStrangers {
+	for range 3 * defaultUnauthenticatedRate {
 		held = held || w.ask("", "GET", "/v1/agents", "").status == 429
 	}
 	if !held {

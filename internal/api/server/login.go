@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,8 +21,8 @@ const (
 	maxName     = 25   // maximum length of a token's name, in characters
 )
 
-// logins are the unused one-time codes. They are kept as hashes, in memory only.
-type logins struct {
+// loginCodes are the unused one-time codes. They are kept as hashes, in memory only.
+type loginCodes struct {
 	now    func() time.Time
 	random io.Reader
 
@@ -39,7 +40,7 @@ type login struct {
 }
 
 // add creates a code.
-func (l *logins) add(name string, role credential.Role, parent string) (string, time.Time, error) {
+func (l *loginCodes) add(name string, role credential.Role, parent string) (string, time.Time, error) {
 	code, err := credential.Secret(l.random)
 	if err != nil {
 		return "", time.Time{}, err
@@ -64,7 +65,7 @@ func (l *logins) add(name string, role credential.Role, parent string) (string, 
 }
 
 // use redeems a code, which works once.
-func (l *logins) use(code string) (login, bool) {
+func (l *loginCodes) use(code string) (login, bool) {
 	sum := sha256.Sum256([]byte(code))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,6 +95,14 @@ func (s *Server) Visited() bool {
 // Watched reports whether any client follows the stream, as each open page does.
 func (s *Server) Watched() bool { return s.hub.followers() > 0 }
 
+// loginHandlers logs browsers in and out.
+type loginHandlers struct {
+	codes  *loginCodes
+	tokens *credential.Book
+	access *accessControl
+	log    *slog.Logger
+}
+
 type loginLink struct {
 	Path    string    `json:"path"` // to open in a browser, once
 	Expires time.Time `json:"expires_at"`
@@ -101,8 +110,8 @@ type loginLink struct {
 
 // link creates a link that logs a browser in. The browser gets the role of the client's
 // token, and its session ends with that token.
-func (c *call) link() error {
-	code, expires, err := c.logins.add("browser of "+c.by.Name, c.by.Role, c.by.ID)
+func (h *loginHandlers) link(c *request) error {
+	code, expires, err := h.codes.add("browser of "+c.by.Name, c.by.Role, c.by.ID)
 	if err != nil {
 		return err
 	}
@@ -113,7 +122,7 @@ func (c *call) link() error {
 // login exchanges a code for a cookie. The cookie contains a token of its own, which is
 // listed and revoked like any other and works with every coordinator on the same
 // database.
-func (c *call) login() error {
+func (h *loginHandlers) login(c *request) error {
 	if c.r.Method != http.MethodGet {
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "a code is used with GET")
 	}
@@ -122,13 +131,13 @@ func (c *call) login() error {
 	if !ok {
 		return refuse(http.StatusBadRequest, "invalid_request", "to is a place on this server's page, such as #/runs/ID")
 	}
-	found, ok := c.logins.use(query.Get("code"))
+	found, ok := h.codes.use(query.Get("code"))
 	if !ok {
-		return c.stranger("the link was used before or is too old: ask for another one")
+		return h.access.unauthorized("the link was used before or is too old: ask for another one")
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	text, row, err := c.tokens.Create(ctx, credential.New{Role: found.role, Name: truncate.Chars(found.name, maxName), Parent: found.parent, Life: sessionLife})
+	text, row, err := h.tokens.Create(ctx, credential.New{Role: found.role, Name: truncate.Chars(found.name, maxName), Parent: found.parent, Life: sessionLife})
 	if err != nil {
 		return fmt.Errorf("make the token of a browser: %w", err)
 	}
@@ -136,7 +145,7 @@ func (c *call) login() error {
 	http.SetCookie(c.w, c.newCookie(text, int(sessionLife.Seconds())))
 	c.w.Header().Set("Location", place)
 	c.w.WriteHeader(http.StatusSeeOther)
-	c.log.Info("logged in", "by", row.ID, "name", row.Name, "role", row.Role, "from", c.from)
+	h.log.Info("logged in", "by", row.ID, "name", row.Name, "role", row.Role, "from", c.from)
 	return nil
 }
 
@@ -161,13 +170,13 @@ type loggedOut struct {
 	LoggedOut bool `json:"logged_out"`
 }
 
-func (c *call) logout() error {
+func (h *loginHandlers) logout(c *request) error {
 	if c.how != cookie {
 		return refuse(http.StatusBadRequest, "invalid_request", "only a browser's session can be logged out; tokens are revoked")
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	if _, err := c.tokens.Revoke(ctx, c.by.ID); err != nil {
+	if _, err := h.tokens.Revoke(ctx, c.by.ID); err != nil {
 		return err
 	}
 	http.SetCookie(c.w, c.newCookie("", -1))
@@ -175,7 +184,7 @@ func (c *call) logout() error {
 	return nil
 }
 
-func (c *call) newCookie(value string, age int) *http.Cookie {
+func (c *request) newCookie(value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: c.cookieName(), Value: value, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: c.tls, SameSite: http.SameSiteStrictMode,
@@ -184,7 +193,7 @@ func (c *call) newCookie(value string, age int) *http.Cookie {
 
 // cookieName contains the port, because browsers send cookies to every port of a host.
 // Behind a proxy it is the port of the proxy, which several coordinators share.
-func (c *call) cookieName() string {
+func (c *request) cookieName() string {
 	if c.sitePort == "" {
 		return "gaffer"
 	}

@@ -31,7 +31,7 @@ func TestSecurityAReplayedOneTimeLink(t *testing.T) {
 
 func TestALinkThatIsTooOldIsRefused(t *testing.T) {
 	now := time.Now()
-	l := &logins{now: func() time.Time { return now }, random: zeros{}}
+	l := &loginCodes{now: func() time.Time { return now }, random: zeros{}}
 	code, _, err := l.add("n", credential.Viewer, "")
 	if err != nil {
 		t.Fatal(err)

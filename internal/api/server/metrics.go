@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -21,10 +22,6 @@ type metrics struct {
 	mu       sync.Mutex
 	requests map[string]map[int]int64 // by route and status
 	took     map[string]*Histogram    // by route; the map never changes
-
-	counting sync.Mutex // held while the service counts
-	counted  Figures
-	at       time.Time
 }
 
 // timed returns the routes whose duration is measured.
@@ -81,47 +78,62 @@ func gauge(b *strings.Builder, name, help string, value float64) {
 	fmt.Fprintf(b, "%s %g\n", name, value)
 }
 
-// counting is how long the service's figures are cached, so that frequent scraping costs
-// no more.
-const counting = 5 * time.Second
+// metricsHandlers answers /metrics.
+type metricsHandlers struct {
+	metrics *metrics
+	hub     *hub
+	service Protocol
+	now     func() time.Time
+	log     *slog.Logger
 
-func (c *call) figures() (Figures, error) {
-	m := c.metrics
-	m.counting.Lock()
-	defer m.counting.Unlock()
-	now := c.opts.Now()
-	if since := now.Sub(m.at); !m.at.IsZero() && since >= 0 && since < counting {
-		return m.counted, nil
+	mu      sync.Mutex // held while the service counts
+	counted Figures
+	at      time.Time // of counted
+}
+
+// figuresLife is how long the service's figures are cached, so that frequent scraping
+// costs no more.
+const figuresLife = 5 * time.Second
+
+func (h *metricsHandlers) figures(c *request) (Figures, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	if since := now.Sub(h.at); !h.at.IsZero() && since >= 0 && since < figuresLife {
+		return h.counted, nil
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	f, err := figures(ctx, c.protocol)
+	f, err := figures(ctx, h.service)
 	if err != nil {
 		return f, fmt.Errorf("count: %w", err)
 	}
-	m.counted, m.at = f, now
+	h.counted, h.at = f, now
 	return f, nil
 }
 
+// serviceUpMetric is 1 if the service could count. Its name is older than the name of the
+// service.
+const serviceUpMetric = "gaffer_desk_up"
+
 // scrape answers with all metrics. If the service cannot count, only its own metrics are
 // missing.
-func (c *call) scrape() error {
+func (h *metricsHandlers) scrape(c *request) error {
 	var b strings.Builder
-	m := c.metrics
-	m.write(&b)
-	gauge(&b, "gaffer_http_requests_under_way", "requests that are not yet answered", float64(m.underWay.Load()))
-	gauge(&b, "gaffer_stream_subscribers", "readers of the stream", float64(c.hub.followers()))
+	h.metrics.write(&b)
+	gauge(&b, "gaffer_http_requests_under_way", "requests that are not yet answered", float64(h.metrics.underWay.Load()))
+	gauge(&b, "gaffer_stream_subscribers", "readers of the stream", float64(h.hub.followers()))
 	head(&b, "gaffer_stream_cut_total", "counter", "readers of the stream that were cut off because they were slow")
-	fmt.Fprintf(&b, "gaffer_stream_cut_total %d\n", m.cut.Load())
-	f, err := c.figures()
+	fmt.Fprintf(&b, "gaffer_stream_cut_total %d\n", h.metrics.cut.Load())
+	f, err := h.figures(c)
 	up := 1.0
 	if err != nil {
 		up = 0
-		c.log.Warn("the desk cannot count", "request", c.id, "error", err)
+		h.log.Warn("the desk cannot count", "request", c.id, "error", err)
 	}
-	gauge(&b, "gaffer_desk_up", "whether the desk could count", up)
+	gauge(&b, serviceUpMetric, "whether the desk could count", up)
 	if err == nil {
-		f.write(&b, c.opts.Now())
+		f.write(&b, h.now())
 	}
 	c.w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	c.w.WriteHeader(http.StatusOK)

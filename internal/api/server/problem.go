@@ -13,6 +13,11 @@ import (
 	"gaffer/internal/api/credential"
 )
 
+// failure is the body of an answer that reports an error.
+type failure struct {
+	Error coordinator.Problem `json:"error"`
+}
+
 // problem is an error with its HTTP status and its code in the protocol.
 type problem struct {
 	status int

@@ -84,9 +84,6 @@ type (
 	onePlan struct {
 		Plan json.RawMessage `json:"plan"`
 	}
-	allQuestions struct {
-		Questions []fleet.Question `json:"questions"`
-	}
 	allSessions struct {
 		Sessions []coordinator.Session `json:"sessions"`
 	}
@@ -103,67 +100,55 @@ type (
 	again struct {
 		Task string `json:"task"`
 	}
-	resumption  struct{}
-	oneQuestion struct {
-		Question coordinator.QuestionChange `json:"question"`
+	resumption struct{}
+	allLanes   struct {
+		Lanes []fleet.Lane `json:"lanes"`
 	}
-	withdrawal struct {
-		Why string `json:"why,omitempty"`
+	runAttempts struct {
+		Attempts []coordinator.AttemptChange `json:"attempts"`
 	}
-	questionAnswer struct {
-		Text string `json:"text"`
-		Deny bool   `json:"deny,omitempty"`
+	runQuestions struct {
+		Questions []coordinator.QuestionChange `json:"questions"`
 	}
 )
 
-func runRoutes() []route {
+// runHandlers answers the requests about runs.
+type runHandlers struct {
+	runs      Runs
+	live      *liveConnections
+	receiving chan struct{} // one value for each plan that is being received
+}
+
+func (h *runHandlers) routes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
-	return append(pastRoutes(), []route{
-		{method: get, path: "/v1/runs", access: look, about: "runs without their tasks, the latest first; those that have ended with ended=1", query: []string{"project", "ended", "limit"}, gives: allRuns{}, status: found, do: (*call).listRuns},
-		{method: post, path: "/v1/runs", access: operate, about: "submit a plan; the same key gives the same run", takes: coordinator.NewRun{}, gives: oneRun{}, status: made, others: []int{conflict}, do: (*call).submitRun},
-		{method: get, path: "/v1/runs/find", access: look, about: "the run that a person means by name, or the task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: (*call).findRun},
-		{method: get, path: "/v1/runs/{id}", access: look, about: "one run with its tasks, without their prompts", gives: oneRun{}, status: found, others: []int{missing}, do: (*call).oneRun},
-		{method: get, path: "/v1/runs/{id}/plan", access: look, about: "the plan of a run; values of its variables are hidden, unless an operator asks for them with env=1", query: []string{"env"}, gives: onePlan{}, status: found, others: []int{missing}, do: (*call).runPlan},
-		{method: post, path: "/v1/runs/{id}/cancel", access: operate, about: "end a run, or one task of it with what waits for it", takes: cancellation{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).cancelRun},
-		{method: post, path: "/v1/runs/{id}/retry", access: operate, about: "queue a task again that failed or was cancelled", takes: again{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).retryTask},
-		{method: post, path: "/v1/runs/{id}/resume", access: operate, about: "let a process work on a run of the server's machine if none does", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).resumeRun},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}", access: look, about: "one task of a run, with its prompt", gives: oneRunTask{}, status: found, others: []int{missing}, do: (*call).runTask},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/attempts", access: look, about: "all tries at a task", gives: allAttempts{}, status: found, others: []int{missing}, do: (*call).attempts},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/log", access: look, about: "the log of a task as text, from an offset, its end, or as it grows", query: []string{"offset", "tail", "follow"}, status: found, others: []int{http.StatusPartialContent, missing, conflict, http.StatusRequestedRangeNotSatisfiable}, do: (*call).taskLog},
+	return []route{
+		{method: get, path: "/v1/runs", access: look, about: "runs without their tasks, the latest first; those that have ended with ended=1", query: []string{"project", "ended", "limit"}, gives: allRuns{}, status: found, do: h.listRuns},
+		{method: post, path: "/v1/runs", access: operate, about: "submit a plan; the same key gives the same run", takes: coordinator.NewRun{}, gives: oneRun{}, status: made, others: []int{conflict}, do: h.submitRun},
+		{method: get, path: "/v1/runs/find", access: look, about: "the run that a person means by name, or the task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: h.findRun},
+		{method: get, path: "/v1/runs/{id}", access: look, about: "one run with its tasks, without their prompts", gives: oneRun{}, status: found, others: []int{missing}, do: h.oneRun},
+		{method: get, path: "/v1/runs/{id}/plan", access: look, about: "the plan of a run; values of its variables are hidden, unless an operator asks for them with env=1", query: []string{"env"}, gives: onePlan{}, status: found, others: []int{missing}, do: h.runPlan},
+		{method: post, path: "/v1/runs/{id}/cancel", access: operate, about: "end a run, or one task of it with what waits for it", takes: cancellation{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.cancelRun},
+		{method: post, path: "/v1/runs/{id}/retry", access: operate, about: "queue a task again that failed or was cancelled", takes: again{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.retryTask},
+		{method: post, path: "/v1/runs/{id}/resume", access: operate, about: "let a process work on a run of the server's machine if none does", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.resumeRun},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}", access: look, about: "one task of a run, with its prompt", gives: oneRunTask{}, status: found, others: []int{missing}, do: h.runTask},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/attempts", access: look, about: "all tries at a task", gives: allAttempts{}, status: found, others: []int{missing}, do: h.attempts},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/log", access: look, about: "the log of a task as text, from an offset, its end, or as it grows", query: []string{"offset", "tail", "follow"}, status: found, others: []int{http.StatusPartialContent, missing, conflict, http.StatusRequestedRangeNotSatisfiable}, do: h.taskLog},
 
-		{method: get, path: "/v1/questions", access: look, about: "what agents wait for people to decide", query: []string{"run"}, gives: allQuestions{}, status: found, do: (*call).questions},
-		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question, once", takes: questionAnswer{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).answerQuestion},
-		{method: post, path: "/v1/questions", access: work, about: "ask a person a question that belongs to no task; the same ref gives the same one", takes: coordinator.NewQuestion{}, gives: oneQuestion{}, status: made, do: (*call).askAside},
-		{method: get, path: "/v1/questions/{id}", access: look, about: "a question, also one that is closed", gives: oneQuestion{}, status: found, others: []int{missing}, do: (*call).question},
-		{method: post, path: "/v1/questions/{id}/withdraw", access: work, about: "close a question that belongs to no task", takes: withdrawal{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).withdraw},
+		{method: get, path: "/v1/sessions", access: look, about: "the runs that have a session's document", query: []string{"project", "limit"}, gives: allSessions{}, status: found, do: h.sessions},
+		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, as its protocol has it", gives: map[string]any{}, status: found, others: []int{missing}, do: h.statusDocument},
+		{method: get, path: "/v1/records", access: look, about: "the ledger's records of a run's attempts", query: []string{"run"}, gives: allRecords{}, status: found, others: []int{missing}, do: h.records},
+		{method: get, path: "/v1/report", access: look, about: "the report over the records of all runs", query: []string{"project", "since", "agent", "model", "template", "rows"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: h.runReport},
 
-		{method: get, path: "/v1/sessions", access: look, about: "the runs that have a session's document", query: []string{"project", "limit"}, gives: allSessions{}, status: found, do: (*call).sessions},
-		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, as its protocol has it", gives: map[string]any{}, status: found, others: []int{missing}, do: (*call).statusDocument},
-		{method: get, path: "/v1/records", access: look, about: "the ledger's records of a run's attempts", query: []string{"run"}, gives: allRecords{}, status: found, others: []int{missing}, do: (*call).records},
-		{method: get, path: "/v1/report", access: look, about: "the report over the records of all runs", query: []string{"project", "since", "agent", "model", "template", "rows"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: (*call).runReport},
-	}...)
-}
-
-// theRuns returns the service for runs, or an error if the coordinator has none.
-func (c *call) theRuns() (Runs, error) {
-	if c.opts.Runs == nil {
-		return nil, refuse(http.StatusNotFound, "not_found", "this coordinator has no runs")
+		{method: get, path: "/v1/lanes", access: look, about: "the agent accounts that are paused", gives: allLanes{}, status: found, do: h.lanes},
+		{method: get, path: "/v1/runs/{id}/attempts", access: look, about: "all tries at all tasks of a run, by their start", gives: runAttempts{}, status: found, others: []int{missing}, do: h.runAttempts},
+		{method: get, path: "/v1/runs/{id}/questions", access: look, about: "all questions of a run, also those that are closed", gives: runQuestions{}, status: found, others: []int{missing}, do: h.runQuestions},
+		{method: get, path: "/v1/runs/{id}/changes", access: look, about: "what the stream told of a run, the oldest first; next goes on, and is missing at the end", query: []string{"after", "limit"}, gives: coordinator.PastChanges{}, status: found, others: []int{missing, http.StatusBadRequest}, do: h.runChanges},
 	}
-	return c.opts.Runs, nil
-}
-
-// giveRuns answers with the value that the service for runs returns.
-func giveRuns[T any](c *call, ask func(ctx context.Context, runs Runs) (T, error)) error {
-	runs, err := c.theRuns()
-	if err != nil {
-		return err
-	}
-	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, runs) })
 }
 
 // runAndTask returns the ids of the run and the task in the path.
-func (c *call) runAndTask() (run, task string, err error) {
+func (c *request) runAndTask() (run, task string, err error) {
 	if run, err = c.pathID(); err != nil {
 		return "", "", err
 	}
@@ -172,57 +157,41 @@ func (c *call) runAndTask() (run, task string, err error) {
 }
 
 const (
-	maxRuns  = 1000
-	someRuns = 100
+	maxRuns     = 1000
+	defaultRuns = 100
 )
 
 // runQuery parses the query parameters that select runs.
-func (c *call) runQuery() (coordinator.RunQuery, error) {
+func (c *request) runQuery() (coordinator.RunQuery, error) {
 	query := c.r.URL.Query()
-	q := coordinator.RunQuery{Project: query.Get("project"), Ended: yes(query.Get("ended"))}
+	q := coordinator.RunQuery{Project: query.Get("project"), Ended: c.flag("ended")}
 	if err := names("project", q.Project); err != nil {
 		return q, err
 	}
-	limit, err := c.number("limit", maxRuns)
-	if limit == 0 {
-		limit = someRuns
-	}
-	q.Limit = limit
+	var err error
+	q.Limit, err = c.number("limit", maxRuns, defaultRuns)
 	return q, err
 }
 
-// yes parses a boolean query parameter.
-func yes(text string) bool {
-	switch strings.ToLower(text) {
-	case "1", "true", "yes":
-		return true
-	}
-	return false
-}
-
-func (c *call) listRuns() error {
+func (h *runHandlers) listRuns(c *request) error {
 	q, err := c.runQuery()
 	if err != nil {
 		return err
 	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (allRuns, error) {
-		all, err := runs.Runs(ctx, q)
+	return give(c, func(ctx context.Context) (allRuns, error) {
+		all, err := h.runs.Runs(ctx, q)
 		return allRuns{list(all)}, err
 	})
 }
 
-func (c *call) oneRun() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (oneRun, error) {
-		run, err := runs.Run(ctx, id)
+func (h *runHandlers) oneRun(c *request) error {
+	return giveByID(c, func(ctx context.Context, id string) (oneRun, error) {
+		run, err := h.runs.Run(ctx, id)
 		return oneRun{run}, err
 	})
 }
 
-func (c *call) findRun() error {
+func (h *runHandlers) findRun(c *request) error {
 	q := c.r.URL.Query()
 	project, name, task := q.Get("project"), strings.TrimSpace(q.Get("name")), strings.TrimSpace(q.Get("task"))
 	if err := names("project", project, "name", name); err != nil {
@@ -232,71 +201,60 @@ func (c *call) findRun() error {
 	if err := names("task", run, "task", id); err != nil {
 		return err
 	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (foundRun, error) {
+	return give(c, func(ctx context.Context) (foundRun, error) {
 		if task != "" {
-			t, err := runs.FindTask(ctx, project, task)
+			t, err := h.runs.FindTask(ctx, project, task)
 			return foundRun{Task: &t}, err
 		}
-		id, err := runs.FindRun(ctx, project, name, yes(q.Get("unfinished")))
+		id, err := h.runs.FindRun(ctx, project, name, c.flag("unfinished"))
 		return foundRun{ID: id}, err
 	})
 }
 
-func (c *call) runTask() error {
+func (h *runHandlers) runTask(c *request) error {
 	run, task, err := c.runAndTask()
 	if err != nil {
 		return err
 	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (oneRunTask, error) {
-		t, err := runs.Task(ctx, run, task)
+	return give(c, func(ctx context.Context) (oneRunTask, error) {
+		t, err := h.runs.Task(ctx, run, task)
 		return oneRunTask{t}, err
 	})
 }
 
-func (c *call) attempts() error {
+func (h *runHandlers) attempts(c *request) error {
 	run, task, err := c.runAndTask()
 	if err != nil {
 		return err
 	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (allAttempts, error) {
-		all, err := runs.Attempts(ctx, run, task)
+	return give(c, func(ctx context.Context) (allAttempts, error) {
+		all, err := h.runs.Attempts(ctx, run, task)
 		return allAttempts{list(all)}, err
 	})
 }
 
-func (c *call) runPlan() error {
+func (h *runHandlers) runPlan(c *request) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
 	}
-	env := yes(c.r.URL.Query().Get("env"))
+	env := c.flag("env")
 	if env && !operate.permits(c.by.Role) {
 		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not see the values of a plan's variables", c.by.Role))
 	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (onePlan, error) {
-		plan, err := runs.Plan(ctx, id, env)
+	return give(c, func(ctx context.Context) (onePlan, error) {
+		plan, err := h.runs.Plan(ctx, id, env)
 		return onePlan{plan}, err
 	})
 }
 
-func (c *call) questions() error {
-	run := c.r.URL.Query().Get("run")
-	if err := ids("run", run); err != nil {
-		return err
-	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (allQuestions, error) {
-		all, err := runs.Questions(ctx, run)
-		return allQuestions{list(all)}, err
-	})
-}
-
-func (c *call) sessions() error {
+func (h *runHandlers) sessions(c *request) error {
 	q, err := c.runQuery()
 	if err != nil {
 		return err
 	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (allSessions, error) {
-		all, err := runs.Sessions(ctx, q)
+	return give(c, func(ctx context.Context) (allSessions, error) {
+		all, err := h.runs.Sessions(ctx, q)
 		return allSessions{list(all)}, err
 	})
 }

@@ -2,60 +2,44 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 
 	"gaffer/coordinator"
 )
 
 const (
 	maxPlan = 32 << 20 // bytes of a request with a plan
-	// submits is how many plans may be received at the same time: each may be large.
-	submits = 4
+	// maxSubmits is how many plans may be received at the same time: each may be large.
+	maxSubmits = 4
 )
 
 // submitRun receives a plan. Its body may be much longer than that of other requests.
-func (c *call) submitRun() error {
-	runs, err := c.theRuns()
-	if err != nil {
-		return err
-	}
+func (h *runHandlers) submitRun(c *request) error {
 	select {
-	case c.submitting <- struct{}{}:
-		defer func() { <-c.submitting }()
+	case h.receiving <- struct{}{}:
+		defer func() { <-h.receiving }()
 	default:
-		p := refuse(http.StatusServiceUnavailable, "busy", fmt.Sprintf("%d plans are being taken in: try again", submits))
-		p.header = map[string]string{"Retry-After": "1"}
-		return p
-	}
-	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxPlan))
-	if err != nil {
-		return unread(err)
+		return later("busy", fmt.Sprintf("%d plans are being taken in: try again", maxSubmits))
 	}
 	var ask coordinator.NewRun
-	if err := json.Unmarshal(data, &ask); err != nil {
-		return badJSON(data, err)
+	if err := c.decodeUpTo(maxPlan, &ask); err != nil {
+		return err
 	}
 	trim(&ask.Project, &ask.On, &ask.Key)
 	if err := names("project", ask.Project, "on", ask.On, "key", ask.Key); err != nil {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneRun, error) {
-		run, err := runs.Submit(ctx, c.by, ask)
+		run, err := h.runs.Submit(ctx, c.by, ask)
 		c.about = "run " + run.ID
 		return oneRun{run}, err
 	})
 }
 
-func (c *call) cancelRun() error {
-	run, err := c.pathID()
-	if err != nil {
-		return err
-	}
+func (h *runHandlers) cancelRun(c *request) error {
 	var ask cancellation
-	if err := decode(c.w, c.r, &ask); err != nil {
+	run, err := c.idAndBody(&ask)
+	if err != nil {
 		return err
 	}
 	trim(&ask.Task, &ask.Why)
@@ -63,18 +47,15 @@ func (c *call) cancelRun() error {
 		return err
 	}
 	c.about = about(run, ask.Task)
-	return giveRuns(c, func(ctx context.Context, runs Runs) (done, error) {
-		return done{true}, runs.Cancel(ctx, c.by, run, ask.Task, ask.Why)
+	return give(c, func(ctx context.Context) (done, error) {
+		return done{true}, h.runs.Cancel(ctx, c.by, run, ask.Task, ask.Why)
 	})
 }
 
-func (c *call) retryTask() error {
-	run, err := c.pathID()
-	if err != nil {
-		return err
-	}
+func (h *runHandlers) retryTask(c *request) error {
 	var ask again
-	if err := decode(c.w, c.r, &ask); err != nil {
+	run, err := c.idAndBody(&ask)
+	if err != nil {
 		return err
 	}
 	trim(&ask.Task)
@@ -82,22 +63,19 @@ func (c *call) retryTask() error {
 		return err
 	}
 	c.about = about(run, ask.Task)
-	return giveRuns(c, func(ctx context.Context, runs Runs) (done, error) {
-		return done{true}, runs.Retry(ctx, c.by, run, ask.Task)
+	return give(c, func(ctx context.Context) (done, error) {
+		return done{true}, h.runs.Retry(ctx, c.by, run, ask.Task)
 	})
 }
 
-func (c *call) resumeRun() error {
-	run, err := c.pathID()
+func (h *runHandlers) resumeRun(c *request) error {
+	run, err := c.idAndBody(&resumption{})
 	if err != nil {
 		return err
 	}
-	if err := decode(c.w, c.r, &resumption{}); err != nil {
-		return err
-	}
 	c.about = about(run, "")
-	return giveRuns(c, func(ctx context.Context, runs Runs) (done, error) {
-		return done{true}, runs.Resume(ctx, c.by, run)
+	return give(c, func(ctx context.Context) (done, error) {
+		return done{true}, h.runs.Resume(ctx, c.by, run)
 	})
 }
 
@@ -106,19 +84,4 @@ func about(run, task string) string {
 		return "run " + run
 	}
 	return "task " + task + " of run " + run
-}
-
-func (c *call) answerQuestion() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	var ask questionAnswer
-	if err := decode(c.w, c.r, &ask); err != nil {
-		return err
-	}
-	c.about = "question " + id
-	return giveRuns(c, func(ctx context.Context, runs Runs) (done, error) {
-		return done{true}, runs.Answer(ctx, c.by, id, ask.Text, ask.Deny)
-	})
 }

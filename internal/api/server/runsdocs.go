@@ -11,18 +11,14 @@ import (
 	"gaffer/coordinator"
 )
 
-func (c *call) statusDocument() error {
+func (h *runHandlers) statusDocument(c *request) error {
 	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	runs, err := c.theRuns()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	text, err := runs.Document(ctx, id)
+	text, err := h.runs.Document(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -35,7 +31,7 @@ func (c *call) statusDocument() error {
 }
 
 // records streams its answer, because a run may have very many records.
-func (c *call) records() error {
+func (h *runHandlers) records(c *request) error {
 	run := c.r.URL.Query().Get("run")
 	if err := ids("run", run); err != nil {
 		return err
@@ -43,15 +39,11 @@ func (c *call) records() error {
 	if run == "" {
 		return refuse(http.StatusBadRequest, "invalid_request", "run: is missing")
 	}
-	runs, err := c.theRuns()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := c.context()
 	defer cancel()
 	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	out := bufio.NewWriterSize(c.w, 64<<10)
-	if err := runs.Records(ctx, run, out); err != nil {
+	if err := h.runs.Records(ctx, run, out); err != nil {
 		if c.w.status == 0 {
 			return err
 		}
@@ -66,7 +58,7 @@ const (
 	maxRows  = 5000 // attempts in a report
 )
 
-func (c *call) runReport() error {
+func (h *runHandlers) runReport(c *request) error {
 	query := c.r.URL.Query()
 	q := coordinator.ReportQuery{
 		Project: query.Get("project"), Since: query.Get("since"),
@@ -76,7 +68,7 @@ func (c *call) runReport() error {
 		return err
 	}
 	var err error
-	if q.Rows, err = c.number("rows", maxRows); err != nil {
+	if q.Rows, err = c.number("rows", maxRows, 0); err != nil {
 		return err
 	}
 	for _, list := range [][]string{q.Agent, q.Model, q.Template} {
@@ -89,8 +81,8 @@ func (c *call) runReport() error {
 			}
 		}
 	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (oneReport, error) {
-		report, err := runs.Report(ctx, q)
+	return give(c, func(ctx context.Context) (oneReport, error) {
+		report, err := h.runs.Report(ctx, q)
 		return oneReport{report}, err
 	})
 }

@@ -28,11 +28,7 @@ func (e *RangeError) Error() string {
 }
 
 // taskLog answers with a part of a log, or follows the log as it grows.
-func (c *call) taskLog() error {
-	runs, err := c.theRuns()
-	if err != nil {
-		return err
-	}
+func (h *runHandlers) taskLog(c *request) error {
 	run, task, err := c.runAndTask()
 	if err != nil {
 		return err
@@ -41,13 +37,10 @@ func (c *call) taskLog() error {
 	if err != nil {
 		return err
 	}
-	part, err := c.byteRange(&q)
-	if err != nil {
-		return err
-	}
+	part := c.byteRange(&q)
 	ctx, cancel := c.context()
 	defer cancel()
-	log, span, err := runs.Log(ctx, run, task, q)
+	log, span, err := h.runs.Log(ctx, run, task, q)
 	if outside, ok := errors.AsType[*RangeError](err); ok {
 		p := refuse(http.StatusRequestedRangeNotSatisfiable, "invalid_range", outside.Error())
 		p.header = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", outside.Size)}
@@ -57,10 +50,10 @@ func (c *call) taskLog() error {
 		return err
 	}
 	c.quiet = true
-	return c.sendLog(log, span, q.Follow, part)
+	return h.sendLog(c, log, span, q.Follow, part)
 }
 
-func (c *call) logQuery() (q coordinator.LogQuery, err error) {
+func (c *request) logQuery() (q coordinator.LogQuery, err error) {
 	query := c.r.URL.Query()
 	for name, to := range map[string]*int64{"offset": &q.Offset, "tail": &q.Tail} {
 		text := query.Get(name)
@@ -71,7 +64,7 @@ func (c *call) logQuery() (q coordinator.LogQuery, err error) {
 			return q, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.20q: want a number of bytes", name, text))
 		}
 	}
-	q.Follow = yes(query.Get("follow"))
+	q.Follow = c.flag("follow")
 	return q, nil
 }
 
@@ -83,10 +76,10 @@ type part struct {
 
 // byteRange parses a Range header with one part into a query. It ignores other Range
 // headers, as HTTP allows, and those of a followed log.
-func (c *call) byteRange(q *coordinator.LogQuery) (part, error) {
+func (c *request) byteRange(q *coordinator.LogQuery) part {
 	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || strings.Contains(text, ",") || q.Follow {
-		return part{bytes: -1}, nil
+		return part{bytes: -1}
 	}
 	first, last, ok := strings.Cut(strings.TrimSpace(text), "-")
 	from, err1 := strconv.ParseUint(first, 10, 62)
@@ -94,47 +87,47 @@ func (c *call) byteRange(q *coordinator.LogQuery) (part, error) {
 	switch {
 	case ok && first == "" && err2 == nil && to > 0:
 		q.Offset, q.Tail = 0, int64(to)
-		return part{true, -1}, nil
+		return part{true, -1}
 	case ok && last == "" && err1 == nil:
 		q.Offset, q.Tail = int64(from), 0
-		return part{true, -1}, nil
+		return part{true, -1}
 	case ok && err1 == nil && err2 == nil && from <= to:
 		q.Offset, q.Tail = int64(from), 0
-		return part{true, int64(to-from) + 1}, nil
+		return part{true, int64(to-from) + 1}
 	}
-	return part{bytes: -1}, nil
+	return part{bytes: -1}
 }
 
 // sendLog writes the answer. The content type is always plain text, whatever the agent
 // wrote.
-func (c *call) sendLog(log Log, span coordinator.LogSpan, follow bool, of part) error {
+func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, follow bool, of part) error {
 	size := span.To - span.From
 	if of.bytes >= 0 {
 		size = min(size, of.bytes)
 	}
 	status := http.StatusOK
-	h := c.w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Accept-Ranges", "bytes")
-	h.Set(coordinator.LogFrom, strconv.FormatInt(span.From, 10))
-	h.Set(coordinator.LogTo, strconv.FormatInt(span.To, 10))
-	h.Set(coordinator.LogKept, strconv.FormatInt(span.Kept, 10))
-	h.Set(coordinator.LogStarts, starts(span))
+	header := c.w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("Accept-Ranges", "bytes")
+	header.Set(coordinator.LogFrom, strconv.FormatInt(span.From, 10))
+	header.Set(coordinator.LogTo, strconv.FormatInt(span.To, 10))
+	header.Set(coordinator.LogKept, strconv.FormatInt(span.Kept, 10))
+	header.Set(coordinator.LogStarts, starts(span))
 	switch {
 	case follow:
-		h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
+		header.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
 	case of.asked && size == 0:
 		p := refuse(http.StatusRequestedRangeNotSatisfiable, "invalid_range", "the log has nothing there")
 		p.header = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", span.To)}
 		return p
 	case of.asked:
 		status = http.StatusPartialContent
-		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", span.From, span.From+size-1, span.To))
-		h.Set("Content-Length", strconv.FormatInt(size, 10))
+		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", span.From, span.From+size-1, span.To))
+		header.Set("Content-Length", strconv.FormatInt(size, 10))
 	default:
-		h.Set("Content-Length", strconv.FormatInt(size, 10))
+		header.Set("Content-Length", strconv.FormatInt(size, 10))
 	}
-	out := &logWriter{call: c, out: http.NewResponseController(c.w)}
+	out := &logWriter{live: h.live, c: c, out: http.NewResponseController(c.w)}
 	if follow {
 		if err := out.out.SetReadDeadline(time.Time{}); err != nil {
 			return err
@@ -164,23 +157,24 @@ func starts(span coordinator.LogSpan) string {
 
 // logWriter sends a log.
 type logWriter struct {
-	*call
-	out *http.ResponseController
+	live *liveConnections
+	c    *request
+	out  *http.ResponseController
 }
 
 const (
-	soon = 200 * time.Millisecond // how often a growing log is read
-	late = 2 * time.Second        // how often a log is read that has been quiet for a while
+	minLogInterval = 200 * time.Millisecond // between two reads of a growing log
+	maxLogInterval = 2 * time.Second        // between two reads of a log that has been quiet for a while
 )
 
 // copy sends size bytes, or everything up to the end if size is negative.
 func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
-	wait, checked := soon, time.Now()
+	wait, checked := minLogInterval, time.Now()
 	if err := w.flush(nil); err != nil {
 		return err
 	}
 	for size != 0 {
-		data, err := w.next(ctx, log)
+		data, err := nextOf(ctx, log)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -192,27 +186,31 @@ func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 			size -= int64(len(data))
 		}
 		if len(data) > 0 {
-			wait = soon
+			wait = minLogInterval
 			if err := w.flush(data); err != nil {
 				return err
 			}
 			continue
 		}
-		if time.Since(checked) > w.opts.Ping {
+		if time.Since(checked) > w.live.ping {
 			checked = time.Now()
-			if holds, err := w.tokens.Holds(ctx, w.by.ID); w.by.ID != "" && err == nil && !holds {
+			if w.live.revoked(ctx, w.c.by) {
 				return context.Canceled
 			}
 		}
-		if err := w.rest(ctx, wait); err != nil {
-			return err
+		select {
+		case <-time.After(wait):
+		case <-w.live.stopping:
+			return context.Canceled
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		wait = min(wait*3/2, late)
+		wait = min(wait*3/2, maxLogInterval)
 	}
 	return nil
 }
 
-func (w *logWriter) next(ctx context.Context, log Log) ([]byte, error) {
+func nextOf(ctx context.Context, log Log) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
 	return log.Next(ctx)
@@ -220,10 +218,10 @@ func (w *logWriter) next(ctx context.Context, log Log) ([]byte, error) {
 
 // flush sends data. With nil it sends the bytes that are still buffered.
 func (w *logWriter) flush(data []byte) error {
-	if err := w.out.SetWriteDeadline(time.Now().Add(w.opts.Send)); err != nil {
+	if err := w.out.SetWriteDeadline(time.Now().Add(w.live.send)); err != nil {
 		return err
 	}
-	if _, err := w.w.Write(data); err != nil {
+	if _, err := w.c.w.Write(data); err != nil {
 		return err
 	}
 	if err := w.out.Flush(); err != nil {
@@ -231,18 +229,4 @@ func (w *logWriter) flush(data []byte) error {
 	}
 	// With HTTP/2 an expired deadline ends the stream, even an idle one.
 	return w.out.SetWriteDeadline(time.Time{})
-}
-
-// rest waits before the log is read again.
-func (w *logWriter) rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-w.stopping:
-		return context.Canceled
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -2,74 +2,40 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 
 	"gaffer/coordinator"
-	"gaffer/fleet"
 )
 
-// Bodies of answers about lanes and the history of a run.
-type (
-	allLanes struct {
-		Lanes []fleet.Lane `json:"lanes"`
-	}
-	runAttempts struct {
-		Attempts []coordinator.AttemptChange `json:"attempts"`
-	}
-	runQuestions struct {
-		Questions []coordinator.QuestionChange `json:"questions"`
-	}
-)
-
-func pastRoutes() []route {
-	const found, missing = http.StatusOK, http.StatusNotFound
-	get := http.MethodGet
-	return []route{
-		{method: get, path: "/v1/lanes", access: look, about: "the agent accounts that are paused", gives: allLanes{}, status: found, do: (*call).lanes},
-		{method: get, path: "/v1/runs/{id}/attempts", access: look, about: "all tries at all tasks of a run, by their start", gives: runAttempts{}, status: found, others: []int{missing}, do: (*call).runAttempts},
-		{method: get, path: "/v1/runs/{id}/questions", access: look, about: "all questions of a run, also those that are closed", gives: runQuestions{}, status: found, others: []int{missing}, do: (*call).runQuestions},
-		{method: get, path: "/v1/runs/{id}/changes", access: look, about: "what the stream told of a run, the oldest first; next goes on, and is missing at the end", query: []string{"after", "limit"}, gives: coordinator.PastChanges{}, status: found, others: []int{missing, http.StatusBadRequest}, do: (*call).runChanges},
-	}
-}
-
-func (c *call) lanes() error {
-	return giveRuns(c, func(ctx context.Context, runs Runs) (allLanes, error) {
-		all, err := runs.Lanes(ctx)
+func (h *runHandlers) lanes(c *request) error {
+	return give(c, func(ctx context.Context) (allLanes, error) {
+		all, err := h.runs.Lanes(ctx)
 		return allLanes{list(all)}, err
 	})
 }
 
-func (c *call) runAttempts() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (runAttempts, error) {
-		all, err := runs.RunAttempts(ctx, id)
+func (h *runHandlers) runAttempts(c *request) error {
+	return giveByID(c, func(ctx context.Context, id string) (runAttempts, error) {
+		all, err := h.runs.RunAttempts(ctx, id)
 		return runAttempts{list(all)}, err
 	})
 }
 
-func (c *call) runQuestions() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (runQuestions, error) {
-		all, err := runs.RunQuestions(ctx, id)
+func (h *runHandlers) runQuestions(c *request) error {
+	return giveByID(c, func(ctx context.Context, id string) (runQuestions, error) {
+		all, err := h.runs.RunQuestions(ctx, id)
 		return runQuestions{list(all)}, err
 	})
 }
 
 const (
-	maxChanges  = 2000
-	someChanges = 500
+	maxChanges     = 2000
+	defaultChanges = 500
 )
 
 // runChanges answers with a page of a run's changes. A page may have fewer changes than
 // requested, or none, and still not be the last, because some changes have no update.
-func (c *call) runChanges() error {
+func (h *runHandlers) runChanges(c *request) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
@@ -78,26 +44,19 @@ func (c *call) runChanges() error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.number("limit", maxChanges)
+	limit, err := c.number("limit", maxChanges, defaultChanges)
 	if err != nil {
 		return err
 	}
-	if limit == 0 {
-		limit = someChanges
-	}
-	return giveRuns(c, func(ctx context.Context, runs Runs) (coordinator.PastChanges, error) {
-		all, next, err := runs.RunChanges(ctx, id, after, limit)
-		return pastChanges(all, next), err
+	return give(c, func(ctx context.Context) (coordinator.PastChanges, error) {
+		all, next, err := h.runs.RunChanges(ctx, id, after, limit)
+		p := coordinator.PastChanges{Changes: make([]coordinator.PastChange, len(all))}
+		for i, u := range all {
+			p.Changes[i] = coordinator.PastChange{ID: strconv.FormatInt(u.Seq, 10), Update: u.Update}
+		}
+		if next > 0 {
+			p.Next = strconv.FormatInt(next, 10)
+		}
+		return p, err
 	})
-}
-
-func pastChanges(all []Update, next int64) coordinator.PastChanges {
-	p := coordinator.PastChanges{Changes: make([]coordinator.PastChange, len(all))}
-	for i, u := range all {
-		p.Changes[i] = coordinator.PastChange{ID: strconv.FormatInt(u.Seq, 10), Update: u.Update}
-	}
-	if next > 0 {
-		p.Next = strconv.FormatInt(next, 10)
-	}
-	return p
 }

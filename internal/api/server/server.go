@@ -33,27 +33,27 @@ type Options struct {
 	TLS       *tls.Config    // nil for plain HTTP
 	OpenReads bool           // reads from this machine need no token
 
-	Rate        float64       // requests of one token per second; negative for no limit
-	Strangers   float64       // requests per second of all clients without a valid token; negative for no limit
-	Connections int           // maximum number of open connections
-	Ping        time.Duration // interval between signs of life on an idle stream
-	Send        time.Duration // how long a stream client may take to receive a message
-	Header      time.Duration // how long a request's header may take
-	Body        time.Duration // how long a request's body may take
-	Grace       time.Duration // how long Serve waits for unfinished requests when it stops
-	Buffer      int           // bytes of changes that a slow stream client may be behind
+	Rate                float64       // requests of one token per second; negative for no limit
+	UnauthenticatedRate float64       // requests per second of all clients without a valid token; negative for no limit
+	Connections         int           // maximum number of open connections
+	Ping                time.Duration // interval between signs of life on an idle stream
+	Send                time.Duration // how long a stream client may take to receive a message
+	Header              time.Duration // how long a request's header may take
+	Body                time.Duration // how long a request's body may take
+	Grace               time.Duration // how long Serve waits for unfinished requests when it stops
+	Buffer              int           // bytes of changes that a slow stream client may be behind
 }
 
 const (
-	defaultRate        = 1000
-	defaultStrangers   = 50
-	defaultConnections = 4096
-	defaultPing        = 15 * time.Second
-	defaultSend        = 10 * time.Second
-	defaultHeader      = 10 * time.Second
-	defaultBody        = 30 * time.Second
-	defaultGrace       = 10 * time.Second
-	defaultBuffer      = 16 << 20
+	defaultRate                = 1000
+	defaultUnauthenticatedRate = 50
+	defaultConnections         = 4096
+	defaultPing                = 15 * time.Second
+	defaultSend                = 10 * time.Second
+	defaultHeader              = 10 * time.Second
+	defaultBody                = 30 * time.Second
+	defaultGrace               = 10 * time.Second
+	defaultBuffer              = 16 << 20
 
 	maxBody     = 1 << 20
 	maxHeader   = 64 << 10
@@ -77,8 +77,8 @@ func (o Options) withDefaults() Options {
 	if o.Rate == 0 {
 		o.Rate = defaultRate
 	}
-	if o.Strangers == 0 {
-		o.Strangers = defaultStrangers
+	if o.UnauthenticatedRate == 0 {
+		o.UnauthenticatedRate = defaultUnauthenticatedRate
 	}
 	if o.Connections == 0 {
 		o.Connections = defaultConnections
@@ -92,44 +92,37 @@ func (o Options) withDefaults() Options {
 // Server answers HTTP requests. Create it with New and use it once.
 type Server struct {
 	opts     Options
-	protocol Protocol
-	tokens   *credential.Book
 	log      *slog.Logger
-	hosts    map[string]bool
-	rates    *rates
-	logins   *logins
+	access   *accessControl
+	limiter  *rateLimiter
+	logins   *loginCodes
 	metrics  *metrics
 	hub      *hub
-
-	sightings *sightings
-	openapi   []byte
-	handler   http.Handler
-	stopping  chan struct{} // closed when the server no longer accepts work
-
-	replaying  chan struct{} // one value for each client that is served from the database
-	submitting chan struct{} // one value for each plan that is being received
-	sockets    sockets
+	activity *activityFeed
+	live     *liveConnections
+	handler  http.Handler
 }
 
 // New returns a server that does not listen yet.
 func New(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
+	limiter := newRateLimiter(opts.Rate, opts.UnauthenticatedRate, opts.Now)
 	s := &Server{
-		opts: opts, protocol: opts.Protocol, tokens: opts.Tokens, log: opts.Log,
-		hosts:    hostSet(opts.Hosts),
-		rates:    newRates(opts.Rate, opts.Strangers, opts.Now),
-		logins:   &logins{now: opts.Now, random: opts.Random},
-		stopping: make(chan struct{}), replaying: make(chan struct{}, replays), submitting: make(chan struct{}, submits),
+		opts: opts, log: opts.Log, limiter: limiter,
+		access:   &accessControl{tokens: opts.Tokens, limiter: limiter, hosts: hostSet(opts.Hosts), openReads: opts.OpenReads},
+		logins:   &loginCodes{now: opts.Now, random: opts.Random},
+		metrics:  newMetrics(),
+		hub:      newHub(opts.Protocol, opts.Log, opts.Buffer),
+		activity: newActivityFeed(opts.Protocol, opts.Runs, opts.Now, opts.Log),
 	}
-	s.hub = newHub(opts.Protocol, opts.Log, opts.Buffer)
-	s.sightings = newSightings(opts.Protocol, opts.Runs, opts.Now, opts.Log)
-	s.metrics = newMetrics()
-	document, err := describe(routes())
-	if err != nil {
+	s.live = &liveConnections{tokens: opts.Tokens, ping: opts.Ping, send: opts.Send, cut: &s.metrics.cut, stopping: make(chan struct{})}
+	info := &infoHandlers{version: opts.Version, now: opts.Now, service: opts.Protocol, page: opts.Page, live: s.live, log: opts.Log}
+	table := s.routes(info)
+	var err error
+	if info.openapi, err = describe(table); err != nil {
 		return nil, err
 	}
-	s.openapi = document
-	s.handler = s.newHandler(routes())
+	s.handler = s.newHandler(table)
 	return s, nil
 }
 
@@ -143,22 +136,28 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	var helpers sync.WaitGroup
 	helpers.Go(func() { s.hub.run(requests) })
-	helpers.Go(func() { s.sightings.run(requests) })
+	helpers.Go(func() { s.activity.run(requests) })
 	helpers.Go(func() { s.tidy(requests) })
 	served := make(chan error, 1)
-	go func() { served <- serve(web, l) }()
+	go func() {
+		if web.TLSConfig != nil {
+			served <- web.ServeTLS(l, "", "")
+		} else {
+			served <- web.Serve(l)
+		}
+	}()
 
 	var err error
 	select {
 	case err = <-served: // it cannot continue
-		close(s.stopping)
+		close(s.live.stopping)
 		err = errors.Join(err, web.Close())
 	case <-ctx.Done():
 		err = s.stop(web)
 		<-served
 	}
 	abandon()
-	s.sockets.wait(context.Background()) // they end with their requests
+	s.live.sockets.wait(context.Background()) // they end with their requests
 	helpers.Wait()
 	return err
 }
@@ -168,7 +167,7 @@ func (s *Server) web(base context.Context) *http.Server {
 		Handler:           s.handler,
 		TLSConfig:         s.opts.TLS,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       withPlace,
+		ConnContext:       withConn,
 		ReadHeaderTimeout: s.opts.Header,
 		ReadTimeout:       s.opts.Header + s.opts.Body,
 		WriteTimeout:      answering,
@@ -178,15 +177,8 @@ func (s *Server) web(base context.Context) *http.Server {
 	}
 }
 
-func serve(web *http.Server, l net.Listener) error {
-	if web.TLSConfig != nil {
-		return web.ServeTLS(l, "", "")
-	}
-	return web.Serve(l)
-}
-
 func (s *Server) stop(web *http.Server) error {
-	close(s.stopping)
+	close(s.live.stopping)
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
 	defer cancel()
 	err := web.Shutdown(ctx)
@@ -194,7 +186,7 @@ func (s *Server) stop(web *http.Server) error {
 		s.log.Warn("requests were still under way and were cut off", "waited", s.opts.Grace)
 		err = web.Close()
 	}
-	s.sockets.wait(ctx)
+	s.live.sockets.wait(ctx)
 	return err
 }
 
@@ -217,8 +209,8 @@ func (s *Server) tidy(ctx context.Context) {
 }
 
 func (s *Server) tidyTokens(ctx context.Context) {
-	s.rates.forget()
-	if err := s.tokens.Tidy(ctx); err != nil {
+	s.limiter.forget()
+	if err := s.opts.Tokens.Tidy(ctx); err != nil {
 		s.log.Warn("tokens were not tidied", "error", err)
 	}
 }

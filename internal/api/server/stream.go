@@ -4,53 +4,74 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 )
 
-// replays is how many clients may be served from the database at the same time. The
+// maxReplays is how many clients may be served from the database at the same time. The
 // others wait: they are behind anyway.
-const replays = 4
+const maxReplays = 4
+
+// streamHandlers answers /v1/stream.
+type streamHandlers struct {
+	service   Protocol
+	hub       *hub
+	activity  *activityFeed
+	live      *liveConnections
+	now       func() time.Time
+	log       *slog.Logger
+	replaying chan struct{} // one value for each client that is served from the database
+}
 
 // stream sends changes as they happen, each once and in order.
-func (c *call) stream() error {
+func (h *streamHandlers) stream(c *request) error {
 	after, given, err := c.lastEventID()
 	if err != nil {
 		return err
 	}
 	q := c.r.URL.Query()
-	if err := names("project", q.Get("project"), "run", q.Get("run")); err != nil {
+	project, run := q.Get("project"), q.Get("run")
+	if err := names("project", project, "run", run); err != nil {
 		return err
 	}
 	ctx, cancel := c.context()
-	last, err := c.hub.join(ctx)
+	last, err := h.hub.join(ctx)
 	cancel()
 	if err != nil {
 		return err
 	}
-	defer c.hub.leave()
+	defer h.hub.leave()
 	if !given || after > last {
 		after = last // a number of another database means nothing here
 	}
-	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, fits: fitting(q.Get("project"), q.Get("run")), seen: yes(q.Get("seen"))}
-	if err := f.hello(); err != nil {
+	hello, err := json.Marshal(map[string]time.Time{"time": h.now().UTC()})
+	if err != nil {
+		return err
+	}
+	events, err := h.live.openEventStream(c, fmt.Appendf(nil, "retry: 1000\nid: %d\nevent: hello\ndata: %s\n\n", after, hello))
+	if err != nil {
 		return nil // the client has disconnected
 	}
-	if f.seen {
-		c.sightings.join()
-		defer c.sightings.leave()
-	}
 	c.quiet = true
-	f.follow(c.r.Context())
+	s := &streamClient{streamHandlers: h, events: events, c: c, at: after, wantsActivity: c.flag("seen")}
+	if project != "" || run != "" {
+		s.fits = func(f frame) bool { return (project == "" || project == f.project) && (run == "" || run == f.run) }
+	}
+	if s.wantsActivity {
+		h.activity.join()
+		defer h.activity.leave()
+	}
+	if c.r.Method != http.MethodHead {
+		s.follow(c.r.Context())
+	}
 	return nil
 }
 
 // lastEventID returns the id after which the client wants to continue.
-func (c *call) lastEventID() (int64, bool, error) {
+func (c *request) lastEventID() (id int64, given bool, err error) {
 	text := c.r.Header.Get("Last-Event-ID")
 	if text == "" {
 		text = c.r.URL.Query().Get("last_event_id")
@@ -65,117 +86,66 @@ func (c *call) lastEventID() (int64, bool, error) {
 	return n, true, nil
 }
 
-// follower is one client of the stream.
-type follower struct {
-	*call
-	out   *http.ResponseController
-	at    int64            // it has received everything up to this number
-	fits  func(frame) bool // selects the changes that it wants; nil for all
-	until time.Time        // the current write deadline
+// streamClient is one client of the stream.
+type streamClient struct {
+	*streamHandlers
+	events *eventStream
+	c      *request
+	at     int64            // it has received everything up to this number
+	fits   func(frame) bool // selects the changes that it wants; nil for all
 
-	seen  bool            // it wants to know when agents were last seen
-	round int             // the last round of sightings that it has
-	sight <-chan struct{} // closed when there is a new round; nil if it did not request them
-}
-
-func fitting(project, run string) func(frame) bool {
-	if project == "" && run == "" {
-		return nil
-	}
-	return func(u frame) bool {
-		return (project == "" || project == u.project) && (run == "" || run == u.run)
-	}
-}
-
-func (f *follower) hello() error {
-	h := f.w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
-	if err := f.out.SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
-	f.w.WriteHeader(http.StatusOK)
-	data, err := json.Marshal(map[string]time.Time{"time": f.opts.Now().UTC()})
-	if err != nil {
-		return err
-	}
-	return f.send(fmt.Appendf(nil, "retry: 1000\nid: %d\nevent: hello\ndata: %s\n\n", f.at, data))
-}
-
-func (f *follower) send(data []byte) error {
-	if len(data) == 0 {
-		return nil
-	}
-	if err := f.allow(time.Now()); err != nil {
-		return err
-	}
-	if _, err := f.w.Write(data); err != nil {
-		return err
-	}
-	if err := f.out.Flush(); err != nil {
-		return err
-	}
-	if f.r.ProtoMajor < 2 {
-		return nil
-	}
-	// With HTTP/2 an expired deadline ends the stream, even an idle one.
-	f.until = time.Time{}
-	return f.out.SetWriteDeadline(f.until)
-}
-
-// allow extends the write deadline. It adds a margin, so that not every send has to
-// extend it.
-func (f *follower) allow(now time.Time) error {
-	if f.until.Sub(now) >= f.opts.Send {
-		return nil
-	}
-	f.until = now.Add(f.opts.Send + f.opts.Send/2)
-	return f.out.SetWriteDeadline(f.until)
+	wantsActivity bool
+	round         int             // the last round of the activity feed that it has
+	moreActivity  <-chan struct{} // closed when there is a new round; nil if it does not want them
 }
 
 // follow sends changes until the client disconnects, is too slow or loses its permission,
 // or the server stops.
-func (f *follower) follow(ctx context.Context) {
-	if f.r.Method == http.MethodHead || f.firstSight(ctx) != nil || f.catchUp(ctx) != nil {
+func (s *streamClient) follow(ctx context.Context) {
+	if s.sendFirstActivity(ctx) != nil || s.catchUp(ctx) != nil {
 		return
 	}
-	ping := time.NewTicker(f.opts.Ping)
+	ping := time.NewTicker(s.live.ping)
 	defer ping.Stop()
 	for {
-		next := f.hub.after(f.at, f.fits)
+		next := s.hub.after(s.at, s.fits)
 		if next.behind {
-			f.metrics.cut.Add(1)
-			_ = f.send([]byte("event: behind\ndata: {}\n\n")) // the client gets this if it is still reading
+			s.events.cutOff()
 			return
 		}
-		if err := f.send(next.data); err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				f.metrics.cut.Add(1)
-			}
+		if err := s.events.send(next.data); err != nil {
+			s.events.countIfSlow(err)
 			return
 		}
-		if f.at = next.next; f.sighted() != nil || f.wait(ctx, next.more, ping.C) != nil {
+		if s.at = next.next; s.sendActivity() != nil || s.wait(ctx, next.more, ping.C) != nil {
 			return
 		}
 	}
 }
 
-// wait returns when there may be more changes.
-func (f *follower) wait(ctx context.Context, more <-chan struct{}, ping <-chan time.Time) error {
+// wait returns when there may be more changes. Meanwhile it sends activity and pings.
+func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-chan time.Time) error {
 	for {
 		select {
 		case <-more:
 			return nil
-		case <-f.sight:
-			if err := f.sighted(); err != nil {
+		case <-s.moreActivity:
+			if err := s.sendActivity(); err != nil {
 				return err
 			}
 		case <-ping:
-			if err := f.alive(ctx); err != nil {
+			if s.live.revoked(ctx, s.c.by) {
+				return context.Canceled
+			}
+			data := []byte(": ping\n\n")
+			if s.wantsActivity { // browsers do not show comments of the stream to a page
+				data = (&activitySnapshot{}).frame(s.now().UTC())
+			}
+			if err := s.events.send(data); err != nil {
 				return err
 			}
-		case <-f.stopping:
-			_ = f.send([]byte("event: bye\ndata: {}\n\n")) // the server stops either way
+		case <-s.live.stopping:
+			s.events.sayStopping()
 			return context.Canceled
 		case <-ctx.Done():
 			return ctx.Err()
@@ -183,64 +153,75 @@ func (f *follower) wait(ctx context.Context, more <-chan struct{}, ping <-chan t
 	}
 }
 
-// alive sends a ping, unless the token was revoked meanwhile. The stream continues if the
-// database does not answer.
-func (f *follower) alive(ctx context.Context) error {
-	if f.by.ID != "" {
-		if holds, err := f.tokens.Holds(ctx, f.by.ID); err == nil && !holds {
-			return context.Canceled
+// sendActivity sends the activity that the client wants and does not have yet.
+func (s *streamClient) sendActivity() error {
+	if !s.wantsActivity {
+		return nil
+	}
+	data, round, more := s.activity.after(s.round)
+	s.round, s.moreActivity = round, more
+	return s.events.send(data)
+}
+
+// sendFirstActivity sends when all agents were last seen, before anything else. If the
+// database does not answer in time, the stream continues without it.
+func (s *streamClient) sendFirstActivity(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.live.send)
+	defer cancel()
+	for s.wantsActivity && s.round == 0 {
+		if err := s.sendActivity(); err != nil || s.round > 0 {
+			return err
+		}
+		select {
+		case <-s.moreActivity:
+		case <-s.live.stopping:
+			return nil
+		case <-ctx.Done():
+			return nil
 		}
 	}
-	return f.ping()
+	return nil
 }
 
 // catchUp sends changes from the database that the hub no longer keeps.
-func (f *follower) catchUp(ctx context.Context) error {
-	if !f.hub.after(f.at, f.fits).behind {
+func (s *streamClient) catchUp(ctx context.Context) error {
+	if !s.hub.after(s.at, s.fits).behind {
 		return nil
 	}
 	select {
-	case f.replaying <- struct{}{}:
-		defer func() { <-f.replaying }()
-	case <-f.stopping:
+	case s.replaying <- struct{}{}:
+		defer func() { <-s.replaying }()
+	case <-s.live.stopping:
 		return context.Canceled
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for f.hub.after(f.at, f.fits).behind {
-		if err := f.replay(ctx); err != nil || f.stopped() {
+	for s.hub.after(s.at, s.fits).behind {
+		if err := s.replay(ctx); err != nil || s.live.stopped() {
 			return cmp.Or(err, context.Canceled)
 		}
 	}
 	return nil
 }
 
-func (s *Server) stopped() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
-}
-
-func (f *follower) replay(ctx context.Context) error {
+// replay sends one page of changes from the database.
+func (s *streamClient) replay(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
-	list, last, err := f.protocol.Updates(ctx, f.at, page)
+	list, last, err := s.service.Updates(ctx, s.at, page)
 	if err != nil {
-		f.log.Warn("changes cannot be replayed", "request", f.id, "error", err)
+		s.log.Warn("changes cannot be replayed", "request", s.c.id, "error", err)
 		return err
 	}
 	var data []byte
-	for _, u := range framed(list) {
-		if f.fits == nil || f.fits(u) {
-			data = append(data, u.data...)
+	for _, f := range encodeFrames(list) {
+		if s.fits == nil || s.fits(f) {
+			data = append(data, f.data...)
 		}
 	}
-	if last <= f.at {
-		return fmt.Errorf("no changes after %d, though there are newer ones", f.at)
+	if last <= s.at {
+		return fmt.Errorf("no changes after %d, though there are newer ones", s.at)
 	}
-	f.at = last
-	return f.send(data)
+	s.at = last
+	return s.events.send(data)
 }

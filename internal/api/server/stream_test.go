@@ -337,7 +337,7 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 
 func TestChangesOfOneNumberStayTogether(t *testing.T) {
 	update := func(seq int64) Update { return Update{Seq: seq} }
-	frames := framed([]Update{update(1), update(1), update(2)})
+	frames := encodeFrames([]Update{update(1), update(1), update(2)})
 	with := func(f frame) bool { return bytes.HasPrefix(f.data, []byte("id: ")) }
 	if with(frames[0]) || !with(frames[1]) || !with(frames[2]) {
 		t.Errorf("%v", frames)

@@ -9,7 +9,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-func (c *call) tasks() error {
+const maxTasks = 100_000
+
+func (h *protocolHandlers) tasks(c *request) error {
 	q := c.r.URL.Query()
 	f := TaskFilter{
 		Channel: q.Get("channel_id"), Chain: q.Get("chain_id"), Agent: q.Get("agent_id"),
@@ -24,29 +26,25 @@ func (c *call) tasks() error {
 		return err
 	}
 	var err error
-	if f.Limit, err = c.number("limit", maxTaskList); err != nil {
+	if f.Limit, err = c.number("limit", maxTasks, 0); err != nil {
 		return err
 	}
 	return give(c, func(ctx context.Context) (allTasks, error) {
-		all, err := c.protocol.Tasks(ctx, f)
+		all, err := h.service.Tasks(ctx, f)
 		return allTasks{list(all)}, err
 	})
 }
 
-func (c *call) task() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.protocol.Task(ctx, id)
+func (h *protocolHandlers) task(c *request) error {
+	return giveByID(c, func(ctx context.Context, id string) (oneTask, error) {
+		t, err := h.service.Task(ctx, id)
 		return oneTask{t}, err
 	})
 }
 
-func (c *call) addTask() error {
+func (h *protocolHandlers) addTask(c *request) error {
 	var ask coordinator.NewTask
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	trim(&ask.ChannelID, &ask.ChainID, &ask.Title, &ask.Type, &ask.ExecutionMode)
@@ -57,15 +55,15 @@ func (c *call) addTask() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.protocol.AddTask(ctx, c.by, ask)
+		t, err := h.service.AddTask(ctx, c.by, ask)
 		c.about = "task " + t.ID
 		return oneTask{t}, err
 	})
 }
 
-func (c *call) claim() error {
+func (h *protocolHandlers) claim(c *request) error {
 	var ask coordinator.Claim
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	trim(&ask.AgentID, &ask.Channel, &ask.ChannelID, &ask.IdempotencyKey)
@@ -76,18 +74,18 @@ func (c *call) claim() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.protocol.Claim(ctx, c.by, ask)
+		t, err := h.service.Claim(ctx, c.by, ask)
 		c.about = "task " + t.ID + " by agent " + ask.AgentID
 		return oneTask{t}, err
 	})
 }
 
-func (c *call) complete() error { return c.report(c.protocol.Complete) }
-func (c *call) fail() error     { return c.report(c.protocol.Fail) }
+func (h *protocolHandlers) complete(c *request) error { return h.report(c, h.service.Complete) }
+func (h *protocolHandlers) fail(c *request) error     { return h.report(c, h.service.Fail) }
 
-func (c *call) report(do func(context.Context, credential.Identity, coordinator.Report) (coordinator.Task, error)) error {
+func (h *protocolHandlers) report(c *request, do func(context.Context, credential.Identity, coordinator.Report) (coordinator.Task, error)) error {
 	var ask coordinator.Report
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	trim(&ask.TaskID, &ask.AgentID, &ask.Reason)
@@ -101,9 +99,9 @@ func (c *call) report(do func(context.Context, credential.Identity, coordinator.
 	})
 }
 
-func (c *call) addInput() error {
+func (h *protocolHandlers) addInput(c *request) error {
 	var ask coordinator.NewInput
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	trim(&ask.TaskID, &ask.AgentID, &ask.Kind, &ask.IdempotencyKey)
@@ -114,15 +112,15 @@ func (c *call) addInput() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneInput, error) {
-		in, err := c.protocol.AddInput(ctx, c.by, ask)
+		in, err := h.service.AddInput(ctx, c.by, ask)
 		c.about = "input " + in.ID + " of task " + ask.TaskID
 		return oneInput{in}, err
 	})
 }
 
-func (c *call) claimInput() error {
+func (h *protocolHandlers) claimInput(c *request) error {
 	var ask inputClaim
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	trim(&ask.TaskID, &ask.AgentID)
@@ -130,8 +128,40 @@ func (c *call) claimInput() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneInput, error) {
-		in, err := c.protocol.ClaimInput(ctx, c.by, ask.TaskID, ask.AgentID)
+		in, err := h.service.ClaimInput(ctx, c.by, ask.TaskID, ask.AgentID)
 		c.about = "input " + in.ID + " by agent " + ask.AgentID
 		return oneInput{in}, err
+	})
+}
+
+func (h *protocolHandlers) assign(c *request) error {
+	var ask coordinator.Assignment
+	if err := c.decode(&ask); err != nil {
+		return err
+	}
+	trim(&ask.TaskID, &ask.AgentID, &ask.IdempotencyKey)
+	if err := ids("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
+		return err
+	}
+	if err := names("idempotency_key", ask.IdempotencyKey); err != nil {
+		return err
+	}
+	c.about = "task " + ask.TaskID + " to agent " + ask.AgentID
+	return give(c, func(ctx context.Context) (oneTask, error) {
+		t, err := h.service.Assign(ctx, c.by, ask)
+		return oneTask{t}, err
+	})
+}
+
+func (h *protocolHandlers) setStatus(c *request) error {
+	var ask statusChange
+	id, err := c.idAndBody(&ask)
+	if err != nil {
+		return err
+	}
+	c.about = "task " + id
+	return give(c, func(ctx context.Context) (oneTask, error) {
+		t, err := h.service.SetStatus(ctx, c.by, id, ask.Status)
+		return oneTask{t}, err
 	})
 }

@@ -26,14 +26,26 @@ type newToken struct {
 	credential.Limits
 }
 
+type (
+	oneToken struct {
+		Token tokenShown `json:"token"`
+	}
+	allTokens struct {
+		Tokens []tokenShown `json:"tokens"`
+	}
+)
+
+// tokenHandlers lists, creates and revokes tokens.
+type tokenHandlers struct{ tokens *credential.Book }
+
 func shownToken(r credential.Row) tokenShown {
 	role, limits := r.Shown()
 	return tokenShown{ID: r.ID, Name: r.Name, Role: role, Limits: limits, Created: r.Created, Expires: r.Expires, Used: r.Used}
 }
 
-func (c *call) listTokens() error {
+func (h *tokenHandlers) listTokens(c *request) error {
 	return give(c, func(ctx context.Context) (allTokens, error) {
-		rows, err := c.tokens.List(ctx)
+		rows, err := h.tokens.List(ctx)
 		all := allTokens{[]tokenShown{}}
 		for _, r := range rows {
 			all.Tokens = append(all.Tokens, shownToken(r))
@@ -42,13 +54,13 @@ func (c *call) listTokens() error {
 	})
 }
 
-func (c *call) addToken() error {
+func (h *tokenHandlers) addToken(c *request) error {
 	var ask newToken
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneToken, error) {
-		text, row, err := c.tokens.Create(ctx, credential.New{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
+		text, row, err := h.tokens.Create(ctx, credential.New{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
 		c.about = "token " + row.ID
 		shown := shownToken(row)
 		shown.Secret = text
@@ -56,13 +68,9 @@ func (c *call) addToken() error {
 	})
 }
 
-func (c *call) revokeToken() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
-	return give(c, func(ctx context.Context) (oneToken, error) {
-		row, err := c.tokens.Revoke(ctx, id)
+func (h *tokenHandlers) revokeToken(c *request) error {
+	return giveByID(c, func(ctx context.Context, id string) (oneToken, error) {
+		row, err := h.tokens.Revoke(ctx, id)
 		c.about = "token " + row.ID
 		return oneToken{shownToken(row)}, err
 	})

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"gaffer/internal/api/docview"
 	"gaffer/internal/api/viewers"
@@ -81,75 +79,51 @@ type (
 	}
 )
 
-// viewerRoutes returns the routes of the workflow viewer. Without a viewer they answer
-// 404.
-func viewerRoutes() []route {
+// viewerHandlers answers the requests of the workflow viewer.
+type viewerHandlers struct {
+	viewer  Viewer
+	live    *liveConnections
+	limiter *rateLimiter
+}
+
+func (h *viewerHandlers) routes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	which, may := []string{"project"}, []int{missing, conflict}
-	list := []route{
-		{method: get, path: "/api/projects", access: look, about: "the projects whose workflow can be viewed", gives: []viewers.Project{}, status: found, others: may, do: (*call).projects},
-		{method: post, path: "/api/projects", access: operate, about: "register a project and make it the active one", takes: projectPath{}, gives: viewers.Project{}, status: made, others: may, do: (*call).addProject},
-		{method: post, path: "/api/projects/active", access: operate, about: "make a project the active one, by path or name", takes: projectPath{}, gives: activated{}, status: found, others: may, do: (*call).activate},
-		{method: get, path: "/api/build-status", access: look, about: "how the build of a project stands", query: which, gives: viewers.BuildStatus{}, status: found, others: may, do: (*call).buildStatus},
-		{method: post, path: "/api/build-events", access: operate, about: "add an event to the feed of a project", query: which, takes: buildEvent{}, gives: toldBuildEvent{}, status: made, others: may, do: (*call).addBuildEvent},
-		{method: get, path: "/api/build-log", access: look, about: "the feed of a project, to keep", query: which, gives: viewers.BuildLog{}, status: found, others: may, do: (*call).buildLog},
-		{method: get, path: "/api/inbox", access: look, about: "the inbox of a project", query: which, gives: []json.RawMessage{}, status: found, others: may, do: (*call).inbox},
-		{method: post, path: "/api/inbox", access: operate, about: "put an idea into the inbox of a project", query: which, takes: idea{}, gives: json.RawMessage{}, status: made, others: may, do: (*call).addIdea},
-		{method: http.MethodPatch, path: "/api/inbox/{id}", access: operate, about: "move an item of the inbox on", query: which, takes: viewers.ItemChange{}, gives: json.RawMessage{}, status: found, others: may, do: (*call).changeIdea},
-		{method: http.MethodDelete, path: "/api/inbox/{id}", access: operate, about: "remove an item of the inbox", query: which, gives: done{}, status: found, others: may, do: (*call).dropIdea},
-		{method: get, path: "/readiness.json", access: look, about: "how ready the sections of a project's spec are", query: which, gives: viewers.Readiness{}, status: found, others: may, do: (*call).readiness},
-		{method: get, path: "/spec.md", access: look, about: "the spec of a project", query: which, status: found, others: may, do: (*call).text},
-		{method: get, path: "/changelog.md", access: look, about: "the changelog of a project", query: which, status: found, others: may, do: (*call).text},
-		{method: get, path: "/lessons.md", access: look, about: "what was learned in a project", query: which, status: found, others: may, do: (*call).text},
-		{method: get, path: "/api/dashboard", access: look, about: "how all projects stand", gives: viewers.Dashboard{}, status: found, others: may, do: (*call).projectsDashboard},
-		{method: get, path: "/api/sections", access: look, about: "the sections of a project's spec, with their readiness", query: which, gives: viewers.Sections{}, status: found, others: may, do: (*call).sections},
-		{method: get, path: "/api/scenarios", access: look, about: "the scenarios of a project", query: which, gives: viewers.Scenarios{}, status: found, others: may, do: (*call).scenarios},
-		{method: get, path: "/api/story-map", access: look, about: "the sections of a project's spec and what links them", query: which, gives: viewers.StoryMap{}, status: found, others: may, do: (*call).storyMap},
-		{method: get, path: "/api/section-similarity", access: look, about: "the sections of a project's spec that have similar words", query: []string{"project", "threshold"}, gives: viewers.Similarity{}, status: found, others: may, do: (*call).sectionSimilarity},
-		{method: get, path: "/api/diagrams", access: look, about: "drawings of a project's spec", query: which, gives: viewers.Diagrams{}, status: found, others: may, do: (*call).diagrams},
-		{method: get, path: "/api/priority", access: look, about: "in which order the parts of a project are wanted", query: which, gives: viewers.Priority{}, status: found, others: may, do: (*call).priority},
-		{method: get, path: "/api/memory", access: look, about: "nothing: what a person keeps for all projects is not read", status: found, do: (*call).memory},
-		{method: get, path: "/api/team", access: look, about: "where the team of a project stands", query: which, gives: docview.TeamPicture{}, status: found, others: may, do: (*call).projectTeam},
-		{method: get, path: "/api/sessions", access: look, about: "the newest sessions of a project", query: which, gives: sessionList{}, status: found, others: may, do: (*call).projectSessions},
-		{method: get, path: "/api/sessions/{id}", access: look, about: "one session with its waves", query: which, gives: docview.SessionPicture{}, status: found, others: may, do: (*call).projectSession},
-		{method: get, path: "/api/sessions/{id}/agents/{name}/log", access: look, about: "the end of an agent's log, as text", query: []string{"project", "tail"}, status: found, others: may, do: (*call).sessionLog},
-		{method: get, path: "/api/stream", access: look, about: "what changes in a project's documents as server-sent events", query: which, status: found, others: may, do: (*call).documentStream},
-		{method: get, path: "/ws", access: look, about: "a WebSocket with what changes in a project", query: which, status: http.StatusSwitchingProtocols, others: append(may, http.StatusUpgradeRequired), do: (*call).socket},
+	return []route{
+		{method: get, path: "/api/projects", access: look, about: "the projects whose workflow can be viewed", gives: []viewers.Project{}, status: found, others: may, do: h.projects},
+		{method: post, path: "/api/projects", access: operate, about: "register a project and make it the active one", takes: projectPath{}, gives: viewers.Project{}, status: made, others: may, do: h.addProject},
+		{method: post, path: "/api/projects/active", access: operate, about: "make a project the active one, by path or name", takes: projectPath{}, gives: activated{}, status: found, others: may, do: h.activate},
+		{method: get, path: "/api/build-status", access: look, about: "how the build of a project stands", query: which, gives: viewers.BuildStatus{}, status: found, others: may, do: h.buildStatus},
+		{method: post, path: "/api/build-events", access: operate, about: "add an event to the feed of a project", query: which, takes: buildEvent{}, gives: toldBuildEvent{}, status: made, others: may, do: h.addBuildEvent},
+		{method: get, path: "/api/build-log", access: look, about: "the feed of a project, to keep", query: which, gives: viewers.BuildLog{}, status: found, others: may, do: h.buildLog},
+		{method: get, path: "/api/inbox", access: look, about: "the inbox of a project", query: which, gives: []json.RawMessage{}, status: found, others: may, do: h.inbox},
+		{method: post, path: "/api/inbox", access: operate, about: "put an idea into the inbox of a project", query: which, takes: idea{}, gives: json.RawMessage{}, status: made, others: may, do: h.addIdea},
+		{method: http.MethodPatch, path: "/api/inbox/{id}", access: operate, about: "move an item of the inbox on", query: which, takes: viewers.ItemChange{}, gives: json.RawMessage{}, status: found, others: may, do: h.changeIdea},
+		{method: http.MethodDelete, path: "/api/inbox/{id}", access: operate, about: "remove an item of the inbox", query: which, gives: done{}, status: found, others: may, do: h.dropIdea},
+		{method: get, path: "/readiness.json", access: look, about: "how ready the sections of a project's spec are", query: which, gives: viewers.Readiness{}, status: found, others: may, do: h.readiness},
+		{method: get, path: "/spec.md", access: look, about: "the spec of a project", query: which, status: found, others: may, do: h.text},
+		{method: get, path: "/changelog.md", access: look, about: "the changelog of a project", query: which, status: found, others: may, do: h.text},
+		{method: get, path: "/lessons.md", access: look, about: "what was learned in a project", query: which, status: found, others: may, do: h.text},
+		{method: get, path: "/api/dashboard", access: look, about: "how all projects stand", gives: viewers.Dashboard{}, status: found, others: may, do: h.projectsDashboard},
+		{method: get, path: "/api/sections", access: look, about: "the sections of a project's spec, with their readiness", query: which, gives: viewers.Sections{}, status: found, others: may, do: h.sections},
+		{method: get, path: "/api/scenarios", access: look, about: "the scenarios of a project", query: which, gives: viewers.Scenarios{}, status: found, others: may, do: h.scenarios},
+		{method: get, path: "/api/story-map", access: look, about: "the sections of a project's spec and what links them", query: which, gives: viewers.StoryMap{}, status: found, others: may, do: h.storyMap},
+		{method: get, path: "/api/section-similarity", access: look, about: "the sections of a project's spec that have similar words", query: []string{"project", "threshold"}, gives: viewers.Similarity{}, status: found, others: may, do: h.sectionSimilarity},
+		{method: get, path: "/api/diagrams", access: look, about: "drawings of a project's spec", query: which, gives: viewers.Diagrams{}, status: found, others: may, do: h.diagrams},
+		{method: get, path: "/api/priority", access: look, about: "in which order the parts of a project are wanted", query: which, gives: viewers.Priority{}, status: found, others: may, do: h.priority},
+		{method: get, path: "/api/memory", access: look, about: "nothing: what a person keeps for all projects is not read", status: found, do: h.memory},
+		{method: get, path: "/api/team", access: look, about: "where the team of a project stands", query: which, gives: docview.TeamPicture{}, status: found, others: may, do: h.projectTeam},
+		{method: get, path: "/api/sessions", access: look, about: "the newest sessions of a project", query: which, gives: sessionList{}, status: found, others: may, do: h.projectSessions},
+		{method: get, path: "/api/sessions/{id}", access: look, about: "one session with its waves", query: which, gives: docview.SessionPicture{}, status: found, others: may, do: h.projectSession},
+		{method: get, path: "/api/sessions/{id}/agents/{name}/log", access: look, about: "the end of an agent's log, as text", query: []string{"project", "tail"}, status: found, others: may, do: h.sessionLog},
+		{method: get, path: "/api/stream", access: look, about: "what changes in a project's documents as server-sent events", query: which, status: found, others: may, do: h.documentStream},
+		{method: get, path: "/ws", access: look, about: "a WebSocket with what changes in a project", query: which, status: http.StatusSwitchingProtocols, others: append(may, http.StatusUpgradeRequired), do: h.socket},
 	}
-	for i := range list {
-		list[i].do = viewed(list[i].do)
-	}
-	return list
-}
-
-// viewed wraps a route so that it answers 404 if the server has no viewer.
-func viewed(do func(*call) error) func(*call) error {
-	return func(c *call) error {
-		if c.opts.Viewer == nil {
-			return refuse(http.StatusNotFound, "not_found", "this coordinator has no viewer")
-		}
-		return do(c)
-	}
-}
-
-const maxProject = 4096
-
-// project returns the project of a request. It is only compared with known projects and
-// never used as a path.
-func (c *call) project() (string, error) {
-	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
-}
-
-func projectName(text string) (string, error) {
-	if len(text) > maxProject || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("project %.60q: want a path or a name of at most %d printable bytes", text, maxProject))
-	}
-	return text, nil
 }
 
 // giveOf answers with what the viewer returns for the requested project.
-func giveOf[T any](c *call, ask func(ctx context.Context, project string) (T, error)) error {
+func giveOf[T any](c *request, ask func(ctx context.Context, project string) (T, error)) error {
 	project, err := c.project()
 	if err != nil {
 		return err
@@ -157,28 +131,28 @@ func giveOf[T any](c *call, ask func(ctx context.Context, project string) (T, er
 	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, project) })
 }
 
-func (c *call) projects() error {
+func (h *viewerHandlers) projects(c *request) error {
 	return give(c, func(ctx context.Context) ([]viewers.Project, error) {
-		all, err := c.opts.Viewer.Projects(ctx)
+		all, err := h.viewer.Projects(ctx)
 		return list(all), err
 	})
 }
 
-func (c *call) addProject() error {
+func (h *viewerHandlers) addProject(c *request) error {
 	var ask projectPath
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	return give(c, func(ctx context.Context) (viewers.Project, error) {
-		p, err := c.opts.Viewer.Register(ctx, ask.Path)
+		p, err := h.viewer.Register(ctx, ask.Path)
 		c.about = "project " + p.Path
 		return p, err
 	})
 }
 
-func (c *call) activate() error {
+func (h *viewerHandlers) activate(c *request) error {
 	var ask projectPath
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	project, err := projectName(ask.Path)
@@ -186,27 +160,27 @@ func (c *call) activate() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (activated, error) {
-		p, err := c.opts.Viewer.Activate(ctx, project)
+		p, err := h.viewer.Activate(ctx, project)
 		c.about = "project " + p.Path
 		return activated{true, p.Path}, err
 	})
 }
 
-func (c *call) buildStatus() error { return giveOf(c, c.opts.Viewer.BuildStatus) }
-func (c *call) readiness() error   { return giveOf(c, c.opts.Viewer.Readiness) }
-func (c *call) inbox() error       { return giveOf(c, c.opts.Viewer.Inbox) }
-func (c *call) sections() error    { return giveOf(c, c.opts.Viewer.Sections) }
-func (c *call) scenarios() error   { return giveOf(c, c.opts.Viewer.Scenarios) }
-func (c *call) storyMap() error    { return giveOf(c, c.opts.Viewer.StoryMap) }
-func (c *call) diagrams() error    { return giveOf(c, c.opts.Viewer.Diagrams) }
-func (c *call) priority() error    { return giveOf(c, c.opts.Viewer.Priority) }
+func (h *viewerHandlers) buildStatus(c *request) error { return giveOf(c, h.viewer.BuildStatus) }
+func (h *viewerHandlers) readiness(c *request) error   { return giveOf(c, h.viewer.Readiness) }
+func (h *viewerHandlers) inbox(c *request) error       { return giveOf(c, h.viewer.Inbox) }
+func (h *viewerHandlers) sections(c *request) error    { return giveOf(c, h.viewer.Sections) }
+func (h *viewerHandlers) scenarios(c *request) error   { return giveOf(c, h.viewer.Scenarios) }
+func (h *viewerHandlers) storyMap(c *request) error    { return giveOf(c, h.viewer.StoryMap) }
+func (h *viewerHandlers) diagrams(c *request) error    { return giveOf(c, h.viewer.Diagrams) }
+func (h *viewerHandlers) priority(c *request) error    { return giveOf(c, h.viewer.Priority) }
 
-// someThreshold is the similarity from which sections count as similar, if the request
+// defaultThreshold is the similarity from which sections count as similar, if the request
 // does not give one.
-const someThreshold = 0.25
+const defaultThreshold = 0.25
 
-func (c *call) sectionSimilarity() error {
-	least := someThreshold
+func (h *viewerHandlers) sectionSimilarity(c *request) error {
+	least := defaultThreshold
 	if text := c.r.URL.Query().Get("threshold"); text != "" {
 		var err error
 		if least, err = strconv.ParseFloat(text, 64); err != nil || !(least > 0 && least <= 1) {
@@ -214,47 +188,42 @@ func (c *call) sectionSimilarity() error {
 		}
 	}
 	return giveOf(c, func(ctx context.Context, project string) (viewers.Similarity, error) {
-		return c.opts.Viewer.Similarity(ctx, project, least)
+		return h.viewer.Similarity(ctx, project, least)
 	})
 }
 
-func (c *call) projectsDashboard() error { return give(c, c.opts.Viewer.Dashboard) }
+func (h *viewerHandlers) projectsDashboard(c *request) error { return give(c, h.viewer.Dashboard) }
+
+const markdown = "text/markdown; charset=utf-8"
 
 // text sends a Markdown document unchanged. Its content type keeps browsers from
 // executing anything in it.
-func (c *call) text() error {
+func (h *viewerHandlers) text(c *request) error {
 	project, err := c.project()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	text, err := c.opts.Viewer.Text(ctx, project, strings.TrimPrefix(c.route.path, "/"))
+	text, err := h.viewer.Text(ctx, project, strings.TrimPrefix(c.route.path, "/"))
 	if err != nil {
 		return err
 	}
-	c.markdown(text)
+	c.giveBytes(markdown, text)
 	return nil
 }
 
 // memory is always empty. The user keeps this document for all projects, including those
 // that are not shown here, so not every token may read it.
-func (c *call) memory() error {
-	c.markdown(nil)
+func (h *viewerHandlers) memory(c *request) error {
+	c.giveBytes(markdown, nil)
 	return nil
 }
 
-func (c *call) markdown(text []byte) {
-	c.w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-	c.w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(text) // the client may have disconnected
-}
-
 // buildLog sends the feed as a download.
-func (c *call) buildLog() error {
+func (h *viewerHandlers) buildLog(c *request) error {
 	return giveOf(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
-		log, err := c.opts.Viewer.BuildLog(ctx, project)
+		log, err := h.viewer.BuildLog(ctx, project)
 		if err == nil {
 			c.w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-build-log.json"`, fileName(log.Project)))
 		}
@@ -272,21 +241,21 @@ func fileName(name string) string {
 	}, name)
 }
 
-func (c *call) addBuildEvent() error {
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+func (h *viewerHandlers) addBuildEvent(c *request) error {
+	body, err := c.body(maxBody)
 	if err != nil {
-		return unread(err)
+		return err
 	}
 	return giveOf(c, func(ctx context.Context, project string) (toldBuildEvent, error) {
-		kind, err := c.opts.Viewer.AddEvent(ctx, project, body)
+		kind, err := h.viewer.AddEvent(ctx, project, body)
 		c.about = "event " + kind
 		return toldBuildEvent{true, kind}, err
 	})
 }
 
-func (c *call) addIdea() error {
+func (h *viewerHandlers) addIdea(c *request) error {
 	var ask idea
-	if err := decode(c.w, c.r, &ask); err != nil {
+	if err := c.decode(&ask); err != nil {
 		return err
 	}
 	if err := texts("type", ask.Type, "content", ask.Content); err != nil {
@@ -294,17 +263,14 @@ func (c *call) addIdea() error {
 	}
 	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
 		c.about = "inbox"
-		return c.opts.Viewer.AddItem(ctx, project, ask.Type, ask.Content)
+		return h.viewer.AddItem(ctx, project, ask.Type, ask.Content)
 	})
 }
 
-func (c *call) changeIdea() error {
-	id, err := c.pathID()
-	if err != nil {
-		return err
-	}
+func (h *viewerHandlers) changeIdea(c *request) error {
 	var ask viewers.ItemChange
-	if err := decode(c.w, c.r, &ask); err != nil {
+	id, err := c.idAndBody(&ask)
+	if err != nil {
 		return err
 	}
 	if err := texts("status", ask.Status, "consumedBy", ask.ConsumedBy, "error", ask.Error); err != nil {
@@ -312,17 +278,17 @@ func (c *call) changeIdea() error {
 	}
 	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
 		c.about = "inbox item " + id
-		return c.opts.Viewer.ChangeItem(ctx, project, id, ask)
+		return h.viewer.ChangeItem(ctx, project, id, ask)
 	})
 }
 
-func (c *call) dropIdea() error {
+func (h *viewerHandlers) dropIdea(c *request) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
 	}
 	return giveOf(c, func(ctx context.Context, project string) (done, error) {
 		c.about = "inbox item " + id
-		return done{true}, c.opts.Viewer.DropItem(ctx, project, id)
+		return done{true}, h.viewer.DropItem(ctx, project, id)
 	})
 }

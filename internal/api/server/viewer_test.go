@@ -142,7 +142,7 @@ func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
 		"POST /api/build-events operate 201", "POST /api/inbox operate 201", "POST /api/projects operate 201", "POST /api/projects/active operate 200",
 	}
 	var got []string
-	for _, r := range viewerRoutes() {
+	for _, r := range (&viewerHandlers{}).routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %d", r.method, r.path, r.access, r.status))
 		takesProject := slices.Contains(r.query, "project")
 		if takesProject == (strings.HasPrefix(r.path, "/api/projects") || r.path == "/api/dashboard" || r.path == "/api/memory") {
@@ -158,7 +158,7 @@ func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
 
 func TestWithoutAViewerItsRoutesAreNotThere(t *testing.T) {
 	w := start(t, nil)
-	for _, r := range viewerRoutes() {
+	for _, r := range (&viewerHandlers{}).routes() {
 		w.wants(r.name(), w.ask(credential.Admin, r.method, concrete(r, "x"), `{}`), 404, "not_found")
 	}
 }

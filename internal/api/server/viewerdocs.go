@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -15,31 +14,31 @@ type sessionList struct {
 	Sessions []docview.SessionEntry `json:"sessions"`
 }
 
-// someTail is how many bytes of a log are sent if the request does not say.
-const someTail = 64 << 10
+// defaultTail is how many bytes of a log are sent if the request does not say.
+const defaultTail = 64 << 10
 
-func (c *call) projectTeam() error { return giveOf(c, c.opts.Viewer.Team) }
+func (h *viewerHandlers) projectTeam(c *request) error { return giveOf(c, h.viewer.Team) }
 
-func (c *call) projectSessions() error {
+func (h *viewerHandlers) projectSessions(c *request) error {
 	return giveOf(c, func(ctx context.Context, project string) (sessionList, error) {
-		all, err := c.opts.Viewer.Sessions(ctx, project)
+		all, err := h.viewer.Sessions(ctx, project)
 		return sessionList{list(all)}, err
 	})
 }
 
-func (c *call) projectSession() error {
+func (h *viewerHandlers) projectSession(c *request) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
 	}
 	return giveOf(c, func(ctx context.Context, project string) (docview.SessionPicture, error) {
-		return c.opts.Viewer.Session(ctx, project, id)
+		return h.viewer.Session(ctx, project, id)
 	})
 }
 
 // sessionLog sends the end of a log. The content type is always plain text, whatever the
 // agent wrote.
-func (c *call) sessionLog() error {
+func (h *viewerHandlers) sessionLog(c *request) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
@@ -48,12 +47,9 @@ func (c *call) sessionLog() error {
 	if err := ids("agent", agent); err != nil {
 		return err
 	}
-	tail, err := c.number("tail", docview.MaxTail)
+	tail, err := c.number("tail", docview.MaxTail, defaultTail)
 	if err != nil {
 		return err
-	}
-	if tail == 0 {
-		tail = someTail
 	}
 	project, err := c.project()
 	if err != nil {
@@ -61,16 +57,12 @@ func (c *call) sessionLog() error {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	log, err := c.opts.Viewer.SessionLog(ctx, project, id, agent, int64(tail))
+	log, err := h.viewer.SessionLog(ctx, project, id, agent, int64(tail))
 	if err != nil {
 		return err
 	}
-	h := c.w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(log.Text)))
-	h.Set(coordinator.LogFrom, strconv.FormatInt(log.From, 10))
-	h.Set(coordinator.LogTo, strconv.FormatInt(log.To, 10))
-	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(log.Text) // the client may have disconnected
+	c.w.Header().Set(coordinator.LogFrom, strconv.FormatInt(log.From, 10))
+	c.w.Header().Set(coordinator.LogTo, strconv.FormatInt(log.To, 10))
+	c.giveBytes("text/plain; charset=utf-8", log.Text)
 	return nil
 }

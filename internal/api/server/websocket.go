@@ -53,7 +53,8 @@ func (s *sockets) wait(ctx context.Context) {
 
 // socket is one connected viewer.
 type socket struct {
-	*call
+	*viewerHandlers
+	c      *request
 	conn   *websocket.Conn
 	of     *viewers.Follower
 	at     int64         // it has received everything of the project up to this number
@@ -78,7 +79,7 @@ type farewell struct {
 
 // socket serves a WebSocket until the client disconnects, is too slow or loses its
 // permission, or the server stops.
-func (c *call) socket() error {
+func (h *viewerHandlers) socket(c *request) error {
 	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
 		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
 		p.header = map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}
@@ -91,17 +92,17 @@ func (c *call) socket() error {
 	if err != nil {
 		return err
 	}
-	if !c.sockets.enter() {
+	if !h.live.sockets.enter() {
 		return context.Canceled
 	}
-	defer c.sockets.open.Done()
+	defer h.live.sockets.open.Done()
 	ctx, cancel := c.context()
-	of, err := c.opts.Viewer.Follow(ctx, project)
+	of, err := h.viewer.Follow(ctx, project)
 	cancel()
 	if err != nil {
 		return err
 	}
-	s := &socket{call: c, of: of, asked: make(chan asked), ending: make(chan farewell, 1), over: make(chan struct{})}
+	s := &socket{viewerHandlers: h, c: c, of: of, asked: make(chan asked), ending: make(chan farewell, 1), over: make(chan struct{})}
 	defer func() { s.of.Leave() }()
 	if s.conn, err = websocket.Accept(c.w, c.r, nil); err != nil {
 		return nil // Accept has answered
@@ -151,7 +152,7 @@ func (s *socket) listen(ctx context.Context) {
 // lookAfter sends pings to detect a lost client, and ends the socket when its token was
 // revoked.
 func (s *socket) lookAfter(ctx context.Context) {
-	ticker := time.NewTicker(s.opts.Ping)
+	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()
 	for {
 		select {
@@ -161,15 +162,13 @@ func (s *socket) lookAfter(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if s.by.ID != "" {
-			if holds, err := s.tokens.Holds(ctx, s.by.ID); err == nil && !holds {
-				s.ending <- farewell{websocket.StatusPolicyViolation, "the token was revoked"}
-				return
-			}
+		if s.live.revoked(ctx, s.c.by) {
+			s.ending <- farewell{websocket.StatusPolicyViolation, "the token was revoked"}
+			return
 		}
 		// The pong comes after the messages that the client requested and that are sent
 		// first.
-		limit, cancel := context.WithTimeout(ctx, 2*s.opts.Send)
+		limit, cancel := context.WithTimeout(ctx, 2*s.live.send)
 		err := s.conn.Ping(limit)
 		cancel()
 		if err != nil {
@@ -181,14 +180,14 @@ func (s *socket) lookAfter(ctx context.Context) {
 
 // talk sends messages until there is a reason to close the socket.
 func (s *socket) talk(ctx context.Context) farewell {
-	listed := s.opts.Viewer.Listed()
+	listed := s.viewer.Listed()
 	if s.greet(ctx) != nil {
 		return farewell{}
 	}
 	for {
 		next := s.of.After(s.at)
 		if next.Behind {
-			s.metrics.cut.Add(1)
+			s.live.cut.Add(1)
 			return farewell{websocket.StatusTryAgainLater, "too far behind: come back and ask for a backfill"}
 		}
 		for _, m := range next.Messages {
@@ -201,16 +200,16 @@ func (s *socket) talk(ctx context.Context) farewell {
 		select {
 		case <-next.More:
 		case <-listed:
-			listed = s.opts.Viewer.Listed()
+			listed = s.viewer.Listed()
 			err = s.sendProjects(ctx)
 		case a := <-s.asked:
-			if !s.rates.allow(s.by.Root) {
+			if !s.limiter.allow(s.c.by.Root) {
 				return farewell{websocket.StatusPolicyViolation, "too many requests"}
 			}
 			err = s.answer(ctx, a)
 		case bye := <-s.ending:
 			return bye
-		case <-s.stopping:
+		case <-s.live.stopping:
 			return farewell{websocket.StatusGoingAway, "the server stops"}
 		case <-ctx.Done():
 			return farewell{}
@@ -227,11 +226,11 @@ var errSlow = errors.New("the message was not taken in time")
 // also ends the reading goroutine and with it ctx, so the cause tells which of the two
 // came first.
 func (s *socket) send(ctx context.Context, data []byte) error {
-	limit, cancel := context.WithTimeoutCause(ctx, s.opts.Send, errSlow)
+	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
 	defer cancel()
 	err := s.conn.Write(limit, websocket.MessageText, data)
 	if err != nil && errors.Is(context.Cause(limit), errSlow) {
-		s.metrics.cut.Add(1)
+		s.live.cut.Add(1)
 	}
 	return err
 }
@@ -245,7 +244,7 @@ func (s *socket) greet(ctx context.Context) error {
 }
 
 func (s *socket) sendProjects(ctx context.Context) error {
-	data, err := projectsMessage(ctx, s.opts.Viewer)
+	data, err := projectsMessage(ctx, s.viewer)
 	if err != nil {
 		return s.sendProblem(ctx, err)
 	}
@@ -330,7 +329,7 @@ func (s *socket) turn(ctx context.Context, project string) error {
 		return s.sendProblem(ctx, err)
 	}
 	limit, cancel := context.WithTimeout(ctx, serviceTime)
-	of, err := s.opts.Viewer.Follow(limit, project)
+	of, err := s.viewer.Follow(limit, project)
 	cancel()
 	if err != nil {
 		return s.sendProblem(ctx, err)

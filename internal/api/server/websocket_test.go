@@ -231,7 +231,7 @@ func TestEveryEventIsToldOnceToEverySocketAndInOrder(t *testing.T) {
 }
 
 func TestSecurityOfTheSocket(t *testing.T) {
-	g := exhibit(t, func(o *Options) { o.Strangers = -1 })
+	g := exhibit(t, func(o *Options) { o.UnauthenticatedRate = -1 })
 	in := "/ws?token=" + g.tokens[credential.Viewer]
 	_, port, _ := net.SplitHostPort(g.addr)
 	for what, c := range map[string]struct {

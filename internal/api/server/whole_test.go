@@ -102,7 +102,7 @@ func startWhole(t *testing.T) *whole {
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	s := must[*server.Server](t)(server.New(server.Options{
 		Protocol: w.desk, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
-		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, Strangers: -1,
+		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, UnauthenticatedRate: -1,
 	}))
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup

@@ -189,7 +189,7 @@ func TestNobodyWaitsForAServerThatStops(t *testing.T) {
 
 func TestAServerWithoutWorkHasNoneOfItsRoutes(t *testing.T) {
 	w := start(t, func(o *Options) { o.Work = nil })
-	for _, r := range workRoutes() {
+	for _, r := range (&workHandlers{}).routes() {
 		w.wants(r.name(), w.ask(credential.Admin, r.method, r.path, `{}`), 404, "not_found")
 	}
 }

@@ -15,36 +15,36 @@ import (
 	"gaffer/internal/pause"
 )
 
-// sightings reports when agents were last seen and what attempts do, to stream clients
+// activityFeed reports when agents were last seen and what attempts do, to stream clients
 // that requested it. These are not changes. It reads once for all clients, and does not
 // read while there are none.
-type sightings struct {
-	desk  Protocol
-	runs  Runs // nil if the coordinator has no runs
-	now   func() time.Time
-	log   *slog.Logger
-	every time.Duration
+type activityFeed struct {
+	service Protocol
+	runs    Runs // nil if the coordinator has no runs
+	now     func() time.Time
+	log     *slog.Logger
+	every   time.Duration
 
 	mu      sync.Mutex
 	readers int
-	round   int           // number of reads that found a difference; 0 before the first
-	seen    *sight        // nil while nothing is known
-	all     []byte        // everything, encoded for the stream
-	moved   []byte        // the differences from the previous read, encoded for the stream
-	changed chan struct{} // closed and replaced with every round
-	wake    chan struct{} // receives a value when a client joins
+	round   int               // number of reads that found a difference; 0 before the first
+	seen    *activitySnapshot // nil while nothing is known
+	all     []byte            // everything, encoded for the stream
+	moved   []byte            // the differences from the previous read, encoded for the stream
+	changed chan struct{}     // closed and replaced with every round
+	wake    chan struct{}     // receives a value when a client joins
 }
 
-// sight is the result of one read.
-type sight struct {
+// activitySnapshot is the result of one read.
+type activitySnapshot struct {
 	agents map[string]time.Time       // when each was last seen
 	doing  map[string]json.RawMessage // running attempts by id
 	runs   map[string]json.RawMessage // unfinished runs by id
 }
 
 // since returns the differences from an earlier read.
-func (s *sight) since(before *sight) *sight {
-	moved := &sight{map[string]time.Time{}, differing(s.doing, before.doing), differing(s.runs, before.runs)}
+func (s *activitySnapshot) since(before *activitySnapshot) *activitySnapshot {
+	moved := &activitySnapshot{map[string]time.Time{}, differing(s.doing, before.doing), differing(s.runs, before.runs)}
 	for id, at := range s.agents {
 		if then, known := before.agents[id]; !known || !then.Equal(at) {
 			moved.agents[id] = at
@@ -63,17 +63,17 @@ func differing(rows, before map[string]json.RawMessage) map[string]json.RawMessa
 	return other
 }
 
-func (s *sight) empty() bool { return len(s.agents)+len(s.doing)+len(s.runs) == 0 }
+func (s *activitySnapshot) empty() bool { return len(s.agents)+len(s.doing)+len(s.runs) == 0 }
 
-// seenEvery is the interval between two reads.
-const seenEvery = 2 * time.Second
+// activityInterval is the interval between two reads.
+const activityInterval = 2 * time.Second
 
-func newSightings(desk Protocol, runs Runs, now func() time.Time, log *slog.Logger) *sightings {
-	return &sightings{desk: desk, runs: runs, now: now, log: log, every: seenEvery, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+func newActivityFeed(service Protocol, runs Runs, now func() time.Time, log *slog.Logger) *activityFeed {
+	return &activityFeed{service: service, runs: runs, now: now, log: log, every: activityInterval, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // run reads until ctx ends.
-func (s *sightings) run(ctx context.Context) {
+func (s *activityFeed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s.unwanted() {
 			select {
@@ -90,7 +90,7 @@ func (s *sightings) run(ctx context.Context) {
 }
 
 // unwanted reports whether there are no clients. In that case it drops the last read.
-func (s *sightings) unwanted() bool {
+func (s *activityFeed) unwanted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.readers == 0 {
@@ -99,14 +99,14 @@ func (s *sightings) unwanted() bool {
 	return s.readers == 0
 }
 
-func (s *sightings) read(ctx context.Context) error {
+func (s *activityFeed) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
-	agents, err := s.desk.Agents(ctx)
+	agents, err := s.service.Agents(ctx)
 	if err != nil {
 		return err
 	}
-	now := &sight{make(map[string]time.Time, len(agents)), map[string]json.RawMessage{}, map[string]json.RawMessage{}}
+	now := &activitySnapshot{make(map[string]time.Time, len(agents)), map[string]json.RawMessage{}, map[string]json.RawMessage{}}
 	for _, a := range agents {
 		now.agents[a.ID] = a.LastSeen
 	}
@@ -120,7 +120,7 @@ func (s *sightings) read(ctx context.Context) error {
 }
 
 // look reads the progress of runs, and what their attempts do.
-func (s *sight) look(ctx context.Context, at Runs) error {
+func (s *activitySnapshot) look(ctx context.Context, at Runs) error {
 	doing, err := at.Doing(ctx)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *sight) look(ctx context.Context, at Runs) error {
 			return err
 		}
 	}
-	runs, err := at.Runs(ctx, coordinator.RunQuery{Limit: mostSeen})
+	runs, err := at.Runs(ctx, coordinator.RunQuery{Limit: maxActiveRuns})
 	if err != nil {
 		return err
 	}
@@ -142,11 +142,11 @@ func (s *sight) look(ctx context.Context, at Runs) error {
 	return nil
 }
 
-// mostSeen is the maximum number of unfinished runs that are reported, the latest first.
-const mostSeen = 100
+// maxActiveRuns is how many unfinished runs are reported, the latest first.
+const maxActiveRuns = 100
 
 // publish stores a read and wakes the clients, unless nothing has changed.
-func (s *sightings) publish(seen *sight) {
+func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	moved := seen
@@ -164,7 +164,7 @@ func (s *sightings) publish(seen *sight) {
 
 // frame encodes a message of the stream. It has no id, because no client continues after
 // it.
-func (s *sight) frame(now time.Time) []byte {
+func (s *activitySnapshot) frame(now time.Time) []byte {
 	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)})
 	if err != nil {
 		return nil // only an invalid time cannot be encoded
@@ -177,7 +177,7 @@ func rowsOf(rows map[string]json.RawMessage) []json.RawMessage {
 }
 
 // join registers a client and starts the reads. The caller must call leave.
-func (s *sightings) join() {
+func (s *activityFeed) join() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers++
@@ -187,7 +187,7 @@ func (s *sightings) join() {
 	}
 }
 
-func (s *sightings) leave() {
+func (s *activityFeed) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers--
@@ -195,7 +195,7 @@ func (s *sightings) leave() {
 
 // after returns the message that follows a round, or nothing if there is none yet. more
 // is closed when there is a new one. A client that has missed a round gets everything.
-func (s *sightings) after(round int) (data []byte, next int, more <-chan struct{}) {
+func (s *activityFeed) after(round int) (data []byte, next int, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -205,43 +205,4 @@ func (s *sightings) after(round int) (data []byte, next int, more <-chan struct{
 		return s.moved, s.round, s.changed
 	}
 	return s.all, s.round, s.changed
-}
-
-// sighted sends a client the sightings that it requested and does not have yet.
-func (f *follower) sighted() error {
-	if !f.seen {
-		return nil
-	}
-	data, round, more := f.sightings.after(f.round)
-	f.round, f.sight = round, more
-	return f.send(data)
-}
-
-// firstSight sends when all agents were last seen, before anything else. If the database
-// does not answer in time, the stream continues without it.
-func (f *follower) firstSight(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, f.opts.Send)
-	defer cancel()
-	for f.seen && f.round == 0 {
-		if err := f.sighted(); err != nil || f.round > 0 {
-			return err
-		}
-		select {
-		case <-f.sight:
-		case <-f.stopping:
-			return nil
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return nil
-}
-
-// ping sends a sign of life. A client that requested sightings gets a message, because
-// browsers do not show comments of the stream to a page.
-func (f *follower) ping() error {
-	if f.seen {
-		return f.send((&sight{}).frame(f.opts.Now().UTC()))
-	}
-	return f.send([]byte(": ping\n\n"))
 }

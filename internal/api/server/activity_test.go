@@ -95,7 +95,7 @@ func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
 	r := follow(w, "?seen=1", nil)
 	seenNext(t, r)
 	r.close()
-	s := w.server.sightings
+	s := w.server.activity
 	testenv.Wait(t, "no readers and no remembered times", func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
 func TestADatabaseThatIsAwayKeepsNobodyFromTheStream(t *testing.T) {
 	testenv.Integration(t)
 	w := start(t, func(o *Options) { o.Send = 5 * time.Second })
-	w.server.sightings.desk = awayDesk{w.desk}
+	w.server.activity.service = awayDesk{w.desk}
 	r := follow(w, "?seen=1", nil)
 	defer r.close()
 	w.desk.tell(1, "", "")
@@ -133,25 +133,25 @@ func (awayDesk) Agents(context.Context) ([]coordinator.Agent, error) {
 
 func TestWhoHasMissedARoundGetsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSightings(nil, nil, time.Now, nil)
+		s := newActivityFeed(nil, nil, time.Now, nil)
 		at := time.Now()
-		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at}})
+		s.publish(&activitySnapshot{agents: map[string]time.Time{"a": at, "b": at}})
 		data, round, more := s.after(0)
 		if strings.Count(string(data), "2000-") != 3 {
 			t.Errorf("at first: %s", data)
 		}
-		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at}})
+		s.publish(&activitySnapshot{agents: map[string]time.Time{"a": at, "b": at}})
 		select {
 		case <-more:
 			t.Error("what is as it was is told again")
 		default:
 		}
-		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at.Add(time.Second)}})
+		s.publish(&activitySnapshot{agents: map[string]time.Time{"a": at, "b": at.Add(time.Second)}})
 		<-more
 		if data, next, _ := s.after(round); next != round+1 || strings.Contains(string(data), `"a"`) || !strings.Contains(string(data), `"b"`) {
 			t.Errorf("then: %s", data)
 		}
-		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at, "c": at}})
+		s.publish(&activitySnapshot{agents: map[string]time.Time{"a": at, "b": at, "c": at}})
 		if data, _, _ := s.after(round); !strings.Contains(string(data), `"a"`) || !strings.Contains(string(data), `"c"`) {
 			t.Errorf("after two: %s", data)
 		}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// Page serves the dashboard: "/" and the paths below "/assets/".
+type Page interface {
+	http.Handler
+	// Has reports whether a path below "/assets/" exists.
+	Has(path string) bool
+}
+
+// infoHandlers answers the requests about the server itself.
+type infoHandlers struct {
+	version string
+	now     func() time.Time
+	service Protocol
+	page    Page   // nil if the coordinator has no dashboard
+	openapi []byte // describes the routes
+	live    *liveConnections
+	log     *slog.Logger
+}
+
+// dashboard serves the dashboard. It needs no token: the files contain no data, and fetch all
+// data with the credentials of the user.
+func (h *infoHandlers) dashboard(c *request) error {
+	if h.page == nil || c.r.URL.Path != "/" && !h.page.Has(c.r.PathValue("path")) {
+		return noSuchPath(c)
+	}
+	h.page.ServeHTTP(c.w, c.r)
+	return nil
+}
+
+// health is the answer of the health check.
+type health struct {
+	OK    bool      `json:"ok"`
+	Time  time.Time `json:"time"`
+	State string    `json:"state"` // ready, stopping or no_database
+}
+
+// readyTime is how long the database may take to answer a health check.
+const readyTime = 5 * time.Second
+
+func (h *infoHandlers) health(c *request) error {
+	state, status := health{OK: true, Time: h.now().UTC(), State: "ready"}, http.StatusOK
+	ctx, cancel := context.WithTimeout(c.r.Context(), readyTime)
+	defer cancel()
+	if h.live.stopped() {
+		state.OK, state.State, status = false, "stopping", http.StatusServiceUnavailable
+	} else if err := h.service.Ready(ctx); err != nil {
+		h.log.Warn("not ready", "error", err)
+		state.OK, state.State, status = false, "no_database", http.StatusServiceUnavailable
+	}
+	answer(c.w, status, state)
+	return nil
+}
+
+// document answers with the OpenAPI document.
+func (h *infoHandlers) document(c *request) error {
+	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	c.w.WriteHeader(http.StatusOK)
+	_, _ = c.w.Write(h.openapi) // the client may have disconnected
+	return nil
+}
+
+type oneSelf struct {
+	Self coordinator.Self `json:"self"`
+}
+
+// self returns the version of the server, and the name and the role of the client's
+// token.
+func (h *infoHandlers) self(c *request) error {
+	answer(c.w, http.StatusOK, oneSelf{coordinator.Self{
+		Version: h.version, Time: h.now().UTC(), Name: c.by.Name, Role: string(c.by.Role),
+	}})
+	return nil
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+)
+
+// Bodies of requests and answers about questions.
+type (
+	allQuestions struct {
+		Questions []fleet.Question `json:"questions"`
+	}
+	oneQuestion struct {
+		Question coordinator.QuestionChange `json:"question"`
+	}
+	withdrawal struct {
+		Why string `json:"why,omitempty"`
+	}
+	questionAnswer struct {
+		Text string `json:"text"`
+		Deny bool   `json:"deny,omitempty"`
+	}
+)
+
+// questionHandlers answers the requests about questions of agents.
+type questionHandlers struct{ runs Runs }
+
+func (h *questionHandlers) routes() []route {
+	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
+	get, post := http.MethodGet, http.MethodPost
+	return []route{
+		{method: get, path: "/v1/questions", access: look, about: "what agents wait for people to decide", query: []string{"run"}, gives: allQuestions{}, status: found, do: h.list},
+		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question, once", takes: questionAnswer{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.answer},
+		{method: post, path: "/v1/questions", access: work, about: "ask a person a question that belongs to no task; the same ref gives the same one", takes: coordinator.NewQuestion{}, gives: oneQuestion{}, status: made, do: h.ask},
+		{method: get, path: "/v1/questions/{id}", access: look, about: "a question, also one that is closed", gives: oneQuestion{}, status: found, others: []int{missing}, do: h.get},
+		{method: post, path: "/v1/questions/{id}/withdraw", access: work, about: "close a question that belongs to no task", takes: withdrawal{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.withdraw},
+	}
+}
+
+func (h *questionHandlers) list(c *request) error {
+	run := c.r.URL.Query().Get("run")
+	if err := ids("run", run); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (allQuestions, error) {
+		all, err := h.runs.Questions(ctx, run)
+		return allQuestions{list(all)}, err
+	})
+}
+
+func (h *questionHandlers) answer(c *request) error {
+	var ask questionAnswer
+	id, err := c.idAndBody(&ask)
+	if err != nil {
+		return err
+	}
+	c.about = "question " + id
+	return give(c, func(ctx context.Context) (done, error) {
+		return done{true}, h.runs.Answer(ctx, c.by, id, ask.Text, ask.Deny)
+	})
+}
+
+func (h *questionHandlers) ask(c *request) error {
+	var q coordinator.NewQuestion
+	if err := c.decode(&q); err != nil {
+		return err
+	}
+	if err := names("from", q.From); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneQuestion, error) {
+		made, err := h.runs.Ask(ctx, c.by, q)
+		c.about = "question " + made.ID
+		return oneQuestion{made}, err
+	})
+}
+
+func (h *questionHandlers) get(c *request) error {
+	return giveByID(c, func(ctx context.Context, id string) (oneQuestion, error) {
+		q, err := h.runs.Question(ctx, id)
+		return oneQuestion{q}, err
+	})
+}
+
+func (h *questionHandlers) withdraw(c *request) error {
+	var ask withdrawal
+	id, err := c.idAndBody(&ask)
+	if err != nil {
+		return err
+	}
+	c.about = "question " + id
+	return give(c, func(ctx context.Context) (done, error) {
+		return done{true}, h.runs.Withdraw(ctx, c.by, id, ask.Why)
+	})
+}

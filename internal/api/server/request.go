@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gaffer/internal/api/credential"
+)
+
+// request is one HTTP request while it is being handled.
+type request struct {
+	arrival
+	w     *statusRecorder
+	r     *http.Request
+	route route
+	by    credential.Identity
+	how   credentialKind
+	id    string // of the request, for the log
+	about string // what was changed, for the log
+	quiet bool   // the change is not worth a log line
+}
+
+// statusRecorder remembers the status of the answer.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusRecorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write records the status too: the underlying writer sends 200 if none was set.
+func (w *statusRecorder) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// context limits the time that the service may take.
+func (c *request) context() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.r.Context(), serviceTime)
+}
+
+// pathID returns the id in the path.
+func (c *request) pathID() (string, error) {
+	id := strings.TrimSpace(c.r.PathValue("id"))
+	return id, ids("id", id)
+}
+
+// idAndBody returns the id in the path and decodes the body.
+func (c *request) idAndBody(into any) (id string, err error) {
+	if id, err = c.pathID(); err != nil {
+		return "", err
+	}
+	return id, c.decode(into)
+}
+
+// number returns a number of the query, at most top, or without if it is missing.
+func (c *request) number(name string, top, without int) (int, error) {
+	text := c.r.URL.Query().Get(name)
+	if text == "" {
+		return without, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.20q: want a number from 1", name, text))
+	}
+	return min(n, top), nil
+}
+
+// offset returns a number of the query, or least if it is missing.
+func (c *request) offset(name string, least int64) (int64, error) {
+	text := c.r.URL.Query().Get(name)
+	if text == "" {
+		return least, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least {
+		return 0, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.20q: want a number from %d", name, text, least))
+	}
+	return n, nil
+}
+
+// flag returns a boolean of the query.
+func (c *request) flag(name string) bool {
+	switch strings.ToLower(c.r.URL.Query().Get(name)) {
+	case "1", "true", "yes":
+		return true
+	}
+	return false
+}
+
+const maxProject = 4096
+
+// project returns the project of a request. It is only compared with known projects and
+// never used as a path.
+func (c *request) project() (string, error) {
+	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
+}
+
+func projectName(text string) (string, error) {
+	if len(text) > maxProject || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("project %.60q: want a path or a name of at most %d printable bytes", text, maxProject))
+	}
+	return text, nil
+}
+
+// give answers with the value that the service returns.
+func give[T any](c *request, ask func(ctx context.Context) (T, error)) error {
+	ctx, cancel := c.context()
+	defer cancel()
+	value, err := ask(ctx)
+	if err != nil {
+		return err
+	}
+	answer(c.w, c.route.status, value)
+	return nil
+}
+
+// giveByID answers with what the service returns for the id in the path.
+func giveByID[T any](c *request, ask func(ctx context.Context, id string) (T, error)) error {
+	id, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, id) })
+}
+
+// giveBytes answers with data of this content type.
+func (c *request) giveBytes(contentType string, data []byte) {
+	c.w.Header().Set("Content-Type", contentType)
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	c.w.WriteHeader(c.route.status)
+	_, _ = c.w.Write(data) // the client may have disconnected
+}
+
+// list returns an empty list instead of nil, so that its JSON is never null.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// trim removes surrounding spaces, which users of old clients leave.
+func trim(texts ...*string) {
+	for _, text := range texts {
+		*text = strings.TrimSpace(*text)
+	}
+}
