@@ -15,8 +15,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
+// agentService answers the requests about agents.
+type agentService struct {
+	db  *database
+	now func() time.Time // decides which agents are online
+}
+
 // Heartbeat implements [server.Protocol].
-func (d *Service) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
+func (d *agentService) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
 	said := store.Worker{
 		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: present(h.Meta),
 		Owner: by.ID, Holder: by.Owner(),
@@ -32,7 +38,7 @@ func (d *Service) Heartbeat(ctx context.Context, by credential.Identity, h coord
 		need.Workers = []string{said.ID}
 	}
 	var w store.Worker
-	err := d.do(ctx, by, need, func(s *engine.Step) (err error) {
+	err := d.db.do(ctx, by, need, func(s *engine.Step) (err error) {
 		w, err = heartbeat(s, by, said)
 		return err
 	})
@@ -40,7 +46,7 @@ func (d *Service) Heartbeat(ctx context.Context, by credential.Identity, h coord
 }
 
 func heartbeat(s *engine.Step, by credential.Identity, said store.Worker) (store.Worker, error) {
-	if err := maySpeak(by); err != nil {
+	if err := MayAct(by); err != nil {
 		return said, err
 	}
 	if said.ID == "" {
@@ -50,9 +56,9 @@ func heartbeat(s *engine.Step, by credential.Identity, said store.Worker) (store
 	w, err := s.Worker(said.ID)
 	switch {
 	case err == nil:
-		err = speaksFor(by, w)
+		err = MayActFor(by, w)
 	case errors.Is(err, store.ErrNotFound):
-		err = NoRun(s, said.ID)
+		err = CheckNotRun(s, said.ID)
 	}
 	if err != nil {
 		return w, err
@@ -83,7 +89,7 @@ func present(raw json.RawMessage) json.RawMessage {
 }
 
 // agent converts a worker to the protocol's agent, with its status at the current time.
-func (d *Service) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
+func (d *agentService) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
 
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	a := coordinator.Agent{
@@ -124,8 +130,8 @@ func utc(t time.Time) time.Time {
 }
 
 // Agents implements [server.Protocol].
-func (d *Service) Agents(ctx context.Context) (list []coordinator.Agent, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = d.agents(r)
 		return err
 	})
@@ -134,7 +140,7 @@ func (d *Service) Agents(ctx context.Context) (list []coordinator.Agent, err err
 
 // agents returns all agents except two kinds: workers that never sent a heartbeat of this
 // protocol, because they use the engine directly, and workers whose only run has ended.
-func (d *Service) agents(r store.Reader) ([]coordinator.Agent, error) {
+func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
 	now := d.now()
@@ -147,9 +153,9 @@ func (d *Service) agents(r store.Reader) ([]coordinator.Agent, error) {
 }
 
 // Agent implements [server.Protocol].
-func (d *Service) Agent(ctx context.Context, id string) (coordinator.Agent, error) {
+func (d *agentService) Agent(ctx context.Context, id string) (coordinator.Agent, error) {
 	var w store.Worker
-	err := d.store.Read(ctx, func(r store.Reader) (err error) {
+	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		w, err = agentRow(r, id)
 		return err
 	})
@@ -167,21 +173,21 @@ func agentRow(r rows, id string) (store.Worker, error) {
 	if err == nil && w.Created.IsZero() {
 		err = store.ErrNotFound
 	}
-	return w, missing(err, "agent", id)
+	return w, Missing(err, "agent", id)
 }
 
 // checkID reports an invalid id as not found: nothing can have this id.
 func checkID(what, id string) error {
 	var c check
 	if c.id(what, id); c.err != nil {
-		return missing(store.ErrNotFound, what, fmt.Sprintf("%.40q", id))
+		return Missing(store.ErrNotFound, what, fmt.Sprintf("%.40q", id))
 	}
 	return nil
 }
 
 // CurrentTask implements [server.Protocol].
-func (d *Service) CurrentTask(ctx context.Context, agent string) (task coordinator.Task, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) error {
+func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coordinator.Task, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		w, err := agentRow(r, agent)
 		if err != nil {
 			return err
@@ -195,7 +201,7 @@ func (d *Service) CurrentTask(ctx context.Context, agent string) (task coordinat
 			return err
 		}
 		if len(held) == 0 {
-			return nothing("no_current_task", "agent "+agent+" has no task")
+			return Nothing("no_current_task", "agent "+agent+" has no task")
 		}
 		task, err = taskOf(r, current(w, held).Key())
 		return err
@@ -229,7 +235,7 @@ func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 }
 
 // Subscribe implements [server.Protocol].
-func (d *Service) Subscribe(ctx context.Context, by credential.Identity, agent string, channels []string) (coordinator.Agent, error) {
+func (d *agentService) Subscribe(ctx context.Context, by credential.Identity, agent string, channels []string) (coordinator.Agent, error) {
 	var c check
 	c.number("subscriptions", len(channels), 0, maxSubscriptions)
 	for _, channel := range channels {
@@ -238,7 +244,7 @@ func (d *Service) Subscribe(ctx context.Context, by credential.Identity, agent s
 	err := cmp.Or(c.err, checkID("agent", agent))
 	var w store.Worker
 	if err == nil {
-		err = d.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
+		err = d.db.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
 			if _, err := agentOf(s, by, agent); err != nil {
 				return err
 			}

@@ -22,8 +22,8 @@ type chainRow struct {
 }
 
 // Chains implements [server.Protocol].
-func (d *Service) Chains(ctx context.Context) (list []coordinator.Chain, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+func (d *channelService) Chains(ctx context.Context) (list []coordinator.Chain, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = chains(r)
 		return err
 	})
@@ -46,8 +46,8 @@ func chains(r store.Reader) ([]coordinator.Chain, error) {
 }
 
 // Chain implements [server.Protocol].
-func (d *Service) Chain(ctx context.Context, id string) (c coordinator.Chain, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) error {
+func (d *channelService) Chain(ctx context.Context, id string) (c coordinator.Chain, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		row, _, err := chainOf(r, id)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	run, err := r.Run(chainRun + id)
 	switch {
 	case err != nil:
-		return "", missing(err, "chain", id)
+		return "", Missing(err, "chain", id)
 	case run.Active > 0:
 		return coordinator.InProgress, nil
 	case run.Open > 0:
@@ -87,11 +87,11 @@ func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	if err == nil && !row.Deleted.IsZero() {
 		err = store.ErrNotFound
 	}
-	return row, i, missing(err, "chain", id)
+	return row, i, Missing(err, "chain", id)
 }
 
 // AddChain implements [server.Protocol].
-func (d *Service) AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (made coordinator.Chain, err error) {
+func (d *channelService) AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (made coordinator.Chain, err error) {
 	var bad check
 	bad.name("name", c.Name, maxName)
 	bad.text("description", c.Description, maxText)
@@ -99,10 +99,10 @@ func (d *Service) AddChain(ctx context.Context, by credential.Identity, c coordi
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return made, err
 	}
-	err = d.do(ctx, by, store.Need{Items: []store.ItemKey{channelKey(c.ChannelID)}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, store.Need{Items: []store.ItemKey{channelKey(c.ChannelID)}}, func(s *engine.Step) error {
 		if c.ChannelID != "" {
 			if _, err := channelOf(s, c.ChannelID); err != nil {
-				return missing(err, "channel", c.ChannelID)
+				return Missing(err, "channel", c.ChannelID)
 			}
 		}
 		now := utc(s.Now())
@@ -128,12 +128,12 @@ func addChain(s *engine.Step, c coordinator.Chain) error {
 }
 
 // changeChain changes a chain in one transaction and returns the changed chain.
-func (d *Service) changeChain(ctx context.Context, by credential.Identity, id string, need store.Need, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
+func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, need store.Need, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
 	}
 	need.Items, need.Runs = append(need.Items, chainKey(id)), append(need.Runs, chainRun+id)
-	err := d.do(ctx, by, need, func(s *engine.Step) error {
+	err := d.db.do(ctx, by, need, func(s *engine.Step) error {
 		row, i, err := chainOf(s, id)
 		if err != nil {
 			return err
@@ -152,14 +152,14 @@ func (d *Service) changeChain(ctx context.Context, by credential.Identity, id st
 		return coordinator.Chain{}, err
 	}
 	c, err := d.Chain(ctx, id)
-	if gone(err) { // this change or another one has deleted it
+	if isNotFound(err) { // this change or another one has deleted it
 		return c, nil
 	}
 	return c, err
 }
 
 // ChangeChain implements [server.Protocol].
-func (d *Service) ChangeChain(ctx context.Context, by credential.Identity, id string, ask coordinator.ChainChange) (coordinator.Chain, error) {
+func (d *channelService) ChangeChain(ctx context.Context, by credential.Identity, id string, ask coordinator.ChainChange) (coordinator.Chain, error) {
 	var bad check
 	bad.line("name", ask.Name, maxName)
 	bad.text("description", ask.Description, maxText)
@@ -179,17 +179,17 @@ func (d *Service) ChangeChain(ctx context.Context, by credential.Identity, id st
 
 // DropChain implements [server.Protocol]. It cancels the queued tasks of the chain. It
 // refuses to delete a chain while one of its tasks is in progress.
-func (d *Service) DropChain(ctx context.Context, by credential.Identity, id string) error {
+func (d *channelService) DropChain(ctx context.Context, by credential.Identity, id string) error {
 	if err := maySubmit(by); err != nil {
 		return err
 	}
 	_, err := d.changeChain(ctx, by, id, store.Need{}, func(s *engine.Step, row *chainRow) error {
 		run, err := s.Run(chainRun + id)
 		if err != nil {
-			return missing(err, "chain", id)
+			return Missing(err, "chain", id)
 		}
 		if run.Active > 0 {
-			return conflict("chain_busy", "a task of chain %s is in progress: detach its agent first", id)
+			return Conflict("chain_busy", "a task of chain %s is in progress: detach its agent first", id)
 		}
 		row.Deleted = utc(s.Now())
 		return s.Cancel(engine.Target{Run: run.ID}, "the chain is deleted")
@@ -199,7 +199,7 @@ func (d *Service) DropChain(ctx context.Context, by credential.Identity, id stri
 
 // AssignChain implements [server.Protocol]. From then on only this agent may claim tasks
 // of the chain.
-func (d *Service) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
+func (d *channelService) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return coordinator.Chain{}, err
 	}
@@ -214,7 +214,7 @@ func (d *Service) AssignChain(ctx context.Context, by credential.Identity, id, a
 
 // DetachChain implements [server.Protocol]. Any agent may claim tasks of the chain again,
 // and the agent's own tasks of the chain are requeued.
-func (d *Service) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
+func (d *channelService) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (d *Service) DetachChain(ctx context.Context, by credential.Identity, id, a
 			}
 		}
 		if !owner {
-			return conflict("not_owner", "chain %s is not agent %s's", id, agent)
+			return Conflict("not_owner", "chain %s is not agent %s's", id, agent)
 		}
 		if row.OwnerAgentID == agent {
 			row.OwnerAgentID = ""
@@ -257,7 +257,7 @@ func mayHave(r rows, agent string) func(store.TaskKey) (bool, error) {
 			return true, nil
 		}
 		row, _, err := chainOf(r, id)
-		if gone(err) {
+		if isNotFound(err) {
 			return false, nil
 		}
 		return row.OwnerAgentID == "" || row.OwnerAgentID == agent, err

@@ -58,9 +58,12 @@ func put(s *engine.Step, key store.ItemKey, parent string, seq int64, row any) (
 	return i, nil
 }
 
+// channelService answers the requests about channels and chains.
+type channelService struct{ db *database }
+
 // Channels implements [server.Protocol].
-func (d *Service) Channels(ctx context.Context) (list []coordinator.Channel, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+func (d *channelService) Channels(ctx context.Context) (list []coordinator.Channel, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = all[coordinator.Channel](r, kindChannel)
 		return err
 	})
@@ -82,29 +85,29 @@ func all[W any](r store.Reader, kind string) ([]W, error) {
 }
 
 // Channel implements [server.Protocol].
-func (d *Service) Channel(ctx context.Context, name string) (c coordinator.Channel, err error) {
+func (d *channelService) Channel(ctx context.Context, name string) (c coordinator.Channel, err error) {
 	var bad check
 	if bad.name("channel", name, maxName); bad.err != nil {
-		return c, missing(store.ErrNotFound, "channel", fmt.Sprintf("%.40q", name))
+		return c, Missing(store.ErrNotFound, "channel", fmt.Sprintf("%.40q", name))
 	}
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
-		c, err = named(r, name)
-		return missing(err, "channel", name)
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
+		c, err = channelByName(r, name)
+		return Missing(err, "channel", name)
 	})
 	return c, err
 }
 
-// named returns the channel with this name.
-func named(r rows, name string) (c coordinator.Channel, err error) {
-	id, err := idNamed(r, name)
+// channelByName returns the channel with this name.
+func channelByName(r rows, name string) (c coordinator.Channel, err error) {
+	id, err := channelIDByName(r, name)
 	if err != nil {
 		return c, err
 	}
 	return channelOf(r, id)
 }
 
-// idNamed returns the id of the channel with this name.
-func idNamed(r rows, name string) (string, error) {
+// channelIDByName returns the id of the channel with this name.
+func channelIDByName(r rows, name string) (string, error) {
 	i, err := r.Item(namedKey(name))
 	if err != nil {
 		return "", err
@@ -121,15 +124,15 @@ func channelOf(r rows, id string) (c coordinator.Channel, err error) {
 }
 
 // AddChannel implements [server.Protocol].
-func (d *Service) AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error) {
+func (d *channelService) AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error) {
 	var bad check
 	bad.name("name", c.Name, maxName)
 	bad.text("description", c.Description, maxText)
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return made, err
 	}
-	err = d.do(ctx, by, store.Need{Items: []store.ItemKey{namedKey(c.Name)}}, func(s *engine.Step) error {
-		if made, err = named(s, c.Name); !errors.Is(err, store.ErrNotFound) {
+	err = d.db.do(ctx, by, store.Need{Items: []store.ItemKey{namedKey(c.Name)}}, func(s *engine.Step) error {
+		if made, err = channelByName(s, c.Name); !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 		made = coordinator.Channel{ID: s.NewID(), Name: c.Name, Description: c.Description, CreatedAt: utc(s.Now())}

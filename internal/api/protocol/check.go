@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,7 +30,7 @@ type check struct{ err error }
 
 func (c *check) fail(format string, args ...any) {
 	if c.err == nil {
-		c.err = &InvalidError{problem{"invalid_request", fmt.Sprintf(format, args...)}}
+		c.err = Invalid(format, args...)
 	}
 }
 
@@ -112,4 +111,36 @@ func (c *check) number(field string, value, least, most int) {
 	if value < least || value > most {
 		c.fail("%s: %d is not between %d and %d", field, value, least, most)
 	}
+}
+
+// Checks that packages runs and workers use too.
+
+// CheckID returns an error unless a value is a valid id.
+func CheckID(field, value string) error {
+	var c check
+	c.id(field, value)
+	return c.err
+}
+
+// CheckLine returns an error unless a value is one line. most is its maximum length in
+// bytes.
+func CheckLine(field, value string, most int) error {
+	var c check
+	c.line(field, value, most)
+	return c.err
+}
+
+// CheckText returns an error unless a value is a valid text. most is its maximum length in
+// bytes.
+func CheckText(field, value string, most int) error {
+	var c check
+	c.text(field, value, most)
+	return c.err
+}
+
+// CheckNumber returns an error unless a value is within its bounds.
+func CheckNumber(field string, value, least, most int) error {
+	var c check
+	c.number(field, value, least, most)
+	return c.err
 }

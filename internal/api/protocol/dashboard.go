@@ -14,8 +14,8 @@ const maxShown = 500
 // Dashboard implements [server.Protocol]. If there are too many tasks, it shows those in
 // progress first, then the next queued ones, then those that ended last.
 func (d *Service) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
-	var tasks found
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+	var tasks taskList
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		board, tasks, err = d.dashboard(r)
 		return err
 	})
@@ -25,7 +25,7 @@ func (d *Service) Dashboard(ctx context.Context) (board coordinator.Dashboard, e
 	return board, err
 }
 
-func (d *Service) dashboard(r store.Reader) (board coordinator.Dashboard, tasks found, err error) {
+func (d *Service) dashboard(r store.Reader) (board coordinator.Dashboard, tasks taskList, err error) {
 	if board.Agents, err = d.agents(r); err != nil {
 		return board, nil, err
 	}
@@ -38,6 +38,6 @@ func (d *Service) dashboard(r store.Reader) (board coordinator.Dashboard, tasks 
 	if tasks, err = list(r, server.TaskFilter{}, maxShown, maxShown); err != nil {
 		return board, nil, err
 	}
-	board.Events, err = notes(r, someNotes)
+	board.Events, err = latestEvents(r, defaultNotes)
 	return board, tasks.shown(maxShown), err
 }

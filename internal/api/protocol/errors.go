@@ -40,24 +40,31 @@ type DeniedError struct{ problem }
 // Denied marks the error as a missing permission.
 func (*DeniedError) Denied() bool { return true }
 
-func conflict(code, format string, args ...any) error {
+// Conflict returns the error for a request that conflicts with another client's.
+func Conflict(code, format string, args ...any) error {
 	return &ConflictError{problem{code, fmt.Sprintf(format, args...)}}
 }
 
-func denied(format string, args ...any) error {
+// Denied returns the error for a client that lacks the permission.
+func Denied(format string, args ...any) error {
 	return &DeniedError{problem{"forbidden", fmt.Sprintf(format, args...)}}
+}
+
+// Invalid returns the error for an invalid request.
+func Invalid(format string, args ...any) error {
+	return &InvalidError{problem{"invalid_request", fmt.Sprintf(format, args...)}}
 }
 
 // Limited returns the error for a request that exceeds the limits of its token.
 func Limited(why string) error { return &DeniedError{problem{"limited", why}} }
 
-// missing turns store.ErrNotFound into an error that names the missing thing.
-func missing(err error, what, id string) error {
+// Missing turns store.ErrNotFound into an error that names the missing thing.
+func Missing(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{problem{what + "_not_found", fmt.Sprintf("%s %s: not found", what, id)}}
 	}
 	return err
 }
 
-// nothing returns the error for a request that currently finds nothing, such as a claim.
-func nothing(code, text string) error { return &NotFoundError{problem{code, text}} }
+// Nothing returns the error for a request that currently finds nothing, such as a claim.
+func Nothing(code, text string) error { return &NotFoundError{problem{code, text}} }

@@ -19,9 +19,9 @@ func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, I
 // this moment, because the user typed it in reply to that agent. Another agent that gets
 // the task later does not get the input. If no agent has the task, the input is for the
 // next one.
-func (d *Service) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
+func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
-	if err := cmp.Or(maySpeak(by), checkInput(n)); err != nil {
+	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {
 		return input, err
 	}
 	key, err := taskKey(n.TaskID)
@@ -32,16 +32,16 @@ func (d *Service) AddInput(ctx context.Context, by credential.Identity, n coordi
 	if once != "" {
 		once = n.TaskID + " " + once
 	}
-	need := store.Need{Promises: engine.OnceNeed("desk-input", once)}
-	err = d.do(ctx, by, need, func(s *engine.Step) error {
+	need := store.Need{Promises: engine.OnceNeed(onceInput, once)}
+	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
 		t, err := s.Task(key)
 		if err != nil {
-			return missing(err, "task", n.TaskID)
+			return Missing(err, "task", n.TaskID)
 		}
-		if err := touches(s, by, t); err != nil {
+		if err := mayChangeTask(s, by, t); err != nil {
 			return err
 		}
-		input, err = engine.Once(s, "desk-input", once, func() (coordinator.Input, error) { return addInput(s, t, n) })
+		input, err = engine.Once(s, onceInput, once, func() (coordinator.Input, error) { return addInput(s, t, n) })
 		return err
 	})
 	return input, err
@@ -63,7 +63,7 @@ func checkInput(n coordinator.NewInput) error {
 }
 
 func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coordinator.Input, err error) {
-	agent, err := reader(s, t, n.AgentID)
+	agent, err := recipient(s, t, n.AgentID)
 	if err != nil {
 		return input, err
 	}
@@ -72,7 +72,7 @@ func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coord
 		return input, err
 	}
 	if len(waiting) >= maxInputs {
-		return input, conflict("too_many_inputs", "task %s has %d inputs that nobody has taken", n.TaskID, len(waiting))
+		return input, Conflict("too_many_inputs", "task %s has %d inputs that nobody has taken", n.TaskID, len(waiting))
 	}
 	input = coordinator.Input{
 		ID: s.NewID(), TaskID: n.TaskID, AgentID: agent, Kind: n.Kind, Text: n.Text, SendEnter: n.SendEnter, CreatedAt: utc(s.Now()),
@@ -84,11 +84,11 @@ func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coord
 	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
 }
 
-// reader returns the agent that an input is for: the agent that has the task. It returns
+// recipient returns the agent that an input is for: the agent that has the task. It returns
 // an error if the request names another agent.
-func reader(s *engine.Step, t store.Task, name string) (string, error) {
+func recipient(s *engine.Step, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
-		return "", conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
+		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
 	}
 	if t.Status != store.Running {
 		return name, nil
@@ -98,13 +98,13 @@ func reader(s *engine.Step, t store.Task, name string) (string, error) {
 		return "", err
 	}
 	if name != "" && name != a.Worker {
-		return "", conflict("not_owner", "task %s belongs to another agent", wireID(t.TaskKey))
+		return "", Conflict("not_owner", "task %s belongs to another agent", wireID(t.TaskKey))
 	}
 	return a.Worker, nil
 }
 
 // ClaimInput implements [server.Protocol].
-func (d *Service) ClaimInput(ctx context.Context, by credential.Identity, task, agent string) (input coordinator.Input, err error) {
+func (d *taskService) ClaimInput(ctx context.Context, by credential.Identity, task, agent string) (input coordinator.Input, err error) {
 	var bad check
 	bad.id("task_id", task)
 	bad.id("agent_id", agent)
@@ -115,11 +115,11 @@ func (d *Service) ClaimInput(ctx context.Context, by credential.Identity, task, 
 	if err != nil {
 		return input, err
 	}
-	err = d.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
 		if _, err := agentOf(s, by, agent); err != nil {
 			return err
 		}
-		if err := has(s, key, agent); err != nil {
+		if err := checkHasTask(s, key, agent); err != nil {
 			return err
 		}
 		input, err = claimInput(s, key, agent)
@@ -128,18 +128,18 @@ func (d *Service) ClaimInput(ctx context.Context, by credential.Identity, task, 
 	return input, err
 }
 
-// has returns an error unless the agent has the task now.
-func has(s *engine.Step, key store.TaskKey, agent string) error {
+// checkHasTask returns an error unless the agent has the task now.
+func checkHasTask(s *engine.Step, key store.TaskKey, agent string) error {
 	t, err := s.Task(key)
 	if err != nil {
-		return missing(err, "task", wireID(key))
+		return Missing(err, "task", wireID(key))
 	}
 	a, err := lastAttempt(s, t)
 	if err != nil {
 		return err
 	}
 	if t.Status != store.Running || a == nil || a.Worker != agent {
-		return conflict("not_owner", "task %s is not agent %s's now", wireID(key), agent)
+		return Conflict("not_owner", "task %s is not agent %s's now", wireID(key), agent)
 	}
 	return nil
 }
@@ -166,5 +166,5 @@ func claimInput(s *engine.Step, key store.TaskKey, agent string) (input coordina
 		}
 		return input, s.Event(store.Event{Kind: "input.claimed", Run: key.Run, Task: key.Task}, taken)
 	}
-	return coordinator.Input{}, nothing("no_inputs", "task "+wireID(key)+" has no input that waits")
+	return coordinator.Input{}, Nothing("no_inputs", "task "+wireID(key)+" has no input that waits")
 }

@@ -24,9 +24,9 @@ const (
 // added. With a limit it returns the newest ones; if more than maxWaiting are queued, it
 // reads only those that are next. Without a limit it selects tasks as [Service.Dashboard]
 // does.
-func (d *Service) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
-	var tasks found
-	err := d.store.Read(ctx, func(r store.Reader) (err error) {
+func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
+	var tasks taskList
+	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		if f.Limit == 0 {
 			tasks, err = list(r, f, maxListed, maxListed)
 			tasks = tasks.shown(maxListed)
@@ -42,10 +42,10 @@ func (d *Service) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator
 	return tasks.wire()
 }
 
-// found is a list of tasks in the order in which they were added.
-type found []tried
+// taskList is a list of tasks in the order in which they were added.
+type taskList []taskAndAttempt
 
-func (f found) wire() (list []coordinator.Task, err error) {
+func (f taskList) wire() (list []coordinator.Task, err error) {
 	list = make([]coordinator.Task, len(f))
 	for i := range f {
 		if list[i], err = f[i].wire(); err != nil {
@@ -55,14 +55,14 @@ func (f found) wire() (list []coordinator.Task, err error) {
 	return list, nil
 }
 
-func byAge(a, b tried) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
+func byAge(a, b taskAndAttempt) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
 
 // shown returns the most relevant tasks, in the order in which they were added.
-func (f found) shown(most int) found {
+func (f taskList) shown(most int) taskList {
 	if len(f) <= most {
 		return f
 	}
-	rank := func(t tried) int {
+	rank := func(t taskAndAttempt) int {
 		switch t.task.Status {
 		case store.Running:
 			return 0
@@ -71,7 +71,7 @@ func (f found) shown(most int) found {
 		}
 		return 2
 	}
-	slices.SortFunc(f, func(a, b tried) int {
+	slices.SortFunc(f, func(a, b taskAndAttempt) int {
 		if rank(a) != rank(b) {
 			return rank(a) - rank(b)
 		}
@@ -92,12 +92,12 @@ type lister struct {
 	runs   []string // the runs that may contain matching tasks
 	next   int      // how many queued tasks to read
 	last   int      // how many ended tasks to read, for each final status
-	list   found
+	list   taskList
 }
 
 // list returns tasks that match a filter, and ignores its limit. It returns all running
 // tasks, the next queued tasks, and the last ended tasks of each final status.
-func list(r store.Reader, f server.TaskFilter, next, last int) (found, error) {
+func list(r store.Reader, f server.TaskFilter, next, last int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
 		return nil, err
@@ -150,9 +150,9 @@ func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 // add appends a task if it matches the filter.
 func (l *lister) add(t store.Task, a *store.Attempt) {
 	f := l.filter
-	if ours(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
+	if Owns(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
 		(f.Agent == "" || t.Status != store.Queued && a != nil && a.Worker == f.Agent) {
-		l.list = append(l.list, tried{t, a})
+		l.list = append(l.list, taskAndAttempt{t, a})
 	}
 }
 
@@ -176,12 +176,12 @@ func (l *lister) running() error {
 		return err
 	}
 	for _, a := range attempts {
-		if !ours(a.Run) {
+		if !Owns(a.Run) {
 			continue
 		}
 		t, err := l.Task(a.Key())
 		if err != nil {
-			return missing(err, "task", wireID(a.Key()))
+			return Missing(err, "task", wireID(a.Key()))
 		}
 		l.add(t, &a)
 	}

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"errors"
+
 	"gaffer/internal/api/credential"
 	"gaffer/internal/engine/store"
 )
@@ -10,50 +12,50 @@ func maySubmit(by credential.Identity) error {
 	if by.Role == credential.Admin || by.Role == credential.Operator {
 		return nil
 	}
-	return denied("a token of role %s may not add anything: use one of role operator or admin", by.Role)
+	return Denied("a token of role %s may not add anything: use one of role operator or admin", by.Role)
 }
 
-// maySpeak returns an error if the client may not act for any agent.
-func maySpeak(by credential.Identity) error {
+// MayAct returns an error if the client may not act for any agent.
+func MayAct(by credential.Identity) error {
 	if by.Role == credential.Worker {
 		return nil
 	}
 	if err := maySubmit(by); err != nil {
-		return denied("a token of role %s may only look", by.Role)
+		return Denied("a token of role %s may only look", by.Role)
 	}
 	return nil
 }
 
-// speaksFor returns an error unless the client may act for an agent. A worker's token may
+// MayActFor returns an error unless the client may act for an agent. A worker's token may
 // act for the agents that it registered, and for those that another token of the same
 // name and role registered: tokens are replaced, agents keep their ids.
-func speaksFor(by credential.Identity, w store.Worker) error {
-	if err := maySpeak(by); err != nil {
+func MayActFor(by credential.Identity, w store.Worker) error {
+	if err := MayAct(by); err != nil {
 		return err
 	}
 	registered := by.ID != "" && by.ID == w.Owner
 	replaces := w.Holder != "" && by.Owner() == w.Holder
 	if by.Role == credential.Worker && !registered && !replaces {
-		return denied("agent %s belongs to another token: use one of the same name and role as that", w.ID)
+		return Denied("agent %s belongs to another token: use one of the same name and role as that", w.ID)
 	}
 	return nil
 }
 
 // agentOf returns an agent, or an error if the client may not act for it.
 func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
-	if err := maySpeak(by); err != nil {
+	if err := MayAct(by); err != nil {
 		return store.Worker{}, err
 	}
 	w, err := r.Worker(id)
 	if err != nil {
-		return w, missing(err, "agent", id)
+		return w, Missing(err, "agent", id)
 	}
-	return w, speaksFor(by, w)
+	return w, MayActFor(by, w)
 }
 
-// touches returns an error unless the client may send events or inputs to a task. A
+// mayChangeTask returns an error unless the client may send events or inputs to a task. A
 // worker's token may do so only if one of its agents has the task, or had it last.
-func touches(r rows, by credential.Identity, t store.Task) error {
+func mayChangeTask(r rows, by credential.Identity, t store.Task) error {
 	if by.Role != credential.Worker {
 		return maySubmit(by)
 	}
@@ -62,7 +64,7 @@ func touches(r rows, by credential.Identity, t store.Task) error {
 		return err
 	}
 	if a == nil {
-		return denied("task %s belongs to no agent", wireID(t.TaskKey))
+		return Denied("task %s belongs to no agent", wireID(t.TaskKey))
 	}
 	_, err = agentOf(r, by, a.Worker)
 	return err
@@ -79,7 +81,25 @@ func lastAttempt(r rows, t store.Task) (*store.Attempt, error) {
 	}
 	a, err := r.Attempt(id)
 	if err != nil {
-		return nil, missing(err, "attempt", id)
+		return nil, Missing(err, "attempt", id)
 	}
 	return &a, nil
+}
+
+// runRows reads runs.
+type runRows interface {
+	Run(id string) (store.Run, error)
+}
+
+// CheckNotRun returns an error if an id is the id of a run. The worker of a local run has that
+// id, and no other client may register it.
+func CheckNotRun(r runRows, id string) error {
+	_, err := r.Run(id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return Denied("agent %.40q: is the worker of a run", id)
 }

@@ -16,9 +16,12 @@ import (
 const (
 	// keepNotes is the number of events that are kept.
 	keepNotes = 10_000
-	// someNotes is the number of events returned if the client gives no limit.
-	someNotes = 100
+	// defaultNotes is the number of events returned if the client gives no limit.
+	defaultNotes = 100
 )
+
+// eventService answers the requests about the protocol's events.
+type eventService struct{ db *database }
 
 // noteKey returns the item key of the protocol's event number n. The protocol's events
 // are called notes in the store, where an event is something else. Their numbers have no
@@ -27,8 +30,8 @@ func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: f
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }
 
-// counted returns how many notes were ever added.
-func counted(r rows) (int64, error) {
+// countNotes returns how many notes were ever added.
+func countNotes(r rows) (int64, error) {
 	count, err := r.Item(countKey())
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
@@ -37,19 +40,19 @@ func counted(r rows) (int64, error) {
 }
 
 // Events implements [server.Protocol]. It returns the latest events, the newest first.
-func (d *Service) Events(ctx context.Context, limit int) (list []coordinator.Event, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
-		list, err = notes(r, limit)
+func (d *eventService) Events(ctx context.Context, limit int) (list []coordinator.Event, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
+		list, err = latestEvents(r, limit)
 		return err
 	})
 	return list, err
 }
 
-func notes(r store.Reader, limit int) ([]coordinator.Event, error) {
+func latestEvents(r store.Reader, limit int) ([]coordinator.Event, error) {
 	if limit <= 0 {
-		limit = someNotes
+		limit = defaultNotes
 	}
-	last, err := counted(r)
+	last, err := countNotes(r)
 	if err != nil {
 		return nil, err
 	}
@@ -68,26 +71,26 @@ func notes(r store.Reader, limit int) ([]coordinator.Event, error) {
 }
 
 // AddEvent implements [server.Protocol].
-func (d *Service) AddEvent(ctx context.Context, by credential.Identity, n coordinator.NewEvent) (made coordinator.Event, deduped bool, err error) {
+func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n coordinator.NewEvent) (made coordinator.Event, deduped bool, err error) {
 	n.Payload = present(n.Payload)
-	if err := cmp.Or(maySpeak(by), checkEvent(by, n)); err != nil {
+	if err := cmp.Or(MayAct(by), checkEvent(by, n)); err != nil {
 		return made, false, err
 	}
 	once := n.IdempotencyKey
 	if once != "" {
 		once = cmp.Or(n.AgentID, "@"+by.ID) + " " + once
 	}
-	need := store.Need{Promises: engine.OnceNeed("desk-event", once), Items: []store.ItemKey{countKey()}}
-	err = d.do(ctx, by, need, func(s *engine.Step) error {
+	need := store.Need{Promises: engine.OnceNeed(onceEvent, once), Items: []store.ItemKey{countKey()}}
+	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
 		about, err := subject(s, by, n)
 		if err != nil {
 			return err
 		}
 		deduped = true
 		n.TaskID = cmp.Or(n.TaskID, wireIDOf(about))
-		made, err = engine.Once(s, "desk-event", once, func() (coordinator.Event, error) {
+		made, err = engine.Once(s, onceEvent, once, func() (coordinator.Event, error) {
 			deduped = false
-			return addNote(s, about, n)
+			return addEvent(s, about, n)
 		})
 		return err
 	})
@@ -113,8 +116,8 @@ func checkEvent(by credential.Identity, n coordinator.NewEvent) error {
 func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
 		_, err := agentOf(s, by, n.AgentID)
-		if gone(err) {
-			err = NoRun(s, n.AgentID)
+		if isNotFound(err) {
+			err = CheckNotRun(s, n.AgentID)
 		}
 		if err != nil {
 			return store.TaskKey{}, err
@@ -132,14 +135,14 @@ func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (st
 	}
 	t, err := s.Task(key)
 	if err != nil {
-		return key, missing(err, "task", n.TaskID)
+		return key, Missing(err, "task", n.TaskID)
 	}
-	return key, touches(s, by, t)
+	return key, mayChangeTask(s, by, t)
 }
 
-// addNote stores a note and deletes the one that is too old.
-func addNote(s *engine.Step, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
-	last, err := counted(s)
+// addEvent stores a note and deletes the one that is too old.
+func addEvent(s *engine.Step, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
+	last, err := countNotes(s)
 	if err != nil {
 		return e, err
 	}

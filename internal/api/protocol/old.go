@@ -13,7 +13,7 @@ import (
 type Rows struct{}
 
 // Owns reports whether a run belongs to a channel or a chain.
-func (Rows) Owns(run string) bool { return ours(run) }
+func (Rows) Owns(run string) bool { return Owns(run) }
 
 // FindOld finds the tasks that ended, and the inputs and notes that were sent, before a
 // time.

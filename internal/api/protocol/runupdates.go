@@ -10,10 +10,6 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Owns reports whether a run belongs to a channel or a chain. Other runs were submitted
-// by users.
-func Owns(run string) bool { return ours(run) }
-
 // runTypes maps the first part of an event's kind to the type of its update, for runs
 // that belong to no channel or chain.
 var runTypes = map[string]string{"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions"}

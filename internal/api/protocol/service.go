@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"io"
 	"time"
 
 	"gaffer/internal/api/credential"
@@ -21,14 +20,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Service answers requests. It is safe for concurrent use.
+// Service answers requests. It is safe for concurrent use. Each of its parts answers the
+// requests about one subject.
 type Service struct {
-	store  store.Store
-	engine *engine.Engine
-	now    func() time.Time
-	random io.Reader        // for the secrets of session requests
-	writes server.Histogram // durations of write transactions
-	specs  specs
+	*agentService
+	*channelService
+	*taskService
+	*eventService
+	*changeFeed
+	db *database
 }
 
 var _ server.Protocol = (*Service)(nil)
@@ -36,34 +36,40 @@ var _ server.Protocol = (*Service)(nil)
 // New returns a service on a store and an engine on the same store. now decides which
 // agents are online, and should be the engine's clock.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
-	return &Service{store: s, engine: e, now: now, random: rand.Reader}
+	db := &database{store: s, engine: e}
+	return &Service{
+		agentService: &agentService{db: db, now: now}, channelService: &channelService{db: db},
+		taskService:  &taskService{db: db, random: rand.Reader},
+		eventService: &eventService{db: db}, changeFeed: &changeFeed{db: db, now: now},
+		db: db,
+	}
 }
 
-// Ready implements [server.Protocol].
-func (d *Service) Ready(ctx context.Context) error {
-	_, err := d.Last(ctx)
-	return err
-}
+// Tokens returns the tokens in the service's store.
+func (d *Service) Tokens() credential.Rows { return tokens{d.db} }
 
-// Last implements [server.Protocol].
-func (d *Service) Last(ctx context.Context) (last int64, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
-		last, err = r.LastSeq()
-		return err
-	})
-	return last, err
+// database runs the transactions of all parts of a service.
+type database struct {
+	store  store.Store
+	engine *engine.Engine
+	writes server.Histogram // durations of write transactions
 }
-
-// Wait implements [server.Protocol].
-func (d *Service) Wait(ctx context.Context, after int64) error { return d.store.Wait(ctx, after) }
 
 // do runs one transaction on behalf of a client.
-func (d *Service) do(ctx context.Context, by credential.Identity, need store.Need, do func(s *engine.Step) error) error {
+func (d *database) do(ctx context.Context, by credential.Identity, need store.Need, do func(s *engine.Step) error) error {
 	began := time.Now() // the real clock: this only measures a duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), need, do)
 	d.writes.Add(time.Since(began))
 	return err
 }
+
+// The kinds of idempotency records. They are stored, so they keep the names that the first
+// version gave them.
+const (
+	onceClaim = "desk-claim"
+	onceEvent = "desk-event"
+	onceInput = "desk-input"
+)
 
 // rows reads single rows, inside a transaction or a read.
 type rows interface {

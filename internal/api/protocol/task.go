@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -14,6 +15,13 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
+
+// taskService answers the requests about tasks and their inputs.
+type taskService struct {
+	db     *database
+	random io.Reader // for the secrets of session requests
+	specs  specs
+}
 
 // details are the fields of a protocol task that a task of the engine does not have.
 type details struct {
@@ -43,14 +51,15 @@ func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
 // taskKey parses the protocol's id of a task.
 func taskKey(id string) (store.TaskKey, error) {
 	run, task, found := strings.Cut(id, ".")
-	if !found || !ours(run) || checkID("task", id) != nil {
-		return store.TaskKey{}, missing(store.ErrNotFound, "task", fmt.Sprintf("%.40q", id))
+	if !found || !Owns(run) || checkID("task", id) != nil {
+		return store.TaskKey{}, Missing(store.ErrNotFound, "task", fmt.Sprintf("%.40q", id))
 	}
 	return store.TaskKey{Run: run, Task: task}, nil
 }
 
-// ours reports whether a run belongs to a channel or a chain.
-func ours(run string) bool {
+// Owns reports whether a run belongs to a channel or a chain. Other runs were submitted by
+// users.
+func Owns(run string) bool {
 	return strings.HasPrefix(run, channelRun) || strings.HasPrefix(run, chainRun)
 }
 
@@ -91,19 +100,19 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	return w
 }
 
-// tried is a task with its running or last ended attempt, if any. Transactions return
+// taskAndAttempt is a task with its running or last ended attempt, if any. Transactions return
 // this type and convert it afterwards, because the conversion takes time and other
 // writers wait for the transaction.
-type tried struct {
+type taskAndAttempt struct {
 	task    store.Task
 	attempt *store.Attempt
 }
 
-func (t tried) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
+func (t taskAndAttempt) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
 // wire converts a task and caches its spec, because the client is likely to need it
 // again.
-func (d *Service) wire(t tried) (coordinator.Task, error) {
+func (d *taskService) wire(t taskAndAttempt) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {
 		return coordinator.Task{}, err
@@ -111,9 +120,9 @@ func (d *Service) wire(t tried) (coordinator.Task, error) {
 	return wireWith(s, t.task, t.attempt), nil
 }
 
-func triedTask(r rows, key store.TaskKey) (t tried, err error) {
+func taskWithAttempt(r rows, key store.TaskKey) (t taskAndAttempt, err error) {
 	if t.task, err = r.Task(key); err != nil {
-		return t, missing(err, "task", wireID(key))
+		return t, Missing(err, "task", wireID(key))
 	}
 	t.attempt, err = lastAttempt(r, t.task)
 	return t, err
@@ -121,7 +130,7 @@ func triedTask(r rows, key store.TaskKey) (t tried, err error) {
 
 // taskOf returns a task in the protocol's format.
 func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
-	t, err := triedTask(r, key)
+	t, err := taskWithAttempt(r, key)
 	if err != nil {
 		return coordinator.Task{}, err
 	}
@@ -129,12 +138,12 @@ func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
 }
 
 // Task implements [server.Protocol].
-func (d *Service) Task(ctx context.Context, id string) (task coordinator.Task, err error) {
+func (d *taskService) Task(ctx context.Context, id string) (task coordinator.Task, err error) {
 	key, err := taskKey(id)
 	if err != nil {
 		return task, err
 	}
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		task, err = taskOf(r, key)
 		return err
 	})
@@ -142,7 +151,7 @@ func (d *Service) Task(ctx context.Context, id string) (task coordinator.Task, e
 }
 
 // AddTask implements [server.Protocol].
-func (d *Service) AddTask(ctx context.Context, by credential.Identity, t coordinator.NewTask) (task coordinator.Task, err error) {
+func (d *taskService) AddTask(ctx context.Context, by credential.Identity, t coordinator.NewTask) (task coordinator.Task, err error) {
 	if err := cmp.Or(maySubmit(by), checkTask(t)); err != nil {
 		return task, err
 	}
@@ -151,8 +160,8 @@ func (d *Service) AddTask(ctx context.Context, by credential.Identity, t coordin
 		run = chainRun + t.ChainID
 	}
 	need := store.Need{Runs: []string{run}, Items: []store.ItemKey{channelKey(t.ChannelID), chainKey(t.ChainID)}}
-	var added tried
-	err = d.do(ctx, by, need, func(s *engine.Step) error {
+	var added taskAndAttempt
+	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
 		channel, err := channelFor(s, t)
 		if err != nil {
 			return err
@@ -197,17 +206,17 @@ func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
 			return "", err
 		}
 		if chain.ChannelID != "" && id != "" && id != chain.ChannelID {
-			return "", &InvalidError{problem{"invalid_request", "channel_id: the chain is of channel " + chain.ChannelID}}
+			return "", Invalid("channel_id: the chain is of channel %s", chain.ChannelID)
 		}
 		if id = cmp.Or(id, chain.ChannelID); id == "" {
-			return "", &InvalidError{problem{"invalid_request", "channel_id: is missing, and the chain has none"}}
+			return "", Invalid("channel_id: is missing, and the chain has none")
 		}
 	}
 	_, err := s.Item(channelKey(id))
-	return id, missing(err, "channel", id)
+	return id, Missing(err, "channel", id)
 }
 
-func addTask(s *engine.Step, run, channel string, t coordinator.NewTask, session string) (task tried, err error) {
+func addTask(s *engine.Step, run, channel string, t coordinator.NewTask, session string) (task taskAndAttempt, err error) {
 	more := details{
 		Channel: channel, Chain: t.ChainID, Sequence: t.Sequence, Type: t.Type, Mode: t.ExecutionMode, Priority: t.Priority,
 		Session: session, Created: s.Now().UTC(),
@@ -224,5 +233,5 @@ func addTask(s *engine.Step, run, channel string, t coordinator.NewTask, session
 	if err := s.Extend(engine.Extension{Run: run, Tasks: []plan.Task{words}}); err != nil {
 		return task, err
 	}
-	return triedTask(s, store.TaskKey{Run: run, Task: words.ID})
+	return taskWithAttempt(s, store.TaskKey{Run: run, Task: words.ID})
 }

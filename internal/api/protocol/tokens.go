@@ -14,16 +14,13 @@ import (
 // kindToken is the kind of items that store tokens.
 const kindToken = "token"
 
-// Tokens returns the tokens in the service's store.
-func (d *Service) Tokens() credential.Rows { return tokens{d} }
-
 // tokens stores tokens as items.
-type tokens struct{ desk *Service }
+type tokens struct{ db *database }
 
 func tokenKey(id string) store.ItemKey { return store.ItemKey{Kind: kindToken, ID: id} }
 
 func (t tokens) List(ctx context.Context) (list []credential.Row, err error) {
-	err = t.desk.store.Read(ctx, func(r store.Reader) (err error) {
+	err = t.db.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = all[credential.Row](r, kindToken)
 		return err
 	})
@@ -69,5 +66,5 @@ func (t tokens) Touch(ctx context.Context, id string, at time.Time) error {
 }
 
 func (t tokens) do(ctx context.Context, id string, do func(*engine.Step) error) error {
-	return t.desk.engine.Do(ctx, "", store.Need{Items: []store.ItemKey{tokenKey(id)}}, do)
+	return t.db.engine.Do(ctx, "", store.Need{Items: []store.ItemKey{tokenKey(id)}}, do)
 }

@@ -14,10 +14,36 @@ import (
 	"gaffer/internal/engine/store"
 )
 
+// changeFeed reports what changes in the store.
+type changeFeed struct {
+	db  *database
+	now func() time.Time
+}
+
+// Ready implements [server.Protocol].
+func (d *changeFeed) Ready(ctx context.Context) error {
+	_, err := d.Last(ctx)
+	return err
+}
+
+// Last implements [server.Protocol].
+func (d *changeFeed) Last(ctx context.Context) (last int64, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
+		last, err = r.LastSeq()
+		return err
+	})
+	return last, err
+}
+
+// Wait implements [server.Protocol].
+func (d *changeFeed) Wait(ctx context.Context, after int64) error {
+	return d.db.store.Wait(ctx, after)
+}
+
 // Updates implements [server.Protocol]. An update contains the object as it was after the
 // change. Updates of runs that belong to no channel or chain have types of package fleet.
-func (d *Service) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) error {
+func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
 		events, err := r.Events(after, limit)
 		if err != nil {
@@ -43,9 +69,9 @@ func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []serve
 	return list, events[len(events)-1].Seq, err
 }
 
-// gone reports whether the object of an event has been pruned. The stream then skips the
+// isNotFound reports whether the object of an event has been pruned. The stream then skips the
 // event.
-func gone(err error) bool {
+func isNotFound(err error) bool {
 	missing := (*NotFoundError)(nil)
 	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
 }
@@ -73,7 +99,7 @@ func newUpdateReader(r store.Reader, now time.Time) *updateReader {
 func (t *updateReader) updates(events []store.Event) (list []server.Update, err error) {
 	for _, e := range events {
 		u, ok, err := t.update(e)
-		if gone(err) || unreadable(err) {
+		if isNotFound(err) || unreadable(err) {
 			ok, err = false, nil
 		}
 		if err != nil {
@@ -108,7 +134,7 @@ func (t *updateReader) update(e store.Event) (u server.Update, told bool, err er
 		u.Change, err = t.agent(e)
 	case u.Type == "lanes":
 		u.Change, err = lane(e)
-	case u.Type == "tasks" && ours(e.Run):
+	case u.Type == "tasks" && Owns(e.Run):
 		u.Change, err = t.task(e)
 	case isRuns(e):
 		u.Change, u.Project, err = t.changed(e)
@@ -132,7 +158,7 @@ func typeOf(e store.Event) string {
 // isRuns reports whether an event is about a run that belongs to no channel or chain. A
 // question may belong to no run at all.
 func isRuns(e store.Event) bool {
-	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !ours(e.Run) && types[e.Kind] == ""
+	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !Owns(e.Run) && types[e.Kind] == ""
 }
 
 // changed returns the changed object of such an event, and its project.
@@ -176,7 +202,7 @@ func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	}
 	now, err := t.r.Worker(w.ID)
 	if err != nil {
-		return nil, missing(err, "agent", w.ID)
+		return nil, Missing(err, "agent", w.ID)
 	}
 	w.Seen = now.Seen
 	return json.Marshal(agentAt(w, t.now))
@@ -209,7 +235,7 @@ func (t *updateReader) specify(row *store.Task, name string) error {
 		if !known {
 			now, err := t.r.Task(row.TaskKey)
 			if err != nil {
-				return missing(err, "task", name)
+				return Missing(err, "task", name)
 			}
 			spec = now.Spec
 		}

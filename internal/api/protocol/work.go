@@ -15,7 +15,7 @@ import (
 const maxHeld = 100
 
 // Claim implements [server.Protocol].
-func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinator.Claim) (task coordinator.Task, err error) {
+func (d *taskService) Claim(ctx context.Context, by credential.Identity, c coordinator.Claim) (task coordinator.Task, err error) {
 	if err := checkClaim(c); err != nil {
 		return task, err
 	}
@@ -24,28 +24,28 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 		key = c.AgentID + " " + key
 	}
 	need := store.Need{
-		Workers: []string{c.AgentID}, Claims: 1, Promises: engine.OnceNeed("desk-claim", key),
+		Workers: []string{c.AgentID}, Claims: 1, Promises: engine.OnceNeed(onceClaim, key),
 		Items: []store.ItemKey{namedKey(c.Channel), channelKey(c.ChannelID)},
 	}
-	var given tried
-	err = d.do(ctx, by, need, func(s *engine.Step) error {
+	var given taskAndAttempt
+	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
 		w, err := agentOf(s, by, c.AgentID)
 		if err != nil {
 			return err
 		}
-		given = tried{}
-		key, err := engine.Once(s, "desk-claim", key, func() (*store.TaskKey, error) { return claim(s, w, c) })
+		given = taskAndAttempt{}
+		key, err := engine.Once(s, onceClaim, key, func() (*store.TaskKey, error) { return claim(s, w, c) })
 		if err != nil || key == nil {
 			return err
 		}
-		given, err = triedTask(s, *key)
+		given, err = taskWithAttempt(s, *key)
 		return err
 	})
 	switch {
 	case err != nil:
 		return task, err
 	case given.task.Task == "":
-		return task, nothing("no_tasks", "no task of the channel can start now")
+		return task, Nothing("no_tasks", "no task of the channel can start now")
 	}
 	return d.wire(given)
 }
@@ -70,10 +70,10 @@ func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey,
 			return nil, err
 		}
 		if len(held) >= maxHeld {
-			return nil, conflict("too_many_tasks", "agent %s has %d tasks already", w.ID, len(held))
+			return nil, Conflict("too_many_tasks", "agent %s has %d tasks already", w.ID, len(held))
 		}
 	}
-	channel, err := claimed(s, c)
+	channel, err := channelOfClaim(s, c)
 	if err != nil {
 		return nil, err
 	}
@@ -85,29 +85,29 @@ func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey,
 	return &key, nil
 }
 
-// claimed returns the id of the channel that a claim names.
-func claimed(s *engine.Step, c coordinator.Claim) (string, error) {
+// channelOfClaim returns the id of the channel that a claim names.
+func channelOfClaim(s *engine.Step, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
 		_, err := s.Item(channelKey(c.ChannelID))
-		return c.ChannelID, missing(err, "channel", c.ChannelID)
+		return c.ChannelID, Missing(err, "channel", c.ChannelID)
 	}
-	id, err := idNamed(s, c.Channel)
-	return id, missing(err, "channel", c.Channel)
+	id, err := channelIDByName(s, c.Channel)
+	return id, Missing(err, "channel", c.Channel)
 }
 
 // Complete implements [server.Protocol].
-func (d *Service) Complete(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
+func (d *taskService) Complete(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
 	return d.report(ctx, by, r, engine.Finish{Summary: r.Reason})
 }
 
 // Fail implements [server.Protocol].
-func (d *Service) Fail(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
+func (d *taskService) Fail(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
 	summary := cmp.Or(r.Reason, "the agent said that it failed")
 	return d.report(ctx, by, r, engine.Finish{Class: failure.Crashed, Final: true, Summary: summary})
 }
 
 // report ends a task on behalf of the agent that has it.
-func (d *Service) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
+func (d *taskService) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", r.TaskID)
 	bad.id("agent_id", r.AgentID)
@@ -119,15 +119,15 @@ func (d *Service) report(ctx context.Context, by credential.Identity, r coordina
 	if err != nil {
 		return task, err
 	}
-	var ended tried
-	err = d.do(ctx, by, store.Need{Workers: []string{r.AgentID}}, func(s *engine.Step) error {
+	var ended taskAndAttempt
+	err = d.db.do(ctx, by, store.Need{Workers: []string{r.AgentID}}, func(s *engine.Step) error {
 		if _, err := agentOf(s, by, r.AgentID); err != nil {
 			return err
 		}
 		if err := finish(s, key, r.AgentID, f); err != nil {
 			return err
 		}
-		ended, err = triedTask(s, key)
+		ended, err = taskWithAttempt(s, key)
 		return err
 	})
 	if err != nil {
@@ -141,16 +141,16 @@ func (d *Service) report(ctx context.Context, by credential.Identity, r coordina
 func finish(s *engine.Step, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {
-		return missing(err, "task", wireID(key))
+		return Missing(err, "task", wireID(key))
 	}
 	a, err := lastAttempt(s, t)
 	switch {
 	case err != nil:
 		return err
 	case t.Status == store.Queued || a == nil:
-		return conflict("not_claimed", "task %s is no agent's: it waits for one", wireID(key))
+		return Conflict("not_claimed", "task %s is no agent's: it waits for one", wireID(key))
 	case a.Worker != agent:
-		return conflict("not_owner", "task %s belongs to another agent", wireID(key))
+		return Conflict("not_owner", "task %s belongs to another agent", wireID(key))
 	case t.Status.Final():
 		return nil
 	}

@@ -65,12 +65,12 @@ type rows interface {
 // client's, unless it is the worker of a run, which has no row before its first
 // heartbeat.
 func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
-	if err := protocol.MaySpeak(by); err != nil {
+	if err := protocol.MayAct(by); err != nil {
 		return w, false, err
 	}
 	w, err = r.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Worker{ID: id, Owner: by.ID, Holder: by.Owner()}, false, protocol.NoRun(r, id)
+		return store.Worker{ID: id, Owner: by.ID, Holder: by.Owner()}, false, protocol.CheckNotRun(r, id)
 	}
 	if err != nil {
 		return w, false, err
@@ -78,12 +78,12 @@ func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known 
 	if w.Holder == "" && by.ID == w.Owner { // the row is older than this field
 		w.Holder = by.Owner()
 	}
-	return w, true, protocol.SpeaksFor(by, w)
+	return w, true, protocol.MayActFor(by, w)
 }
 
 // attemptOf returns an attempt, if the client may act for its worker and has its token.
 func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.Attempt, error) {
-	if err := protocol.MaySpeak(by); err != nil {
+	if err := protocol.MayAct(by); err != nil {
 		return store.Attempt{}, err
 	}
 	a, err := r.Attempt(key.Attempt)

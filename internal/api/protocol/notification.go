@@ -1,0 +1,99 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// dismissal records that a user has dismissed a notification. It holds until the agent
+// reports a different state.
+type dismissal struct {
+	Since time.Time `json:"since"` // the time of the agent's last change at that moment
+}
+
+func dismissedKey(agent, kind string) store.ItemKey {
+	return store.ItemKey{Kind: kindDismissed, ID: agent + ":" + kind}
+}
+
+// Notifications implements [server.Protocol]. It lists the online agents that wait for a
+// session.
+func (d *agentService) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
+	err = d.db.store.Read(ctx, func(r store.Reader) error {
+		list = []coordinator.Notification{}
+		agents, err := d.agents(r)
+		if err != nil {
+			return err
+		}
+		for _, a := range agents {
+			if a.WorkerStatus != coordinator.Online || stateOf(a) != coordinator.SetupWaiting {
+				continue
+			}
+			i, err := r.Item(dismissedKey(a.ID, coordinator.SetupWaiting))
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			if err == nil {
+				if gone, err := wireItem[dismissal](i); err == nil && gone.Since.Equal(a.UpdatedAt) {
+					continue
+				}
+			}
+			n := coordinator.Notification{
+				Key: a.ID + ":" + coordinator.SetupWaiting, AgentID: a.ID, AgentName: a.Name, Type: coordinator.SetupWaiting,
+				Message: fmt.Sprintf("Agent %s waits for a session.", a.Name), CreatedAt: a.UpdatedAt,
+			}
+			if subscribed := subscriptionsOf(a); len(subscribed) > 0 {
+				n.Channel = subscribed[0]
+			} else {
+				n.Message += " It takes tasks of no channel yet."
+			}
+			list = append(list, n)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// stateOf returns the state in the agent's meta.
+func stateOf(a coordinator.Agent) string {
+	var meta struct{ State string }
+	_ = json.Unmarshal(a.Meta, &meta) // meta in another format has no state
+	return meta.State
+}
+
+// subscriptionsOf returns the channels whose tasks the agent takes.
+func subscriptionsOf(a coordinator.Agent) []string {
+	var meta struct{ Subscriptions []string }
+	_ = json.Unmarshal(a.Meta, &meta) // meta in another format has none
+	return meta.Subscriptions
+}
+
+// Dismiss implements [server.Protocol]. Dismissing a notification that does not exist is
+// not an error.
+func (d *agentService) Dismiss(ctx context.Context, by credential.Identity, agent, kind string) error {
+	var bad check
+	bad.id("agent_id", agent)
+	bad.id("type", kind)
+	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
+		return err
+	}
+	return d.db.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
+		w, err := agentRow(s, agent)
+		if isNotFound(err) || err == nil && kind != coordinator.SetupWaiting {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		_, err = put(s, dismissedKey(agent, kind), "", s.NextSeq(), dismissal{Since: utc(w.Updated)})
+		return err
+	})
+}
