@@ -59,7 +59,7 @@ func changes(before, after fleet.Run, now time.Time) []string {
 		}
 	}
 	if after.Stopping != "" && before.Stopping != after.Stopping {
-		lines = append(lines, run+"no task starts any more: "+phrase.Line(after.Stopping))
+		lines = append(lines, run+phrase.Stopping(after))
 	}
 	for i, t := range after.Tasks {
 		for _, text := range taskChanges(known(before.Tasks, i, t.ID), t, now) {

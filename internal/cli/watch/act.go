@@ -7,16 +7,16 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Look implements [screen.World]. Only the newest look counts.
-func (f *feed) Look(at screen.Look) {
+// Focus implements [screen.Backend]. Only the newest focus counts.
+func (f *feed) Focus(at screen.Focus) {
 	select {
-	case <-f.looks:
+	case <-f.focuses:
 	default:
 	}
-	f.looks <- at
+	f.focuses <- at
 }
 
-// Answer implements [screen.World].
+// Answer implements [screen.Backend].
 func (f *feed) Answer(ctx context.Context, question, text string, deny bool) error {
 	if f.fleet.Where() != "" {
 		return f.fleet.Answer(ctx, question, text, deny)
@@ -36,7 +36,7 @@ func (f *feed) Answer(ctx context.Context, question, text string, deny bool) err
 	return nil
 }
 
-// Cancel implements [screen.World].
+// Cancel implements [screen.Backend].
 func (f *feed) Cancel(ctx context.Context, run, task string) error {
 	if err := f.fleet.Cancel(ctx, run, task, ""); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (f *feed) Cancel(ctx context.Context, run, task string) error {
 	return f.attend(ctx, run, "it is cancelled")
 }
 
-// Retry implements [screen.World].
+// Retry implements [screen.Backend].
 func (f *feed) Retry(ctx context.Context, run, task string) error {
 	if err := f.fleet.Retry(ctx, run, task); err != nil {
 		return err

@@ -32,13 +32,13 @@ func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) 
 }
 
 // feed reads data for a screen: the whole fleet, and the run and task that the user
-// looks at. It also implements [screen.World].
+// looks at. It also implements [screen.Backend].
 type feed struct {
 	fleet   connect.Fleet
 	now     func() time.Time
 	notices <-chan string
-	looks   chan screen.Look // the newest thing that the user looks at
-	tell    func(any)
+	focuses chan screen.Focus // the newest thing that the user looks at
+	send    func(any)
 
 	mu   sync.Mutex
 	runs []fleet.Run   // as last read
@@ -56,7 +56,7 @@ const (
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { f.follow(ctx) })
-	all.Go(func() { f.lookAfter(ctx) })
+	all.Go(func() { f.readFocus(ctx) })
 	all.Go(func() { f.pass(ctx) })
 	all.Wait()
 }
@@ -86,9 +86,9 @@ func (f *feed) seen(v screen.Fleet) {
 	f.rung = make(chan struct{})
 	f.mu.Unlock()
 	if back {
-		f.tell(screen.Away{})
+		f.send(screen.Away{})
 	}
-	f.tell(v)
+	f.send(v)
 }
 
 // failed reports to the screen that the fleet cannot be read, and since when.
@@ -100,7 +100,7 @@ func (f *feed) failed(ctx context.Context, err error) {
 	f.away = true
 	since := f.last
 	f.mu.Unlock()
-	f.tell(screen.Away{Since: since, Why: strings.TrimPrefix(err.Error(), "server "+f.fleet.Where()+": ")})
+	f.send(screen.Away{Since: since, Why: strings.TrimPrefix(err.Error(), "server "+f.fleet.Where()+": ")})
 }
 
 // pass shows notices on the screen. It drops notices about a server, because the screen
@@ -110,7 +110,7 @@ func (f *feed) pass(ctx context.Context) {
 		select {
 		case text := <-f.notices:
 			if f.fleet.Where() == "" {
-				f.tell(screen.Said{Text: text})
+				f.send(screen.Result{Text: text})
 			}
 		case <-ctx.Done():
 			return
@@ -118,14 +118,14 @@ func (f *feed) pass(ctx context.Context) {
 	}
 }
 
-// lookAfter reads what the user looks at, until the user looks at something else.
-func (f *feed) lookAfter(ctx context.Context) {
+// readFocus reads what the user looks at, until the user looks at something else.
+func (f *feed) readFocus(ctx context.Context) {
 	end := func() {}
 	for {
 		select {
-		case look := <-f.looks:
+		case focus := <-f.focuses:
 			end()
-			end = f.read(ctx, look)
+			end = f.read(ctx, focus)
 		case <-ctx.Done():
 			end()
 			return
@@ -134,14 +134,14 @@ func (f *feed) lookAfter(ctx context.Context) {
 }
 
 // read starts reading a run and a task. end stops that and waits for it.
-func (f *feed) read(ctx context.Context, look screen.Look) (end func()) {
+func (f *feed) read(ctx context.Context, focus screen.Focus) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	if look.Run != "" {
+	if focus.Run != "" {
 		changed := make(chan fleet.Task, 1)
-		all.Go(func() { f.followRun(ctx, look, changed) })
-		if look.Task != "" {
-			all.Go(func() { f.followTask(ctx, look, changed) })
+		all.Go(func() { f.followRun(ctx, focus, changed) })
+		if focus.Task != "" {
+			all.Go(func() { f.followTask(ctx, focus, changed) })
 		}
 	}
 	return func() { cancel(); all.Wait() }
@@ -149,18 +149,18 @@ func (f *feed) read(ctx context.Context, look screen.Look) (end func()) {
 
 // followRun sends the current run to the screen after every change. It continues after
 // the run has ended, because the run may be resumed.
-func (f *feed) followRun(ctx context.Context, look screen.Look, changed chan fleet.Task) {
+func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan fleet.Task) {
 	for ctx.Err() == nil {
-		err := f.fleet.Follow(ctx, look.Run, connect.Pace(f.known(look.Run).Counts.Total), func(r fleet.Run) error {
-			f.tell(r)
-			offer(changed, r, look.Task)
+		err := f.fleet.Follow(ctx, focus.Run, connect.Pace(f.known(focus.Run).Counts.Total), func(r fleet.Run) error {
+			f.send(r)
+			offer(changed, r, focus.Task)
 			return nil
 		})
 		if err != nil {
 			pause.For(ctx, patience)
 			continue
 		}
-		f.untilAgain(ctx, look.Run)
+		f.untilAgain(ctx, focus.Run)
 	}
 }
 

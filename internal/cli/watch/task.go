@@ -15,7 +15,7 @@ import (
 
 // followTask sends the details of a task to the screen after every change, and the
 // output of its agent.
-func (f *feed) followTask(ctx context.Context, look screen.Look, changed <-chan fleet.Task) {
+func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-chan fleet.Task) {
 	var before fleet.Task
 	end := func() {}
 	defer func() { end() }()
@@ -33,7 +33,7 @@ func (f *feed) followTask(ctx context.Context, look screen.Look, changed <-chan 
 			end()
 			end = f.followLog(ctx, now)
 		}
-		if f.tellTask(ctx, look) {
+		if f.sendTask(ctx, focus) {
 			before = now
 		}
 	}
@@ -55,16 +55,16 @@ func attemptOf(t fleet.Task) attempt {
 	return attempt{t.Attempt.ID, t.Attempt.Log}
 }
 
-func (f *feed) tellTask(ctx context.Context, look screen.Look) bool {
-	t, err := f.fleet.Task(ctx, look.Run, look.Task)
+func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
+	t, err := f.fleet.Task(ctx, focus.Run, focus.Task)
 	if err != nil {
 		return false
 	}
-	attempts, err := f.fleet.Attempts(ctx, look.Run, look.Task)
+	attempts, err := f.fleet.Attempts(ctx, focus.Run, focus.Task)
 	if err != nil {
 		return false
 	}
-	f.tell(screen.Task{Task: t, Attempts: attempts})
+	f.send(screen.Task{Task: t, Attempts: attempts})
 	return true
 }
 
@@ -77,7 +77,7 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() {
-		w := &lines{tell: f.tell, log: screen.Log{Run: t.Run, Task: t.ID, Begin: true}}
+		w := &lines{tell: f.send, log: screen.Log{Run: t.Run, Task: t.ID, Begin: true}}
 		if t.Attempt == nil {
 			w.end(fmt.Sprintf("none yet, the task is %s", t.Status))
 			return

@@ -31,12 +31,12 @@ func TestTheLogOfATaskThatStartsIsReadWhenItIsThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
 	told := make(chan any, 100)
-	f := &feed{fleet: starting{}, tell: func(what any) { told <- what }}
+	f := &feed{fleet: starting{}, send: func(what any) { told <- what }}
 	changed := make(chan fleet.Task, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f.followTask(ctx, screen.Look{Run: "r", Task: "api"}, changed)
+		f.followTask(ctx, screen.Focus{Run: "r", Task: "api"}, changed)
 	}()
 	until := func(holds func(screen.Log) bool) {
 		t.Helper()

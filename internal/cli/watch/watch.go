@@ -79,15 +79,14 @@ const farewell = 5 * time.Second
 
 func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan string, run string, first screen.Fleet) error {
 	ctx, cancel := context.WithCancel(ctx)
-	m := screen.New(run, e.Now())
-	m.Where = fleet.Where()
-	f := &feed{fleet: fleet, now: e.Now, notices: notices, looks: make(chan screen.Look, 1), rung: make(chan struct{}), last: e.Now()}
+	m := screen.New(fleet.Where(), run, e.Now())
+	f := &feed{fleet: fleet, now: e.Now, notices: notices, focuses: make(chan screen.Focus, 1), rung: make(chan struct{}), last: e.Now()}
 	p := screen.NewProgram(ctx, m, screen.Terminal{In: e.In, Out: e.Out, Color: e.Color(e.Out), Now: e.Now}, f)
-	f.tell = p.Tell
+	f.send = p.Send
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.Tell(first)
+		p.Send(first)
 		f.run(ctx)
 	}()
 	err := p.Show()

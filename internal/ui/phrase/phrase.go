@@ -50,6 +50,21 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
+// RunTook formats a run's duration, until now if it has not ended. It returns "" if the
+// run has no start.
+func RunTook(r fleet.Run, now time.Time) string {
+	if r.Created.IsZero() {
+		return ""
+	}
+	if !r.Ended.IsZero() {
+		now = r.Ended
+	}
+	return Elapsed(max(now.Sub(r.Created), 0))
+}
+
+// Stopping says why no task of a run starts any more. Call it if r.Stopping is set.
+func Stopping(r fleet.Run) string { return "no task starts any more: " + Line(r.Stopping) }
+
 // Took returns how long the agent of an attempt has worked, until now if it is still
 // running. It returns false if no agent was started. Time spent waiting for the user
 // is not included.

@@ -8,51 +8,36 @@ import (
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
+	"gaffer/internal/ui/tui/parts"
 	"gaffer/internal/ui/tui/waves"
 )
 
 // body returns the tasks in at most room rows. If all tasks fit, they stand under the
 // headings of their stages; else the most urgent tasks come first.
 func (v View) body(width, room int) []paint.Line {
-	n := len(v.Run.Tasks)
-	if headings := v.headings(); n+headings <= room {
-		return v.all(width)
+	headings := waves.Count(v.layers)
+	if headings == 1 {
+		headings = 0
 	}
-	if n <= room {
-		return v.rows(width, waves.Order(v.layers))
-	}
-	if room <= 0 {
+	order := waves.Order(v.layers)
+	switch {
+	case len(order)+headings <= room:
+		var lines []paint.Line
+		stage := 0
+		for i, row := range v.rows(width, order) {
+			if n := v.layers[order[i]]; headings > 0 && n != stage {
+				lines, stage = append(lines, parts.StageHeading(n)), n
+			}
+			lines = append(lines, row)
+		}
+		return lines
+	case len(order) <= room:
+		return v.rows(width, order)
+	case room <= 0:
 		return nil
 	}
-	chosen, rest := v.chosen(room - 1)
-	return append(v.rows(width, chosen), paint.Styled(display.Faint, more(rest)))
-}
-
-// headings returns the number of rows that the headings take: none if all tasks are
-// in one stage.
-func (v View) headings() int {
-	if n := waves.Count(v.layers); n > 1 {
-		return n
-	}
-	return 0
-}
-
-func (v View) all(width int) []paint.Line {
-	order := waves.Order(v.layers)
-	rows := v.rows(width, order)
-	if v.headings() == 0 {
-		return rows
-	}
-	var headed []paint.Line
-	last := 0
-	for i, task := range order {
-		if n := v.layers[task]; n != last {
-			headed = append(headed, paint.Styled(display.Faint, fmt.Sprintf("stage %d", n)))
-			last = n
-		}
-		headed = append(headed, rows[i])
-	}
-	return headed
+	chosen, rest := v.mostUrgent(room - 1)
+	return append(v.rows(width, chosen), paint.Styled(display.Faint, fmt.Sprintf("… %d more: %s", rest.Total, phrase.Counts(rest))))
 }
 
 // urgency ranks tasks by how much they need the user's attention; the lowest comes
@@ -75,8 +60,8 @@ func urgency(t fleet.Task) int {
 	return 6
 }
 
-// chosen returns the n most urgent tasks and counts the others.
-func (v View) chosen(n int) (chosen []int, rest fleet.Counts) {
+// mostUrgent returns the n most urgent tasks and counts the others.
+func (v View) mostUrgent(n int) (tasks []int, rest fleet.Counts) {
 	var by [7][]int
 	for i, t := range v.Run.Tasks {
 		u := urgency(t)
@@ -84,27 +69,7 @@ func (v View) chosen(n int) (chosen []int, rest fleet.Counts) {
 	}
 	all := slices.Concat(by[:]...)
 	for _, i := range all[n:] {
-		add(&rest, v.Run.Tasks[i].Status)
+		rest.Add(v.Run.Tasks[i].Status)
 	}
 	return all[:n], rest
-}
-
-func add(c *fleet.Counts, s fleet.Status) {
-	c.Total++
-	switch s {
-	case fleet.Queued:
-		c.Queued++
-	case fleet.Running:
-		c.Running++
-	case fleet.Complete:
-		c.Complete++
-	case fleet.Failed:
-		c.Failed++
-	case fleet.Cancelled:
-		c.Cancelled++
-	}
-}
-
-func more(rest fleet.Counts) string {
-	return fmt.Sprintf("… %d more: %s", rest.Total, phrase.Counts(rest))
 }

@@ -73,7 +73,7 @@ func release() fleet.Run {
 func count(r *fleet.Run) {
 	r.Counts = fleet.Counts{}
 	for _, t := range r.Tasks {
-		add(&r.Counts, t.Status)
+		r.Counts.Add(t.Status)
 	}
 }
 

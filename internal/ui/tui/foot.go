@@ -2,13 +2,12 @@ package tui
 
 import (
 	"fmt"
-	"strings"
 
 	"gaffer/fleet"
-	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
+	"gaffer/internal/ui/tui/parts"
 )
 
 // Questions returns the open questions, in the order of the plan.
@@ -61,48 +60,23 @@ func (v View) foot(width, height int) []paint.Line {
 func (v View) question(k Keyboard, open []fleet.Question, width, room int) []paint.Line {
 	at := k.at(open)
 	q := open[at]
-	rows := []paint.Line{v.asks(q, at, len(open))}
-	for _, text := range paint.Wrap(q.Text, width-2, 6) {
-		rows = append(rows, paint.Plain("  "+text))
+	facts := []string{phrase.Age(v.Now.Sub(q.Asked))}
+	if len(open) > 1 {
+		facts = append(facts, fmt.Sprintf("%d of %d, Tab for the next", at+1, len(open)))
 	}
-	for i, option := range q.Options {
-		rows = append(rows, paint.Line{{Text: fmt.Sprintf("  %d ", i+1), Style: display.Bold}, {Text: display.Line(option, width)}})
-	}
+	rows := []paint.Line{parts.Asks(q, "", v.Now, facts...)}
+	rows = append(rows, parts.QuestionText(q, width, 6)...)
+	rows = append(rows, parts.Options(q, "")...)
 	if left := len(rows) - (room - 1); left > 0 && room > 2 {
 		rows = append(rows[:room-2], paint.Styled(display.Faint, fmt.Sprintf("  … %d more", left+1)))
 	} else if left > 0 {
 		rows = rows[:room-1]
 	}
-	return append(rows, v.input(k, q, width))
-}
-
-func (v View) asks(q fleet.Question, at, n int) paint.Line {
-	head := "? " + display.Line(q.Name, 50) + " asks"
-	facts := []string{phrase.Age(v.Now.Sub(q.Asked))}
-	if n > 1 {
-		facts = append(facts, fmt.Sprintf("%d of %d, Tab for the next", at+1, n))
+	if k.stray {
+		return append(rows, paint.Line{{Text: "> ", Style: display.Bold}, {Text: gone, Style: display.Faint}})
 	}
-	if !q.Expires.IsZero() {
-		facts = append(facts, fmt.Sprintf("in %s the answer is %q", phrase.Age(q.Expires.Sub(v.Now)), phrase.Line(q.Default)))
-	}
-	return paint.Line{{Text: head, Style: display.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: display.Faint}}
+	return append(rows, parts.AnswerRow(q, k.input, width))
 }
 
 // gone is shown if a question was closed while the user was typing the answer.
 const gone = "Enter goes on: the question you typed for is gone"
-
-func (v View) input(k Keyboard, q fleet.Question, width int) paint.Line {
-	if k.stray {
-		return paint.Line{{Text: "> ", Style: display.Bold}, {Text: gone, Style: display.Faint}}
-	}
-	help := "text and Enter; d denies"
-	if len(q.Options) > 0 {
-		help = "a number or text, and Enter; d denies"
-	}
-	typed := cells.End(display.Printable(k.input), width-4) // the user types at the end
-	l := paint.Line{{Text: "> ", Style: display.Bold}, {Text: typed}, {Text: "▏"}}
-	if typed == "" {
-		l = append(l, paint.Span{Text: help, Style: display.Faint})
-	}
-	return l
-}

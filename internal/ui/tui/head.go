@@ -1,11 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
-	"gaffer/fleet"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
@@ -19,7 +18,7 @@ func (v View) head(width int) []paint.Line {
 		rows = append(rows, paint.Styled(display.Yellow, "‖ "+phrase.Paused(l, v.Now)))
 	}
 	if v.Run.Stopping != "" && !v.Run.Status.Final() {
-		rows = append(rows, paint.Styled(display.Yellow, "‖ no task starts any more: "+phrase.Line(v.Run.Stopping)))
+		rows = append(rows, paint.Styled(display.Yellow, "‖ "+phrase.Stopping(v.Run)))
 	}
 	return rows
 }
@@ -27,16 +26,16 @@ func (v View) head(width int) []paint.Line {
 func (v View) title(width int) paint.Line {
 	r := v.Run
 	left := paint.Line{{Text: display.Line(r.Name, 40), Style: display.Bold}, {Text: "  " + display.Printable(r.ID), Style: display.Faint}}
-	end := v.Now
-	if !r.Ended.IsZero() {
-		end = r.Ended
+	spent := phrase.Spent(r.Spent)
+	if r.Budget.USD > 0 {
+		spent = fmt.Sprintf("%s of $%.2f", cmp.Or(spent, "$0.00"), r.Budget.USD)
 	}
 	facts := []string{}
-	if spent := spentOf(r); spent != "" {
+	if spent != "" {
 		facts = append(facts, spent)
 	}
-	if !r.Created.IsZero() {
-		facts = append(facts, phrase.Elapsed(max(end.Sub(r.Created), time.Duration(0))))
+	if took := phrase.RunTook(r, v.Now); took != "" {
+		facts = append(facts, took)
 	}
 	right := paint.Plain(strings.Join(facts, "  "))
 	if left.Width()+right.Width()+2 > width {
@@ -46,21 +45,6 @@ func (v View) title(width int) paint.Line {
 		right = paint.Plain(facts[1])
 	}
 	return paint.Apart(left, right, width)
-}
-
-func spentOf(r fleet.Run) string {
-	spent := phrase.Spent(r.Spent)
-	if r.Budget.USD > 0 {
-		return fmt.Sprintf("%s of $%.2f", strings.TrimSpace(orZero(spent)), r.Budget.USD)
-	}
-	return spent
-}
-
-func orZero(spent string) string {
-	if spent == "" {
-		return "$0.00"
-	}
-	return spent
 }
 
 func (v View) bar(width int) paint.Line {

@@ -2,10 +2,9 @@ package tui
 
 import (
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"gaffer/fleet"
+	"gaffer/internal/ui/tui/parts"
 )
 
 // Do is the kind of an [Action].
@@ -48,13 +47,10 @@ type Keyboard struct {
 
 	mode     mode
 	question string // id of the question that is shown
-	input    string
+	input    parts.Input
 	sent     []string // ids of questions whose answer is being sent; they count as closed
 	stray    bool     // the text being typed was for a question that has been closed
 }
-
-// maxInput is the maximum length of an answer, in bytes.
-const maxInput = 2000
 
 // Press returns the new state and the action that follow from a key while these
 // questions are open.
@@ -173,41 +169,29 @@ func (k Keyboard) offered(key Key) (Keyboard, Action) {
 	return k, Action{}
 }
 
-// typed edits the answer to a question, and sends it on Enter.
+// typed edits the answer to a question, and sends it on Enter. An invalid answer stays
+// in the input to be edited.
 func (k Keyboard) typed(key Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
 	case Rune:
-		if len(k.input) < maxInput {
-			k.input += string(key.Rune)
-		}
+		k.input = k.input.Insert(string(key.Rune))
 	case Backspace:
-		_, size := utf8.DecodeLastRuneInString(k.input)
-		k.input = k.input[:len(k.input)-size]
+		k.input = k.input.Backspace()
 	case Clear:
 		k.input = ""
 	case Next:
 		k.question, k.input = open[(k.at(open)+1)%len(open)].ID, ""
 	case Enter:
-		return k.send(open[k.at(open)])
-	}
-	return k, Action{}
-}
-
-// send interprets the answer: a number is an option, a lone d denies, anything else
-// is text. An invalid answer stays in the input to be edited.
-func (k Keyboard) send(q fleet.Question) (Keyboard, Action) {
-	typed := strings.TrimSpace(k.input)
-	if typed == "" {
-		return k, Action{}
-	}
-	a := Action{Do: Answer, Question: q.ID, Deny: typed == "d"}
-	if !a.Deny {
-		text, err := q.Choose(typed)
+		if k.input.Trimmed() == "" {
+			break
+		}
+		q := open[k.at(open)]
+		text, deny, err := parts.Answer(q, k.input)
 		if err != nil {
 			return k, Action{Do: Remark, Text: err.Error()}
 		}
-		a.Text = text
+		k.input, k.sent = "", append(slices.Clone(k.sent), q.ID)
+		return k, Action{Do: Answer, Question: q.ID, Text: text, Deny: deny}
 	}
-	k.input, k.sent = "", append(slices.Clone(k.sent), q.ID)
-	return k, a
+	return k, Action{}
 }

@@ -122,7 +122,7 @@ func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
 	for _, typed := range []string{"0", "3"} {
 		k, did := press(Keyboard{}, typed+"\r", questions)
 		want := []Action{{Do: Remark, Text: "option " + typed + ": the question has 2 options; a number in double quotes is a text"}}
-		if !cmp.Equal(did, want) || k.input != typed {
+		if !cmp.Equal(did, want) || string(k.input) != typed {
 			t.Errorf("did %+v, typed %q", did, k.input)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/text/cells"
+	"gaffer/internal/ui/tui/parts"
 	"gaffer/internal/ui/tui/waves"
 )
 
@@ -56,7 +57,7 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 // sequence of an agent through.
 func TestTheViewNeverLeavesTheScreen(t *testing.T) {
 	asking := Keyboard{}.See(Questions(release()))
-	asking.input = strings.Repeat("long 日本 ", 30)
+	asking.input = parts.Input(strings.Repeat("long 日本 ", 30))
 	keyboards := []Keyboard{{}, asking, {stray: true}, {sent: []string{"q1"}}, {mode: offering}, {mode: cancelling}, {Onlooker: true}}
 	for _, r := range []fleet.Run{release(), crowd(100, 50), {}} {
 		for width := 0; width < 130; width += 1 + width/20 {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"gaffer/internal/text/cells"
-	"gaffer/internal/text/display"
 )
 
 // Column describes one column of a table.
@@ -14,19 +13,58 @@ type Column struct {
 	Right bool // right-aligned
 	Drop  int  // if space is short, the column with the lowest value is removed first; 0 means never
 	Flex  bool // it takes the space that the others leave; columns are removed until it has at least Least
-	Width int  // set by [Fit]; 0 hides the column
+	Width int  // set by [Table.Rows]; 0 hides the column
 }
 
 const gap = "  "
 
-// Fit makes columns as wide as their contents. It removes columns, the one with the
-// lowest Drop first, until the others fit.
-func Fit(cols []Column, texts [][]string, width int) {
-	for _, row := range texts {
-		for c := range cols {
-			if row[c] != "" {
-				cols[c].Width = max(cols[c].Width, least(cols[c]), min(cells.Width(row[c]), cols[c].Most))
+// Table collects rows whose columns get common widths.
+type Table struct {
+	Columns []Column
+	rows    [][]Span
+}
+
+// Add appends a row with one cell for each column.
+func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
+
+// Rows returns the rows in columns that are as wide as their contents. If the columns do
+// not fit, it removes the one with the lowest Drop first.
+func (t *Table) Rows(width int) []Line {
+	fit(t.Columns, t.rows, width)
+	lines := make([]Line, len(t.rows))
+	for i, row := range t.rows {
+		for c, col := range t.Columns {
+			if col.Width == 0 {
+				continue
 			}
+			if len(lines[i]) > 0 {
+				lines[i] = append(lines[i], Span{Text: gap})
+			}
+			cell := Span{cells.Fill(row[c].Text, col.Width), row[c].Style}
+			if col.Right {
+				cell.Text = cells.FillLeft(row[c].Text, col.Width)
+			}
+			if row[c].Text == "" {
+				cell.Style = ""
+			}
+			lines[i] = append(lines[i], cell)
+		}
+	}
+	return lines
+}
+
+// fit sets the widths of the columns.
+func fit(cols []Column, rows [][]Span, width int) {
+	for _, row := range rows {
+		for c := range cols {
+			if row[c].Text == "" {
+				continue
+			}
+			least := cols[c].Least
+			if cols[c].Flex {
+				least = 0
+			}
+			cols[c].Width = max(cols[c].Width, least, min(cells.Width(row[c].Text), cols[c].Most))
 		}
 	}
 	flex := slices.IndexFunc(cols, func(c Column) bool { return c.Flex })
@@ -57,14 +95,6 @@ func Fit(cols []Column, texts [][]string, width int) {
 		}
 	}
 	squeeze(cols, width)
-}
-
-// least returns the minimum width of a column, 0 for the flexible one.
-func least(c Column) int {
-	if c.Flex {
-		return 0
-	}
-	return c.Least
 }
 
 // taken returns the width of all columns, including the gaps between them.
@@ -98,27 +128,4 @@ func squeeze(cols []Column, width int) {
 			cols[i].Width = max(cols[i].Width-over, 0)
 		}
 	}
-}
-
-// Row returns one row of a table after [Fit] has set the widths. styles holds one
-// style for each text.
-func Row(cols []Column, texts []string, styles []display.Style) Line {
-	var l Line
-	for c, col := range cols {
-		if col.Width == 0 {
-			continue
-		}
-		if len(l) > 0 {
-			l = append(l, Span{Text: gap})
-		}
-		text, style := cells.Fill(texts[c], col.Width), styles[c]
-		if col.Right {
-			text = cells.FillLeft(texts[c], col.Width)
-		}
-		if texts[c] == "" {
-			style = ""
-		}
-		l = append(l, Span{text, style})
-	}
-	return l
 }

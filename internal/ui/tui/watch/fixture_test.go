@@ -106,8 +106,7 @@ func everything() Fleet {
 
 // screenOf returns a model of a size that has received the fleet.
 func screenOf(width, height int, what ...any) Model {
-	m := New("", now)
-	m.Where = "http://127.0.0.1:4870"
+	m := New("http://127.0.0.1:4870", "", now)
 	m = take(m, Size{width, height}, everything())
 	return take(m, what...)
 }
@@ -118,11 +117,11 @@ func take(m Model, what ...any) Model {
 	for _, one := range what {
 		if text, ok := one.(string); ok {
 			for _, name := range strings.Fields(text) {
-				m, _ = m.Take(key(name))
+				m, _ = m.Update(key(name))
 			}
 			continue
 		}
-		m, _ = m.Take(one)
+		m, _ = m.Update(one)
 	}
 	return m
 }
@@ -131,7 +130,7 @@ func take(m Model, what ...any) Model {
 func does(m Model, keys string) (Model, []any) {
 	names := strings.Fields(keys)
 	m = take(m, strings.Join(names[:len(names)-1], " "))
-	return m.Take(key(names[len(names)-1]))
+	return m.Update(key(names[len(names)-1]))
 }
 
 func key(name string) Key {
@@ -174,3 +173,25 @@ const (
 	onRun  = "tab enter"
 	onTask = onRun + " j enter"
 )
+
+// on reports whether the screen is a list with this content.
+func on[T content](m Model) bool {
+	v, ok := m.top().(listScreen)
+	if !ok {
+		return false
+	}
+	_, ok = v.content.(T)
+	return ok
+}
+
+// question returns the screen of a question, or the zero screen if another is shown.
+func question(m Model) questionScreen {
+	q, _ := m.top().(questionScreen)
+	return q
+}
+
+// chosen returns the chosen item of the list.
+func chosen(m Model) item {
+	v := m.top().(listScreen)
+	return v.chosen(v.list(m.known, v.filter, m.width))
+}

@@ -6,11 +6,9 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// keyHelp is a key and what it does.
-type keyHelp struct{ key, does string }
-
-func keyList() []keyHelp {
-	return []keyHelp{
+// helpLines returns the keys and what they do.
+func helpLines(width int) (lines []paint.Line) {
+	for _, k := range []struct{ key, does string }{
 		{"↑ ↓  j k", "up and down; PgUp PgDn, Home End (g G) go further"},
 		{"Enter", "open what is chosen: a question, a run, a task, a worker's task"},
 		{"Esc", "back: the filter, the log, the place"},
@@ -25,18 +23,12 @@ func keyList() []keyHelp {
 		{"", ""},
 		{"In a question", "a number chooses an option, other text is the answer;"},
 		{"", "d denies, Ctrl-D denies with the text as the reason; asks first"},
-	}
-}
-
-// helpRows returns the help for keys, cut to the size of the screen.
-func (m Model) helpRows(width, room int) []string {
-	var rows []string
-	for _, k := range keyList() {
+	} {
 		line := paint.Line{{Text: cells.Fill(k.key, 13), Style: display.Bold}, {Text: "  " + k.does}}
 		if width < 50 {
 			line = paint.Line{{Text: cells.Fill(k.key, 9), Style: display.Bold}, {Text: " " + k.does}}
 		}
-		rows = append(rows, line.Render(width, m.Color))
+		lines = append(lines, line)
 	}
-	return rows[:min(len(rows), max(room, 0))]
+	return lines
 }

@@ -1,46 +1,64 @@
 package watch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/tui/paint"
+	"gaffer/internal/ui/tui/parts"
 )
 
-// list is a list of rows, one of which is chosen.
+// item is what a row of a list stands for. A heading is the zero item; it cannot be
+// chosen.
+type item struct {
+	kind itemKind
+	id   string
+}
+
+type itemKind int
+
+const (
+	heading itemKind = iota
+	questionItem
+	runItem
+	workerItem
+	taskItem
+)
+
+// list is a list of rows.
 type list struct {
-	keys []string // one per row; a heading has an empty key and cannot be chosen
+	items []item
 	// paint draws a range of the rows.
 	paint func(from, to int) []paint.Line
 }
 
-// at returns the index of the chosen row, or -1 if no row can be chosen. If the row
-// of the cursor has disappeared, it returns the closest row before its old position,
-// or the first row.
-func (l list) at(p location) int {
-	if i := slices.Index(l.keys, p.cursor); i >= 0 && p.cursor != "" {
-		return i
-	}
-	found := -1
-	for i, key := range l.keys {
-		if key != "" && (found < 0 || i <= p.at && p.cursor != "") {
-			found = i
-		}
-	}
-	return found
-}
-
-// step returns the next row that can be chosen in a direction, or from if there is
+// next returns the next row that can be chosen in a direction, or from if there is
 // none.
-func (l list) step(from, by int) int {
-	for i := from + by; i >= 0 && i < len(l.keys); i += by {
-		if l.keys[i] != "" {
+func (l list) next(from, by int) int {
+	for i := from + by; i >= 0 && i < len(l.items); i += by {
+		if l.items[i] != (item{}) {
 			return i
 		}
 	}
 	return from
+}
+
+// jump returns the row that can be chosen nearest to the one many rows away.
+func (l list) jump(from, by int) int {
+	if len(l.items) == 0 {
+		return from
+	}
+	to := min(max(from+by, 0), len(l.items)-1)
+	if l.items[to] != (item{}) {
+		return to
+	}
+	if next := l.next(to, +1); next != to {
+		return next
+	}
+	return l.next(to, -1)
 }
 
 // section returns the first row of the next section in a direction, wrapping around
@@ -48,8 +66,8 @@ func (l list) step(from, by int) int {
 func (l list) section(from, by int) int {
 	var firsts []int
 	here := 0
-	for i, key := range l.keys {
-		if key == "" || i > 0 && l.keys[i-1] != "" {
+	for i, it := range l.items {
+		if it == (item{}) || i > 0 && l.items[i-1] != (item{}) {
 			continue
 		}
 		if i <= from {
@@ -63,79 +81,160 @@ func (l list) section(from, by int) int {
 	return firsts[(here+by+len(firsts))%len(firsts)]
 }
 
-// top returns the first visible row. It keeps the chosen row visible, and the heading
-// before it.
-func (l list) top(p location, room int) int {
-	top, at := p.top, l.at(p)
-	if at >= 0 {
-		first := at
-		for first > 0 && l.keys[first-1] == "" {
-			first--
-		}
-		top = max(min(top, first), at-room+1)
-	}
-	return max(min(top, len(l.keys)-room), 0)
+// content is what a [listScreen] shows.
+type content interface {
+	focus() (Focus, bool)
+	path(s snapshot, names []string) []string
+	summary(s snapshot, width int) []paint.Line
+	keys() []string // the most useful ones
+	list(s snapshot, f filter, width int) list
+	empty(s snapshot) string // the text for an empty list without a filter
 }
 
-// rows draws the visible part of the list in room rows.
-func (l list) rows(p location, width, room int, color bool) []string {
-	if room <= 0 {
-		return nil
+// listScreen shows a list, one row of which is chosen.
+type listScreen struct {
+	content
+	filter filter
+	cursor item // the chosen item; the zero item means the first one
+	at     int  // its index, used if the item disappears
+	top    int  // the first visible row
+}
+
+func (v listScreen) filtered() filter { return v.filter }
+
+// index returns the index of the chosen row, or -1 if no row can be chosen. If the item
+// of the cursor has disappeared, it returns the closest row before its old position, or
+// the first row.
+func (v listScreen) index(l list) int {
+	if i := slices.Index(l.items, v.cursor); i >= 0 && v.cursor != (item{}) {
+		return i
 	}
-	top := l.top(p, room)
-	end := min(top+room, len(l.keys))
-	var rows []string
-	for i, line := range l.paint(top, end) {
-		rows = append(rows, choose(line, l.keys[top+i] != "", top+i == l.at(p), width, color))
+	found := -1
+	for i, it := range l.items {
+		if it != (item{}) && (found < 0 || i <= v.at && v.cursor != (item{})) {
+			found = i
+		}
 	}
-	return rows
+	return found
+}
+
+// chosen returns the chosen item, or the zero item if there is none.
+func (v listScreen) chosen(l list) item {
+	if at := v.index(l); at >= 0 {
+		return l.items[at]
+	}
+	return item{}
+}
+
+func (v listScreen) update(k Key, s snapshot, f frame) (screen, outcome) {
+	if v.filter.typing {
+		if v.filter = v.filter.update(k); v.filter.typing {
+			v.cursor, v.top = item{}, 0
+		}
+		return v, outcome{}
+	}
+	l := v.list(s, v.filter, f.width)
+	at, page := v.index(l), max(f.height-2, 1)
+	var to int
+	switch k.Name {
+	case "/":
+		v.filter = v.filter.edit()
+		return v, outcome{}
+	case "esc", "backspace":
+		if v.filter.text == "" {
+			return v, outcome{back: true}
+		}
+		v.filter = filter{}
+		return v, outcome{}
+	case "up", "k":
+		to = l.next(at, -1)
+	case "down", "j":
+		to = l.next(at, +1)
+	case "pgup", "ctrl+b":
+		to = l.jump(at, -page)
+	case "pgdown", "ctrl+f", "space":
+		to = l.jump(at, +page)
+	case "home", "g":
+		to = l.next(-1, +1)
+	case "end", "G":
+		to = l.next(len(l.items), -1)
+	case "tab":
+		to = l.section(at, +1)
+	case "shift+tab":
+		to = l.section(at, -1)
+	default:
+		return v, command(k.Name, s, v.chosen(l))
+	}
+	if at >= 0 {
+		v.cursor, v.at = l.items[to], to
+	}
+	return v, outcome{}
+}
+
+func (v listScreen) settle(s snapshot, f frame) screen {
+	l := v.list(s, v.filter, f.width)
+	if at := v.index(l); at >= 0 && v.cursor != (item{}) {
+		v.cursor, v.at = l.items[at], at
+	}
+	v.top = v.first(l, f.height)
+	return v
+}
+
+// first returns the first visible row. It keeps the chosen row visible, and the heading
+// before it.
+func (v listScreen) first(l list, height int) int {
+	top, at := v.top, v.index(l)
+	if at >= 0 {
+		first := at
+		for first > 0 && l.items[first-1] == (item{}) {
+			first--
+		}
+		top = max(min(top, first), at-height+1)
+	}
+	return max(min(top, len(l.items)-height), 0)
+}
+
+func (v listScreen) hints(s snapshot, f frame) (keys []string, position string) {
+	l := v.list(s, v.filter, f.width)
+	if len(l.items) > f.height && f.height > 0 {
+		top := v.first(l, f.height)
+		position = fmt.Sprintf("%d–%d of %d", top+1, top+f.height, len(l.items))
+	}
+	return v.keys(), position
 }
 
 // markWidth is the width of the sign before the chosen row.
 const markWidth = 2
 
-// chosen is the style of the chosen row: reverse video.
-const chosen display.Style = "7"
-
-func choose(line paint.Line, item, is bool, width int, color bool) string {
-	switch {
-	case !item:
-		return line.Render(width, color)
-	case !is:
-		return append(paint.Line{{Text: "  "}}, line...).Render(width, color)
-	case !color:
-		return append(paint.Line{{Text: "▸ "}}, line...).Render(width, false)
+func (v listScreen) view(s snapshot, f frame) []string {
+	l := v.list(s, v.filter, f.width)
+	if len(l.items) == 0 {
+		text := v.empty(s)
+		if v.filter.text != "" {
+			text = "nothing here has that in it; Esc shows all again"
+		}
+		return []string{paint.Styled(display.Faint, text).Render(f.width, f.color)}
 	}
-	var text strings.Builder
-	for _, s := range line {
-		text.WriteString(s.Text)
+	if f.height <= 0 {
+		return nil
 	}
-	return paint.Styled(chosen, cells.Fill("▸ "+text.String(), width)).Render(width, true)
-}
-
-// table collects rows whose columns get common widths.
-type table struct {
-	columns []paint.Column
-	texts   [][]string
-	styles  [][]display.Style
-}
-
-func (t *table) add(cell ...paint.Span) {
-	texts, styles := make([]string, len(cell)), make([]display.Style, len(cell))
-	for i, c := range cell {
-		texts[i], styles[i] = c.Text, c.Style
+	top, chosen := v.first(l, f.height), v.index(l)
+	var rows []string
+	for i, line := range l.paint(top, min(top+f.height, len(l.items))) {
+		switch {
+		case l.items[top+i] == (item{}):
+		case top+i != chosen:
+			line = append(paint.Line{{Text: "  "}}, line...)
+		case !f.color:
+			line = append(paint.Line{{Text: "▸ "}}, line...)
+		default: // in one style, to the end of the row
+			var text strings.Builder
+			for _, span := range line {
+				text.WriteString(span.Text)
+			}
+			line = paint.Styled(parts.Chosen, cells.Fill("▸ "+text.String(), f.width))
+		}
+		rows = append(rows, line.Render(f.width, f.color))
 	}
-	t.texts, t.styles = append(t.texts, texts), append(t.styles, styles)
+	return rows
 }
-
-func (t *table) rows(width int) []paint.Line {
-	paint.Fit(t.columns, t.texts, width)
-	lines := make([]paint.Line, len(t.texts))
-	for i := range t.texts {
-		lines[i] = paint.Row(t.columns, t.texts[i], t.styles[i])
-	}
-	return lines
-}
-
-// cell is one text of a table.
-func cell(text string, style display.Style) paint.Span { return paint.Span{Text: text, Style: style} }

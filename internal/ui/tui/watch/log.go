@@ -11,13 +11,17 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// record is the end of a log.
-type record struct {
+// logPane shows the end of a log and follows it until the user scrolls back.
+type logPane struct {
 	lines   []string
 	begun   bool
 	ended   bool
 	problem string
 	lost    int // number of earlier lines that were dropped
+
+	filter   filter
+	back     int // number of lines scrolled back from the end
+	sideways int // number of columns scrolled to the right
 }
 
 // Limits of the part of a log that is kept, enough for scrolling back. 'gaffer logs'
@@ -27,104 +31,111 @@ const (
 	maxLine  = 4000 // bytes
 )
 
-func (m Model) seeLog(l Log) Model {
+// add appends the output that follows. If the user has scrolled back, the same lines
+// stay visible.
+func (p logPane) add(l Log) logPane {
 	if l.Begin {
-		m.log = record{begun: true}
+		p = logPane{begun: true, filter: p.filter, sideways: p.sideways}
 	}
-	r := &m.log
 	if l.Problem != "" {
-		r.problem = l.Problem
+		p.problem = l.Problem
 	}
-	r.ended = r.ended || l.Ended
-	before := len(r.lines)
+	p.ended = p.ended || l.Ended
 	for _, line := range l.Lines {
-		r.lines = append(r.lines, strings.ReplaceAll(truncate.Bytes(line, maxLine), "\t", "    "))
+		p.lines = append(p.lines, strings.ReplaceAll(truncate.Bytes(line, maxLine), "\t", "    "))
 	}
-	if over := len(r.lines) - maxLines; over > maxLines/10 {
-		r.lines, r.lost = append([]string(nil), r.lines[over:]...), r.lost+over
+	if over := len(p.lines) - maxLines; over > maxLines/10 {
+		p.lines, p.lost = append([]string(nil), p.lines[over:]...), p.lost+over
 	}
-	// If the user has scrolled back, keep the same lines visible.
-	if p := m.place(taskScreen); p != nil && p.back > 0 {
+	if p.back > 0 {
 		p.back += len(l.Lines)
 	}
-	if before == 0 && l.Begin {
-		if p := m.place(taskScreen); p != nil {
-			p.back = 0
-		}
-	}
-	return m
+	return p
 }
 
-// place returns the innermost location that shows a screen, or nil.
-func (m Model) place(s screen) *location {
-	for i := len(m.stack) - 1; i >= 0; i-- {
-		if m.stack[i].screen == s {
-			return &m.stack[i]
-		}
+// scroll handles a navigation key. Scrolling back stops following the log; scrolling to
+// its end follows it again.
+func (p logPane) scroll(key string, width, page int) logPane {
+	switch key {
+	case "up", "k":
+		p.back++
+	case "down", "j":
+		p.back--
+	case "pgup", "ctrl+b":
+		p.back += page
+	case "pgdown", "ctrl+f", "space":
+		p.back -= page
+	case "home", "g":
+		p.back = len(p.lines)
+	case "end", "G":
+		p.back, p.sideways = 0, 0
+	case "right":
+		p.sideways += width / 2
+	case "left":
+		p.sideways -= width / 2
 	}
-	return nil
+	p.back, p.sideways = max(p.back, 0), max(p.sideways, 0)
+	return p
 }
 
-// shown returns the lines of the log that match the filter.
-func (m Model) shown() []string {
-	filter := m.here().filter
-	if filter == "" {
-		return m.log.lines
+// settle keeps the scroll position valid if height lines are visible.
+func (p logPane) settle(height int) logPane {
+	p.back = min(p.back, max(len(p.matching())-height, 0))
+	return p
+}
+
+// matching returns the lines that match the filter.
+func (p logPane) matching() []string {
+	if p.filter.text == "" {
+		return p.lines
 	}
 	var lines []string
-	for _, line := range m.log.lines {
-		if fits(filter, ansi.Strip(line)) {
+	for _, line := range p.lines {
+		if p.filter.matches(ansi.Strip(line)) {
 			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-// logRows draws the log in room rows, with a heading that says which part is visible.
-func (m Model) logRows(width, room int) []string {
-	if room <= 0 {
+// view draws the log below a heading that says which part is visible.
+func (p logPane) view(f frame) []string {
+	if f.height <= 0 {
 		return nil
 	}
-	p := m.here()
-	lines := m.shown()
-	room--
-	back := min(p.back, max(len(lines)-room, 0))
+	lines, height := p.matching(), f.height-1
+	back := min(p.back, max(len(lines)-height, 0))
 	end := len(lines) - back
-	first := max(end-room, 0)
-	where := "follows"
+	first := max(end-height, 0)
+	part := "follows"
 	switch {
-	case m.log.problem != "":
-		where = display.Line(m.log.problem, 200)
-	case !m.log.begun:
-		where = "…"
-	case len(lines) == 0 && m.log.ended:
-		where = "nothing was said"
+	case back > 0:
+		part = fmt.Sprintf("%d to %d of %d, End follows", p.lost+first+1, p.lost+end, p.lost+len(lines))
+	case p.problem != "":
+		part = display.Line(p.problem, 200)
+	case !p.begun:
+		part = "…"
+	case len(lines) == 0 && p.ended:
+		part = "nothing was said"
 	case len(lines) == 0:
-		where = "nothing yet"
-	case m.log.ended:
-		where = "ended"
+		part = "nothing yet"
+	case p.ended:
+		part = "ended"
 	}
-	if back > 0 {
-		where = fmt.Sprintf("%d to %d of %d, End follows", m.log.lost+first+1, m.log.lost+end, m.log.lost+len(lines))
-	}
-	rows := []string{paint.Line{{Text: "Log", Style: display.Bold}, {Text: "  " + where, Style: display.Faint}}.Render(width, m.Color)}
+	rows := f.render([]paint.Line{{{Text: "Log", Style: display.Bold}, {Text: "  " + part, Style: display.Faint}}})
 	for _, line := range lines[first:end] {
-		rows = append(rows, m.logRow(line, p.sideways, width))
+		if !f.color {
+			line = ansi.Strip(line)
+		}
+		if p.sideways == 0 {
+			line = ansi.Truncate(line, f.width, "…")
+		} else {
+			line = ansi.Cut(line, p.sideways, p.sideways+f.width)
+		}
+		if strings.Contains(line, "\x1b") {
+			line += "\x1b[0m"
+		}
+		rows = append(rows, line)
 	}
 	return rows
-}
-
-// logRow returns a line from a column on. It resets the colours at its end.
-func (m Model) logRow(line string, from, width int) string {
-	if !m.Color {
-		line = ansi.Strip(line)
-	}
-	cut := ansi.Cut(line, from, from+width)
-	if from == 0 {
-		cut = ansi.Truncate(line, width, "…")
-	}
-	if strings.Contains(cut, "\x1b") {
-		cut += "\x1b[0m"
-	}
-	return cut
 }

@@ -1,201 +1,297 @@
 package watch
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"gaffer/fleet"
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/paint"
 )
 
-// screen is the kind of a location.
-type screen int
-
-const (
-	fleetScreen screen = iota
-	runScreen
-	taskScreen
-	questionScreen
-)
-
-// location is a place in the screen's navigation: the current one, or one to go back
-// to.
-type location struct {
-	screen              screen
-	run, task, question string
-
-	cursor string // key of the chosen row; empty means the first row
-	at     int    // its index, used if the row disappears
-	top    int    // the first visible row
-	filter string
-
-	full     bool // the log fills the whole screen
-	back     int  // number of lines scrolled back from the end of the log
-	sideways int  // number of columns scrolled to the right
-}
-
-// mode decides what keys mean.
-type mode int
-
-const (
-	browsing mode = iota
-	filtering
-	confirming
-	helping
-)
-
-// Model is the state of the screen: the fleet as last read, and the user's navigation
-// and input. It is a value: [Model.Take] returns a new one.
+// Model is the state of the program: what was read, the screens that the user has
+// opened, and what covers them. It is a value: [Model.Update] returns a new one.
 type Model struct {
-	Where string // the server's address, or empty for this machine
 	Color bool
 
-	now           time.Time
 	width, height int
-	fleet         Fleet
-	read          time.Time // when the fleet was last read
-	away          Away
-	run           fleet.Run
-	waves         []int // stages of the run's tasks
-	task          Task
-	log           record
-
-	stack   []location // never empty; the last one is shown
-	mode    mode
-	input   string // the text being typed: a filter or an answer
-	sending string // id of the question whose answer is being sent
-	confirm confirmation
-	note    Said
-	noted   time.Time
-	looked  Look
+	known         snapshot
+	screens       []screen     // never empty; the last one is shown
+	help          bool         // the keys are shown instead of the screen
+	confirm       confirmation // an action that the user has to confirm
+	result        Result       // shown in the last row
+	resultAt      time.Time
 }
 
-// New returns a model that shows the fleet, or one of its runs.
-func New(run string, now time.Time) Model {
-	m := Model{now: now, stack: []location{{screen: fleetScreen}}}
+// screen is what stands between the head and the foot. It is a value: methods that
+// change it return a changed copy.
+type screen interface {
+	// focus returns what must be read for the screen; false means what the screen
+	// below needs.
+	focus() (Focus, bool)
+	// path appends the screen's names to those of the screens below.
+	path(s snapshot, names []string) []string
+	// summary returns the rows below the title.
+	summary(s snapshot, width int) []paint.Line
+	// hints returns the most useful keys, and the scroll position, if any.
+	hints(s snapshot, f frame) (keys []string, position string)
+	filtered() filter
+	update(k Key, s snapshot, f frame) (screen, outcome)
+	// settle keeps the cursor and the scroll position valid after a change.
+	settle(s snapshot, f frame) screen
+	view(s snapshot, f frame) []string
+}
+
+// frame is the space that a screen gets.
+type frame struct {
+	width, height int
+	color         bool
+}
+
+// render draws lines, cut to the frame.
+func (f frame) render(lines []paint.Line) []string {
+	var rows []string
+	for _, l := range lines[:min(len(lines), max(f.height, 0))] {
+		rows = append(rows, l.Render(f.width, f.color))
+	}
+	return rows
+}
+
+// outcome is the consequence of a key outside of the screen that handled it. At most one
+// field is set.
+type outcome struct {
+	open    screen // a screen to open on top
+	back    bool   // close the screen
+	help    bool   // show the keys
+	note    string // tell the user something
+	confirm confirmation
+	action  any
+}
+
+// New returns a model that shows the fleet, or one of its runs. where is the server's
+// address, or empty for this machine.
+func New(where, run string, now time.Time) Model {
+	m := Model{known: snapshot{where: where, now: now}, screens: []screen{listScreen{content: fleetList{}}}}
 	if run != "" {
-		m.stack = append(m.stack, location{screen: runScreen, run: run})
+		m.screens = append(m.screens, listScreen{content: runList{run}})
 	}
 	return m
 }
 
-// noteTime is how long a note is shown.
-const noteTime = 10 * time.Second
+// resultTime is how long a result is shown.
+const resultTime = 10 * time.Second
 
-// Take processes an event: a size, the time, a key, data or the result of an action.
+// Update processes an event: a size, the time, a key, data or the result of an action.
 // It returns the new model and the actions to perform.
-func (m Model) Take(what any) (Model, []any) {
-	m.stack = slices.Clone(m.stack)
-	var do []any
-	switch what := what.(type) {
+func (m Model) Update(event any) (Model, []any) {
+	m.screens = slices.Clone(m.screens)
+	var actions []any
+	switch event := event.(type) {
 	case Size:
-		m.width, m.height = what.Width, what.Height
+		m.width, m.height = event.Width, event.Height
 	case time.Time:
-		m.now = what
-		if what.Sub(m.noted) > noteTime {
-			m.note = Said{}
+		m.known.now = event
+		if event.Sub(m.resultAt) > resultTime {
+			m.result = Result{}
 		}
 	case Key:
-		m.note = Said{}
-		m, do = m.press(what)
-	case Said:
-		m = m.said(what)
-	default:
-		m = m.see(what)
-	}
-	m = m.settle()
-	if look := m.look(); look != m.looked {
-		m = m.turn(look)
-		do = append(do, look)
-	}
-	return m, do
-}
-
-// see stores data that was read. It ignores data about a run or task that is no
-// longer shown.
-func (m Model) see(what any) Model {
-	switch what := what.(type) {
-	case Fleet:
-		m.fleet, m.read = what, m.now
-	case fleet.Run:
-		if what.ID == m.looked.Run {
-			m = m.seeRun(what)
-		}
-	case Task:
-		if what.Run == m.looked.Run && what.ID == m.looked.Task {
-			m.task = what
+		m.result = Result{}
+		m, actions = m.press(event)
+	case Result:
+		m.result, m.resultAt = event, m.known.now
+		if event.Question != "" && event.Question == m.known.sending {
+			m.known.sending = ""
+			if q, ok := m.top().(questionScreen); ok && q.id == event.Question && !event.Failed {
+				m = m.back()
+			}
 		}
 	case Log:
-		if what.Run == m.looked.Run && what.Task == m.looked.Task {
-			m = m.seeLog(what)
+		for i, sc := range m.screens {
+			if t, ok := sc.(taskScreen); ok && t.run == event.Run && t.task == event.Task {
+				t.log = t.log.add(event)
+				m.screens[i] = t
+			}
 		}
-	case Away:
-		m.away = what
+	default:
+		m.known = m.known.with(event)
 	}
-	return m
-}
-
-func (m Model) said(what Said) Model {
-	m.note, m.noted = what, m.now
-	if what.Question == "" || what.Question != m.sending {
-		return m
-	}
-	m.sending = ""
-	if p := m.here(); p.screen == questionScreen && p.question == what.Question && !what.Failed {
-		m.input = ""
-		m = m.leave()
-	}
-	return m
-}
-
-// silence is the time without new data after which the fleet counts as unreachable,
-// even without an [Away] message.
-const silence = 15 * time.Second
-
-// gone returns since when the fleet is unreachable, and why.
-func (m Model) gone() Away {
-	if m.away.Since.IsZero() && !m.read.IsZero() && m.now.Sub(m.read) > silence {
-		return Away{m.read, "no answer"}
-	}
-	return m.away
-}
-
-func (m Model) here() *location { return &m.stack[len(m.stack)-1] }
-
-// enter opens another location.
-func (m Model) enter(p location) Model {
-	m.stack = append(m.stack, p)
-	m.input = ""
-	return m
-}
-
-// leave goes back to the previous location.
-func (m Model) leave() Model {
-	if len(m.stack) > 1 {
-		m.stack = m.stack[:len(m.stack)-1]
-	}
-	m.input = ""
-	return m
-}
-
-// look returns the run and task that must be read for the current location. A
-// question is shown on top of another location, so that one still counts.
-func (m Model) look() Look {
-	for _, p := range slices.Backward(m.stack) {
-		if p.screen == runScreen || p.screen == taskScreen {
-			return Look{p.run, p.task}
+	m.screens[len(m.screens)-1] = m.top().settle(m.known, m.frame())
+	for _, sc := range slices.Backward(m.screens) {
+		if focus, ok := sc.focus(); ok {
+			if focus != m.known.focus {
+				m.known = m.known.refocused(focus)
+				actions = append(actions, focus)
+			}
+			break
 		}
 	}
-	return Look{}
+	return m, actions
 }
 
-// turn drops the data of a run or task that is no longer shown.
-func (m Model) turn(to Look) Model {
-	if to.Run != m.looked.Run {
-		m.run, m.waves = fleet.Run{}, nil
+// press handles a key. It returns the new model and the actions to perform.
+func (m Model) press(k Key) (Model, []any) {
+	if k.Name == "alt+esc" { // Escape pressed twice, fast
+		k.Name = "esc"
 	}
-	if to != m.looked {
-		m.task, m.log = Task{}, record{}
+	switch {
+	case k.Name == "ctrl+c":
+		return m, []any{Quit{}}
+	case m.help:
+		m.help = false
+		return m, nil
+	case m.confirm.action != nil:
+		action := m.confirm.action
+		if m.confirm = (confirmation{}); k.Name != "y" {
+			return m.tell("nothing was done"), nil
+		}
+		return m.perform(action)
 	}
-	m.looked = to
+	changed, out := m.top().update(k, m.known, m.frame())
+	m.screens[len(m.screens)-1] = changed
+	switch {
+	case out.open != nil:
+		m.screens = append(m.screens, out.open)
+	case out.back:
+		m = m.back()
+	case out.help:
+		m.help = true
+	case out.note != "":
+		m = m.tell(out.note)
+	case out.confirm.action != nil:
+		m.confirm = out.confirm
+	case out.action != nil:
+		return m.perform(out.action)
+	}
+	return m, nil
+}
+
+func (m Model) perform(action any) (Model, []any) {
+	if a, ok := action.(Answer); ok {
+		m.known.sending = a.Question
+	}
+	return m, []any{action}
+}
+
+func (m Model) tell(text string) Model {
+	m.result, m.resultAt = Result{Text: text}, m.known.now
 	return m
+}
+
+func (m Model) top() screen { return m.screens[len(m.screens)-1] }
+
+// back closes the screen, except the first one.
+func (m Model) back() Model {
+	m.screens = m.screens[:max(len(m.screens)-1, 1)]
+	return m
+}
+
+// Rows returns the rows of the terminal, from the top. They never exceed its height and
+// width.
+func (m Model) Rows() []string {
+	if m.width <= 0 || m.height <= 0 {
+		return nil
+	}
+	whole := frame{m.width, m.height, m.Color}
+	rows, foot, f := whole.render(m.head()), whole.render(m.foot()), m.frame()
+	body := m.top().view
+	if m.help {
+		body = func(_ snapshot, f frame) []string { return f.render(helpLines(f.width)) }
+	}
+	inner := body(m.known, f)
+	rows = append(rows, inner[:min(len(inner), max(f.height, 0))]...)
+	for len(rows) < m.height-len(foot) {
+		rows = append(rows, "")
+	}
+	rows = append(rows, foot...)
+	return rows[:min(len(rows), m.height)]
+}
+
+// frame returns the space between the head and the foot.
+func (m Model) frame() frame {
+	return frame{m.width, m.height - len(m.head()) - len(m.foot()), m.Color}
+}
+
+// head returns the title, a warning if the fleet is unreachable, and a summary. It takes
+// at most a third of the terminal.
+func (m Model) head() []paint.Line {
+	rows := []paint.Line{m.title()}
+	if away := m.known.unreachable(); !away.Since.IsZero() {
+		rows = append(rows, paint.Styled(display.Red, fmt.Sprintf("✗ away since %s, %s; what is shown is as of then: %s",
+			away.Since.In(m.known.now.Location()).Format("15:04:05"), phrase.Age(max(m.known.now.Sub(away.Since), 0)), phrase.Line(away.Why))))
+	}
+	if !m.help {
+		rows = append(rows, m.top().summary(m.known, m.width)...)
+	}
+	if f := m.top().filtered(); f.text != "" && !f.typing {
+		rows = append(rows, paint.Styled(display.Yellow, "/ "+display.Line(f.text, 60)+"  shows only what has this in it; Esc shows all"))
+	}
+	return rows[:min(len(rows), max(m.height/3, 1))]
+}
+
+func (m Model) title() paint.Line {
+	var names []string
+	for _, sc := range m.screens {
+		names = sc.path(m.known, names)
+	}
+	if m.help {
+		names = append(names, "keys")
+	}
+	left := paint.Line{{Text: "gaffer watch", Style: display.Bold}}
+	for _, name := range names {
+		left = append(left, paint.Span{Text: " › ", Style: display.Faint}, paint.Span{Text: name, Style: display.Bold})
+	}
+	where := "this machine"
+	if m.known.where != "" {
+		where = display.Line(m.known.where, 60)
+	}
+	live := paint.Span{Text: "● live", Style: display.Green}
+	switch {
+	case !m.known.unreachable().Since.IsZero():
+		live = paint.Span{Text: "✗ away", Style: display.Red}
+	case m.known.read.IsZero():
+		live = paint.Span{Text: "○ reading", Style: display.Faint}
+	}
+	right := paint.Line{{Text: where + "  ", Style: display.Faint}, live}
+	if left.Width()+right.Width()+2 > m.width {
+		right = right[1:]
+	}
+	return paint.Apart(left, right, m.width)
+}
+
+// foot returns the confirmation, the filter that is typed or a result, else the most
+// useful keys.
+func (m Model) foot() []paint.Line {
+	switch f := m.top().filtered(); {
+	case m.confirm.action != nil:
+		return m.confirm.lines(m.width, m.height)
+	case f.typing:
+		return []paint.Line{append(f.input.Row("/ ", m.width), paint.Span{Text: "  Enter keeps it, Esc takes it away", Style: display.Faint})}
+	case m.result.Text != "":
+		style, mark := display.Bold, ""
+		if m.result.Failed {
+			style, mark = display.Red, "✗ "
+		}
+		return []paint.Line{paint.Styled(style, mark+phrase.Line(m.result.Text))}
+	case m.help:
+		return []paint.Line{paint.Styled(display.Faint, "any key goes back")}
+	}
+	keys, position := m.top().hints(m.known, frame{m.width, m.height - len(m.head()) - 1, m.Color})
+	// Keys that do not fit are left out, except the last one, which shows all keys.
+	last := keys[len(keys)-1]
+	var fitting []string
+	for _, k := range keys[:len(keys)-1] {
+		more := append(slices.Clone(fitting), k)
+		if cells.Width(strings.Join(append(more, last), "  ")) <= m.width {
+			fitting = more
+		}
+	}
+	left := paint.Styled(display.Faint, strings.Join(append(fitting, last), "  "))
+	var right paint.Line
+	if position != "" {
+		right = paint.Styled(display.Faint, position)
+	}
+	return []paint.Line{paint.Apart(left, right, m.width)}
 }

@@ -12,23 +12,23 @@ import (
 func TestEnterAndEscapeGoInAndOut(t *testing.T) {
 	m := screenOf(80, 24)
 	m, do := does(m, onRun)
-	if want := []any{Look{Run: releaseID}}; !reflect.DeepEqual(do, want) {
+	if want := []any{Focus{Run: releaseID}}; !reflect.DeepEqual(do, want) {
 		t.Fatalf("a run that is opened: %v, want %v", do, want)
 	}
 	m = take(m, release())
 	m, do = does(m, "j enter")
-	if want := []any{Look{releaseID, "api"}}; !reflect.DeepEqual(do, want) {
+	if want := []any{Focus{releaseID, "api"}}; !reflect.DeepEqual(do, want) {
 		t.Fatalf("a task that is opened: %v, want %v", do, want)
 	}
 	m, do = does(m, "a")
-	if len(do) > 0 || m.here().question != "q2" {
-		t.Errorf("the run's question is %q, %v", m.here().question, do)
+	if len(do) > 0 || question(m).id != "q2" {
+		t.Errorf("the run's question is %q, %v", question(m).id, do)
 	}
 	m, _ = does(m, "esc")
-	if m, do = does(m, "esc"); !reflect.DeepEqual(do, []any{Look{Run: releaseID}}) || m.here().screen != runScreen {
+	if m, do = does(m, "esc"); !reflect.DeepEqual(do, []any{Focus{Run: releaseID}}) || !on[runList](m) {
 		t.Errorf("back from the task: %v", do)
 	}
-	if m, do = does(m, "esc"); !reflect.DeepEqual(do, []any{Look{}}) || m.here().screen != fleetScreen {
+	if m, do = does(m, "esc"); !reflect.DeepEqual(do, []any{Focus{}}) || !on[fleetList](m) {
 		t.Errorf("back from the run: %v", do)
 	}
 	if _, do = does(m, "esc"); len(do) > 0 {
@@ -40,8 +40,8 @@ func TestEnterAndEscapeGoInAndOut(t *testing.T) {
 }
 
 func TestARunThatIsNamedIsShownAtOnce(t *testing.T) {
-	m, do := New(releaseID, now).Take(Size{80, 24})
-	if want := []any{Look{Run: releaseID}}; !reflect.DeepEqual(do, want) {
+	m, do := New("", releaseID, now).Update(Size{80, 24})
+	if want := []any{Focus{Run: releaseID}}; !reflect.DeepEqual(do, want) {
 		t.Errorf("%v, want %v", do, want)
 	}
 	if p := picture(m); !strings.Contains(p, "reading run "+releaseID) {
@@ -51,7 +51,7 @@ func TestARunThatIsNamedIsShownAtOnce(t *testing.T) {
 
 func TestAWorkerLeadsToItsTask(t *testing.T) {
 	_, do := does(screenOf(80, 24), "tab tab enter")
-	if want := []any{Look{releaseID, "page"}}; !reflect.DeepEqual(do, want) {
+	if want := []any{Focus{releaseID, "page"}}; !reflect.DeepEqual(do, want) {
 		t.Errorf("%v, want %v", do, want)
 	}
 	m, do := does(screenOf(80, 24), "G enter")
@@ -66,21 +66,21 @@ func TestTheCursorStaysWithItsRow(t *testing.T) {
 	f := everything()
 	f.Questions = append(f.Questions, fleet.Question{ID: "q3", Text: "new", Asked: now})
 	m = take(m, f)
-	if kind, id := m.chosen(); kind != runKey || id != releaseID {
-		t.Errorf("%s%s is chosen", kind, id)
+	if it := chosen(m); it != (item{runItem, releaseID}) {
+		t.Errorf("%v is chosen", it)
 	}
 	f.Runs = f.Runs[:1]
-	if kind, id := take(m, f).chosen(); kind != runKey && kind != questionKey {
-		t.Errorf("%s%s is chosen after it went away", kind, id)
+	if it := chosen(take(m, f)); it.kind != runItem && it.kind != questionItem {
+		t.Errorf("%v is chosen after it went away", it)
 	}
-	if kind, _ := take(m, Fleet{}).chosen(); kind != "" {
-		t.Errorf("%s is chosen of nothing", kind)
+	if it := chosen(take(m, Fleet{})); it != (item{}) {
+		t.Errorf("%v is chosen of nothing", it)
 	}
 	// Before the user moves the cursor, the most urgent row is chosen.
 	fresh := screenOf(80, 24)
 	f.Questions = append([]fleet.Question{{ID: "q0", Text: "older", Asked: before(time.Hour)}}, f.Questions...)
-	if _, id := take(fresh, f).chosen(); id != "q0" {
-		t.Errorf("%s is chosen", id)
+	if it := chosen(take(fresh, f)); it.id != "q0" {
+		t.Errorf("%v is chosen", it)
 	}
 }
 
@@ -89,10 +89,10 @@ func TestTheCursorReachesEveryRowAndStaysInSight(t *testing.T) {
 	for i := range 60 {
 		f.Workers = append(f.Workers, fleet.Worker{ID: string(rune('A' + i)), Name: strings.Repeat("x", i)})
 	}
-	m := take(New("", now), Size{80, 12}, f)
+	m := take(New("", "", now), Size{80, 12}, f)
 	seen := map[string]bool{}
 	for range 100 {
-		_, id := m.chosen()
+		id := chosen(m).id
 		seen[id] = true
 		if !strings.Contains(picture(m), "|▸ ") {
 			t.Fatalf("%s is out of sight\n%s", id, picture(m))
@@ -111,14 +111,14 @@ func TestTheCursorReachesEveryRowAndStaysInSight(t *testing.T) {
 
 func TestSectionsAreGoneThroughBothWays(t *testing.T) {
 	m := screenOf(80, 24)
-	for _, want := range []string{runKey, workerKey, questionKey} {
-		if m = take(m, "tab"); func() string { k, _ := m.chosen(); return k }() != want {
-			t.Errorf("tab leads not to %s", want)
+	for _, want := range []itemKind{runItem, workerItem, questionItem} {
+		if m = take(m, "tab"); chosen(m).kind != want {
+			t.Errorf("tab leads not to %v", want)
 		}
 	}
-	for _, want := range []string{workerKey, runKey, questionKey} {
-		if m = take(m, "shift+tab"); func() string { k, _ := m.chosen(); return k }() != want {
-			t.Errorf("shift+tab leads not to %s", want)
+	for _, want := range []itemKind{workerItem, runItem, questionItem} {
+		if m = take(m, "shift+tab"); chosen(m).kind != want {
+			t.Errorf("shift+tab leads not to %v", want)
 		}
 	}
 }
@@ -145,15 +145,15 @@ func TestAQuestionIsAnswered(t *testing.T) {
 
 func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
 	m, do := does(screenOf(80, 24, "j enter"), "7 enter")
-	if p := picture(m); len(do) > 0 || m.input != "7" || !strings.Contains(p, "option 7: the question has 3 options") {
-		t.Errorf("does %v, typed %q\n%s", do, m.input, p)
+	if p := picture(m); len(do) > 0 || question(m).input != "7" || !strings.Contains(p, "option 7: the question has 3 options") {
+		t.Errorf("does %v, typed %q\n%s", do, question(m).input, p)
 	}
 }
 
 func TestAQuestionOfTheRunIsAnsweredBeforeTheFleetIsReadAgain(t *testing.T) {
 	f := everything()
 	f.Questions = nil
-	m := take(New("", now), Size{80, 24}, f, "enter", release(), "j j a")
+	m := take(New("", "", now), Size{80, 24}, f, "enter", release(), "j j a")
 	if _, do := does(m, "1 enter"); !reflect.DeepEqual(do, []any{Answer{"q2", "0c0ffee0/page", "Yes", false}}) {
 		t.Errorf("%v\n%s", do, picture(m))
 	}
@@ -165,7 +165,7 @@ func TestDenyingIsConfirmed(t *testing.T) {
 		t.Error(p)
 	}
 	for _, k := range []string{"n", "enter", "esc", "d", "Y"} {
-		if m, do := does(m, k); len(do) > 0 || m.here().screen != questionScreen || m.input != "no" {
+		if m, do := does(m, k); len(do) > 0 || question(m).input != "no" {
 			t.Errorf("%s does %v", k, do)
 		}
 	}
@@ -176,14 +176,14 @@ func TestAnAnswerThatIsUnderWayIsNotSentTwiceAndWhatFailsIsKept(t *testing.T) {
 	if m, do := does(m, "1 enter"); len(do) > 0 || !strings.Contains(picture(m), "sending …") {
 		t.Errorf("sent again: %v", do)
 	}
-	failed := take(m, Said{Text: "away", Failed: true, Question: "q2"})
-	if failed.here().screen != questionScreen || failed.input != "1" {
-		t.Errorf("what was typed is %q", failed.input)
+	failed := take(m, Result{Text: "away", Failed: true, Question: "q2"})
+	if question(failed).input != "1" {
+		t.Errorf("what was typed is %q", question(failed).input)
 	}
 	if _, do := does(failed, "enter"); len(do) != 1 {
 		t.Errorf("not sent again: %v", do)
 	}
-	if done := take(m, Said{Text: "answered", Question: "q2"}); done.here().screen != fleetScreen {
+	if done := take(m, Result{Text: "answered", Question: "q2"}); !on[fleetList](done) {
 		t.Error("the question stays")
 	}
 }
@@ -233,8 +233,8 @@ func TestAQuestionThatNoTaskAsksHasNoLogAndNothingToCancel(t *testing.T) {
 	f := everything()
 	f.Questions = []fleet.Question{{ID: "q3", Task: "20260201-120000-cccccccc/port", Text: "Which port?", Asked: now}}
 	for keys, want := range map[string]string{"l": "there is no log", "c": "there is nothing to cancel"} {
-		m, do := does(take(New("", now), Size{80, 24}, f), keys)
-		if p := picture(m); len(do) > 0 || m.here().screen != fleetScreen || m.mode != browsing || !strings.Contains(p, want) {
+		m, do := does(take(New("", "", now), Size{80, 24}, f), keys)
+		if p := picture(m); len(do) > 0 || !on[fleetList](m) || m.confirm.action != nil || !strings.Contains(p, want) {
 			t.Errorf("%s does %v\n%s", keys, do, p)
 		}
 	}
@@ -303,10 +303,11 @@ func TestALogDoesNotGrowForEver(t *testing.T) {
 	for range 20 {
 		m = take(m, Log{Run: releaseID, Task: "api", Lines: append(logOf(999).Lines, strings.Repeat("long", 100_000))})
 	}
-	if n := len(m.log.lines); n > maxLines*11/10 || n+m.log.lost != 20_000 {
-		t.Errorf("%d lines are kept of %d", n, n+m.log.lost)
+	log := m.top().(taskScreen).log
+	if n := len(log.lines); n > maxLines*11/10 || n+log.lost != 20_000 {
+		t.Errorf("%d lines are kept of %d", n, n+log.lost)
 	}
-	for _, line := range m.log.lines {
+	for _, line := range log.lines {
 		if len(line) > maxLine+10 {
 			t.Fatalf("a line of %d bytes", len(line))
 		}
@@ -317,8 +318,8 @@ func TestWhatComesLateIsNotShown(t *testing.T) {
 	other := release()
 	other.ID = "20260201-000000-dddddddd"
 	m := screenOf(80, 24, onRun, release(), other)
-	if m.run.ID != releaseID {
-		t.Errorf("run %s is shown", m.run.ID)
+	if m.known.run.ID != releaseID {
+		t.Errorf("run %s is shown", m.known.run.ID)
 	}
 	m = take(m, "j enter", Log{Run: releaseID, Task: "page", Begin: true, Lines: []string{"of another"}})
 	if strings.Contains(picture(m), "of another") {

@@ -15,10 +15,10 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// World performs the user's actions.
-type World interface {
-	// Look sets what is read in addition to the fleet. It does not block.
-	Look(Look)
+// Backend performs the user's actions.
+type Backend interface {
+	// Focus sets what is read in addition to the fleet. It does not block.
+	Focus(Focus)
 	Answer(ctx context.Context, question, text string, deny bool) error
 	Cancel(ctx context.Context, run, task string) error
 	Retry(ctx context.Context, run, task string) error
@@ -32,26 +32,27 @@ type Terminal struct {
 	Now   func() time.Time
 }
 
-// Program is a screen that [Program.Show] shows.
+// Program shows a [Model] on a terminal.
 type Program struct {
-	tea  *tea.Program
-	acts map[*act]bool
+	tea     *tea.Program
+	pending map[*pendingAction]bool
 }
 
-// NewProgram returns a program for a model. World performs the actions of the user.
-func NewProgram(ctx context.Context, m Model, t Terminal, w World) *Program {
+// NewProgram returns a program for a model. The backend performs the actions of the
+// user.
+func NewProgram(ctx context.Context, m Model, t Terminal, b Backend) *Program {
 	profile := colorprofile.Ascii
 	if t.Color {
 		profile = colorprofile.ANSI
 	}
 	m.Color = t.Color
-	app := app{ctx: ctx, model: m, world: w, now: t.Now, acts: map[*act]bool{}}
+	app := app{ctx: ctx, model: m, backend: b, now: t.Now, pending: map[*pendingAction]bool{}}
 	return &Program{tea.NewProgram(app, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out),
-		tea.WithoutSignalHandler(), tea.WithColorProfile(profile)), app.acts}
+		tea.WithoutSignalHandler(), tea.WithColorProfile(profile)), app.pending}
 }
 
-// Tell sends data to the model. It may be called from any goroutine.
-func (p *Program) Tell(what any) { p.tea.Send(what) }
+// Send sends data to the model. It may be called from any goroutine.
+func (p *Program) Send(data any) { p.tea.Send(data) }
 
 // Show shows the screen until the user leaves or ctx ends. It always restores the
 // terminal.
@@ -67,7 +68,7 @@ func (p *Program) Show() error {
 // returns the errors of those that failed or that did not end in time.
 func (p *Program) Finish(ctx context.Context) error {
 	var errs []error
-	for one := range p.acts {
+	for one := range p.pending {
 		ended := make(chan error, 1)
 		go func() {
 			_, err := one.do()
@@ -85,59 +86,60 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// act is an action of the user. Bubble Tea drops it when the user leaves, possibly
-// before it has started.
-type act struct {
+// pendingAction is an action of the user that has not ended. Bubble Tea drops it when
+// the user leaves, possibly before it has started.
+type pendingAction struct {
 	name string
-	do   func() (Said, error) // runs once, however often it is called
+	do   func() (Result, error) // runs once, however often it is called
 }
 
-// acted is the result of an act.
-type acted struct {
-	act  *act
-	said Said
+// actionEnded is the message that an action has ended.
+type actionEnded struct {
+	action *pendingAction
+	result Result
 }
 
 // app adapts the model to Bubble Tea.
 type app struct {
-	ctx   context.Context //nolint:containedctx // what is done ends with the screen
-	model Model
-	world World
-	now   func() time.Time
-	acts  map[*act]bool // those that have not ended
+	ctx     context.Context //nolint:containedctx // actions end with the program
+	model   Model
+	backend Backend
+	now     func() time.Time
+	pending map[*pendingAction]bool
 }
 
-type beat struct{}
+// tick is the message of the clock, once per second.
+type tick struct{}
 
-// Init starts the ticker of one second.
+func nextTick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tick{} }) }
+
+// Init starts the clock.
 func (a app) Init() tea.Cmd {
-	return tea.Batch(next(), func() tea.Msg { return a.now() })
+	return tea.Batch(nextTick(), func() tea.Msg { return a.now() })
 }
-
-func next() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return beat{} }) }
 
 // Update implements [tea.Model].
 func (a app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmds []tea.Cmd
-	what := any(msg)
+	event := any(msg)
 	switch msg := msg.(type) {
-	case beat:
-		what = a.now()
-		cmds = append(cmds, next())
+	case tick:
+		event = a.now()
+		cmds = append(cmds, nextTick())
 	case tea.WindowSizeMsg:
-		what = Size{msg.Width, msg.Height}
+		event = Size{msg.Width, msg.Height}
 	case tea.KeyPressMsg:
-		what = Key{msg.String(), msg.Text}
+		event = Key{msg.String(), msg.Text}
 	case tea.PasteMsg:
-		what = Key{"paste", msg.Content}
-	case acted:
-		what = msg.said
-		delete(a.acts, msg.act)
+		event = Key{"paste", msg.Content}
+	case actionEnded:
+		event = msg.result
+		delete(a.pending, msg.action)
 	}
-	var do []any
-	a.model, do = a.model.Take(what)
-	for _, one := range do {
-		cmds = append(cmds, a.do(one))
+	var actions []any
+	a.model, actions = a.model.Update(event)
+	for _, action := range actions {
+		cmds = append(cmds, a.perform(action))
 	}
 	return a, tea.Batch(cmds...)
 }
@@ -149,55 +151,52 @@ func (a app) View() tea.View {
 	return v
 }
 
-// do starts an action, and returns a command that reports its result.
-func (a app) do(one any) tea.Cmd {
-	switch one := one.(type) {
-	case Look:
-		a.world.Look(one)
+// perform starts an action, and returns a command that reports its result.
+func (a app) perform(action any) tea.Cmd {
+	switch action := action.(type) {
+	case Focus:
+		a.backend.Focus(action)
 		return nil
 	case Quit:
 		return tea.Quit
 	case Answer:
-		return a.begin("answer "+one.Name, func() (Said, error) {
-			err := a.world.Answer(a.ctx, one.Question, one.Text, one.Deny)
-			return one.told(err), err
+		return a.start("answer "+action.Name, func() (Result, error) {
+			err := a.backend.Answer(a.ctx, action.Question, action.Text, action.Deny)
+			done := "answered " + action.Name + ": " + action.Text
+			if action.Deny {
+				done = "denied what " + action.Name + " asked for"
+			}
+			result := resultOf(done, err)
+			result.Question = action.Question
+			return result, err
 		})
 	case Cancel:
-		return a.begin("cancel "+one.Name, func() (Said, error) {
-			err := a.world.Cancel(a.ctx, one.Run, one.Task)
-			return told("cancelled "+one.Name, err), err
+		return a.start("cancel "+action.Name, func() (Result, error) {
+			err := a.backend.Cancel(a.ctx, action.Run, action.Task)
+			return resultOf("cancelled "+action.Name, err), err
 		})
 	case Retry:
-		return a.begin("retry "+one.Task, func() (Said, error) {
-			err := a.world.Retry(a.ctx, one.Run, one.Task)
-			return told(display.Printable(one.Task)+" is queued again", err), err
+		return a.start("retry "+action.Task, func() (Result, error) {
+			err := a.backend.Retry(a.ctx, action.Run, action.Task)
+			return resultOf(display.Printable(action.Task)+" is queued again", err), err
 		})
 	}
 	return nil
 }
 
-func (a app) begin(name string, do func() (Said, error)) tea.Cmd {
-	one := &act{display.Printable(name), sync.OnceValues(do)}
-	a.acts[one] = true
+func (a app) start(name string, do func() (Result, error)) tea.Cmd {
+	action := &pendingAction{display.Printable(name), sync.OnceValues(do)}
+	a.pending[action] = true
 	return func() tea.Msg {
-		said, _ := one.do() // said contains the error
-		return acted{one, said}
+		result, _ := action.do() // result contains the error
+		return actionEnded{action, result}
 	}
 }
 
-func told(text string, err error) Said {
+// resultOf returns the error, or the text if there is none.
+func resultOf(text string, err error) Result {
 	if err != nil {
-		return Said{Text: err.Error(), Failed: true}
+		return Result{Text: err.Error(), Failed: true}
 	}
-	return Said{Text: text}
-}
-
-func (a Answer) told(err error) Said {
-	text := "answered " + a.Name + ": " + a.Text
-	if a.Deny {
-		text = "denied what " + a.Name + " asked for"
-	}
-	s := told(text, err)
-	s.Question = a.Question
-	return s
+	return Result{Text: text}
 }

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// slow is a world in which cancelling takes until the user has left.
+// slow is a backend with which cancelling takes until the user has left.
 type slow struct {
-	World
+	Backend
 	left   chan struct{}
 	cancel func(context.Context) error
 }
 
-func (slow) Look(Look) {}
+func (slow) Focus(Focus) {}
 
 func (s slow) Cancel(ctx context.Context, _, _ string) error {
 	<-s.left
@@ -62,13 +62,13 @@ func TestWhatWasBegunIsDoneThoughThePersonLeaves(t *testing.T) {
 func TestWhatWasSeenToFailIsNotToldAgain(t *testing.T) {
 	w := slow{left: make(chan struct{}), cancel: func(context.Context) error { return errors.New("no") }}
 	close(w.left)
-	a := app{ctx: context.Background(), model: screenOf(80, 24), world: w, acts: map[*act]bool{}}
-	said := a.do(Cancel{Run: releaseID, Name: "run release 1.4"})()
-	p := Program{acts: a.acts}
+	a := app{ctx: context.Background(), model: screenOf(80, 24), backend: w, pending: map[*pendingAction]bool{}}
+	result := a.perform(Cancel{Run: releaseID, Name: "run release 1.4"})()
+	p := Program{pending: a.pending}
 	if err := p.Finish(context.Background()); err == nil {
 		t.Error("it was not seen, and is not told")
 	}
-	a.Update(said)
+	a.Update(result)
 	if err := p.Finish(context.Background()); err != nil {
 		t.Errorf("told again: %v", err)
 	}

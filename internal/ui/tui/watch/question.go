@@ -4,225 +4,147 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"gaffer/fleet"
-	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
+	"gaffer/internal/ui/tui/parts"
 )
 
-// maxInput is the maximum length of an answer, in bytes.
-const maxInput = 2000
-
-// question returns the question that is shown, and false if it is no longer open.
-func (m Model) question() (fleet.Question, bool) {
-	list := m.questions()
-	at := slices.IndexFunc(list, func(q fleet.Question) bool { return q.ID == m.here().question })
-	if at < 0 {
-		return fleet.Question{}, false
-	}
-	return list[at], true
+// questionScreen shows a question and the answer that the user types.
+type questionScreen struct {
+	id    string
+	input parts.Input
 }
 
-// questions returns the fleet's questions and those of the run that is shown. The run
-// is read separately and may be newer.
-func (m Model) questions() []fleet.Question {
-	list := slices.Clone(m.fleet.Questions)
-	for _, t := range m.run.Tasks {
-		if phrase.Waiting(t) && !slices.ContainsFunc(list, func(q fleet.Question) bool { return q.ID == t.Question.ID }) {
-			list = append(list, *t.Question)
+func (questionScreen) focus() (Focus, bool) { return Focus{}, false }
+
+func (questionScreen) path(_ snapshot, names []string) []string { return append(names, "answer") }
+
+func (questionScreen) summary(snapshot, int) []paint.Line { return nil }
+
+func (questionScreen) hints(snapshot, frame) (keys []string, position string) {
+	return []string{"Enter sends", "Esc back", "Tab next", "Ctrl-D denies"}, ""
+}
+
+func (questionScreen) filtered() filter { return filter{} }
+
+func (v questionScreen) settle(snapshot, frame) screen { return v }
+
+// indexIn returns the index of the question, or -1.
+func (v questionScreen) indexIn(list []fleet.Question) int {
+	return slices.IndexFunc(list, func(q fleet.Question) bool { return q.ID == v.id })
+}
+
+// update edits the answer. Text that was typed for one question is never sent to
+// another.
+func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, outcome) {
+	open := s.questions()
+	at := v.indexIn(open)
+	switch {
+	case k.Name == "esc":
+		return v, outcome{back: true}
+	case k.Name == "tab" && len(open) > 0:
+		if next := open[(at+1)%len(open)].ID; next != v.id {
+			v = questionScreen{id: next}
 		}
+		return v, outcome{}
+	case at < 0 || s.sending != "":
+		return v, outcome{}
 	}
-	return list
-}
-
-// answering handles a key while an answer is typed. Text that was typed for one
-// question is never sent to another.
-func (m Model) answering(k Key) (Model, []any) {
-	q, open := m.question()
-	switch k.Name {
-	case "esc":
-		return m.leave(), nil
-	case "tab":
-		return m.nextQuestion(), nil
-	}
-	if !open || m.sending != "" {
-		return m, nil
-	}
+	q := open[at]
 	switch k.Name {
 	case "enter":
-		return m.send(q)
+		if v.input.Trimmed() == "" {
+			break
+		}
+		text, denied, err := parts.Answer(q, v.input)
+		switch {
+		case err != nil:
+			return v, outcome{note: err.Error()}
+		case denied:
+			return v, deny(s, q, "")
+		}
+		return v, outcome{action: Answer{Question: q.ID, Name: q.Name, Text: text}}
 	case "ctrl+d":
-		return m.deny(q, strings.TrimSpace(m.input)), nil
+		return v, deny(s, q, v.input.Trimmed())
 	case "down":
-		m.input = option(q, m.input, +1)
+		v.input = nextOption(q, v.input, +1)
 	case "up":
-		m.input = option(q, m.input, -1)
+		v.input = nextOption(q, v.input, -1)
 	default:
-		m.input = edited(m.input, k)
+		v.input = edited(v.input, k)
 	}
-	return m, nil
+	return v, outcome{}
 }
 
-// edited returns a line after a key was pressed.
-func edited(line string, k Key) string {
-	switch k.Name {
-	case "backspace", "ctrl+h":
-		_, size := utf8.DecodeLastRuneInString(line)
-		return line[:len(line)-size]
-	case "ctrl+u":
-		return ""
-	case "ctrl+w":
-		line = strings.TrimRight(line, " ")
-		return line[:strings.LastIndexByte(line, ' ')+1]
+// deny asks for confirmation before it denies what a question asks for.
+func deny(s snapshot, q fleet.Question, reason string) outcome {
+	because := ""
+	if reason != "" {
+		because = fmt.Sprintf(", because %q", phrase.Line(reason))
 	}
-	if text := display.OneLine(k.Text); len(line)+len(text) <= maxInput && text != "" {
-		return line + text
-	}
-	if k.Text == " " || k.Name == "space" {
-		return line + " "
-	}
-	return line
+	text := "Deny what " + display.Line(q.Name, 50) + ofRun(s, q.Run) + " asks for" + because + "?"
+	return outcome{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}}}
 }
 
-// option returns the number of the next option in a direction.
-func option(q fleet.Question, typed string, by int) string {
-	if len(q.Options) == 0 {
+// nextOption returns the number of the next option in a direction, wrapping around at
+// the ends.
+func nextOption(q fleet.Question, typed parts.Input, by int) parts.Input {
+	last := len(q.Options)
+	if last == 0 {
 		return typed
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(typed))
-	if err != nil {
-		n = 0
-		if by < 0 {
-			n = 1
-		}
-	}
-	n += by
-	if n < 1 {
-		n = len(q.Options)
-	}
-	if n > len(q.Options) {
+	n, err := strconv.Atoi(typed.Trimmed())
+	switch {
+	case err != nil && by < 0, n+by < 1:
+		n = last
+	case err != nil, n+by > last:
 		n = 1
+	default:
+		n += by
 	}
-	return strconv.Itoa(n)
+	return parts.Input(strconv.Itoa(n))
 }
 
-// send interprets the answer: a number is an option, a lone d denies, anything else
-// is text.
-func (m Model) send(q fleet.Question) (Model, []any) {
-	typed := strings.TrimSpace(m.input)
-	switch typed {
-	case "":
-		return m, nil
-	case "d":
-		return m.deny(q, ""), nil
+// view draws the question. The row where the answer is typed is always shown, and then
+// as many of the others as fit.
+func (v questionScreen) view(s snapshot, f frame) []string {
+	open := s.questions()
+	at := v.indexIn(open)
+	if at < 0 {
+		return f.render([]paint.Line{paint.Plain("This question is not open any more: somebody has answered it, or its task has ended.")})
 	}
-	text, err := q.Choose(typed)
-	if err != nil {
-		return m.tell(err.Error()), nil
+	q := open[at]
+	facts := []string{phrase.Age(s.now.Sub(q.Asked)) + " ago"}
+	if n := len(s.fleet.Questions); n > 1 {
+		facts = append(facts, fmt.Sprintf("%d of %d", v.indexIn(s.fleet.Questions)+1, n))
 	}
-	m.sending = q.ID
-	return m, []any{Answer{Question: q.ID, Name: q.Name, Text: text}}
-}
-
-func (m Model) nextQuestion() Model {
-	list := m.questions()
-	if len(list) == 0 {
-		return m
+	above := append([]paint.Line{parts.Asks(q, s.runName(q.Run), s.now, facts...)}, parts.QuestionText(q, f.width, 200)...)
+	options := parts.Options(q, v.input.Trimmed())
+	room := max(f.height-1, 0)
+	var rows []paint.Line
+	switch over := len(above) + len(options) - room; {
+	case over <= 0: // there may be room for blank rows, too
+		rows = append(rows, above[0], nil)
+		rows = append(append(rows, above[1:]...), nil)
+		if rows = append(rows, options...); len(options) > 0 {
+			rows = append(rows, nil)
+		}
+		if len(rows) > room {
+			rows = slices.DeleteFunc(rows, func(l paint.Line) bool { return len(l) == 0 })
+		}
+	case len(above)-over-1 >= 1: // leave out the end of the text
+		rows = append(rows, above[:len(above)-over-1]...)
+		rows = append(append(rows, paint.Styled(display.Faint, fmt.Sprintf("  … %d more rows", over+1))), options...)
+	default:
+		rows = append(above, options...)[:room]
 	}
-	at := slices.IndexFunc(list, func(q fleet.Question) bool { return q.ID == m.here().question })
-	next := list[(at+1)%len(list)].ID
-	if next != m.here().question {
-		m.input = ""
+	answer := parts.AnswerRow(q, v.input, f.width)
+	if s.sending == q.ID {
+		answer = paint.Line{{Text: "> ", Style: display.Bold}, {Text: "sending …", Style: display.Faint}}
 	}
-	m.here().question = next
-	return m
-}
-
-// questionScreenRows returns the screen of a question. The row where the answer is
-// typed is always shown, and then as many of the others as fit.
-func (m Model) questionScreenRows(width, room int) []string {
-	q, open := m.question()
-	if !open {
-		return []string{paint.Plain("This question is not open any more: somebody has answered it, or its task has ended.").Render(width, m.Color)}
-	}
-	rows := []paint.Line{m.asks(q), nil}
-	for _, text := range paint.Wrap(q.Text, width-markWidth, 200) {
-		rows = append(rows, paint.Plain("  "+text))
-	}
-	rows = append(rows, nil)
-	for i, text := range q.Options {
-		rows = append(rows, m.optionRow(i+1, text))
-	}
-	if len(q.Options) > 0 {
-		rows = append(rows, nil)
-	}
-	if over := len(rows) + 1 - room; over > 0 {
-		rows = shorten(rows, room-1, len(q.Options)+1)
-	}
-	rows = append(rows, m.inputRow(q, width))
-	var lines []string
-	for _, l := range rows {
-		lines = append(lines, l.Render(width, m.Color))
-	}
-	return lines
-}
-
-// shorten removes blank rows, then the end of the question's text. The options, which
-// are the last rows, stay as long as they fit.
-func shorten(rows []paint.Line, room, options int) []paint.Line {
-	rows = slices.DeleteFunc(rows, func(l paint.Line) bool { return len(l) == 0 })
-	over := len(rows) - max(room, 0)
-	if over <= 0 {
-		return rows
-	}
-	text := len(rows) - options + 1 // the rows of the heading and the question's text
-	if text-over-1 >= 1 {
-		kept := append(rows[:text-over-1:text-over-1], paint.Styled(display.Faint, fmt.Sprintf("  … %d more rows", over+1)))
-		return append(kept, rows[text:]...)
-	}
-	return rows[:max(room, 0)]
-}
-
-func (m Model) asks(q fleet.Question) paint.Line {
-	head := "? " + display.Line(q.Name, 50) + " asks"
-	if name := m.runName(q.Run); name != "" {
-		head = "? " + display.Line(q.Name, 50) + " of " + name + " asks"
-	}
-	facts := []string{phrase.Age(m.now.Sub(q.Asked)) + " ago"}
-	if at := slices.IndexFunc(m.fleet.Questions, func(other fleet.Question) bool { return other.ID == q.ID }); len(m.fleet.Questions) > 1 {
-		facts = append(facts, fmt.Sprintf("%d of %d", at+1, len(m.fleet.Questions)))
-	}
-	if !q.Expires.IsZero() {
-		facts = append(facts, fmt.Sprintf("in %s the answer is %q", phrase.Age(q.Expires.Sub(m.now)), phrase.Line(q.Default)))
-	}
-	return paint.Line{{Text: head, Style: display.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: display.Faint}}
-}
-
-func (m Model) optionRow(n int, text string) paint.Line {
-	mark, style := "  ", display.Style("")
-	if strings.TrimSpace(m.input) == strconv.Itoa(n) {
-		mark, style = "▸ ", chosen
-	}
-	return paint.Line{{Text: fmt.Sprintf("%s%d ", mark, n), Style: display.Bold}, {Text: phrase.Line(text), Style: style}}
-}
-
-// inputRow returns the row where the answer is typed. It shows the end of a long
-// answer.
-func (m Model) inputRow(q fleet.Question, width int) paint.Line {
-	if m.sending == q.ID {
-		return paint.Line{{Text: "> ", Style: display.Bold}, {Text: "sending …", Style: display.Faint}}
-	}
-	line := paint.Line{{Text: "> ", Style: display.Bold}, {Text: cells.End(display.Printable(m.input), width-4)}, {Text: "▏"}}
-	if m.input != "" {
-		return line
-	}
-	help := "text and Enter; d denies"
-	if len(q.Options) > 0 {
-		help = "a number or text, and Enter; d denies"
-	}
-	return append(line, paint.Span{Text: help, Style: display.Faint})
+	f.height = len(rows) + 1
+	return f.render(append(rows, answer))
 }

@@ -11,40 +11,82 @@ import (
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
+	"gaffer/internal/ui/tui/parts"
 )
 
-// current returns the latest known state of the task that is shown.
-func (m Model) current() (fleet.Task, bool) {
-	if at := slices.IndexFunc(m.run.Tasks, func(t fleet.Task) bool { return t.ID == m.looked.Task }); at >= 0 {
-		return m.run.Tasks[at], true
-	}
-	return m.task.Task, m.task.ID != ""
+// taskScreen shows the facts about a task, and its log in the remaining rows.
+type taskScreen struct {
+	run, task string
+	log       logPane
+	fullLog   bool // without the sections above the log
 }
 
-// taskScreenRows returns the facts about the task, and the end of its log in the
-// remaining rows.
-func (m Model) taskScreenRows(width, room int) []string {
-	if _, known := m.current(); !known {
-		return []string{paint.Styled(display.Faint, "reading task "+display.Printable(m.looked.Task)+" …").Render(width, m.Color)}
+func (t taskScreen) focus() (Focus, bool) { return Focus{t.run, t.task}, true }
+
+func (t taskScreen) path(s snapshot, names []string) []string {
+	if len(names) == 0 {
+		names = runList{t.run}.path(s, names)
 	}
-	var rows []string
-	for _, l := range m.taskTop(width, room) {
-		rows = append(rows, l.Render(width, m.Color))
+	return append(names, display.Line(t.task, 40))
+}
+
+func (taskScreen) summary(snapshot, int) []paint.Line { return nil }
+
+func (taskScreen) hints(snapshot, frame) (keys []string, position string) {
+	return []string{"Esc back", "↑↓ log", "l whole log", "a answer", "c cancel", "r retry", "/ filter", "? help"}, ""
+}
+
+func (t taskScreen) filtered() filter { return t.log.filter }
+
+func (t taskScreen) update(k Key, s snapshot, f frame) (screen, outcome) {
+	switch {
+	case t.log.filter.typing:
+		t.log.filter = t.log.filter.update(k)
+	case k.Name == "/":
+		t.log.filter = t.log.filter.edit()
+	case k.Name == "l":
+		t.fullLog = !t.fullLog
+	case k.Name == "esc" || k.Name == "backspace":
+		switch {
+		case t.log.filter.text != "":
+			t.log.filter = filter{}
+		case t.fullLog:
+			t.fullLog = false
+		default:
+			return t, outcome{back: true}
+		}
+	case k.Name != "enter":
+		t.log = t.log.scroll(k.Name, f.width, max(f.height-2, 1))
+		return t, command(k.Name, s, item{taskItem, t.task})
 	}
-	return append(rows, m.logRows(width, room-len(rows))...)
+	return t, outcome{}
+}
+
+func (t taskScreen) settle(s snapshot, f frame) screen {
+	t.log = t.log.settle(max(f.height-len(t.facts(s, f))-1, 0))
+	return t
+}
+
+func (t taskScreen) view(s snapshot, f frame) []string {
+	if s.findTask(t.task).ID == "" {
+		return []string{paint.Styled(display.Faint, "reading task "+display.Printable(t.task)+" …").Render(f.width, f.color)}
+	}
+	rows := f.render(t.facts(s, f))
+	f.height -= len(rows)
+	return append(rows, t.log.view(f)...)
 }
 
 // logLeast is the minimum number of rows of the log, with its heading.
 const logLeast = 6
 
-// taskTop returns the rows above the log. After the head, each section gets at most
-// half of the rows that are still free.
-func (m Model) taskTop(width, room int) []paint.Line {
-	t, _ := m.current()
-	rows := m.taskHead(t)
-	if !m.here().full {
-		spare := max(room-len(rows)-logLeast, 0)
-		for _, section := range [][]paint.Line{m.checkRows(t), m.attemptRows(width), m.promptRows(width)} {
+// facts returns the rows above the log. After the state of the task, each section gets
+// at most half of the rows that are still free.
+func (t taskScreen) facts(s snapshot, f frame) []paint.Line {
+	task := s.findTask(t.task)
+	rows := taskState(s, task)
+	if !t.fullLog {
+		spare := max(f.height-len(rows)-logLeast, 0)
+		for _, section := range [][]paint.Line{checkRows(task), attemptRows(s, task, f.width), promptRows(s.task.Prompt, f.width)} {
 			most := min(len(section), (spare+1)/2)
 			if most < 2 {
 				continue // a heading alone is useless
@@ -53,46 +95,45 @@ func (m Model) taskTop(width, room int) []paint.Line {
 			rows = append(rows, section[:most]...)
 		}
 	}
-	return rows[:min(len(rows), max(room, 0))]
+	return rows[:min(len(rows), max(f.height, 0))]
 }
 
-// taskHead returns the current state of the task.
-func (m Model) taskHead(t fleet.Task) []paint.Line {
+// taskState returns the current state of the task.
+func taskState(s snapshot, t fleet.Task) []paint.Line {
 	facts := []string{}
-	if d, ok := phrase.Took(t.Attempt, m.now); ok {
-		facts = append(facts, phrase.Elapsed(d))
-	}
-	if waited := phrase.Waited(t.Attempt); waited != "" {
-		facts = append(facts, waited)
-	}
-	if try := phrase.Try(t); try != "" {
-		facts = append(facts, "attempt "+try)
-	}
-	if t.Attempt != nil {
-		if spent := phrase.Spent(t.Attempt.Spent); spent != "" {
-			facts = append(facts, spent)
+	add := func(fact string) {
+		if fact != "" {
+			facts = append(facts, fact)
 		}
 	}
-	if agent := strings.TrimSpace(display.Line(t.Agent, 20) + " " + display.Line(t.Model, 30)); agent != "" {
-		facts = append(facts, agent)
+	if d, ok := phrase.Took(t.Attempt, s.now); ok {
+		add(phrase.Elapsed(d))
 	}
-	if t.Attempt != nil && t.Attempt.Worker != "" && m.Where != "" {
-		facts = append(facts, "on "+display.Line(t.Attempt.Worker, 30))
+	add(phrase.Waited(t.Attempt))
+	if try := phrase.Try(t); try != "" {
+		add("attempt " + try)
+	}
+	if t.Attempt != nil {
+		add(phrase.Spent(t.Attempt.Spent))
+	}
+	add(strings.TrimSpace(display.Line(t.Agent, 20) + " " + display.Line(t.Model, 30)))
+	if t.Attempt != nil && t.Attempt.Worker != "" && s.where != "" {
+		add("on " + display.Line(t.Attempt.Worker, 30))
 	}
 	if t.Attempt != nil && t.Attempt.Diff != nil {
 		d := t.Attempt.Diff
-		facts = append(facts, fmt.Sprintf("+%d −%d in %s", d.Added, d.Removed, phrase.Count(d.Changed, "file")))
+		add(fmt.Sprintf("+%d −%d in %s", d.Added, d.Removed, phrase.Count(d.Changed, "file")))
 	}
 	if t.Branch != "" {
-		facts = append(facts, "branch "+display.Line(t.Branch, 40))
+		add("branch " + display.Line(t.Branch, 40))
 	}
 	if len(t.After) > 0 && t.Status == fleet.Queued {
-		facts = append(facts, "after "+display.Line(strings.Join(t.After, ", "), 60))
+		add("after " + display.Line(strings.Join(t.After, ", "), 60))
 	}
-	rows := []paint.Line{{taskBadge(t), {Text: "  " + strings.Join(facts, " · "), Style: display.Faint}}}
-	if doing := phrase.Doing(t, m.now); doing != "" {
-		line := paint.Line{{Text: doing, Style: doingStyle(t)}}
-		if source := sourceOf(t, m.now); source != "" {
+	rows := []paint.Line{{parts.TaskBadge(t), {Text: "  " + strings.Join(facts, " · "), Style: display.Faint}}}
+	if doing := parts.Doing(t, s.now); doing.Text != "" {
+		line := paint.Line{doing}
+		if source := parts.Source(t, s.now); source != "" {
 			line = append(line, paint.Span{Text: "  source " + source + " ago", Style: display.Faint})
 		}
 		rows = append(rows, line)
@@ -106,9 +147,9 @@ func (m Model) taskHead(t fleet.Task) []paint.Line {
 }
 
 // promptRows returns the beginning of the prompt.
-func (m Model) promptRows(width int) []paint.Line {
+func promptRows(prompt string, width int) []paint.Line {
 	const head = 4000 // bytes; more than six rows of any screen
-	text := paint.Wrap(m.task.Prompt[:min(len(m.task.Prompt), head)], width-markWidth, 6)
+	text := paint.Wrap(prompt[:min(len(prompt), head)], width-2, 6)
 	if len(text) == 0 {
 		return nil
 	}
@@ -120,46 +161,49 @@ func (m Model) promptRows(width int) []paint.Line {
 }
 
 // attemptRows returns the attempts, the last one first.
-func (m Model) attemptRows(width int) []paint.Line {
-	if len(m.task.Attempts) == 0 {
+func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
+	if len(s.task.Attempts) == 0 {
 		return nil
 	}
-	now, _ := m.current()
-	t := table{columns: []paint.Column{{Most: 4}, {Most: 11}, {Most: 8, Least: 7, Right: true}, {Most: 200, Least: 30, Flex: true, Drop: 9}, {Most: 24, Drop: 1}, {Most: 8, Right: true, Drop: 2}, {Most: 6, Drop: 3}}}
-	for _, a := range slices.Backward(m.task.Attempts) {
-		if now.Attempt != nil && now.Attempt.ID == a.ID {
-			a = *now.Attempt // the run is read more often than the task
+	t := paint.Table{Columns: []paint.Column{{Most: 4}, {Most: 11}, {Most: 8, Least: 7, Right: true}, {Most: 200, Least: 30, Flex: true, Drop: 9}, {Most: 24, Drop: 1}, {Most: 8, Right: true, Drop: 2}, {Most: 6, Drop: 3}}}
+	for _, a := range slices.Backward(s.task.Attempts) {
+		if current.Attempt != nil && current.Attempt.ID == a.ID {
+			a = *current.Attempt // the run is read more often than the task
 		}
-		took := ""
-		if d, ok := phrase.Took(&a, m.now); ok {
+		took, worker := "", ""
+		if d, ok := phrase.Took(&a, s.now); ok {
 			took = phrase.Elapsed(d)
 		}
-		worker := ""
-		if m.Where != "" {
-			worker = display.Line(m.workerName(a.Worker), 40)
+		if s.where != "" {
+			worker = a.Worker
+			if at := slices.IndexFunc(s.fleet.Workers, func(w fleet.Worker) bool { return w.ID == a.Worker }); at >= 0 {
+				worker = s.fleet.Workers[at].Name
+			}
 		}
-		t.add(cell(fmt.Sprintf("#%d", a.Number), ""), badgeOf(a.Status), cell(took, display.Faint), cell(attemptWords(a), ""),
-			cell(worker, display.Faint), cell(phrase.Money(a.Spent.USD), display.Faint), cell(phrase.Clock(a.Started, m.now), display.Faint))
+		t.Add(cell(fmt.Sprintf("#%d", a.Number), ""), parts.Badge(a.Status), cell(took, display.Faint), cell(attemptState(a), ""),
+			cell(display.Line(worker, 40), display.Faint), cell(phrase.Money(a.Spent.USD), display.Faint), cell(phrase.Clock(a.Started, s.now), display.Faint))
 	}
-	rows := []paint.Line{paint.Styled(display.Bold, fmt.Sprintf("Attempts (%d)", len(m.task.Attempts)))}
-	return append(rows, indent(t.rows(width-markWidth))...)
+	rows := []paint.Line{paint.Styled(display.Bold, fmt.Sprintf("Attempts (%d)", len(s.task.Attempts)))}
+	for _, row := range t.Rows(width - 2) {
+		rows = append(rows, append(paint.Line{{Text: "  "}}, row...))
+	}
+	return rows
 }
 
-// attemptWords returns what an attempt does, or how it ended.
-func attemptWords(a fleet.Attempt) string {
+// attemptState returns what an attempt does, or how it ended.
+func attemptState(a fleet.Attempt) string {
 	if a.Status == fleet.Running {
 		return phrase.Line(a.Doing)
 	}
 	class, summary := phrase.Line(a.Class), phrase.Line(a.Summary)
-	switch {
-	case summary == "" || class == "" || class == string(a.Status):
+	if summary == "" || class == "" || class == string(a.Status) {
 		return cmp.Or(summary, class)
 	}
 	return class + ": " + summary
 }
 
 // checkRows returns the results of the attempt's checks.
-func (m Model) checkRows(t fleet.Task) (rows []paint.Line) {
+func checkRows(t fleet.Task) (rows []paint.Line) {
 	if t.Attempt == nil || len(t.Attempt.Checks) == 0 {
 		return nil
 	}
@@ -174,22 +218,6 @@ func (m Model) checkRows(t fleet.Task) (rows []paint.Line) {
 		if !c.OK {
 			rows = append(rows, paint.Styled(display.Faint, fmt.Sprintf("    exit code %d: %s", c.Exit, phrase.Line(c.Output))))
 		}
-	}
-	return rows
-}
-
-func (m Model) workerName(id string) string {
-	for _, w := range m.fleet.Workers {
-		if w.ID == id {
-			return w.Name
-		}
-	}
-	return id
-}
-
-func indent(rows []paint.Line) []paint.Line {
-	for i := range rows {
-		rows[i] = append(paint.Line{{Text: "  "}}, rows[i]...)
 	}
 	return rows
 }

@@ -75,7 +75,7 @@ func TestNothingLeavesTheScreen(t *testing.T) {
 	testenv.Integration(t)
 	f, r, task, log := spoilt()
 	for _, keys := range []string{"", "enter", "enter 1", "c", "?", "tab c", "/ x", onRun, onRun + " C", onRun + " a d enter", onTask, onTask + " l up", onTask + " right", "enter x tab"} {
-		m := take(New("", now), Size{80, 24}, f)
+		m := take(New("", "", now), Size{80, 24}, f)
 		for name := range strings.FieldsSeq(keys) {
 			m = take(m, name, r, task, log)
 		}
@@ -84,7 +84,7 @@ func TestNothingLeavesTheScreen(t *testing.T) {
 			for _, height := range []int{0, 1, 2, 3, 4, 5, 8, 24, 60} {
 				sized := take(m, Size{width, height})
 				fitsOn(t, sized, keys, width, height)
-				fitsOn(t, take(sized, Said{Text: hostile, Failed: true}), keys, width, height)
+				fitsOn(t, take(sized, Result{Text: hostile, Failed: true}), keys, width, height)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestAFleetThatIsNotReadAnyMoreIsAwayWhateverIsSaid(t *testing.T) {
 }
 
 func TestWhatWasDoneIsToldForAWhile(t *testing.T) {
-	m := screenOf(80, 24, told("", errors.New("no such run")))
+	m := screenOf(80, 24, resultOf("", errors.New("no such run")))
 	if p := picture(m); !strings.Contains(p, "✗ no such run") {
 		t.Error(p)
 	}

@@ -1,10 +1,12 @@
 // Package watch is the screen of a whole fleet: its questions, runs and workers, one
 // run, one task with its log, one question to answer.
 //
-// [Model] is pure. [Model.Take] takes the state of the fleet, the time and keys, and
+// [Model] is pure. [Model.Update] takes the state of the fleet, the time and keys, and
 // returns a new model and the actions that the user wants. [Model.Rows] returns the
-// rows of the screen. [Program.Show] shows them on a terminal. A [World] performs the
-// actions; its implementation also reads the fleet and passes it to [Program.Tell].
+// rows of the terminal. The model has a stack of screens (listScreen, taskScreen,
+// questionScreen), each with a state, an update and a view of its own. [Program.Show]
+// shows the model on a terminal. A [Backend] performs the actions; its implementation
+// also reads the fleet and passes it to [Program.Send].
 package watch
 
 import (
@@ -14,7 +16,7 @@ import (
 )
 
 // Fleet is the state of the whole fleet at one moment, without the details that a
-// [Look] requests.
+// [Focus] requests.
 type Fleet struct {
 	Runs      []fleet.Run // without their tasks, the latest first
 	Workers   []fleet.Worker
@@ -47,14 +49,14 @@ type (
 		Why   string
 	}
 
-	// Said is the result of an action of the user.
-	Said struct {
+	// Result is the result of an action of the user, or a notice.
+	Result struct {
 		Text     string
 		Failed   bool
 		Question string // id of the question that was answered
 	}
 
-	// Size is the size of the screen.
+	// Size is the size of the terminal.
 	Size struct{ Width, Height int }
 
 	// Key is a pressed key: its name, and the text that it types, if any.
@@ -63,9 +65,9 @@ type (
 
 // The actions of a user.
 type (
-	// Look selects what is read in addition to the fleet: nothing, a run, or a run
+	// Focus selects what is read in addition to the fleet: nothing, a run, or a run
 	// and one of its tasks with the log.
-	Look struct{ Run, Task string }
+	Focus struct{ Run, Task string }
 
 	// Answer answers a question, or denies its request.
 	Answer struct {
@@ -80,6 +82,6 @@ type (
 	// Retry queues a task again.
 	Retry struct{ Run, Task string }
 
-	// Quit closes the screen.
+	// Quit ends the program.
 	Quit struct{}
 )

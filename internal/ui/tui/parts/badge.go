@@ -1,0 +1,37 @@
+package parts
+
+import (
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/paint"
+)
+
+// Waiting is the badge of a task that waits for the user.
+var Waiting = paint.Span{Text: "? waiting", Style: display.Yellow}
+
+// A badge has a sign, a word and a colour, so that each is understood without the
+// others.
+var badges = map[fleet.Status]paint.Span{
+	fleet.Queued:    {Text: "○ queued", Style: display.Faint},
+	fleet.Running:   {Text: "● running", Style: display.Green},
+	fleet.Complete:  {Text: "✓ complete", Style: display.Green},
+	fleet.Failed:    {Text: "✗ failed", Style: display.Red},
+	fleet.Cancelled: {Text: "⊘ cancelled", Style: display.Faint},
+}
+
+// Badge returns the badge of a status. It shows an unknown status as it is.
+func Badge(s fleet.Status) paint.Span {
+	if b, ok := badges[s]; ok {
+		return b
+	}
+	return paint.Span{Text: "· " + display.Line(string(s), 12)}
+}
+
+// TaskBadge returns the badge of a task.
+func TaskBadge(t fleet.Task) paint.Span {
+	if phrase.Waiting(t) {
+		return Waiting
+	}
+	return Badge(t.Status)
+}

@@ -1,0 +1,72 @@
+package parts
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/paint"
+)
+
+// Chosen is the style of the chosen row of a list: reverse video.
+const Chosen display.Style = "7"
+
+// Asks returns the heading of a question: who asks, the given facts, and which answer
+// the question gets if it is not answered. run is the name of its run, or empty.
+func Asks(q fleet.Question, run string, now time.Time, facts ...string) paint.Line {
+	who := display.Line(q.Name, 50)
+	if run != "" {
+		who += " of " + run
+	}
+	if !q.Expires.IsZero() {
+		facts = append(facts, fmt.Sprintf("in %s the answer is %q", phrase.Age(q.Expires.Sub(now)), phrase.Line(q.Default)))
+	}
+	return paint.Line{{Text: "? " + who + " asks", Style: display.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: display.Faint}}
+}
+
+// QuestionText returns the text of a question in at most most rows.
+func QuestionText(q fleet.Question, width, most int) (rows []paint.Line) {
+	for _, text := range paint.Wrap(q.Text, width-2, most) {
+		rows = append(rows, paint.Plain("  "+text))
+	}
+	return rows
+}
+
+// Options returns the numbered options of a question. The one with the number in typed
+// is marked.
+func Options(q fleet.Question, typed string) (rows []paint.Line) {
+	for i, option := range q.Options {
+		mark, style := "  ", display.Style("")
+		if typed == strconv.Itoa(i+1) {
+			mark, style = "▸ ", Chosen
+		}
+		rows = append(rows, paint.Line{{Text: fmt.Sprintf("%s%d ", mark, i+1), Style: display.Bold}, {Text: phrase.Line(option), Style: style}})
+	}
+	return rows
+}
+
+// AnswerRow returns the row where the answer to a question is typed.
+func AnswerRow(q fleet.Question, typed Input, width int) paint.Line {
+	row := typed.Row("> ", width)
+	switch {
+	case typed != "":
+		return row
+	case len(q.Options) > 0:
+		return append(row, paint.Span{Text: "a number or text, and Enter; d denies", Style: display.Faint})
+	}
+	return append(row, paint.Span{Text: "text and Enter; d denies", Style: display.Faint})
+}
+
+// Answer interprets what was typed: a number is an option, a lone d denies, anything
+// else is text.
+func Answer(q fleet.Question, typed Input) (text string, deny bool, err error) {
+	if typed.Trimmed() == "d" {
+		return "", true, nil
+	}
+	text, err = q.Choose(typed.Trimmed())
+	return text, false, err
+}

@@ -1,0 +1,122 @@
+package parts
+
+import (
+	"fmt"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/paint"
+)
+
+// TaskTable shows tasks in columns that are as wide as their contents.
+type TaskTable struct {
+	Now time.Time
+	// Detailed adds columns: the status in words, and the source of the state with its
+	// age.
+	Detailed bool
+}
+
+// The columns in the order of the screen. The column of what the task does takes the
+// space that the others leave.
+const (
+	colStatus = iota
+	colID
+	colName
+	colTime
+	colTry
+	colDoing
+	colSource
+	colTokens
+	colCost
+)
+
+// Rows returns one row for each task. A column that is empty in all rows is left out.
+func (t TaskTable) Rows(tasks []fleet.Task, width int) []paint.Line {
+	cols := []paint.Column{
+		colStatus: {Most: 11},
+		colID:     {Most: 20},
+		colName:   {Most: 28, Drop: 1},
+		colTime:   {Most: 8, Right: true, Drop: 8},
+		colTry:    {Most: 7, Drop: 4},
+		colDoing:  {Most: 200, Least: 16, Flex: true, Drop: 7},
+		colSource: {Most: 18, Least: 10, Right: true, Drop: 2},
+		colTokens: {Most: 6, Right: true, Drop: 3},
+		colCost:   {Most: 8, Right: true, Drop: 5},
+	}
+	switch {
+	case t.Detailed:
+		cols[colTime].Least, cols[colDoing].Least = 7, 22
+		if width < 90 {
+			cols[colID].Most = 14
+		}
+	case width < 58:
+		cols[colID].Most = 12
+	}
+	table := paint.Table{Columns: cols}
+	for _, task := range tasks {
+		table.Add(t.cells(task)...)
+	}
+	return table.Rows(width)
+}
+
+func (t TaskTable) cells(task fleet.Task) []paint.Span {
+	quiet := display.Style("") // of what has not started or never will
+	if task.Status == fleet.Queued || task.Status == fleet.Cancelled {
+		quiet = display.Faint
+	}
+	cells := []paint.Span{
+		colID:    {Text: display.Line(task.ID, 40), Style: quiet},
+		colTry:   {Text: phrase.Try(task), Style: quiet},
+		colDoing: Doing(task, t.Now),
+		colCost:  {},
+	}
+	if task.Name != task.ID {
+		cells[colName] = paint.Span{Text: display.Line(task.Name, 60), Style: quiet}
+	}
+	if d, ok := phrase.Took(task.Attempt, t.Now); ok {
+		cells[colTime] = paint.Span{Text: phrase.Elapsed(d), Style: display.Faint}
+		cells[colTokens] = paint.Span{Text: phrase.Tokens(task.Attempt.Spent.Tokens), Style: display.Faint}
+		cells[colCost] = paint.Span{Text: phrase.Money(task.Attempt.Spent.USD), Style: display.Faint}
+	}
+	if t.Detailed {
+		cells[colStatus] = TaskBadge(task)
+		cells[colTry].Style = display.Faint
+		cells[colSource] = paint.Span{Text: Source(task, t.Now), Style: display.Faint}
+	}
+	return cells
+}
+
+// Doing returns what a task does, or why it does nothing.
+func Doing(t fleet.Task, now time.Time) paint.Span {
+	doing := paint.Span{Text: phrase.Doing(t, now)}
+	switch {
+	case t.Status == fleet.Failed:
+		doing.Style = display.Red
+	case phrase.Waiting(t):
+		doing.Style = display.Yellow
+	case t.Status == fleet.Queued || t.Status == fleet.Cancelled:
+		doing.Style = display.Faint
+	}
+	return doing
+}
+
+// Source returns the source of a running task's state and the state's age: "control
+// 4s".
+func Source(t fleet.Task, now time.Time) string {
+	a := t.Attempt
+	if a == nil || t.Status != fleet.Running || a.Said.IsZero() {
+		return ""
+	}
+	age := phrase.Age(max(now.Sub(a.Said), 0))
+	if a.Source == "" {
+		return age
+	}
+	return display.Line(a.Source, 12) + " " + age
+}
+
+// StageHeading returns the row above the tasks of a stage.
+func StageHeading(stage int) paint.Line {
+	return paint.Styled(display.Faint, fmt.Sprintf("stage %d", stage))
+}

@@ -1,0 +1,179 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+)
+
+// command returns what a key does with the chosen item of a list, or with the task of
+// the task's screen.
+func command(key string, s snapshot, it item) outcome {
+	switch key {
+	case "q":
+		return outcome{action: Quit{}}
+	case "?":
+		return outcome{help: true}
+	case "enter":
+		return open(s, it)
+	case "a":
+		return openQuestion(s, it)
+	case "l":
+		return openLog(s, it)
+	case "c":
+		return cancel(s, it)
+	case "C": // the run that is shown
+		if s.focus.Run == "" {
+			return cancel(s, it)
+		}
+		return cancelRun(s.findRun(s.focus.Run))
+	case "r":
+		return retry(s, it)
+	}
+	return outcome{}
+}
+
+// open opens an item.
+func open(s snapshot, it item) outcome {
+	switch it.kind {
+	case questionItem:
+		return outcome{open: questionScreen{id: it.id}}
+	case runItem:
+		return outcome{open: listScreen{content: runList{it.id}}}
+	case taskItem:
+		return outcome{open: taskScreen{run: s.focus.Run, task: it.id}}
+	case workerItem:
+		if run, task, ok := s.workerTask(it.id); ok {
+			return outcome{open: taskScreen{run: run, task: task}}
+		}
+		return outcome{note: "this worker has no task that could be shown"}
+	}
+	return outcome{}
+}
+
+// openQuestion opens the question of an item, else one of its run, else the oldest.
+func openQuestion(s snapshot, it item) outcome {
+	run, task := s.focus.Run, s.focus.Task
+	switch it.kind {
+	case questionItem:
+		return outcome{open: questionScreen{id: it.id}}
+	case runItem:
+		run = it.id
+	case taskItem:
+		task = it.id
+	case workerItem:
+		run, task, _ = s.workerTask(it.id)
+	}
+	list := s.questions()
+	for _, wanted := range []func(fleet.Question) bool{
+		func(q fleet.Question) bool { return q.Run == run && q.Task == task },
+		func(q fleet.Question) bool { return q.Run == run },
+		func(fleet.Question) bool { return true },
+	} {
+		if at := slices.IndexFunc(list, wanted); at >= 0 {
+			return outcome{open: questionScreen{id: list[at].ID}}
+		}
+	}
+	return outcome{note: "nobody asks anything"}
+}
+
+// openLog shows the log of an item's task on the whole screen.
+func openLog(s snapshot, it item) outcome {
+	run, task := "", ""
+	switch it.kind {
+	case taskItem:
+		run, task = s.focus.Run, it.id
+	case workerItem:
+		run, task, _ = s.workerTask(it.id)
+	case questionItem:
+		if run, task = taskOfQuestion(s, it.id); run == "" {
+			return outcome{note: "this was not asked by a task: there is no log"}
+		}
+	}
+	if task == "" {
+		return outcome{note: "a log is a task's: choose one"}
+	}
+	return outcome{open: taskScreen{run: run, task: task, fullLog: true}}
+}
+
+// taskOfQuestion returns the task that asks a question. run is empty if no task asks it.
+func taskOfQuestion(s snapshot, id string) (run, task string) {
+	at := slices.IndexFunc(s.fleet.Questions, func(q fleet.Question) bool { return q.ID == id })
+	if at < 0 {
+		return "", ""
+	}
+	return s.fleet.Questions[at].Run, s.fleet.Questions[at].Task
+}
+
+// cancel asks for confirmation before it cancels an item.
+func cancel(s snapshot, it item) outcome {
+	switch it.kind {
+	case runItem:
+		return cancelRun(s.findRun(it.id))
+	case taskItem:
+		return cancelTask(s, s.findTask(it.id))
+	case questionItem:
+		run, task := taskOfQuestion(s, it.id)
+		if run == "" {
+			return outcome{note: "this was not asked by a task: there is nothing to cancel"}
+		}
+		return cancelTask(s, fleet.Task{Run: run, ID: task, Status: fleet.Running})
+	}
+	return outcome{note: "choose a run or a task to cancel"}
+}
+
+func cancelRun(r fleet.Run) outcome {
+	switch {
+	case r.ID == "":
+		return outcome{}
+	case r.Status.Final():
+		return outcome{note: "run " + nameOf(r) + " has ended already, it is " + string(r.Status)}
+	}
+	are := "are"
+	if r.Counts.Running == 1 {
+		are = "is"
+	}
+	text := fmt.Sprintf("Cancel run %s (%s)? %s %s ended, %s will not start.", nameOf(r), display.Printable(r.ID),
+		phrase.Count(r.Counts.Running, "agent"), are, phrase.Count(r.Counts.Queued, "task"))
+	return outcome{confirm: confirmation{text, "y cancels the run", Cancel{Run: r.ID, Name: "run " + nameOf(r)}}}
+}
+
+func cancelTask(s snapshot, t fleet.Task) outcome {
+	if t.ID == "" {
+		return outcome{}
+	}
+	name := display.Line(t.ID, 40) + ofRun(s, t.Run)
+	if t.Status.Final() {
+		return outcome{note: "task " + name + " has ended already, it is " + string(t.Status)}
+	}
+	text := "Cancel task " + name + "? What waits for it is cancelled too."
+	if t.Status == fleet.Running {
+		text = "Cancel task " + name + "? Its agent is ended, and what waits for it is cancelled too."
+	}
+	return outcome{confirm: confirmation{text, "y cancels the task", Cancel{Run: t.Run, Task: t.ID, Name: "task " + name}}}
+}
+
+// ofRun returns " of " and the name of a run, or "" if the run is unknown.
+func ofRun(s snapshot, run string) string {
+	if name := s.runName(run); name != "" {
+		return " of " + name
+	}
+	return ""
+}
+
+func retry(s snapshot, it item) outcome {
+	var t fleet.Task
+	if it.kind == taskItem {
+		t = s.findTask(it.id)
+	}
+	switch {
+	case t.ID == "":
+		return outcome{note: "choose a task to try again"}
+	case !t.Status.Final() || t.Status == fleet.Complete:
+		return outcome{note: "task " + phrase.Line(t.ID) + " is " + string(t.Status) + ": only what failed or was cancelled is tried again"}
+	}
+	return outcome{action: Retry{Run: t.Run, Task: t.ID}}
+}

@@ -1,0 +1,133 @@
+package watch
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/waves"
+)
+
+// snapshot is everything that was last read. It is a value, and the same for all screens.
+type snapshot struct {
+	where string // the server's address, or empty for this machine
+	now   time.Time
+	fleet Fleet
+	read  time.Time // when the fleet was last read
+	away  Away
+
+	focus   Focus
+	run     fleet.Run // the run of the focus
+	stages  []int     // stages of its tasks
+	task    Task      // the task of the focus
+	sending string    // id of the question whose answer is being sent
+}
+
+// with returns a snapshot with data that was read. It ignores data about a run or task
+// that is no longer shown.
+func (s snapshot) with(data any) snapshot {
+	switch data := data.(type) {
+	case Fleet:
+		s.fleet, s.read = data, s.now
+	case fleet.Run:
+		if data.ID != s.focus.Run {
+			break
+		}
+		if len(s.stages) != len(data.Tasks) || s.run.ID != data.ID {
+			s.stages = waves.Of(data.Tasks)
+		}
+		s.run = data
+	case Task:
+		if data.Run == s.focus.Run && data.ID == s.focus.Task {
+			s.task = data
+		}
+	case Away:
+		s.away = data
+	}
+	return s
+}
+
+// refocused returns a snapshot without the data of a run or task that is no longer shown.
+func (s snapshot) refocused(to Focus) snapshot {
+	if to.Run != s.focus.Run {
+		s.run, s.stages = fleet.Run{}, nil
+	}
+	s.task, s.focus = Task{}, to
+	return s
+}
+
+// silence is the time without new data after which the fleet counts as unreachable,
+// even without an [Away] message.
+const silence = 15 * time.Second
+
+// unreachable returns since when the fleet is unreachable, and why.
+func (s snapshot) unreachable() Away {
+	if s.away.Since.IsZero() && !s.read.IsZero() && s.now.Sub(s.read) > silence {
+		return Away{s.read, "no answer"}
+	}
+	return s.away
+}
+
+// findRun returns a run, or the zero run if it is unknown.
+func (s snapshot) findRun(id string) fleet.Run {
+	if s.run.ID == id {
+		return s.run
+	}
+	if at := slices.IndexFunc(s.fleet.Runs, func(r fleet.Run) bool { return r.ID == id }); at >= 0 {
+		return s.fleet.Runs[at]
+	}
+	return fleet.Run{}
+}
+
+// runName returns a run's name, or "" if the run is unknown.
+func (s snapshot) runName(id string) string {
+	if r := s.findRun(id); r.ID != "" {
+		return nameOf(r)
+	}
+	return ""
+}
+
+func nameOf(r fleet.Run) string {
+	if name := display.Line(r.Name, 60); name != "" {
+		return name
+	}
+	return display.Printable(r.ID)
+}
+
+// findTask returns the latest known state of a task of the run that is shown, or the
+// zero task.
+func (s snapshot) findTask(id string) fleet.Task {
+	if at := slices.IndexFunc(s.run.Tasks, func(t fleet.Task) bool { return t.ID == id }); at >= 0 {
+		return s.run.Tasks[at]
+	}
+	if s.task.ID == id {
+		return s.task.Task
+	}
+	return fleet.Task{}
+}
+
+// workerTask returns the task of a worker, if its run is known.
+func (s snapshot) workerTask(worker string) (run, task string, ok bool) {
+	for _, w := range s.fleet.Workers {
+		if w.ID == worker {
+			run, task, ok = strings.Cut(w.Task, "/")
+			return run, task, ok && s.runName(run) != ""
+		}
+	}
+	return "", "", false
+}
+
+// questions returns the fleet's questions and those of the run that is shown. The run
+// is read separately and may be newer.
+func (s snapshot) questions() []fleet.Question {
+	list := slices.Clone(s.fleet.Questions)
+	for _, t := range s.run.Tasks {
+		if phrase.Waiting(t) && !slices.ContainsFunc(list, func(q fleet.Question) bool { return q.ID == t.Question.ID }) {
+			list = append(list, *t.Question)
+		}
+	}
+	return list
+}
