@@ -29,7 +29,7 @@ const (
 // Counters and times are taken from p. If only some documents belong to another
 // session, they were written by mistake and are moved aside too. Record does not
 // follow links, because they may lead to any file of the user.
-func (s *Store) Record(ctx context.Context, p Picture) error {
+func (s *Store) Record(ctx context.Context, p Contents) error {
 	wanted, err := p.documents()
 	if err != nil {
 		return err

@@ -17,10 +17,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// seedPicture returns the content of the protocol's examples.
-func seedPicture(t testing.TB) Picture {
+// seedContents returns the content of the protocol's examples.
+func seedContents(t testing.TB) Contents {
 	t.Helper()
-	var p Picture
+	var p Contents
 	for d, into := range map[Document]any{PMStateDoc: &p.PM, GroupStatusDoc: &p.Groups, OrchestratorDoc: &p.Orchestrator} {
 		jsontree.Decode(parse(t, seed(t, d)), into)
 	}
@@ -41,7 +41,7 @@ func parse(t testing.TB, data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-func record(t *testing.T, s *Store, p Picture) {
+func record(t *testing.T, s *Store, p Contents) {
 	t.Helper()
 	if err := s.Record(ctx, p); err != nil {
 		t.Fatal(err)
@@ -84,12 +84,12 @@ func sameFiles(t *testing.T, before, after map[Document]file) {
 func TestRecordingWhatTheDocumentsSayAlreadyWritesNothing(t *testing.T) {
 	root := seedFolder(t)
 	before := files(t, root)
-	record(t, openAt(t, root, noon), seedPicture(t))
+	record(t, openAt(t, root, noon), seedContents(t))
 	sameFiles(t, before, files(t, root))
 }
 
 func TestRecordMakesTheDocumentsThatAreMissing(t *testing.T) {
-	p := seedPicture(t)
+	p := seedContents(t)
 	wanted, err := p.documents()
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestRecordMakesTheDocumentsThatAreMissing(t *testing.T) {
 
 func TestASessionBeforeItsPlanValidatesWithItsNulls(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "coordination"), noon)
-	record(t, s, Picture{
+	record(t, s, Contents{
 		PM: PMState{SessionID: "v4_x", OriginalRequirements: "r", Iteration: 1, LastUpdate: At(noon)},
 		Orchestrator: OrchestratorState{
 			SessionID: "v4_x", CurrentPhase: PMPlanning, Status: SessionRunning, StartTime: At(noon), LastUpdate: At(noon),
@@ -142,8 +142,8 @@ func TestASessionBeforeItsPlanValidatesWithItsNulls(t *testing.T) {
 }
 
 // next returns the seed's session at a later time.
-func next(t testing.TB) Picture {
-	p := seedPicture(t)
+func next(t testing.TB) Contents {
+	p := seedContents(t)
 	p.PM.Iteration, p.PM.LastUpdate = 13, At(noon)
 	p.PM.AllTasks[3].Status, p.PM.TaskGroups[2].Status = WorkComplete, WorkComplete
 	p.PM.ExecutionPhases[1].Status, p.PM.EstimatedRemaining = WorkComplete, nil
@@ -183,7 +183,7 @@ var wrecks = map[string]func(path string) (kept string, err error){
 }
 
 func TestADocumentThatCannotBeReadIsKeptAsideAndMadeAnew(t *testing.T) {
-	p := seedPicture(t)
+	p := seedContents(t)
 	for name, wreck := range wrecks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +251,7 @@ func TestALinkIsNotFollowed(t *testing.T) {
 	if err := errors.Join(os.Remove(s.path(PMStateDoc)), os.Symlink(mine, s.path(PMStateDoc))); err != nil {
 		t.Fatal(err)
 	}
-	record(t, s, seedPicture(t))
+	record(t, s, seedContents(t))
 	if got := string(readFile(t, mine)); got != `{"mine": true}` {
 		t.Errorf("somebody's file is now %s", got)
 	}
@@ -271,7 +271,7 @@ func TestALinkInThePlaceOfTheMessagesIsNotFollowed(t *testing.T) {
 		}
 		var notices []statefile.Notice
 		s := Open(root, Options{Notice: func(n statefile.Notice) { notices = append(notices, n) }})
-		record(t, s, seedPicture(t))
+		record(t, s, seedContents(t))
 		if got := string(readFile(t, elsewhere)); got != theirs {
 			t.Errorf("somebody's file is now %s", got)
 		}
@@ -288,7 +288,7 @@ func TestMessagesThatAreNoListAreKeptAside(t *testing.T) {
 	s := Open(root, Options{Notice: func(n statefile.Notice) { notices = append(notices, n) }})
 	const theirs = `{"messages": {"m1": {"id": "other"}}}`
 	put(t, root, TechLeadToDevDoc, []byte(theirs))
-	record(t, s, seedPicture(t))
+	record(t, s, seedContents(t))
 	checkKept(t, s.path(TechLeadToDevDoc), theirs, notices)
 }
 
@@ -307,7 +307,7 @@ func TestAFolderOfMessagesThatIsNoneIsKeptAside(t *testing.T) {
 		}
 		var notices []statefile.Notice
 		s := Open(root, Options{Notice: func(n statefile.Notice) { notices = append(notices, n) }})
-		if err := s.Record(ctx, seedPicture(t)); err != nil {
+		if err := s.Record(ctx, seedContents(t)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		checkKept(t, folder, "", notices)
@@ -345,7 +345,7 @@ func TestASessionThatWasRenamedHalfWayIsPutRight(t *testing.T) {
 		s := Open(root, Options{Notice: func(n statefile.Notice) { notices = append(notices, n) }})
 		renamed := strings.Replace(string(seed(t, d)), "v4_20250106_100000", "v4_better", 1)
 		put(t, root, d, []byte(renamed))
-		record(t, s, seedPicture(t))
+		record(t, s, seedContents(t))
 		checkKept(t, s.path(d), renamed, notices)
 		for _, f := range validate(t, root) {
 			t.Error(f)
@@ -354,11 +354,11 @@ func TestASessionThatWasRenamedHalfWayIsPutRight(t *testing.T) {
 }
 
 func TestAPictureThatDocumentsCannotShowIsRefused(t *testing.T) {
-	for want, spoil := range map[string]func(*Picture){
-		"of session":  func(p *Picture) { p.Orchestrator.SessionID = "v4_other" },
-		`session ""`:  func(p *Picture) { p.PM.SessionID, p.Orchestrator.SessionID = "", "" },
-		"no id":       func(p *Picture) { p.Messages[0].ID = "" },
-		"no messages": func(p *Picture) { p.Messages[0].To = PM },
+	for want, spoil := range map[string]func(*Contents){
+		"of session":  func(p *Contents) { p.Orchestrator.SessionID = "v4_other" },
+		`session ""`:  func(p *Contents) { p.PM.SessionID, p.Orchestrator.SessionID = "", "" },
+		"no id":       func(p *Contents) { p.Messages[0].ID = "" },
+		"no messages": func(p *Contents) { p.Messages[0].To = PM },
 	} {
 		root := seedFolder(t)
 		before := files(t, root)
@@ -373,7 +373,7 @@ func TestAPictureThatDocumentsCannotShowIsRefused(t *testing.T) {
 
 func TestReadersAndSendersBesideARecordingSeeValidDocumentsAndLoseNothing(t *testing.T) {
 	root := seedFolder(t)
-	pictures := []Picture{seedPicture(t), next(t)}
+	pictures := []Contents{seedContents(t), next(t)}
 	const senders, each, rounds = 8, 4, 12
 	stop := make(chan struct{})
 	var writers, readers sync.WaitGroup
@@ -435,7 +435,7 @@ func readUntil(t *testing.T, stop <-chan struct{}, d Document, path string) {
 }
 
 func TestAMessageThatSomebodyHasReadStaysRead(t *testing.T) {
-	s, p := Open(t.TempDir(), Options{}), seedPicture(t)
+	s, p := Open(t.TempDir(), Options{}), seedContents(t)
 	for i := range p.Messages {
 		p.Messages[i].Read = false
 	}
@@ -453,8 +453,8 @@ func TestAMessageThatSomebodyHasReadStaysRead(t *testing.T) {
 
 func TestAMessageThatWasSentDoesNotChangeWhenItsGroupsWorkGoesOn(t *testing.T) {
 	s := Open(t.TempDir(), Options{})
-	with := func(n int) Picture {
-		p := seedPicture(t)
+	with := func(n int) Contents {
+		p := seedContents(t)
 		files, commits := []string{"a.go", "b.go"}[:n], []string{"abc1234 - a", "def5678 - b"}[:n]
 		for i, m := range p.Messages {
 			p.Messages[i].Read = n > 1
@@ -491,7 +491,7 @@ func TestAMessageThatWasSentDoesNotChangeWhenItsGroupsWorkGoesOn(t *testing.T) {
 }
 
 func TestAListThatBecomesEmptyIsNeverNull(t *testing.T) {
-	s, p := Open(t.TempDir(), Options{}), seedPicture(t)
+	s, p := Open(t.TempDir(), Options{}), seedContents(t)
 	record(t, s, p)
 	p.Orchestrator.ActiveAgents, p.PM.PendingGroups, p.PM.ExecutionPhases = nil, nil, nil
 	for i := range p.Groups {

@@ -26,7 +26,7 @@ func contents(s *Store) (map[Document]string, error) {
 
 // recorded returns the documents after the pictures were recorded in order on a
 // separate machine.
-func recorded(t *testing.T, pictures ...Picture) (texts map[Document]string) {
+func recorded(t *testing.T, pictures ...Contents) (texts map[Document]string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := Open(crashRoot, Options{Host: hosttest.New(0, hosttest.Fault{}).Process()})
@@ -44,7 +44,7 @@ func recorded(t *testing.T, pictures ...Picture) (texts map[Document]string) {
 }
 
 func TestARecordingThatDiesLeavesEachDocumentOldOrNewAndIsMadeAgain(t *testing.T) {
-	first, then := seedPicture(t), next(t)
+	first, then := seedContents(t), next(t)
 	before, after := recorded(t, first), recorded(t, first, then)
 	again := false
 	crashes(t,
@@ -70,7 +70,7 @@ func TestARecordingThatDiesLeavesEachDocumentOldOrNewAndIsMadeAgain(t *testing.T
 
 func TestARecordingOverWhatCannotBeReadLosesNothingWhereverItDies(t *testing.T) {
 	testenv.Integration(t)
-	p := seedPicture(t)
+	p := seedContents(t)
 	want := recorded(t, p)
 	wrecked := map[Document]string{PMStateDoc: "[1]", GroupStatusDoc: "{half", DevToQADoc: `{"messages": 7}`}
 	again := false
@@ -116,7 +116,7 @@ func keptSomewhere(s *Store, d Document, text string) error {
 
 func TestAStepOfARecordingThatFailsIsToldAndDoneTheNextTime(t *testing.T) {
 	broken := errors.New("disk full")
-	first, then := seedPicture(t), next(t)
+	first, then := seedContents(t), next(t)
 	want := recorded(t, first, then)
 	for step := 1; ; step++ {
 		reached := false

@@ -53,7 +53,7 @@ func TestWhatIsSpelledAnotherWayStaysUnlessTheProtocolDoesNotHaveIt(t *testing.T
 	put(t, root, OrchestratorDoc, []byte(strings.Replace(string(seed(t, OrchestratorDoc)),
 		`"start_time": "2025-01-06T10:00:00Z"`, `"start_time": "2025-01-06 10:00:00Z"`, 1)))
 	s := openAt(t, root, noon)
-	record(t, s, seedPicture(t))
+	record(t, s, seedContents(t))
 	if diff := cmp.Diff(theirs, string(readFile(t, s.path(PMStateDoc)))); diff != "" {
 		t.Error(diff)
 	}
@@ -110,7 +110,7 @@ func TestWhatOthersAddedStaysInTheirOwnForms(t *testing.T) {
   "task_groups": {"first": {"id": "A", "k": "a"}, "B": {"k": "b"}},
   "execution_phases": [{"phase": 2, "k": "two"}, {"phase": "1", "groups": ["A", "B"], "k": "one"}]}`))
 	s := openAt(t, root, noon)
-	record(t, s, seedPicture(t))
+	record(t, s, seedContents(t))
 	pm := parse(t, readFile(t, s.path(PMStateDoc)))
 	for list, want := range map[string]string{"task_groups": "a b ", "execution_phases": "one two"} {
 		var got []string
@@ -122,7 +122,7 @@ func TestWhatOthersAddedStaysInTheirOwnForms(t *testing.T) {
 		}
 	}
 	before := files(t, root)
-	record(t, s, seedPicture(t))
+	record(t, s, seedContents(t))
 	sameFiles(t, before, files(t, root))
 }
 
@@ -134,7 +134,7 @@ func TestWhatMovesInAListTakesWithItWhatOthersAdded(t *testing.T) {
   {"agent_type": "developer", "group_id": "C", "spawned_at": "2025-01-06T09:00:00Z", "pid": 1},
   {"agent_type": "tech_lead", "group_id": "C", "spawned_at": "2025-01-06T11:28:00+01:00", "pid": 2}], "decisions_log": [{"iteration": 1, "decision": "mine", "k": 3}]}`))
 	s := openAt(t, root, noon)
-	record(t, s, seedPicture(t))
+	record(t, s, seedContents(t))
 	pm, o := parse(t, readFile(t, s.path(PMStateDoc))), parse(t, readFile(t, s.path(OrchestratorDoc)))
 	for list, want := range map[string]string{"all_tasks": "t1 t2  ", "task_groups": "a b ", "execution_phases": " two"} {
 		var got []string
@@ -165,7 +165,7 @@ func TestAGroupThatIsNotInThePictureGoes(t *testing.T) {
 	text := strings.Replace(string(seed(t, GroupStatusDoc)), "{", `{"Z": {"status": "complete"}, "note": 1, `, 1)
 	put(t, root, GroupStatusDoc, []byte(text))
 	s := openAt(t, root, noon)
-	record(t, s, seedPicture(t))
+	record(t, s, seedContents(t))
 	if got := parse(t, readFile(t, s.path(GroupStatusDoc))); got.Get("Z").Kind() != jsontree.Missing || got.Get("note").Kind() != jsontree.Number {
 		t.Error(got)
 	}

@@ -28,7 +28,7 @@ func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
 	p := plan.Plan{Name: "Team " + s.Session, Source: plan.SourceOrchestrate, OnFailure: plan.Continue, Team: text}
 	session := teamstate.New(s, at)
 	for _, step := range session.Next() {
-		task, err := roleTask(session, step, teamstate.World{}, s, roles)
+		task, err := roleTask(session, step, nil, s, roles)
 		if err != nil {
 			return plan.Plan{}, err
 		}
@@ -55,14 +55,14 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 	if step.Role == "" {
 		return c.mergeTask(step)
 	}
-	return roleTask(c.session, step, c.world, c.start, c.opts.Roles)
+	return roleTask(c.session, step, c.changes, c.start, c.opts.Roles)
 }
 
 // roleTask returns the task that starts an agent. It works on its group's branch; the
 // project manager works in its own worktree with everything merged so far. The branch
 // of a group that another program started begins at that program's branch.
-func roleTask(s *teamstate.Session, step teamstate.Step, w teamstate.World, start teamstate.Start, roles Roles) (plan.Task, error) {
-	t, err := roles.Task(s.Brief(step, w))
+func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Changes, start teamstate.Start, roles Roles) (plan.Task, error) {
+	t, err := roles.Task(s.Brief(step, changes))
 	if err != nil {
 		return t, err
 	}

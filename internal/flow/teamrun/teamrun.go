@@ -52,7 +52,7 @@ type Conductor struct {
 	start   teamstate.Start
 	session *teamstate.Session
 	seq     int64 // the last applied event
-	world   teamstate.World
+	changes teamstate.Changes
 	asked   map[string]string // why a task was asked to stop
 	stale   map[string]bool   // groups whose branch may have changed; true if a developer changed it
 	ended   []string          // steps whose worktree is no longer needed
@@ -80,7 +80,7 @@ func New(o Options) (*Conductor, error) {
 	}
 	return &Conductor{
 		opts: o, start: *start, session: teamstate.New(*start, o.Run.Created), seq: o.Since,
-		world: teamstate.World{Changes: map[string]teamstate.Change{}}, stale: map[string]bool{}, asked: map[string]string{},
+		changes: teamstate.Changes{}, stale: map[string]bool{}, asked: map[string]string{},
 	}, nil
 }
 
@@ -154,7 +154,7 @@ func (c *Conductor) update(ctx context.Context) error {
 }
 
 func (c *Conductor) record(ctx context.Context) error {
-	return c.opts.Team.Record(ctx, c.session.Picture(c.world))
+	return c.opts.Team.Record(ctx, c.session.Contents(c.changes))
 }
 
 // Session returns the state of the team after the last [Conductor.Flush].

@@ -50,7 +50,7 @@ func (c *Conductor) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.world.Changes[t.Task] = teamstate.Change{Files: files, Commits: commits}
+		c.changes[t.Task] = teamstate.Change{Files: files, Commits: commits}
 	}
 	clear(c.stale)
 	return nil

@@ -17,11 +17,14 @@ func (a spent) plus(b spent) spent { return spent{a.starts + b.starts, a.time + 
 
 func (a spent) mean() time.Duration { return a.time / time.Duration(max(1, a.starts)) }
 
-// measure records how long an agent ran. If the clock was set back, it records no
-// time.
-func (s *Session) measure(r running, at time.Time) {
-	if r.Role != "" {
-		s.spent[r.Role] = s.spent[r.Role].plus(spent{1, max(0, at.Sub(r.at))})
+// workTimes holds how long agents ran, by role.
+type workTimes map[team.Role]spent
+
+// add records how long an agent ran. If the clock was set back, it records no time.
+// Steps that gaffer does itself do not count.
+func (t workTimes) add(role team.Role, d time.Duration) {
+	if role != "" {
+		t[role] = t[role].plus(spent{1, max(0, d)})
 	}
 }
 
@@ -38,31 +41,31 @@ func stages(g *group) []team.Role {
 	return []team.Role{team.Developer, team.QAExpert, team.TechLead}
 }
 
-// estimate returns the remaining minutes for all groups, based on the measured times,
-// or nil if there are none.
-func (s *Session) estimate() *float64 {
+// remaining estimates the minutes that the groups still need, or returns nil if nothing
+// was measured yet.
+func (t workTimes) remaining(groups []*group, developers int) *float64 {
 	var all spent
-	for _, a := range s.spent {
+	for _, a := range t {
 		all = all.plus(a)
 	}
 	var left time.Duration
 	open := 0
-	for _, g := range s.groups {
+	for _, g := range groups {
 		if !g.complete() {
 			open++
 		}
 		for _, role := range stages(g) {
-			if a := s.spent[role]; a.starts > 0 {
+			if a := t[role]; a.starts > 0 {
 				left += a.mean()
 			} else {
 				left += all.mean()
 			}
 		}
 	}
-	if all.starts == 0 || len(s.groups) == 0 {
+	if all.starts == 0 || len(groups) == 0 {
 		return nil
 	}
-	minutes := left.Minutes() / float64(max(1, min(s.developers(), open)))
+	minutes := left.Minutes() / float64(max(1, min(developers, open)))
 	minutes = math.Round(minutes*10) / 10
 	return &minutes
 }

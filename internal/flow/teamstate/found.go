@@ -268,13 +268,14 @@ func (s *Session) restore(f *Found) {
 		return // cannot happen: ReadFound has checked it
 	}
 	if !f.Began.IsZero() {
-		s.began = f.Began
+		s.history.began = f.Began
 	}
-	s.plan, s.folds, s.spawns, s.log = p, f.Iteration, f.Spawns, slices.Clone(f.Log)
+	s.groups.plan = p
+	s.history.events, s.history.starts, s.history.log = f.Iteration, f.Spawns, slices.Clone(f.Log)
 	for _, status := range f.Status {
 		g := newGroup(status.ID, s.start.Iterations)
 		if status.LastUpdate.IsZero() {
-			status.LastUpdate = team.At(s.updated)
+			status.LastUpdate = team.At(s.history.updated)
 		}
 		g.status, g.found = status, &status
 		g.why = "another program has left it as " + string(status.Status)
@@ -291,10 +292,10 @@ func (s *Session) restore(f *Found) {
 		for _, text := range f.Mail[g.id] {
 			g.advise(text)
 		}
-		s.groups = append(s.groups, g)
+		s.groups.list = append(s.groups.list, g)
 	}
-	s.fold(s.updated)
-	s.note("take_over", "gaffer continues a session that another program began")
+	s.history.advance(s.history.updated)
+	s.history.note("take_over", "gaffer continues a session that another program began")
 }
 
 // untouched reports whether no agent was started for a found group yet.

@@ -44,7 +44,7 @@ func TestASessionOfAnotherProgramContinuesWithWhatEachStatusAsksFor(t *testing.T
 		if err := s.Begin(next[0], time.Unix(1e9, 0)); err != nil {
 			t.Errorf("%s: %v", status, err)
 		}
-		if o := s.Picture(World{}).Orchestrator; o.TotalSpawns != 3 {
+		if o := s.Contents(nil).Orchestrator; o.TotalSpawns != 3 {
 			t.Errorf("%s: %d spawns", status, o.TotalSpawns)
 		}
 	}

@@ -27,13 +27,13 @@ func FuzzPlan(f *testing.F) {
 			o = p.run()
 		}
 		if !o.Completed {
-			if len(p.session.groups) > 0 {
-				t.Fatalf("a plan of %d groups ended with %+v", len(p.session.groups), o)
+			if len(p.session.groups.list) > 0 {
+				t.Fatalf("a plan of %d groups ended with %+v", len(p.session.groups.list), o)
 			}
 			return
 		}
 		branches := map[string]bool{p.session.start.Branch: true}
-		for _, g := range p.session.groups {
+		for _, g := range p.session.groups.list {
 			if branches[p.session.Branch(g.id)] || strings.ContainsAny(g.id, "/\\ ~^:?*[\x7f") {
 				t.Errorf("group %q has branch %q", g.id, p.session.Branch(g.id))
 			}
@@ -54,7 +54,7 @@ func FuzzSplit(f *testing.F) {
 			t.Fatalf("%+v after %v", o, p.trace)
 		}
 		s := New(Start{Branch: "gaffer/x/team"}, noon)
-		s.adopt(plan{
+		s.groups.adopt(plan{
 			mode: team.Parallel, tasks: []team.Task{{ID: "T1", GroupID: "A"}, {ID: "T2", GroupID: "A"}},
 			groups: []team.TaskGroup{{ID: "A", Tasks: []string{"T1", "T2"}}}, phases: []phase{{groups: []string{"A"}, opened: true}},
 		}, noon)
@@ -62,8 +62,8 @@ func FuzzSplit(f *testing.F) {
 		if err != nil || said.Status != team.WordPlanned {
 			return
 		}
-		if err := s.helped(s.group("A"), said, noon.Add(time.Second)); err == nil && (s.plan.check() != nil || len(s.plan.tasks) < 2) {
-			t.Errorf("%+v: %v", s.plan, s.plan.check())
+		if err := s.manager.helped(s.groups.find("A"), said, noon.Add(time.Second)); err == nil && (s.groups.plan.check() != nil || len(s.groups.plan.tasks) < 2) {
+			t.Errorf("%+v: %v", s.groups.plan, s.groups.plan.check())
 		}
 	})
 }

@@ -23,7 +23,7 @@ type group struct {
 
 	helped          team.Iterations // counters at the time of the last help
 	starts, allowed int             // starts of agents so far, and their limit
-	since           int             // value of Session.folds since when the group waits
+	since           int             // number of events after which the group waits
 	why             string          // reason for the current state, logged with the next step
 
 	work     string   // the developer's last message

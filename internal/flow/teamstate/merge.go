@@ -13,39 +13,39 @@ import (
 // takes effect. Otherwise the group returns to its developer. That is gaffer's
 // decision, not the tech lead's: the approval stays recorded. If the merge itself
 // could not run, the session stops, because no agent can help.
-func (s *Session) merged(step Step, e Ending) error {
-	g := s.group(step.Group)
-	g.since = s.folds
+func (w groupWork) merged(step Step, e Ending) error {
+	g := w.groups.find(step.Group)
+	g.since = w.history.events
 	m, problem := readMerged(step, e)
 	if problem != "" {
-		s.stop(problem, mergeHint(e.Class))
+		w.ending.stop(problem, mergeHint(e.Class))
 		return nil
 	}
 	said := *g.approved
 	g.approved = nil
 	if m.Outcome == MergeDone {
-		s.note("complete_group_"+g.id, "approved, and merged"+at(m.Commit))
+		w.history.note("complete_group_"+g.id, "approved, and merged"+at(m.Commit))
 		return g.move(team.TechLead, said, e.At)
 	}
-	text := s.complaint(g.id, m)
-	s.note("return_group_"+g.id, text)
+	text := clip(fmt.Sprintf("merging %s into %s: %s", w.start.branch(g.id), w.start.Branch, outcome(m)), maxText)
+	w.history.note("return_group_"+g.id, text)
 	g.why, g.unmerged = "what was approved could not be merged", text
 	g.feedback = append(g.feedback, "gaffer: "+text)
 	return g.move(team.Gaffer, team.Answer{Status: team.WordMergeFailed, Summary: said.Summary}, e.At)
 }
 
 // delivered handles the end of the merge into the user's branch.
-func (s *Session) delivered(step Step, e Ending) {
+func (w groupWork) delivered(step Step, e Ending) {
 	m, problem := readMerged(step, e)
 	switch {
 	case problem != "":
-		s.stop(problem, mergeHint(e.Class))
+		w.ending.stop(problem, mergeHint(e.Class))
 	case m.Outcome == MergeDone:
-		s.finish()
+		w.ending.finish()
 	default:
-		s.stop(
-			fmt.Sprintf("%s cannot be merged into %s: %s", s.start.Branch, s.start.Into, outcome(m)),
-			fmt.Sprintf("all the work is in %[1]s: 'git switch %[2]s && git merge %[1]s', resolve it and commit; or try again with 'gaffer team resume'", s.start.Branch, s.start.Into),
+		w.ending.stop(
+			fmt.Sprintf("%s cannot be merged into %s: %s", w.start.Branch, w.start.Into, outcome(m)),
+			fmt.Sprintf("all the work is in %[1]s: 'git switch %[2]s && git merge %[1]s', resolve it and commit; or try again with 'gaffer team resume'", w.start.Branch, w.start.Into),
 		)
 	}
 }
@@ -72,11 +72,7 @@ func mergeHint(c failure.Class) string {
 	return "look at the repository, then 'gaffer team resume' merges it again"
 }
 
-// complaint describes a failed merge for the developer.
-func (s *Session) complaint(group string, m Merged) string {
-	return clip(fmt.Sprintf("merging %s into %s: %s", s.Branch(group), s.start.Branch, outcome(m)), maxText)
-}
-
+// outcome describes a failed merge for the developer.
 func outcome(m Merged) string {
 	text := "it cannot be merged as it is"
 	switch {

@@ -110,8 +110,8 @@ func (g *group) countTests(body jsontree.Value) {
 	}
 }
 
-// results returns a copy of the group's test results, because earlier pictures share
-// the old value.
+// results returns a copy of the group's test results, because documents that were
+// returned earlier share the old value.
 func (g *group) results() team.TestResults {
 	if g.status.TestResults == nil {
 		return team.TestResults{}

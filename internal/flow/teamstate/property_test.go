@@ -42,7 +42,7 @@ func TestARandomSessionKeepsEveryRule(t *testing.T) {
 			t.Fatalf("after %d folds: %s\nsee it with: go test ./internal/flow/teamstate -run %s -v -seed %d", len(s.history), s.problem, t.Name(), seed)
 		}
 		folds += len(s.history)
-		for _, e := range s.session.log {
+		for _, e := range s.session.history.log {
 			ends[strings.SplitN(e.Decision, "_", 2)[0]]++
 		}
 		if o, _ := s.session.Outcome(); o.Completed {
@@ -90,7 +90,7 @@ func (s *sim) fold(e event, step *Step) {
 }
 
 // checkStart checks the conditions for the start of a step.
-func (s *sim) checkStart(step Step, was team.Picture) {
+func (s *sim) checkStart(step Step, was team.Contents) {
 	developers := 0
 	for _, r := range s.running {
 		switch {
@@ -119,7 +119,7 @@ func (s *sim) checkStart(step Step, was team.Picture) {
 }
 
 // checkStuck checks that starts stay within the limits, counted since the last help.
-func (s *sim) checkStuck(step Step, was team.Picture) {
+func (s *sim) checkStuck(step Step, was team.Contents) {
 	g, _ := was.Groups.Find(step.Group)
 	developer := g.Iterations.Developer - s.helped[g.ID].Developer
 	qa := g.Iterations.QA - s.helped[g.ID].QA
@@ -133,7 +133,7 @@ func (s *sim) checkStuck(step Step, was team.Picture) {
 }
 
 // followHelp stores the counters for which the log records help.
-func (s *sim) followHelp(was team.Picture, step *Step) {
+func (s *sim) followHelp(was team.Contents, step *Step) {
 	for _, l := range s.picture.Orchestrator.DecisionsLog[len(was.Orchestrator.DecisionsLog):] {
 		if !strings.HasPrefix(l.Decision, "split_group_") && !strings.HasPrefix(l.Decision, "help_group_") {
 			continue
@@ -150,7 +150,7 @@ func (s *sim) followHelp(was team.Picture, step *Step) {
 }
 
 // checkOpen checks the phase and the dependencies of a group.
-func (s *sim) checkOpen(step Step, was team.Picture) {
+func (s *sim) checkOpen(step Step, was team.Contents) {
 	for _, ph := range was.PM.ExecutionPhases {
 		if slices.Contains(ph.GroupIDs, step.Group) && ph.Status != team.WorkInProgress {
 			s.wrong("%s begins in phase %d, which is %s", step.ID, ph.PhaseNumber, ph.Status)
@@ -165,7 +165,7 @@ func (s *sim) checkOpen(step Step, was team.Picture) {
 	}
 }
 
-func (s *sim) checkOpenComplete(step Step, was team.Picture) {
+func (s *sim) checkOpenComplete(step Step, was team.Contents) {
 	for _, ph := range was.PM.ExecutionPhases {
 		if ph.Status == team.WorkInProgress {
 			s.wrong("%s begins although phase %d is not complete", step.ID, ph.PhaseNumber)
@@ -241,7 +241,7 @@ func effective(step Step, e Ending) string {
 }
 
 // checkMoves compares every group with its previous state.
-func (s *sim) checkMoves(was team.Picture, step *Step, cause string) {
+func (s *sim) checkMoves(was team.Contents, step *Step, cause string) {
 	now := s.picture
 	for _, g := range now.Groups {
 		old, there := was.Groups.Find(g.ID)
@@ -261,7 +261,7 @@ func (s *sim) checkMoves(was team.Picture, step *Step, cause string) {
 
 // look checks the invariants.
 func (s *sim) look(e event) {
-	was, now := s.picture, s.session.Picture(World{})
+	was, now := s.picture, s.session.Contents(nil)
 	s.picture = now
 	o := now.Orchestrator
 	if o.Iteration != s.starts || o.TotalSpawns != s.starts {
@@ -289,7 +289,7 @@ func (s *sim) look(e event) {
 	}
 }
 
-func (s *sim) lookAgents(now team.Picture) {
+func (s *sim) lookAgents(now team.Contents) {
 	var agents, running []string
 	for _, a := range now.Orchestrator.ActiveAgents {
 		agents = append(agents, string(a.AgentType)+" "+a.GroupID)
@@ -314,7 +314,7 @@ func (s *sim) lookAgents(now team.Picture) {
 	}
 }
 
-func (s *sim) lookEnd(now team.Picture) {
+func (s *sim) lookEnd(now team.Contents) {
 	outcome, ended := s.session.Outcome()
 	if now.Orchestrator.Status == team.SessionRunning && (ended || !now.Orchestrator.EndTime.IsZero()) {
 		s.wrong("it runs, but has ended")
@@ -353,7 +353,7 @@ func (s *sim) lookDocuments() {
 }
 
 // marshalled returns the documents of a picture.
-func marshalled(p team.Picture) (map[team.Document][]byte, error) {
+func marshalled(p team.Contents) (map[team.Document][]byte, error) {
 	out := map[team.Document][]byte{}
 	parts := map[team.Document]any{team.PMStateDoc: p.PM, team.GroupStatusDoc: p.Groups, team.OrchestratorDoc: p.Orchestrator}
 	for d, pair := range map[team.Document][2]team.Role{
@@ -389,16 +389,16 @@ func (s *sim) replay() {
 	for i, e := range s.history {
 		if i == cut {
 			for _, step := range two.Next() {
-				two.Brief(step, World{})
+				two.Brief(step, nil)
 			}
-			two.Picture(World{})
+			two.Contents(nil)
 		}
 		if err := errors.Join(e.fold(one), e.fold(two)); err != nil {
 			s.wrong("replayed: %v", err)
 		}
 	}
 	for _, other := range []*Session{one, two} {
-		if !reflect.DeepEqual(other.Picture(World{}), s.picture) {
+		if !reflect.DeepEqual(other.Contents(nil), s.picture) {
 			s.wrong("replayed, it is another picture")
 		}
 		if !reflect.DeepEqual(other, s.session) {

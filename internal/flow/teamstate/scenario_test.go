@@ -62,10 +62,10 @@ func (p *play) run() Outcome {
 		if o, ended := p.session.Outcome(); ended {
 			return o
 		}
-		if len(p.session.running) == 0 {
+		if len(p.session.schedule.running) == 0 {
 			p.t.Fatalf("nothing runs after %v", p.trace)
 		}
-		p.end(p.session.running[0].Step)
+		p.end(p.session.schedule.running[0].Step)
 	}
 	p.t.Fatalf("no end: %v", p.trace)
 	return Outcome{}
@@ -73,7 +73,7 @@ func (p *play) run() Outcome {
 
 func (p *play) begin(step Step) {
 	p.t.Helper()
-	p.briefs[step.ID] = p.session.Brief(step, World{})
+	p.briefs[step.ID] = p.session.Brief(step, nil)
 	if err := p.session.Begin(step, p.now); err != nil {
 		p.t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (p *play) answer(step Step) string {
 	}
 	switch step.Purpose {
 	case Check:
-		if p.session.plan.phaseLeft() {
+		if p.session.groups.plan.phaseLeft() {
 			return goOn
 		}
 		return complete
@@ -120,7 +120,7 @@ func (p *play) follows(want string) {
 	if got := strings.Join(p.trace, " "); got != strings.Join(strings.Fields(want), " ") {
 		p.t.Errorf("the steps were\n%s\nwant\n%s", got, strings.Join(strings.Fields(want), " "))
 	}
-	documents, err := marshalled(p.session.Picture(World{}))
+	documents, err := marshalled(p.session.Contents(nil))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -148,11 +148,11 @@ func (p *play) stops(problem, want string) {
 	p.follows(want)
 }
 
-func (p *play) status(id string) team.Group { return p.session.group(id).status }
+func (p *play) status(id string) team.Group { return p.session.groups.find(id).status }
 
 // logged returns the log entry of a decision.
 func (p *play) logged(decision string) string {
-	for _, l := range p.session.log {
+	for _, l := range p.session.history.log {
 		if l.Decision == decision {
 			return l.Reasoning
 		}
@@ -170,7 +170,7 @@ func (p *play) expectLog(decision, reasoning string) {
 func TestASimpleSessionGoesThroughOneGroupCalledMain(t *testing.T) {
 	p := newPlay(t, Start{}, script{"pm-1": simplePlan})
 	p.completes("pm-1 main-developer-1 main-qa-1 main-tech-lead-1 main-merge-1 pm-2")
-	pic := p.session.Picture(World{})
+	pic := p.session.Contents(nil)
 	if pic.PM.Mode != team.Simple || pic.PM.TaskGroups[0].ID != "main" || pic.PM.AllTasks[0].GroupID != "main" {
 		t.Errorf("%+v", pic.PM)
 	}
@@ -259,14 +259,14 @@ func TestAnUnblockedGroupDoesNotSayThatItIsWorkedOnWhileItWaits(t *testing.T) {
 			for _, step := range p.session.Next() {
 				p.begin(step)
 			}
-			p.end(p.session.running[len(p.session.running)-1].Step) // the newest ends first
+			p.end(p.session.schedule.running[len(p.session.schedule.running)-1].Step) // the newest ends first
 		}
 	}
 	steps(2) // pm-1, A-developer-1
 	for _, step := range p.session.Next() {
 		p.begin(step) // the tech lead for A, a developer for B
 	}
-	p.end(p.session.running[0].Step) // the tech lead
+	p.end(p.session.schedule.running[0].Step) // the tech lead
 	if g := p.status("A"); g.Status != team.DevBlocked || g.CurrentAgent != team.None || g.Iterations.Developer != 1 {
 		t.Errorf("it waits as %s with %s, %+v", g.Status, g.CurrentAgent, g.Iterations)
 	}
@@ -320,7 +320,7 @@ func TestAConflictAndFailedTestsAfterTheMergeGoBackToTheDeveloper(t *testing.T) 
 	if got := strings.Join(decisions, " "); got != "approved approved approved" {
 		t.Errorf("the tech lead has approved three times, and its decisions are: %s", got)
 	}
-	for _, m := range p.session.messages {
+	for _, m := range p.session.mailbox.messages {
 		if r, ok := m.Body.(*team.Review); ok && r.Decision != team.DecisionApproved {
 			t.Errorf("in the tech lead's name goes %+v", r)
 		}
@@ -335,11 +335,11 @@ func TestAConflictAndFailedTestsAfterTheMergeGoBackToTheDeveloper(t *testing.T) 
 
 func TestAGroupIsNotCompleteBeforeItIsMerged(t *testing.T) {
 	p := newPlay(t, Start{}, script{})
-	for p.session.group("A") == nil || p.session.group("A").approved == nil {
+	for p.session.groups.find("A") == nil || p.session.groups.find("A").approved == nil {
 		for _, step := range p.session.Next() {
 			p.begin(step)
 		}
-		p.end(p.session.running[0].Step)
+		p.end(p.session.schedule.running[0].Step)
 	}
 	if g := p.status("A"); g.Status != team.TechReview || g.CurrentAgent != team.None {
 		t.Errorf("approved, it is %s with %s", g.Status, g.CurrentAgent)
@@ -358,11 +358,11 @@ func TestAStuckDeveloperIsSplitByTheProjectManager(t *testing.T) {
 		t.Fatal(o)
 	}
 	p.expectLog("split_group_A", "A2")
-	pic := p.session.Picture(World{})
+	pic := p.session.Contents(nil)
 	if g, _ := pic.Groups.Find("A"); g.Iterations.Developer != 7 || g.Status != team.Complete {
 		t.Errorf("A: %+v", g)
 	}
-	if c := p.session.plan.group("C"); strings.Join(c.DependsOn, " ") != "A A2" {
+	if c := p.session.groups.plan.group("C"); strings.Join(c.DependsOn, " ") != "A A2" {
 		t.Errorf("C depends on %v", c.DependsOn)
 	}
 	if b := p.briefs["pm-2"]; b.Status.Iterations.Developer != 6 || b.Step.Group != "A" || !strings.Contains(b.Step.Reason, "started 6 times") {
@@ -469,7 +469,7 @@ func TestAProjectManagerWithoutAPlanIsForAPerson(t *testing.T) {
 func TestWhatAPersonMustSettleEndsTheSessionAndIsTriedAgain(t *testing.T) {
 	p := newPlay(t, Start{}, script{"pm-1": threeGroups, "A-developer-1": string(failure.Auth), "B-qa-1": string(failure.Cancelled)})
 	p.stops("developer (A-developer-1) ended with auth", "pm-1 A-developer-1 B-developer-1")
-	if pic := p.session.Picture(World{}); pic.Orchestrator.Status != team.SessionError || pic.Orchestrator.EndTime.IsZero() {
+	if pic := p.session.Contents(nil); pic.Orchestrator.Status != team.SessionError || pic.Orchestrator.EndTime.IsZero() {
 		t.Errorf("%+v", pic.Orchestrator)
 	}
 	p.session.Resume(p.now)
@@ -525,7 +525,7 @@ func TestGroupsAndTasksAsMapsAreReadAsTheListsTheyMean(t *testing.T) {
 		"pm-2": `{"status":"CONTINUE","groups":{"D":{"tasks":{"T9":{"description":"what was forgotten"}}}}}`,
 	})
 	p.completes("pm-1 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-2 D-developer-1 D-qa-1 D-tech-lead-1 D-merge-1 pm-3")
-	if tasks := p.session.plan.tasksOf("D"); len(tasks) != 1 || tasks[0].Description != "what was forgotten" {
+	if tasks := p.session.groups.plan.tasksOf("D"); len(tasks) != 1 || tasks[0].Description != "what was forgotten" {
 		t.Errorf("%+v", tasks)
 	}
 }
@@ -556,7 +556,7 @@ func TestWhatWasAskedForMayStillBeginAfterSomethingElseEnded(t *testing.T) {
 	p := newPlay(t, Start{Developers: 1}, script{"pm-1": threeGroups, "A-qa-1": string(failure.Auth)})
 	for len(p.trace) < 2 {
 		p.begin(p.session.Next()[0])
-		p.end(p.session.running[0].Step)
+		p.end(p.session.schedule.running[0].Step)
 	}
 	next := p.session.Next() // A-qa-1, B-developer-1
 	p.begin(next[0])
@@ -577,8 +577,8 @@ func TestWhatWasAskedForMayStillBeginAfterSomethingElseEnded(t *testing.T) {
 func TestAStepThatIsNotDueIsRefusedAndChangesNothing(t *testing.T) {
 	p := newPlay(t, Start{}, script{})
 	p.begin(p.session.Next()[0])
-	p.end(p.session.running[0].Step)
-	was := p.session.Picture(World{})
+	p.end(p.session.schedule.running[0].Step)
+	was := p.session.Contents(nil)
 	for _, step := range []Step{
 		{ID: "pm-1", Role: team.PM, Purpose: Plan},
 		{ID: "A-developer-2", Role: team.Developer, Group: "A", Purpose: Work},
@@ -593,7 +593,7 @@ func TestAStepThatIsNotDueIsRefusedAndChangesNothing(t *testing.T) {
 	if err := p.session.End("A-developer-1", Ending{}); err == nil {
 		t.Error("what has not begun has ended")
 	}
-	if now := p.session.Picture(World{}); now.PM.Iteration != was.PM.Iteration || now.Orchestrator.LastUpdate != was.Orchestrator.LastUpdate {
+	if now := p.session.Contents(nil); now.PM.Iteration != was.PM.Iteration || now.Orchestrator.LastUpdate != was.Orchestrator.LastUpdate {
 		t.Error("it has changed something")
 	}
 }

@@ -2,136 +2,122 @@ package teamstate
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"gaffer/team"
 )
 
 // Session is the state of a team, computed from events. Only [Session.Begin],
-// [Session.End], [Session.Resume] and [Session.Cancel] change it.
+// [Session.End], [Session.Resume] and [Session.Cancel] change it. Each of its parts has
+// its own state and rules; Session passes events to them.
 type Session struct {
-	start Start
-	items []Item
-
-	began, updated, ended time.Time
-	folds, spawns         int
-
-	plan     plan     // empty before the project manager has made one
-	groups   []*group // the groups of the plan, in order
-	manager  manager
-	running  []running      // started steps that have not ended, in order
-	numbers  map[string]int // number of started steps per kind
-	log      []team.LogEntry
-	messages []message
-	spent    map[team.Role]spent
-
-	finished bool     // completed; nothing can follow
-	problem  *Outcome // why it ended with an error; nil otherwise
-}
-
-// running is a started step.
-type running struct {
-	Step
-	at time.Time
-}
-
-// redo is a step that must be repeated because it had no usable result.
-type redo struct {
-	purpose Purpose
-	group   string
-	problem string // problem with the answer; empty if the agent itself failed
+	start    *Start
+	items    []Item
+	history  *history
+	ending   *ending
+	groups   *groupSet
+	mailbox  *mailbox
+	manager  *manager
+	work     groupWork
+	schedule *schedule
+	times    workTimes
 }
 
 // New returns a session that starts, or that continues one of another program.
-func New(s Start, at time.Time) *Session {
-	s.Developers = min(max(1, s.Developers), team.MaxDevelopers)
-	if s.Iterations <= 0 {
-		s.Iterations = DefaultIterations
+func New(start Start, at time.Time) *Session {
+	start.Developers = min(max(1, start.Developers), team.MaxDevelopers)
+	if start.Iterations <= 0 {
+		start.Iterations = DefaultIterations
 	}
-	session := &Session{
-		start: s, items: Items(s.Requirements), began: at, updated: at,
-		numbers: map[string]int{}, spent: map[team.Role]spent{},
+	s := &Session{
+		start: &start, items: Items(start.Requirements), history: &history{began: at, updated: at},
+		groups: &groupSet{start: &start}, mailbox: &mailbox{}, times: workTimes{},
 	}
-	if s.Found != nil {
-		session.restore(s.Found)
+	s.ending = &ending{history: s.history}
+	s.manager = &manager{start: s.start, items: s.items, groups: s.groups, history: s.history, ending: s.ending}
+	s.work = groupWork{start: s.start, groups: s.groups, mailbox: s.mailbox, history: s.history, ending: s.ending}
+	s.schedule = &schedule{start: s.start, groups: s.groups, manager: s.manager, ending: s.ending, numbers: map[string]int{}}
+	if start.Found != nil {
+		s.restore(start.Found)
 	}
-	return session
+	return s
 }
+
+// Next returns the steps to start now, in order. It changes nothing.
+func (s *Session) Next() []Step { return s.schedule.next() }
 
 // Begin records that the task of a step was queued. If the step cannot start now,
 // Begin returns a [*StepError] and changes nothing. A step that [Session.Next] has
 // returned can still start, whatever has happened in between.
 func (s *Session) Begin(step Step, at time.Time) error {
-	if err := s.check(step); err != nil {
+	if err := s.schedule.check(step); err != nil {
 		return err
 	}
 	switch step.Role {
 	case "":
 	case team.PM:
 		s.manager.redo = nil
-		s.spawns++
+		s.history.starts++
 	default:
-		g := s.group(step.Group)
+		g := s.groups.find(step.Group)
 		if err := g.begin(step, at); err != nil {
 			return err
 		}
-		g.status.BranchName = s.Branch(step.Group)
-		s.markRead(step.Group, step.Role)
-		s.spawns++
+		g.status.BranchName = s.start.branch(step.Group)
+		s.mailbox.markRead(step.Group, step.Role)
+		s.history.starts++
 	}
-	s.fold(at)
-	s.numbers[kind(step)]++
-	s.running = append(s.running, running{step, at})
-	s.logBegin(step)
+	s.history.advance(at)
+	s.schedule.begin(step, at)
+	s.history.noteStart(step)
 	return nil
 }
 
 // End records the final end of a running step's task. If the step is not running, End
 // returns a [*StepError] and changes nothing.
 func (s *Session) End(id string, e Ending) error {
-	i := slices.IndexFunc(s.running, func(r running) bool { return r.ID == id })
-	if i < 0 {
+	r, ok := s.schedule.end(id)
+	if !ok {
 		return &StepError{ID: id, Problem: "does not run"}
 	}
-	r := s.running[i]
-	s.running = slices.Delete(s.running, i, i+1)
-	s.fold(e.At)
-	s.measure(r, e.At)
-	if err := s.conclude(r.Step, e); err != nil {
+	s.history.advance(e.At)
+	s.times.add(r.Role, e.At.Sub(r.at))
+	var err error
+	switch r.Purpose {
+	case Plan, Split, Check:
+		s.manager.answered(r.Step, e)
+	case Merge:
+		err = s.work.merged(r.Step, e)
+	case Deliver:
+		s.work.delivered(r.Step, e)
+	default:
+		err = s.work.answered(r.Step, e)
+	}
+	if err != nil {
 		return err
 	}
-	s.enforceCap()
-	return nil
-}
-
-// conclude handles the end of a step.
-func (s *Session) conclude(step Step, e Ending) error {
-	switch step.Purpose {
-	case Plan, Split, Check:
-		return s.managed(step, e)
-	case Merge:
-		return s.merged(step, e)
-	case Deliver:
-		s.delivered(step, e)
-		return nil
+	if g := s.schedule.exhausted(); g != nil {
+		s.ending.stop(
+			fmt.Sprintf("group %s is %s after %d starts of agents, which is the limit", g.id, g.status.Status, g.starts),
+			fmt.Sprintf("look at branch %s; 'gaffer team resume' allows as many again", s.start.branch(g.id)),
+		)
 	}
-	return s.answered(step, e)
+	return nil
 }
 
 // Resume records that the user continues a session that ended with an error. Limits
 // are counted anew, and failed steps are repeated. It does nothing if the session has
 // not ended with an error.
 func (s *Session) Resume(at time.Time) {
-	if s.problem == nil {
+	if s.ending.problem == nil {
 		return
 	}
-	s.fold(at)
-	s.note("resume", "a person lets it go on after: "+s.problem.Problem)
-	s.problem, s.ended = nil, time.Time{}
-	s.manager.refusals = 0
-	s.agreed(at)
-	for _, g := range s.groups {
+	s.history.advance(at)
+	s.history.note("resume", "a person lets it go on after: "+s.ending.problem.Problem)
+	s.ending.reopen()
+	s.manager.resume(at)
+	for _, g := range s.groups.list {
 		g.allowed, g.helpless = g.starts+s.start.Iterations, 0
 	}
 }
@@ -139,16 +125,16 @@ func (s *Session) Resume(at time.Time) {
 // Cancel records that the user has cancelled the run. It does nothing if the session
 // has ended.
 func (s *Session) Cancel(at time.Time, why string) {
-	if s.finished || s.problem != nil {
+	if s.ending.finished || s.ending.problem != nil {
 		return
 	}
-	s.fold(at)
-	s.stop("the run was cancelled: "+why, "'gaffer team resume' goes on")
+	s.history.advance(at)
+	s.ending.stop("the run was cancelled: "+why, "'gaffer team resume' goes on")
 }
 
 // Step returns a running step.
 func (s *Session) Step(id string) (Step, bool) {
-	for _, r := range s.running {
+	for _, r := range s.schedule.running {
 		if r.ID == id {
 			return r.Step, true
 		}
@@ -157,45 +143,34 @@ func (s *Session) Step(id string) (Step, bool) {
 }
 
 // Busy reports whether a step of the group is running.
-func (s *Session) Busy(group string) bool {
-	return slices.ContainsFunc(s.running, func(r running) bool { return r.Group == group })
-}
+func (s *Session) Busy(group string) bool { return s.schedule.busy(group) }
 
 // Outcome returns how the session ended, and whether it has ended. A session with an
 // error has not ended while steps are still running.
 func (s *Session) Outcome() (o Outcome, ended bool) {
 	switch {
-	case s.finished:
+	case s.ending.finished:
 		return Outcome{Completed: true}, true
-	case s.problem != nil:
-		return *s.problem, len(s.running) == 0
+	case s.ending.problem != nil:
+		return *s.ending.problem, len(s.schedule.running) == 0
 	}
 	return Outcome{}, false
 }
 
-func (s *Session) fold(at time.Time) { s.folds, s.updated = s.folds+1, at }
+// Branch returns the branch of a group. It is beside the session's branch. If both
+// would have the same name, the group's branch gets a suffix.
+func (s *Session) Branch(group string) string { return s.start.branch(group) }
 
-// stop ends the session with an error. If it is called again, the first error counts.
-func (s *Session) stop(problem, hint string) {
-	if s.problem != nil {
-		return
+func (s Start) branch(group string) string {
+	dir, own := "", s.Branch
+	if i := strings.LastIndexByte(own, '/'); i >= 0 {
+		dir, own = own[:i+1], own[i+1:]
 	}
-	s.problem, s.ended = &Outcome{Problem: clip(problem, maxText), Hint: hint}, s.updated
-	s.note("stop_with_error", problem+". "+hint)
-}
-
-func (s *Session) finish() {
-	s.finished, s.ended = true, s.updated
-	s.note("complete_session", "the project manager says that all is done, and every group is complete and merged")
-}
-
-func (s *Session) group(id string) *group {
-	for _, g := range s.groups {
-		if g.id == id {
-			return g
-		}
+	const suffix = "-group"
+	if rest, ok := strings.CutPrefix(group, own); ok && strings.ReplaceAll(rest, suffix, "") == "" {
+		group += suffix
 	}
-	return nil
+	return dir + group
 }
 
 // StepError reports a step that cannot start or end now.

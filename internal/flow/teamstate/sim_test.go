@@ -60,9 +60,9 @@ type sim struct {
 	starts  int
 	resumes int
 
-	picture   team.Picture // after the last fold
-	documents bool         // are looked at after each fold
-	problem   string       // the first thing that was wrong
+	picture   team.Contents // after the last fold
+	documents bool          // are looked at after each fold
+	problem   string        // the first thing that was wrong
 }
 
 func newSim(seed uint64) *sim {
@@ -284,7 +284,7 @@ func (s *sim) split(id string) string {
 		return `{"status":"CONTINUE","summary":"smaller steps"}`
 	}
 	var tasks, deps []string
-	for _, t := range s.session.plan.tasksOf(id) {
+	for _, t := range s.session.groups.plan.tasksOf(id) {
 		tasks = append(tasks, fmt.Sprintf("%q", t.ID))
 	}
 	if s.chance(0.1) {

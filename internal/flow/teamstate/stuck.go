@@ -51,16 +51,3 @@ func (g *group) help(by team.Role) {
 func stuckReason(id string, e team.Escalation) string {
 	return fmt.Sprintf("group %s is stuck: %s was started %d times without an end, more than %d", id, e.Role, e.Count, e.Limit)
 }
-
-// enforceCap stops the session if a group needs an agent but has reached its limit of
-// starts.
-func (s *Session) enforceCap() {
-	for _, g := range s.waiting() {
-		if step, ok := s.want(g); ok && step.Role != "" && step.Role != team.PM && g.starts >= g.allowed {
-			s.stop(
-				fmt.Sprintf("group %s is %s after %d starts of agents, which is the limit", g.id, g.status.Status, g.starts),
-				fmt.Sprintf("look at branch %s; 'gaffer team resume' allows as many again", s.Branch(g.id)),
-			)
-		}
-	}
-}

@@ -46,7 +46,7 @@ func TestAReReviewHasTheEarlierIssuesAndTheDevelopersReplyToEach(t *testing.T) {
 	if got := inOneLine(t, p.briefs["A-tech-lead-2"].Issues); got != "rate no limit=fixed; A-1 token in the log=rejected: it is a test token; A-2 name=fixed: renamed" {
 		t.Errorf("the reviewer gets %s", got)
 	}
-	if r := p.session.messages[2].Body.(*team.Review); r.Issues[1].ID != "A-1" {
+	if r := p.session.mailbox.messages[2].Body.(*team.Review); r.Issues[1].ID != "A-1" {
 		t.Errorf("the message has other ids: %+v", r.Issues)
 	}
 }

@@ -106,10 +106,9 @@ type Change struct {
 	Commits []string // "abc1234 - subject", oldest first
 }
 
-// World holds information from outside the session's events.
-type World struct {
-	Changes map[string]Change // by group
-}
+// Changes is what each group has changed, by the group's id. It comes from git and not
+// from the session's events.
+type Changes map[string]Change
 
 // Brief holds exactly the information that a role needs for a step.
 type Brief struct {

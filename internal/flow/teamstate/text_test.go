@@ -39,8 +39,8 @@ func TestHugeAndHostileAnswersLeaveDocumentsThatAreValid(t *testing.T) {
 		t.Fatal(o)
 	}
 	p.follows(strings.Join(p.trace, " "))
-	w := World{Changes: map[string]Change{"A": {Files: slices.Repeat([]string{strings.Repeat("\xff", 9000)}, 500)}}}
-	documents, err := marshalled(p.session.Picture(w))
+	w := Changes{"A": {Files: slices.Repeat([]string{strings.Repeat("\xff", 9000)}, 500)}}
+	documents, err := marshalled(p.session.Contents(w))
 	if err != nil {
 		t.Fatal(err)
 	}

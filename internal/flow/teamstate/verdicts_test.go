@@ -130,7 +130,7 @@ func verdictSession(t *testing.T, seed uint64) (merges, refusals int) {
 			s.Resume(now)
 			continue
 		}
-		step := s.running[rng.IntN(len(s.running))].Step
+		step := s.schedule.running[rng.IntN(len(s.schedule.running))].Step
 		now = now.Add(time.Second)
 		e := Ending{At: now}
 		switch step.Purpose {
@@ -140,7 +140,7 @@ func verdictSession(t *testing.T, seed uint64) (merges, refusals int) {
 			e.Answer = goOn
 		case Check:
 			e.Answer = complete
-			if s.plan.phaseLeft() {
+			if s.groups.plan.phaseLeft() {
 				e.Answer = goOn
 			}
 		case Merge:
@@ -158,8 +158,8 @@ func verdictSession(t *testing.T, seed uint64) (merges, refusals int) {
 			t.Fatal(err)
 		}
 	}
-	t.Errorf("no end: %+v", s.statuses())
+	t.Errorf("no end: %+v", s.groups.statuses())
 	return merges, refusals
 }
 
-func (s *Session) status(group string) string { return string(s.group(group).status.Status) }
+func (s *Session) status(group string) string { return string(s.groups.find(group).status.Status) }

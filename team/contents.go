@@ -6,8 +6,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Picture is the complete content of a session's documents.
-type Picture struct {
+// Contents is the complete content of a session's documents.
+type Contents struct {
 	PM           PMState
 	Groups       Groups
 	Orchestrator OrchestratorState
@@ -15,9 +15,9 @@ type Picture struct {
 }
 
 // documents returns the wanted content of each document.
-func (p Picture) documents() (map[Document]jsontree.Value, error) {
+func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	if p.PM.SessionID == "" || p.PM.SessionID != p.Orchestrator.SessionID {
-		return nil, &PictureError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}
+		return nil, &ContentsError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}
 	}
 	contents := map[Document]any{PMStateDoc: p.PM, GroupStatusDoc: p.Groups, OrchestratorDoc: p.Orchestrator}
 	messages, err := p.byChannel()
@@ -33,11 +33,11 @@ func (p Picture) documents() (map[Document]jsontree.Value, error) {
 	for d, content := range contents {
 		data, err := marshal(content)
 		if err != nil {
-			return nil, &PictureError{err.Error()}
+			return nil, &ContentsError{err.Error()}
 		}
 		doc, err := jsontree.Parse(data)
 		if err != nil {
-			return nil, &PictureError{err.Error()}
+			return nil, &ContentsError{err.Error()}
 		}
 		documents[d] = doc.Value()
 	}
@@ -47,7 +47,7 @@ func (p Picture) documents() (map[Document]jsontree.Value, error) {
 // byChannel returns the messages of each document. It returns an error for a message
 // without an id, because that could not be distinguished from messages of other
 // programs.
-func (p Picture) byChannel() (map[Document][]Message, error) {
+func (p Contents) byChannel() (map[Document][]Message, error) {
 	messages := map[Document][]Message{}
 	for _, c := range channels {
 		messages[c.doc] = nil
@@ -58,17 +58,17 @@ func (p Picture) byChannel() (map[Document][]Message, error) {
 			return nil, err
 		}
 		if m.ID == "" {
-			return nil, &PictureError{fmt.Sprintf("a message from %s to %s has no id", m.From, m.To)}
+			return nil, &ContentsError{fmt.Sprintf("a message from %s to %s has no id", m.From, m.To)}
 		}
 		messages[c.doc] = append(messages[c.doc], m)
 	}
 	return messages, nil
 }
 
-// PictureError reports a picture that cannot be written to documents.
-type PictureError struct{ Problem string }
+// ContentsError reports contents that cannot be written to documents.
+type ContentsError struct{ Problem string }
 
-func (e *PictureError) Error() string { return "record session: " + e.Problem }
+func (e *ContentsError) Error() string { return "record session: " + e.Problem }
 
 // Invalid marks the error as invalid content of a document.
-func (e *PictureError) Invalid() bool { return true }
+func (e *ContentsError) Invalid() bool { return true }

@@ -27,15 +27,14 @@ func TestCountsOfTestsAreReadFromNumbersAndFromText(t *testing.T) {
 }
 
 func TestMessagesOfOneSecondHaveIDsOfTheirOwn(t *testing.T) {
-	s := New(Start{}, noon)
+	var b mailbox
 	g := newGroup("A", 9)
 	for range 3 {
-		s.sendHandoff(g, team.Answer{})
+		b.sendHandoff(g, team.Answer{}, noon)
 	}
-	s.updated = noon.Add(time.Second)
-	s.sendHandoff(g, team.Answer{})
+	b.sendHandoff(g, team.Answer{}, noon.Add(time.Second))
 	var ids []string
-	for _, m := range s.messages {
+	for _, m := range b.messages {
 		ids = append(ids, m.ID)
 	}
 	if got := strings.Join(ids, " "); got != "msg_20250106_120000_A_developer msg_20250106_120000_A_developer_2 msg_20250106_120000_A_developer_3 msg_20250106_120001_A_developer" {
@@ -45,37 +44,35 @@ func TestMessagesOfOneSecondHaveIDsOfTheirOwn(t *testing.T) {
 
 func TestAMessageIsReadWhenItsReceiverIsStarted(t *testing.T) {
 	p := newPlay(t, Start{}, script{})
-	w := World{Changes: map[string]Change{"A": {Files: []string{"a.go"}, Commits: []string{"abc - a"}}}}
-	for p.session.group("A") == nil || p.status("A").Status != team.WaitingQA {
+	w := Changes{"A": {Files: []string{"a.go"}, Commits: []string{"abc - a"}}}
+	for p.session.groups.find("A") == nil || p.status("A").Status != team.WaitingQA {
 		p.begin(p.session.Next()[0])
-		p.end(p.session.running[0].Step)
+		p.end(p.session.schedule.running[0].Step)
 	}
-	m := p.session.Picture(w).Messages[0]
+	m := p.session.Contents(w).Messages[0]
 	if h := m.Body.(*team.Handoff); m.Read || h.Context.FilesModified[0] != "a.go" || h.Context.BranchName != "gaffer/v4_x/A" {
 		t.Errorf("%+v %+v", m, h)
 	}
 	p.begin(p.session.Next()[0])
-	if !p.session.Picture(w).Messages[0].Read {
+	if !p.session.Contents(w).Messages[0].Read {
 		t.Error("QA has begun and not read it")
 	}
 }
 
 func TestTheTimeThatIsLeftFollowsFromWhatWasMeasured(t *testing.T) {
-	s := New(Start{Developers: 2}, noon)
-	if s.estimate() != nil {
+	if (workTimes{}).remaining(nil, 2) != nil {
 		t.Error("nothing was measured")
 	}
-	s.plan.mode = team.Parallel
-	s.spent[team.PM] = spent{1, time.Minute}
-	s.spent[team.Developer] = spent{2, 8 * time.Minute}
+	times := workTimes{team.PM: {1, time.Minute}, team.Developer: {2, 8 * time.Minute}}
+	var groups []*group
 	for _, status := range []team.GroupStatus{team.Pending, team.WaitingQA, team.TechReview, team.Complete} {
 		g := newGroup(string(status), 9)
 		g.status.Status = status
-		s.groups = append(s.groups, g)
+		groups = append(groups, g)
 	}
 	// A developer takes 4, every other role the mean of all, 3. The sum 4+3+3, 3+3, 3
 	// is divided by two developers.
-	if got := *s.estimate(); got != 9.5 {
+	if got := *times.remaining(groups, 2); got != 9.5 {
 		t.Error(got)
 	}
 }

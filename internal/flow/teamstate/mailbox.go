@@ -3,6 +3,7 @@ package teamstate
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"gaffer/team"
 )
@@ -14,29 +15,32 @@ type message struct {
 	done bool
 }
 
+// mailbox holds all messages that roles have sent to each other.
+type mailbox struct{ messages []message }
+
 // send sends a message with a unique id.
-func (s *Session) send(g *group, from, to team.Role, subject string, body team.Body) {
-	base := fmt.Sprintf("msg_%s_%s_%s", s.updated.UTC().Format("20060102_150405"), g.id, from)
+func (b *mailbox) send(g *group, from, to team.Role, subject string, body team.Body, at time.Time) {
+	base := fmt.Sprintf("msg_%s_%s_%s", at.UTC().Format("20060102_150405"), g.id, from)
 	id := base
-	for n := 2; slices.ContainsFunc(s.messages, func(m message) bool { return m.ID == id }); n++ {
+	for n := 2; slices.ContainsFunc(b.messages, func(m message) bool { return m.ID == id }); n++ {
 		id = fmt.Sprintf("%s_%d", base, n)
 	}
-	s.messages = append(s.messages, message{Message: team.Message{
-		ID: id, GroupID: g.id, From: from, To: to, Timestamp: team.At(s.updated),
+	b.messages = append(b.messages, message{Message: team.Message{
+		ID: id, GroupID: g.id, From: from, To: to, Timestamp: team.At(at),
 		Subject: fmt.Sprintf("%s: %s", g.status.Name, subject), Body: body,
 	}})
 }
 
-func (s *Session) sendHandoff(g *group, said team.Answer) {
-	s.send(g, team.Developer, team.QAExpert, "ready for QA", &team.Handoff{
+func (b *mailbox) sendHandoff(g *group, said team.Answer, at time.Time) {
+	b.send(g, team.Developer, team.QAExpert, "ready for QA", &team.Handoff{
 		Status: string(said.Status),
 		Context: team.HandoffContext{
 			BranchName: g.status.BranchName, UnitTestsStatus: g.units, Notes: said.Text(),
 		},
-	})
+	}, at)
 }
 
-func (s *Session) sendReport(g *group, said team.Answer) {
+func (b *mailbox) sendReport(g *group, said team.Answer, at time.Time) {
 	results, result := said.Body.Get("test_results"), team.WordFail
 	subject := fmt.Sprintf("QA says %s: %s", said.Status, said.Text())
 	if said.Status == team.WordPass {
@@ -46,7 +50,7 @@ func (s *Session) sendReport(g *group, said team.Answer) {
 	if total == "" {
 		total = line(said.Body.Get("total_time").Text())
 	}
-	s.send(g, team.QAExpert, team.TechLead, line(clip(subject, 200)), &team.TestReport{
+	b.send(g, team.QAExpert, team.TechLead, line(clip(subject, 200)), &team.TestReport{
 		Result: string(result),
 		TestResults: team.TestSummary{
 			IntegrationTests: telling(results.Get("integration_tests"), "passed"),
@@ -55,53 +59,53 @@ func (s *Session) sendReport(g *group, said team.Answer) {
 			TotalTime:        total,
 		},
 		DeveloperContext: team.DeveloperContext{ImplementationSummary: g.work},
-	})
+	}, at)
 }
 
-func (s *Session) sendReview(g *group, d team.Decision, said team.Answer, found []team.Issue) {
+func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found []team.Issue, at time.Time) {
 	subject := map[team.Decision]string{
 		team.DecisionApproved:         "approved",
 		team.DecisionChangesRequested: "changes requested",
 		team.DecisionUnblocked:        "help",
 	}[d]
-	s.send(g, team.TechLead, team.Developer, subject, &team.Review{
+	b.send(g, team.TechLead, team.Developer, subject, &team.Review{
 		Decision: d, Feedback: whole(said),
 		Issues: found, ActionableItems: strs(said.Body.Get("actionable_items")),
-	})
+	}, at)
 }
 
 // markRead marks the messages that a role gets when it is started on a group.
-func (s *Session) markRead(group string, to team.Role) {
-	for i, m := range s.messages {
+func (b *mailbox) markRead(group string, to team.Role) {
+	for i, m := range b.messages {
 		if m.GroupID == group && m.To == to {
-			s.messages[i].Read = true
+			b.messages[i].Read = true
 		}
 	}
 }
 
 // handled marks the messages to a role as handled, unless its status word says that
 // it could not handle them.
-func (s *Session) handled(g *group, by team.Role, word team.Word) {
+func (b *mailbox) handled(g *group, by team.Role, word team.Word) {
 	switch word {
 	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
 		return
 	}
-	for i, m := range s.messages {
+	for i, m := range b.messages {
 		if m.GroupID == g.id && m.To == by {
-			s.messages[i].done = true
+			b.messages[i].done = true
 		}
 	}
 }
 
-// mail returns the messages that a role gets when it is started on a group.
-func (s *Session) mail(group string, to team.Role, w World) []team.Message {
-	var mail []team.Message
-	for _, m := range s.messages {
+// messagesTo returns the messages that a role gets when it is started on a group.
+func (b *mailbox) messagesTo(to team.Role, group string, c Change) []team.Message {
+	var list []team.Message
+	for _, m := range b.messages {
 		if m.GroupID == group && m.To == to && !m.done {
-			mail = append(mail, m.with(w.Changes[group]))
+			list = append(list, m.with(c))
 		}
 	}
-	return mail
+	return list
 }
 
 // with returns the message with the group's files and commits from git.

@@ -1,0 +1,34 @@
+package teamstate
+
+import "time"
+
+// ending says whether and how a session has ended.
+type ending struct {
+	history  *history
+	finished bool     // completed; nothing can follow
+	problem  *Outcome // why it ended with an error; nil otherwise
+	at       time.Time
+}
+
+// stop ends the session with an error. If it is called again, the first error counts.
+func (e *ending) stop(problem, hint string) {
+	if e.problem != nil {
+		return
+	}
+	e.problem, e.at = &Outcome{Problem: clip(problem, maxText), Hint: hint}, e.history.updated
+	e.history.note("stop_with_error", problem+". "+hint)
+}
+
+// ask stops the session with a question for the user.
+func (e *ending) ask(question string) {
+	e.stop(question, "'gaffer team resume' lets the team decide; 'gaffer team --new' begins anew, with the answer in the requirements")
+}
+
+// finish completes the session.
+func (e *ending) finish() {
+	e.finished, e.at = true, e.history.updated
+	e.history.note("complete_session", "the project manager says that all is done, and every group is complete and merged")
+}
+
+// reopen lets a session continue that ended with an error.
+func (e *ending) reopen() { e.problem, e.at = nil, time.Time{} }

@@ -1,0 +1,124 @@
+package teamstate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"gaffer/team"
+)
+
+// groupSet is the plan and the state of its groups.
+type groupSet struct {
+	start *Start
+	plan  plan     // empty before the project manager has made one
+	list  []*group // the groups of the plan, in order
+}
+
+// find returns a group, or nil.
+func (s *groupSet) find(id string) *group {
+	for _, g := range s.list {
+		if g.id == id {
+			return g
+		}
+	}
+	return nil
+}
+
+// adopt replaces the plan. Groups in progress continue.
+func (s *groupSet) adopt(p plan, at time.Time) {
+	s.plan = p
+	for _, planned := range p.groups {
+		g := s.find(planned.ID)
+		if g == nil {
+			g = newGroup(planned.ID, s.start.Iterations)
+			g.status.BranchName, g.status.LastUpdate = s.start.branch(planned.ID), team.At(at)
+			s.list = append(s.list, g)
+		}
+		g.status.Name = planned.Name
+	}
+}
+
+// developers returns how many developers may work at the same time.
+func (s *groupSet) developers() int {
+	if s.plan.mode == team.Simple {
+		return 1
+	}
+	return s.start.Developers
+}
+
+// openComplete reports whether every group of the open phases is complete.
+func (s *groupSet) openComplete() bool {
+	for _, g := range s.list {
+		if s.plan.open(g.id) && !g.complete() {
+			return false
+		}
+	}
+	return true
+}
+
+// dependenciesComplete reports whether the groups that a group depends on are complete.
+func (s *groupSet) dependenciesComplete(id string) bool {
+	for _, other := range s.plan.group(id).DependsOn {
+		if !s.find(other).complete() {
+			return false
+		}
+	}
+	return true
+}
+
+// statuses returns the content of the document of groups, without what git knows.
+func (s *groupSet) statuses() team.Groups {
+	var all team.Groups
+	for _, g := range s.list {
+		all = append(all, g.status)
+	}
+	return all
+}
+
+// pmState returns the part of the project manager's document that follows from the plan
+// and its groups.
+func (s *groupSet) pmState() team.PMState {
+	pm := team.PMState{
+		Mode: s.plan.mode, ModeReasoning: s.plan.reasoning,
+		AllTasks: slices.Clone(s.plan.tasks), TaskGroups: slices.Clone(s.plan.groups), ExecutionPhases: s.phases(),
+	}
+	for i, t := range pm.AllTasks {
+		if g := s.find(t.GroupID); g == nil || g.untouched() && t.Status != "" {
+			continue // keep the status that another program wrote
+		}
+		pm.AllTasks[i].Status = s.progress(t.GroupID)
+	}
+	for i, g := range pm.TaskGroups {
+		if s.find(g.ID).untouched() {
+			pm.TaskGroups[i].Status = cmp.Or(g.Status, s.progress(g.ID))
+			continue
+		}
+		pm.TaskGroups[i].Status, pm.TaskGroups[i].BranchName = s.progress(g.ID), s.start.branch(g.ID)
+	}
+	done := team.Measure(pm, s.statuses())
+	pm.CompletedGroups, pm.InProgressGroups, pm.PendingGroups = done.Completed, done.InProgress, done.Pending
+	pm.CompletionPercentage = done.Percentage
+	return pm
+}
+
+// progress returns the status of a group in the project manager's terms.
+func (s *groupSet) progress(id string) team.WorkStatus { return s.find(id).status.Status.Work() }
+
+func (s *groupSet) phases() []team.ExecutionPhase {
+	var phases []team.ExecutionPhase
+	for i, ph := range s.plan.phases {
+		status := team.WorkComplete
+		switch {
+		case !ph.opened:
+			status = team.WorkPending
+		case slices.ContainsFunc(ph.groups, func(id string) bool { return !s.find(id).complete() }):
+			status = team.WorkInProgress
+		}
+		phases = append(phases, team.ExecutionPhase{
+			PhaseNumber: cmp.Or(ph.number, i+1), GroupIDs: slices.Clone(ph.groups),
+			ParallelCount: min(len(ph.groups), s.developers()), Status: status,
+		})
+	}
+	return phases
+}

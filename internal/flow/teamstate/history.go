@@ -1,0 +1,50 @@
+package teamstate
+
+import (
+	"fmt"
+	"time"
+
+	"gaffer/team"
+)
+
+// history counts and logs what has happened in a session.
+type history struct {
+	began, updated time.Time
+	events         int // events applied so far
+	starts         int // agents started so far
+	log            []team.LogEntry
+}
+
+// advance records that an event is applied.
+func (h *history) advance(at time.Time) { h.events, h.updated = h.events+1, at }
+
+// note appends a decision to the log.
+func (h *history) note(decision, reasoning string) {
+	h.log = append(h.log, team.LogEntry{
+		Iteration: h.starts, Decision: decision, Reasoning: clip(reasoning, maxText), Timestamp: team.At(h.updated),
+	})
+}
+
+// noteStart logs the start of a step.
+func (h *history) noteStart(step Step) {
+	switch {
+	case step.Purpose == Plan:
+		h.note("spawn_pm_for_planning", step.Reason)
+	case step.Role == team.PM:
+		h.note(fmt.Sprintf("spawn_pm_for_%s", step.Purpose), step.Reason)
+	case step.Purpose == Deliver:
+		h.note("deliver", step.Reason)
+	case step.Purpose == Merge:
+		h.note("merge_group_"+step.Group, step.Reason)
+	default:
+		h.note(fmt.Sprintf("spawn_%s_group_%s", step.Role, step.Group), step.Reason)
+	}
+}
+
+// counted returns a number with its noun: 1 group, 2 groups.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,246 @@
+package teamstate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/team"
+)
+
+// schedule knows the running steps and decides which steps come next.
+type schedule struct {
+	start   *Start
+	groups  *groupSet
+	manager *manager
+	ending  *ending
+	running []running      // started steps that have not ended, in order
+	numbers map[string]int // number of started steps per kind
+}
+
+// running is a started step.
+type running struct {
+	Step
+	at time.Time
+}
+
+// redo is a step that must be repeated because it had no usable result.
+type redo struct {
+	purpose Purpose
+	group   string
+	problem string // problem with the answer; empty if the agent itself failed
+}
+
+func (s *schedule) begin(step Step, at time.Time) {
+	s.numbers[kind(step)]++
+	s.running = append(s.running, running{step, at})
+}
+
+// end removes a running step. It returns false if the step is not running.
+func (s *schedule) end(id string) (r running, ok bool) {
+	i := slices.IndexFunc(s.running, func(r running) bool { return r.ID == id })
+	if i < 0 {
+		return running{}, false
+	}
+	r = s.running[i]
+	s.running = slices.Delete(s.running, i, i+1)
+	return r, true
+}
+
+func (s *schedule) busy(group string) bool {
+	return slices.ContainsFunc(s.running, func(r running) bool { return r.Group == group })
+}
+
+// next returns the steps to start now, in order.
+func (s *schedule) next() []Step {
+	if s.ending.problem != nil {
+		return nil
+	}
+	var next []Step
+	busy := slices.Clone(s.running)
+	for _, step := range s.due() {
+		if s.room(step, busy) == "" {
+			next = append(next, step)
+			busy = append(busy, running{Step: step})
+		}
+	}
+	return next
+}
+
+// check returns an error if a step cannot start now. A step that next returned before
+// the session stopped with an error may still start.
+func (s *schedule) check(step Step) error {
+	for _, due := range s.due() {
+		if due.ID == step.ID && due.Role == step.Role && due.Group == step.Group && due.Purpose == step.Purpose {
+			if problem := s.room(step, s.running); problem != "" {
+				return &StepError{ID: step.ID, Problem: problem}
+			}
+			return nil
+		}
+	}
+	return &StepError{ID: step.ID, Problem: "is not due"}
+}
+
+// room returns why a step has to wait for running steps, or "".
+func (s *schedule) room(step Step, busy []running) string {
+	developers := 0
+	for _, r := range busy {
+		switch {
+		case step.Role == team.PM && r.Role == team.PM:
+			return "the project manager is busy with " + r.ID
+		case step.Role == "" && r.Role == "":
+			return r.ID + " is being merged"
+		case r.Role == team.Developer:
+			developers++
+		}
+	}
+	if step.Role == team.Developer && developers >= s.groups.developers() {
+		return fmt.Sprintf("%d developers are running, which is the limit", developers)
+	}
+	return ""
+}
+
+// due returns all steps that are needed, most urgent first, whether or not there is
+// room for them.
+func (s *schedule) due() []Step {
+	if s.ending.finished {
+		return nil
+	}
+	var steps []Step
+	if step, ok := s.managerStep(); ok {
+		steps = append(steps, step)
+	}
+	if s.manager.accepted {
+		steps = append(steps, s.step(Deliver, "", "all is done, and is to be merged into "+s.start.Into))
+	}
+	for _, g := range s.waiting() {
+		if step, ok := s.groupStep(g); ok && (!limited(step) || g.starts < g.allowed) {
+			steps = append(steps, step)
+		}
+	}
+	// Steps closer to completion come first, so that a free developer continues started
+	// work before new work.
+	order := []Purpose{Plan, Split, Check, Deliver, Merge, Review, Unblock, Test, Work}
+	rank := func(step Step) int {
+		rank := slices.Index(order, step.Purpose)
+		if g := s.groups.find(step.Group); step.Purpose == Work && g.redo == nil {
+			rank++
+			if g.status.Status == team.Pending {
+				rank++
+			}
+		}
+		return rank
+	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(rank(a), rank(b)) })
+	return steps
+}
+
+// limited reports whether a step counts towards the starts that a group is allowed.
+func limited(step Step) bool { return step.Role != "" && step.Role != team.PM }
+
+// exhausted returns a group that needs an agent but has reached its limit of starts, or
+// nil.
+func (s *schedule) exhausted() *group {
+	for _, g := range s.waiting() {
+		if step, ok := s.groupStep(g); ok && limited(step) && g.starts >= g.allowed {
+			return g
+		}
+	}
+	return nil
+}
+
+// waiting returns the groups without a running step, the longest waiting first.
+func (s *schedule) waiting() []*group {
+	groups := slices.DeleteFunc(slices.Clone(s.groups.list), func(g *group) bool { return s.busy(g.id) })
+	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.since, b.since) })
+	return groups
+}
+
+// managerStep returns the step that the project manager is needed for, except for stuck
+// groups.
+func (s *schedule) managerStep() (Step, bool) {
+	switch m := s.manager; {
+	case m.redo != nil:
+		step := s.step(m.redo.purpose, m.redo.group, "its answer could not be used")
+		step.Again = m.redo.problem
+		return step, true
+	case len(s.groups.list) == 0:
+		return s.step(Plan, "", "the requirements are to be planned"), true
+	case m.accepted || !s.groups.openComplete():
+		return Step{}, false
+	case m.missing != "":
+		return s.step(Check, "", "its COMPLETE did not count"), true
+	}
+	return s.step(Check, "", "every group of the open phases is complete"), true
+}
+
+// groupStep returns the next step that a waiting group needs.
+func (s *schedule) groupStep(g *group) (Step, bool) {
+	if g.redo != nil {
+		step := s.step(g.redo.purpose, g.id, g.why)
+		step.Again = g.redo.problem
+		return step, true
+	}
+	switch g.status.Status {
+	case team.Pending:
+		return s.developerStep(g, s.groups.plan.open(g.id))
+	case team.DevBlocked:
+		if g.unblocked == nil {
+			return s.step(Unblock, g.id, g.why), true
+		}
+		return s.developerStep(g, true)
+	case team.QAFailed:
+		// The tech lead helps first if the group is blocked or its tests have failed too
+		// often. Otherwise a developer tries again.
+		if g.blocked() {
+			return s.step(Unblock, g.id, g.why), true
+		}
+		if e, stuck := g.escalation(team.TechLead); stuck {
+			return s.step(Unblock, g.id, stuckReason(g.id, e)), true
+		}
+		return s.developerStep(g, true)
+	case team.ChangesRequested:
+		return s.developerStep(g, true)
+	case team.WaitingQA:
+		if g.blocked() {
+			return s.step(Unblock, g.id, g.why), true
+		}
+		return s.step(Test, g.id, g.why), true
+	case team.WaitingReview:
+		if e, stuck := g.tooOften(team.TechLead); stuck {
+			return s.step(Split, g.id, stuckReason(g.id, e)), true
+		}
+		return s.step(Review, g.id, g.why), true
+	case team.TechReview:
+		return s.step(Merge, g.id, g.why), g.approved != nil
+	}
+	return Step{}, false
+}
+
+// developerStep returns a developer's step, or the project manager's if developers were
+// started too often. It returns false if the group's phase is not open or a dependency
+// is not complete.
+func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
+	if e, stuck := g.escalation(team.PM); stuck {
+		return s.step(Split, g.id, stuckReason(g.id, e)), true
+	}
+	return s.step(Work, g.id, g.why), open && s.groups.dependenciesComplete(g.id)
+}
+
+// step returns a step with the next number of its kind.
+func (s *schedule) step(p Purpose, group, reason string) Step {
+	step := Step{Role: duties[p].role, Group: group, Purpose: p, Reason: reason}
+	step.ID = fmt.Sprintf("%s-%d", kind(step), s.numbers[kind(step)]+1)
+	return step
+}
+
+// kind returns the prefix of a step's id. Steps are numbered per kind.
+func kind(step Step) string {
+	switch name := duties[step.Purpose].name; {
+	case step.Group == "" || step.Role == team.PM:
+		return name
+	default:
+		return step.Group + "-" + name
+	}
+}
