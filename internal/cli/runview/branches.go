@@ -16,15 +16,15 @@ const branchesWithin = 10 * time.Second
 // branches returns the branches of the project's repository if a task of the run has a
 // branch. If git does not answer, the summary names only branches whose worktree
 // exists.
-func (t *View) branches(r fleet.Run) map[string]bool {
+func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
 		named = named || task.Branch != ""
 	}
-	if !named || t.far() {
+	if !named || v.remote() {
 		return nil
 	}
-	root, err := t.env.Project()
+	root, err := v.env.Project()
 	if err != nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func workPlaces(r fleet.Run, at site) (lines []string) {
 			continue
 		}
 		seen[t.Worktree] = true
-		there, path := at.there(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
+		there, path := at.exists(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
 		case t.Branch == "" && there: // an older gaffer created the run

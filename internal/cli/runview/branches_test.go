@@ -18,8 +18,8 @@ func TestTheSummaryNamesBranchesAndWhatToMerge(t *testing.T) {
 		task("last", "g/last", "merge-1"), task("alone", "g/al'one"), task("same", "g/same"), task("gone", "g/gone"), task("merged", "g/merged"),
 	}}
 	at := site{
-		dir:   "/p",
-		there: func(path string) bool { return path != "/p/trees/gone" && path != "/p/trees/merged" },
+		dir:    "/p",
+		exists: func(path string) bool { return path != "/p/trees/gone" && path != "/p/trees/merged" },
 		branches: map[string]bool{
 			"g/first": true, "g/other": true, "g/last": true, "g/al'one": true, "g/same": false, "g/merged": false, "main": false,
 		},

@@ -15,9 +15,9 @@ import (
 
 // opening returns the lines before the changes: the run's name, tasks, parallelism,
 // counts and paused accounts, then the open questions.
-func opening(r fleet.Run, far bool, now time.Time) []string {
-	first := "run " + r.ID + ": " + join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, far), phrase.Counts(r.Counts))
-	lines := []string{join("; ", first, pauses(r, now))}
+func opening(r fleet.Run, remote bool, now time.Time) []string {
+	first := "run " + r.ID + ": " + phrase.Join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, remote), phrase.Counts(r.Counts))
+	lines := []string{phrase.Join("; ", first, pauses(r, now))}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			lines = append(lines, display.Printable(t.ID)+": "+asks(*t.Question))
@@ -28,11 +28,11 @@ func opening(r fleet.Run, far bool, now time.Time) []string {
 
 // atOnce describes how many tasks of a run may run in parallel. It returns "" for a run
 // of one task, and for a team, which has its own rules.
-func atOnce(r fleet.Run, far bool) string {
+func atOnce(r fleet.Run, remote bool) string {
 	switch {
 	case len(r.Tasks) < 2 || r.Team != "":
 		return ""
-	case far && r.Parallel == 0:
+	case remote && r.Parallel == 0:
 		return "as many at once as the workers take"
 	}
 	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, app.DefaultParallel))
@@ -54,7 +54,8 @@ func changes(before, after fleet.Run, now time.Time) []string {
 	var lines []string
 	run := "run " + after.ID + ": "
 	for _, l := range after.Lanes {
-		if !paused(before, l) {
+		isSame := func(other fleet.Lane) bool { return other.Name == l.Name && other.Until.Equal(l.Until) }
+		if !slices.ContainsFunc(before.Lanes, isSame) {
 			lines = append(lines, run+phrase.Paused(l, now))
 		}
 	}
@@ -81,23 +82,29 @@ func known(tasks []fleet.Task, i int, id string) fleet.Task {
 	return tasks[i]
 }
 
-func paused(r fleet.Run, l fleet.Lane) bool {
-	for _, known := range r.Lanes {
-		if known.Name == l.Name && known.Until.Equal(l.Until) {
-			return true
-		}
-	}
-	return false
-}
-
 // taskChanges returns a line for each change of one task. before is the zero task if
 // the task was not seen yet.
 func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
-	if began(before, after) {
-		lines = append(lines, started(before, after))
+	newAttempt := after.Attempt != nil && (before.Attempt == nil || before.Attempt.ID != after.Attempt.ID)
+	if newAttempt {
+		try := ""
+		if n, of, more := strings.Cut(phrase.Try(after), "/"); more {
+			try = "attempt " + n + " of " + of
+		}
+		line := phrase.Join(", ", "started", try, phrase.Join(" ", phrase.Line(after.Agent), phrase.Line(after.Model)))
+		// The previous attempt ended between the two states.
+		if before.Attempt != nil && before.Status == fleet.Running && before.Attempt.Class == "" {
+			line += phrase.Join(": ", fmt.Sprintf(", after attempt %d failed", before.Attempt.Number), phrase.Line(after.Outcome))
+		}
+		lines = append(lines, line)
 	}
-	if retries(before, after) {
-		lines = append(lines, join(": ", "attempt "+orOne(phrase.Try(after))+" failed", phrase.Why(after))+", "+again(after, now))
+	// The attempt has ended, and the task waits for another.
+	if after.Status == fleet.Queued && after.Attempt != nil && after.Attempt.Status.Final() && (newAttempt || !before.Attempt.Status.Final()) {
+		again := ", again"
+		if wait := after.RetryAt.Sub(now); wait > 0 {
+			again += " in " + phrase.Elapsed(wait.Round(time.Second))
+		}
+		lines = append(lines, phrase.Join(": ", "attempt "+cmp.Or(phrase.Try(after), "1")+" failed", phrase.Why(after))+again)
 	}
 	if q := after.Question; phrase.Waiting(after) && (before.Question == nil || before.Question.ID != q.ID) {
 		lines = append(lines, asks(*q))
@@ -109,52 +116,6 @@ func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 		lines = append(lines, ended(after, now))
 	}
 	return lines
-}
-
-// began reports whether a new attempt has started.
-func began(before, after fleet.Task) bool {
-	if after.Attempt == nil {
-		return false
-	}
-	return before.Attempt == nil || before.Attempt.ID != after.Attempt.ID
-}
-
-func started(before, after fleet.Task) string {
-	agent := join(" ", phrase.Line(after.Agent), phrase.Line(after.Model))
-	text := join(", ", "started", try(after), agent)
-	// The previous attempt ended between the two states.
-	if before.Attempt != nil && before.Status == fleet.Running && before.Attempt.Class == "" {
-		text += join(": ", fmt.Sprintf(", after attempt %d failed", before.Attempt.Number), phrase.Line(after.Outcome))
-	}
-	return text
-}
-
-func try(t fleet.Task) string {
-	n, of, more := strings.Cut(phrase.Try(t), "/")
-	if !more {
-		return ""
-	}
-	return "attempt " + n + " of " + of
-}
-
-func orOne(try string) string {
-	if try == "" {
-		return "1"
-	}
-	return try
-}
-
-// retries reports whether an attempt has ended and the task now waits for another.
-func retries(before, after fleet.Task) bool {
-	return after.Status == fleet.Queued && after.Attempt != nil && after.Attempt.Status.Final() &&
-		(before.Attempt == nil || before.Attempt.ID != after.Attempt.ID || !before.Attempt.Status.Final())
-}
-
-func again(t fleet.Task, now time.Time) string {
-	if wait := t.RetryAt.Sub(now); wait > 0 {
-		return "again in " + phrase.Elapsed(wait.Round(time.Second))
-	}
-	return "again"
 }
 
 func asks(q fleet.Question) string {
@@ -173,20 +134,9 @@ func ended(t fleet.Task, now time.Time) string {
 	if d, ok := phrase.Took(t.Attempt, now); ok {
 		took, waited, spent = phrase.Elapsed(d), phrase.Waited(t.Attempt), phrase.Spent(t.Attempt.Spent)
 	}
-	text := join(", ", string(t.Status), took, waited, phrase.Checks(t.Attempt), spent)
+	text := phrase.Join(", ", string(t.Status), took, waited, phrase.Checks(t.Attempt), spent)
 	if t.Status == fleet.Complete {
-		return join(", ", text, phrase.Denied(t.Attempt))
+		return phrase.Join(", ", text, phrase.Denied(t.Attempt))
 	}
-	return join(": ", text, phrase.Cause(t))
-}
-
-// join joins the parts that are not empty.
-func join(separator string, parts ...string) string {
-	kept := parts[:0:0]
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, separator)
+	return phrase.Join(": ", text, phrase.Cause(t))
 }

@@ -8,51 +8,46 @@ import (
 
 // Detach starts a background process that works on a run. It prints the run's id and
 // how to see the run again.
-func (t *View) Detach(ctx context.Context, run string, asJSON bool) error {
+func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	if !asJSON {
-		r, err := t.Fleet.Run(ctx, run)
+		r, err := v.Fleet.Run(ctx, run)
 		if err != nil {
 			return err
 		}
-		if text := pauses(r, t.env.Now()); text != "" {
-			t.env.Talk("run %s: %s", run, text)
+		if text := pauses(r, v.env.Now()); text != "" {
+			v.env.Talk("run %s: %s", run, text)
 		}
 	}
-	if t.far() {
-		t.show(ctx, run)
-		return t.leaveTo(run, asJSON)
+	if v.remote() {
+		v.openDashboard(ctx, run)
+		if asJSON {
+			return v.env.PrintJSON(detached{run, v.Fleet.Where()})
+		}
+		server := v.env.ServerArg()
+		v.env.Talk("it runs on the workers of %s", display.Printable(v.Fleet.Where()))
+		v.env.Talk("'gaffer status --watch %s%s' shows it, 'gaffer cancel %s%s' ends it", run, server, run, server)
+		return v.env.Printf("%s\n", run)
 	}
-	d, err := t.App.Background(ctx, run)
+	d, err := v.App.Background(ctx, run)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return t.env.PrintJSON(d)
+		return v.env.PrintJSON(d)
 	}
-	t.env.Talk("runs in the background, pid %d, log %s", d.PID, display.Printable(d.Log))
-	if r, err := t.App.Fleet.Run(ctx, run); err == nil && atOnce(r, false) != "" {
-		t.env.Talk("tasks: %s", atOnce(r, false))
+	v.env.Talk("runs in the background, pid %d, log %s", d.PID, display.Printable(d.Log))
+	if r, err := v.App.Fleet.Run(ctx, run); err == nil && atOnce(r, false) != "" {
+		v.env.Talk("tasks: %s", atOnce(r, false))
 	}
 	if d.Team != "" {
-		t.env.Talk("'gaffer team status' shows how session %s stands", d.Team)
+		v.env.Talk("'gaffer team status' shows how session %s stands", d.Team)
 	}
-	t.env.Talk("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", d.Run, d.Run)
-	return t.env.Printf("%s\n", d.Run)
+	v.env.Talk("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", d.Run, d.Run)
+	return v.env.Printf("%s\n", d.Run)
 }
 
-// left is the JSON form of a run that a server's workers work on.
-type left struct {
+// detached is the JSON form of a run that a server's workers work on.
+type detached struct {
 	Run    string `json:"run"`
 	Server string `json:"server"`
-}
-
-// leaveTo prints how to see a run again that a server's workers work on.
-func (t *View) leaveTo(run string, asJSON bool) error {
-	if asJSON {
-		return t.env.PrintJSON(left{run, t.Fleet.Where()})
-	}
-	again := t.env.ServerArg()
-	t.env.Talk("it runs on the workers of %s", display.Printable(t.Fleet.Where()))
-	t.env.Talk("'gaffer status --watch %s%s' shows it, 'gaffer cancel %s%s' ends it", run, again, run, again)
-	return t.env.Printf("%s\n", run)
 }

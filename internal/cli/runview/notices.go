@@ -8,14 +8,14 @@ type notices struct {
 	to func(text string)
 }
 
-func (n *notices) tell(text string) {
+func (n *notices) send(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.to(text)
 }
 
-// divert sends notices to another function until back is called.
-func (n *notices) divert(to func(text string)) (back func()) {
+// redirect sends notices to another function until restore is called.
+func (n *notices) redirect(to func(text string)) (restore func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before := n.to

@@ -11,22 +11,22 @@ import (
 // run and waits for its agents to end. The second signal exits at once. SIGHUP leaves
 // the run to a background process. For a server's run, any signal only stops following
 // it.
-func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
+func (v *View) plain(ctx context.Context, j job) (end ending, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	id := j.run.ID
-	runs, failed := follow(ctx, t.Fleet, id, j.interval, &all)
+	runs, failed := follow(ctx, v.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
 	end.run, j.run = j.run, fleet.Run{} // keep one copy only, since a run may be large
-	for _, line := range opening(end.run, t.far(), t.env.Now()) {
-		t.env.Talk("%s", line)
+	for _, line := range opening(end.run, v.remote(), v.env.Now()) {
+		v.env.Talk("%s", line)
 	}
 	show := func(r fleet.Run) {
-		for _, line := range changes(end.run, r, t.env.Now()) {
-			t.env.Talk("%s", line)
+		for _, line := range changes(end.run, r, v.env.Now()) {
+			v.env.Talk("%s", line)
 		}
 		end.run = r
 	}
@@ -36,7 +36,7 @@ func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 			switch {
 			case ok:
 				show(r)
-			case t.far():
+			case v.remote():
 				return end, pending(failed)
 			default:
 				runs = nil // wait for the work to end
@@ -48,9 +48,9 @@ func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 				show(r.run)
 			}
 			return end, r.err
-		case w := <-j.signals:
+		case r := <-j.requests:
 			switch {
-			case w == hungUp || t.far():
+			case r == hangUp || v.remote():
 				end.interrupted, end.detached = true, true
 				return end, nil
 			case end.interrupted:
@@ -58,7 +58,7 @@ func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 				return end, nil
 			}
 			end.interrupted = true
-			t.env.Talk("run %s: cancelling, waiting for the agents to end; the next signal leaves at once", id)
+			v.env.Talk("run %s: cancelling, waiting for the agents to end; the next signal leaves at once", id)
 			if err := j.work.cancel(ctx, "interrupted"); err != nil {
 				return end, err
 			}

@@ -17,22 +17,24 @@ import (
 // maxTold is the maximum number of lines of one kind in a summary.
 const maxTold = 20
 
-// summary prints the summary of a run.
-func (t *View) summary(r fleet.Run) error {
-	at := site{dir: t.env.Dir, there: isThere, far: t.far(), branches: t.branches(r)}
-	return table.Lines(t.env, lineStyle, summary(r, t.env.Now(), at)...)
-}
-
-func lineStyle(line string) display.Style {
-	switch {
-	case strings.HasPrefix(line, "✗"):
-		return display.Red
-	case strings.HasPrefix(line, "✓"):
-		return display.Green
-	case strings.HasPrefix(line, "⊘"):
-		return display.Faint
+func (v *View) printSummary(r fleet.Run) error {
+	exists := func(path string) bool {
+		_, err := os.Lstat(path)
+		return err == nil
 	}
-	return ""
+	style := func(line string) display.Style {
+		switch {
+		case strings.HasPrefix(line, "✗"):
+			return display.Red
+		case strings.HasPrefix(line, "✓"):
+			return display.Green
+		case strings.HasPrefix(line, "⊘"):
+			return display.Faint
+		}
+		return ""
+	}
+	at := site{dir: v.env.Dir, exists: exists, remote: v.remote(), branches: v.branches(r)}
+	return table.Lines(v.env, style, summary(r, v.env.Now(), at)...)
 }
 
 // site is the place where a summary is printed. Paths below dir are printed relative to
@@ -40,8 +42,8 @@ func lineStyle(line string) display.Style {
 // files here.
 type site struct {
 	dir      string
-	there    func(path string) bool
-	far      bool
+	exists   func(path string) bool
+	remote   bool
 	branches map[string]bool // the repository's branches; true if a branch has commits that are not checked out
 }
 
@@ -49,7 +51,11 @@ type site struct {
 // the logs, branches and worktrees (or the workers of a server), and what to do next.
 // For a team, the session reports what was verified.
 func summary(r fleet.Run, now time.Time, at site) []string {
-	lines := []string{headline(r, now), "  tasks     " + phrase.Counts(r.Counts)}
+	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
+	lines := []string{
+		fmt.Sprintf("%s %s %s after %s, run %s", mark, display.Line(r.Name, 60), r.Status, phrase.RunTook(r, now), display.Printable(r.ID)),
+		"  tasks     " + phrase.Counts(r.Counts),
+	}
 	if text := verified(r); text != "" && r.Team == "" {
 		lines = append(lines, "  verified  "+text)
 	}
@@ -63,10 +69,13 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 		}
 		lines = append(lines, "  cost      "+text)
 	}
-	if at.far {
+	if at.remote {
 		lines = append(lines, workers(r)...)
 	} else {
-		lines = append(lines, places(r, at)...)
+		if r.Documents != "" {
+			lines = append(lines, "  logs      "+display.Printable(relative(at.dir, r.Documents)))
+		}
+		lines = append(lines, workPlaces(r, at)...)
 	}
 	if r.Team != "" {
 		lines = append(lines, teamTroubles(r)...)
@@ -76,14 +85,6 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 		lines = append(lines, next(r)...)
 	}
 	return append(lines, mergeCommands(r, at)...)
-}
-
-// places returns lines with the paths of logs, branches and worktrees.
-func places(r fleet.Run, at site) (lines []string) {
-	if r.Documents != "" {
-		lines = append(lines, "  logs      "+display.Printable(relative(at.dir, r.Documents)))
-	}
-	return append(lines, workPlaces(r, at)...)
 }
 
 // workers returns a line with the workers that ran the tasks.
@@ -99,16 +100,6 @@ func workers(r fleet.Run) []string {
 	}
 	slices.Sort(names)
 	return []string{"  workers   " + display.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
-}
-
-func headline(r fleet.Run, now time.Time) string {
-	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
-	end := now
-	if !r.Ended.IsZero() {
-		end = r.Ended
-	}
-	return fmt.Sprintf("%s %s %s after %s, run %s", mark, display.Line(r.Name, 60), r.Status,
-		phrase.Elapsed(max(end.Sub(r.Created), 0)), display.Printable(r.ID))
 }
 
 // verified counts the complete tasks that were checked, and those without a check.
@@ -139,23 +130,29 @@ func verified(r fleet.Run) string {
 	return fmt.Sprintf("%s by %s; %d without a check", phrase.Count(tasks, "task"), phrase.Count(checks, "check"), word)
 }
 
-func isThere(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// troubles returns lines about each failed task, with its cause and what to do.
+// troubles returns lines about each failed task: the cause, the output that shows it,
+// and what to do.
 func troubles(r fleet.Run) (lines []string) {
 	told, more := 0, 0
 	for _, t := range r.Tasks {
 		switch {
 		case t.Status != fleet.Failed:
+			continue
 		case told == maxTold:
 			more++
-		default:
-			told++
-			lines = append(lines, trouble(t)...)
+			continue
 		}
+		told++
+		id := display.Printable(t.ID)
+		head, output := phrase.Failure(t)
+		lines = append(lines, "✗ "+phrase.Join(": ", id+" failed", head))
+		for _, line := range output {
+			lines = append(lines, "    "+line)
+		}
+		if advice := phrase.Advice(t); advice != "" {
+			lines = append(lines, "    "+advice)
+		}
+		lines = append(lines, fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id))
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("✗ … %d more failed, 'gaffer status %s' has them all", more, r.ID))
@@ -186,7 +183,7 @@ func teamTroubles(r fleet.Run) (lines []string) {
 			continue
 		}
 		id := display.Printable(t.ID)
-		if lines = []string{"✗ " + join(": ", id+" failed", phrase.Why(t))}; t.Attempt != nil {
+		if lines = []string{"✗ " + phrase.Join(": ", id+" failed", phrase.Why(t))}; t.Attempt != nil {
 			lines = append(lines, "    gaffer logs "+id)
 		}
 	}
@@ -202,21 +199,6 @@ func resuming(r fleet.Run) string {
 		return "gaffer team resume"
 	}
 	return "gaffer resume " + r.ID
-}
-
-// trouble returns lines about a failed task: the cause, the output that shows it, and
-// what to do.
-func trouble(t fleet.Task) []string {
-	id := display.Printable(t.ID)
-	head, output := phrase.Failure(t)
-	lines := []string{"✗ " + join(": ", id+" failed", head)}
-	for _, line := range output {
-		lines = append(lines, "    "+line)
-	}
-	if advice := phrase.Advice(t); advice != "" {
-		lines = append(lines, "    "+advice)
-	}
-	return append(lines, fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id))
 }
 
 // words returns the last message of each complete task that has one.

@@ -49,7 +49,7 @@ func TestTheSummaryOfARunThatFailed(t *testing.T) {
     gaffer logs d, then gaffer retry d --resume
 ✓ a: All of it is done.
 next: retry what failed, and what was cancelled for it comes back with it`, "\n")
-	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", there: always})); diff != "" {
+	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", exists: always})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -75,11 +75,11 @@ func TestTheSummaryOfATeamSendsNobodyToRetry(t *testing.T) {
     gaffer logs A-developer-1
 next: 'gaffer team resume' goes on`, "\n")
 	there := func(path string) bool { return path == "/p/trees/A" }
-	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", there: there})); diff != "" {
+	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", exists: there})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	r.Status = fleet.Complete
-	if lines := summary(r, now, site{dir: "/p", there: there}); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
+	if lines := summary(r, now, site{dir: "/p", exists: there}); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
 		t.Errorf("what the session has got over is told: %q", lines)
 	}
 	r.Status = fleet.Failed
@@ -109,7 +109,7 @@ func TestTheSummaryOfARunFarAwayNamesItsWorkers(t *testing.T) {
   tasks     3 complete, 1 queued
   verified  nothing: no task has a verify command
   workers   build-1, build-2; 'gaffer logs TASK' shows what an agent wrote`, "\n")
-	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", there: always, far: true})); diff != "" {
+	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", exists: always, remote: true})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -119,7 +119,7 @@ func TestOfManyFailuresTheFirstAreTold(t *testing.T) {
 	for i := range 1000 {
 		r.Tasks = append(r.Tasks, fleet.Task{ID: fmt.Sprint(i), Status: fleet.Failed})
 	}
-	lines := summary(r, now, site{dir: "/", there: always})
+	lines := summary(r, now, site{dir: "/", exists: always})
 	if len(lines) > 60 || lines[len(lines)-1] != "✗ … 980 more failed, 'gaffer status r' has them all" {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}

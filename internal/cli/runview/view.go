@@ -24,62 +24,61 @@ type View struct {
 	App   *app.App // nil if the fleet is a server's
 	Show  bool     // Work also shows the run in the browser
 
-	env     *env.Env
-	notices notices
-	remark  string // a note for the live view
-	shown   *shown // nil if this process serves no dashboard
+	env       *env.Env
+	notices   notices
+	remark    string     // a note for the live view
+	dashboard *dashboard // nil if this process serves none
 }
 
 // With opens gaffer on this machine in the command's project, calls do and closes
 // gaffer. Running agents continue.
 func With(ctx context.Context, e *env.Env, do func(*View) error) error {
-	t := newView(e)
-	a, err := connect.App(ctx, e, t.notices.tell)
+	v := newView(e)
+	a, err := connect.App(ctx, e, v.notices.send)
 	if err != nil {
 		return err
 	}
-	t.App, t.Fleet = a, connect.Here(a)
-	return t.finally(do)
+	v.App, v.Fleet = a, connect.Here(a)
+	return v.use(do)
 }
 
 // WithFleet is like [With], but uses the configured server if there is one.
 func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
-	far, err := connect.Remote(e)
+	remote, err := connect.Remote(e)
 	if err != nil {
 		return err
 	}
-	if !far {
+	if !remote {
 		return With(ctx, e, do)
 	}
-	t := newView(e)
-	f, err := connect.Server(e, t.notices.tell)
-	if err != nil {
+	v := newView(e)
+	if v.Fleet, err = connect.Server(e, v.notices.send); err != nil {
 		return err
 	}
-	t.Fleet = f
-	return t.finally(do)
+	return v.use(do)
 }
 
 func newView(e *env.Env) *View {
-	t := &View{env: e}
-	t.notices.to = t.talk
-	return t
+	v := &View{env: e}
+	v.notices.to = v.print
+	return v
 }
 
-// finally calls do, waits while a browser shows the dashboard, and closes the fleet.
-func (t *View) finally(do func(*View) error) error {
-	err := do(t)
-	t.shown.end(err)
-	if closed := t.Fleet.Close(); err == nil {
+// use calls do, waits while a browser shows the dashboard, and closes the fleet.
+func (v *View) use(do func(*View) error) error {
+	err := do(v)
+	v.dashboard.end(err)
+	if closed := v.Fleet.Close(); err == nil {
 		err = closed
 	}
 	return err
 }
 
-// far reports whether the run belongs to a server, whose workers work on it.
-func (t *View) far() bool { return t.Fleet.Where() != "" }
+// remote reports whether the run belongs to a server, whose workers work on it.
+func (v *View) remote() bool { return v.Fleet.Where() != "" }
 
-func (t *View) talk(text string) { t.env.Talk("gaffer: %s", display.Printable(text)) }
+// print prints a notice to stderr.
+func (v *View) print(text string) { v.env.Talk("gaffer: %s", display.Printable(text)) }
 
 // ending describes why a view ended.
 type ending struct {
@@ -89,81 +88,66 @@ type ending struct {
 	detached    bool
 }
 
-// Work works on a run until it has ended, and prints the result. A server's run is only
-// followed. The returned error determines the exit code; it is nil if every task is
-// complete.
-func (t *View) Work(ctx context.Context, run string, asJSON bool) error {
-	t.show(ctx, run)
-	return t.attend(ctx, run, asJSON)
-}
-
-func (t *View) attend(ctx context.Context, run string, asJSON bool) error {
-	r, err := t.Fleet.Run(ctx, run)
-	if err != nil {
-		return err
-	}
-	signals := takeSignals(ctx)
-	defer signals.give()
-	show := t.plain
-	if term, err := tui.Open(t.env.In, t.env.Err); err == nil && t.env.Getenv("TERM") != "dumb" {
-		show = func(ctx context.Context, j job) (ending, error) { return t.live(ctx, term, j) }
-	}
-	// The views handle signals themselves, so ctx must not be cancelled by one.
-	ctx = context.WithoutCancel(ctx)
-	end, err := show(ctx, job{run: r, work: newWork(ctx, t, run), signals: signals.hear, interval: connect.Pace(len(r.Tasks))})
-	if err != nil {
-		return err
-	}
-	if end.detached {
-		return t.background(ctx, end, asJSON)
-	}
-	if err := t.tell(end, asJSON); err != nil || t.App == nil || !end.run.Status.Final() {
-		return err
-	}
-	return t.App.OwedBy(ctx, run) // scripts that read the documents next must not mistake old ones for the result
-}
-
 // job holds the parameters of a view of a run.
 type job struct {
 	run      fleet.Run
 	work     *work // nil if this process only watches the run
-	signals  <-chan word
+	requests <-chan request
 	interval time.Duration
 }
 
-// background lets a background process continue the run.
-func (t *View) background(ctx context.Context, end ending, asJSON bool) error {
-	t.shown.leave()
-	if err := t.Detach(ctx, end.run.ID, asJSON); err != nil {
+// Work works on a run until it has ended, and prints the result. A server's run is only
+// followed. The returned error determines the exit code; it is nil if every task is
+// complete.
+func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
+	v.openDashboard(ctx, run)
+	r, err := v.Fleet.Run(ctx, run)
+	if err != nil {
 		return err
 	}
-	if end.interrupted {
-		return exit.Interrupted(fmt.Errorf("run %s: %s", end.run.ID, t.goesOn()))
+	requests, release := takeSignals(ctx)
+	defer release()
+	show := v.plain
+	if term, err := tui.Open(v.env.In, v.env.Err); err == nil && v.env.Getenv("TERM") != "dumb" {
+		show = func(ctx context.Context, j job) (ending, error) { return v.live(ctx, term, j) }
 	}
-	return nil
-}
-
-// goesOn describes what happens to a run after this process has left it.
-func (t *View) goesOn() string {
-	if t.far() {
-		return "left; it goes on without this"
+	// The views handle signals themselves, so ctx must not be cancelled by one.
+	ctx = context.WithoutCancel(ctx)
+	end, err := show(ctx, job{run: r, work: newWork(ctx, v, run), requests: requests, interval: connect.Pace(len(r.Tasks))})
+	if err != nil {
+		return err
 	}
-	return "hung up; it goes on in the background"
-}
-
-// tell prints the result and returns the error for the exit code.
-func (t *View) tell(end ending, asJSON bool) error {
-	if asJSON {
-		if err := t.env.PrintJSON(end.run); err != nil {
+	if end.detached {
+		v.dashboard.release()
+		if err := v.Detach(ctx, end.run.ID, asJSON); err != nil || !end.interrupted {
 			return err
 		}
-	} else if err := t.summary(end.run); err != nil {
+		if v.remote() {
+			return exit.Interrupted(fmt.Errorf("run %s: left; it goes on without this", end.run.ID))
+		}
+		return exit.Interrupted(fmt.Errorf("run %s: hung up; it goes on in the background", end.run.ID))
+	}
+	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
+		return err
+	}
+	return v.App.OwedBy(ctx, run) // scripts that read the documents next must not mistake old ones for the result
+}
+
+// printResult prints the result and returns the error for the exit code.
+func (v *View) printResult(end ending, asJSON bool) error {
+	if asJSON {
+		if err := v.env.PrintJSON(end.run); err != nil {
+			return err
+		}
+	} else if err := v.printSummary(end.run); err != nil {
 		return err
 	}
 	return verdict(end)
 }
 
 // verdict returns nil if every task is complete, otherwise the error for the exit code.
+// If a team's session did not complete, the user continues the session, whatever task
+// has failed.
 func verdict(end ending) error {
 	r := end.run
 	switch {
@@ -174,8 +158,15 @@ func verdict(end ending) error {
 		}
 	case r.Status == fleet.Complete && (r.Counts.Cancelled == 0 || r.Team != ""):
 		return nil // even if a signal tried to end it
+	case r.Team != "" && end.interrupted:
+		return &exit.Error{
+			Code: exit.CodeInterrupted, Err: fmt.Errorf("session %s: interrupted", r.Team), Next: "'gaffer team resume' goes on where it was",
+		}
 	case r.Team != "":
-		return teamVerdict(end)
+		return &exit.Error{
+			Code: exit.CodeFailed, Err: fmt.Errorf("session %s: stopped before it was complete", r.Team),
+			Next: "'gaffer team status' says why and what to do, 'gaffer team resume' goes on",
+		}
 	case end.interrupted:
 		return &exit.Error{
 			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts)),
@@ -183,18 +174,4 @@ func verdict(end ending) error {
 		}
 	}
 	return &exit.Error{Code: exit.CodeFailed, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts))}
-}
-
-// teamVerdict returns the error for a session that did not complete. The user continues
-// the session, whatever task has failed.
-func teamVerdict(end ending) error {
-	if end.interrupted {
-		return &exit.Error{
-			Code: exit.CodeInterrupted, Err: fmt.Errorf("session %s: interrupted", end.run.Team), Next: "'gaffer team resume' goes on where it was",
-		}
-	}
-	return &exit.Error{
-		Code: exit.CodeFailed, Err: fmt.Errorf("session %s: stopped before it was complete", end.run.Team),
-		Next: "'gaffer team status' says why and what to do, 'gaffer team resume' goes on",
-	}
 }

@@ -17,42 +17,52 @@ import (
 // Watch shows a run that another process works on, until the run ends or the user
 // leaves. Without a terminal, or with asJSON, it prints each change as a line to
 // stdout.
-func (t *View) Watch(ctx context.Context, run string, asJSON bool) error {
-	r, err := t.Fleet.Run(ctx, run)
+func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
+	r, err := v.Fleet.Run(ctx, run)
 	if err != nil {
 		return err
 	}
-	term, none := tui.Open(t.env.In, t.env.Err)
-	if asJSON || none != nil || t.env.Getenv("TERM") == "dumb" {
-		return t.lines(ctx, r, asJSON)
+	term, none := tui.Open(v.env.In, v.env.Err)
+	if asJSON || none != nil || v.env.Getenv("TERM") == "dumb" {
+		return v.lines(ctx, r, asJSON)
 	}
-	signals := takeSignals(ctx)
-	defer signals.give()
-	end, err := t.live(context.WithoutCancel(ctx), term, job{run: r, signals: signals.hear, interval: connect.Pace(len(r.Tasks))})
+	requests, release := takeSignals(ctx)
+	defer release()
+	end, err := v.live(context.WithoutCancel(ctx), term, job{run: r, requests: requests, interval: connect.Pace(len(r.Tasks))})
 	if err != nil {
 		return err
 	}
 	if !end.run.Status.Final() {
 		return exit.Interrupted(fmt.Errorf("run %s: left before its end; it goes on", r.ID))
 	}
-	return t.tell(end, false)
+	return v.printResult(end, false)
 }
 
 // lines prints each change to stdout, as text or as JSON.
-func (t *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
+func (v *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	runs, failed := follow(ctx, t.Fleet, r.ID, connect.Pace(len(r.Tasks)), &all)
+	runs, failed := follow(ctx, v.Fleet, r.ID, connect.Pace(len(r.Tasks)), &all)
 	seen := r
 	if !asJSON {
-		if err := t.env.Printf("%s\n", strings.Join(opening(r, t.far(), t.env.Now()), "\n")); err != nil {
+		if err := v.env.Printf("%s\n", strings.Join(opening(r, v.remote(), v.env.Now()), "\n")); err != nil {
 			return err
 		}
 	}
 	for r := range runs {
-		if err := t.change(seen, r, asJSON); err != nil {
+		var err error
+		if asJSON {
+			enc := json.NewEncoder(v.env.Out)
+			enc.SetEscapeHTML(false)
+			err = enc.Encode(r)
+		} else {
+			for _, line := range changes(seen, r, v.env.Now()) {
+				err = errors.Join(err, v.env.Printf("%s\n", line))
+			}
+		}
+		if err != nil {
 			return err
 		}
 		seen = r
@@ -66,18 +76,5 @@ func (t *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	if asJSON {
 		return verdict(ending{run: seen})
 	}
-	return t.tell(ending{run: seen}, false)
-}
-
-func (t *View) change(before, after fleet.Run, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(t.env.Out)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(after)
-	}
-	var errs []error
-	for _, line := range changes(before, after, t.env.Now()) {
-		errs = append(errs, t.env.Printf("%s\n", line))
-	}
-	return errors.Join(errs...)
+	return v.printResult(ending{run: seen}, false)
 }

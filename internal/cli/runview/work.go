@@ -32,8 +32,8 @@ type result struct {
 	err error
 }
 
-func newWork(ctx context.Context, t *View, run string) *work {
-	w := &work{ctx: ctx, app: t.App, fleet: t.Fleet, run: run}
+func newWork(ctx context.Context, v *View, run string) *work {
+	w := &work{ctx: ctx, app: v.App, fleet: v.Fleet, run: run}
 	if w.app != nil {
 		w.ended = make(chan result, 1)
 	}
@@ -51,7 +51,7 @@ func (w *work) start() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r := w.until(ctx)
+		r := w.untilEnd(ctx)
 		if ctx.Err() == nil {
 			w.ended <- r
 		}
@@ -59,9 +59,9 @@ func (w *work) start() {
 	w.stop = func() { cancel(); <-done }
 }
 
-// until works until the run ends. A panic becomes an error, so that the terminal is
+// untilEnd works until the run ends. A panic becomes an error, so that the terminal is
 // restored before the process exits.
-func (w *work) until(ctx context.Context) (r result) {
+func (w *work) untilEnd(ctx context.Context) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.err = fmt.Errorf("run %s: panic: %v\n%s", w.run, p, debug.Stack())

@@ -128,7 +128,7 @@ func Spent(c fleet.Cost) string {
 	if tokens != "" {
 		tokens += " tokens"
 	}
-	return join(", ", tokens, Money(c.USD))
+	return Join(", ", tokens, Money(c.USD))
 }
 
 // Counts formats the number of tasks by status, such as "2 complete, 1 running, 3
@@ -189,11 +189,11 @@ func Paused(l fleet.Lane, now time.Time) string {
 	if reason == string(failure.RateLimited) {
 		reason = "usage limit"
 	}
-	return join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(reason))
+	return Join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(reason))
 }
 
-// join joins the parts that are not empty.
-func join(separator string, parts ...string) string {
+// Join joins the parts that are not empty.
+func Join(separator string, parts ...string) string {
 	kept := parts[:0:0]
 	for _, p := range parts {
 		if p != "" {

@@ -59,7 +59,7 @@ func FailedFirst(tasks []fleet.Task) []fleet.Task {
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
 	if first := word(t); first == string(t.Status) || Waiting(t) {
-		return join(", ", first, detail)
+		return Join(", ", first, detail)
 	}
 	return detail
 }
@@ -87,7 +87,7 @@ func Detail(t fleet.Task, now time.Time) string {
 	if first == string(t.Status) || Waiting(t) {
 		first = ""
 	}
-	return join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
+	return Join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
 }
 
 // asksOutside reports whether a task's agent waits for the user although the task has
@@ -121,7 +121,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	case t.Status == fleet.Queued:
 		return Line(t.NoWorker)
 	case t.Status == fleet.Complete:
-		return join(", ", Checks(t.Attempt), Denied(t.Attempt))
+		return Join(", ", Checks(t.Attempt), Denied(t.Attempt))
 	}
 	return Why(t)
 }
@@ -134,14 +134,14 @@ func again(t fleet.Task, now time.Time) string {
 	} else if wait > 0 {
 		when = "again in " + Age(wait.Round(time.Second))
 	}
-	return join(": ", when, Line(t.Outcome))
+	return Join(": ", when, Line(t.Outcome))
 }
 
 // Why returns on one line how a task failed or why it was cancelled: the failure
 // class, the reason and the end of the program's output.
 func Why(t fleet.Task) string {
 	head, lines := Failure(t)
-	return join(": ", head, lastOf(lines))
+	return Join(": ", head, lastOf(lines))
 }
 
 // Cause returns in a word or two how a task failed: the failure class, or how its
@@ -172,7 +172,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 		if denied := Denied(t.Attempt); denied != "" {
 			lines = append(lines, denied)
 		}
-		return join(": ", class, fmt.Sprintf("%s (exit %d)", Line(c.Command), c.Exit)), lines
+		return Join(": ", class, fmt.Sprintf("%s (exit %d)", Line(c.Command), c.Exit)), lines
 	}
 	head, rest := cutReason(reason)
 	lines = lastLines(rest)
@@ -181,7 +181,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 		if strings.Contains(reason, lastWords) {
 			head, between = strings.TrimSuffix(head, "."), strings.ReplaceAll(lastWords, "\n", " ")
 		}
-		head, lines = join(between, head, strings.TrimSpace(lines[0])), nil
+		head, lines = Join(between, head, strings.TrimSpace(lines[0])), nil
 	}
 	head = Line(head)
 	switch {
@@ -190,7 +190,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	case strings.HasPrefix(head, class+": ") || head == class:
 		class = ""
 	}
-	return join(": ", class, head), lines
+	return Join(": ", class, head), lines
 }
 
 // reasonOf returns the failure class of a task and the summary of its last attempt.
@@ -337,7 +337,7 @@ func ByHand(w fleet.Worker, now time.Time) string {
 	if w.Source != "" {
 		source = "source " + Line(w.Source)
 	}
-	return join(", ", Line(w.ClaudeStatus), Line(w.For), age, source)
+	return Join(", ", Line(w.ClaudeStatus), Line(w.For), age, source)
 }
 
 // Asks returns a question on one line with the command that answers it, such as

@@ -1,0 +1,149 @@
+package runview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/coordinator"
+	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/page"
+	"gaffer/internal/exit"
+)
+
+// ShowFlag adds the flag --open, whose value belongs into [View.Show].
+func ShowFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
+}
+
+// CheckFlags returns an error if --open or --detach cannot be used. Call it before
+// anything is created. remote is true if a server's workers run the plan.
+func CheckFlags(e *env.Env, show, detach, remote bool) error {
+	if !detach || remote {
+		return nil
+	}
+	if show {
+		return exit.WithHint(exit.Usage(errors.New("--open shows the run from this process, and --detach leaves it")),
+			"'gaffer serve' shows all runs until it is stopped, and 'gaffer open' opens it")
+	}
+	return app.CheckDetach(e.Getenv)
+}
+
+// lingering is how long the dashboard of an ended run waits for a browser to connect or
+// reconnect.
+const lingering = 10 * time.Second
+
+// dashboard is the dashboard of a run that this process serves. It is nil if there is
+// none.
+type dashboard struct {
+	view     *View
+	page     *page.Page
+	run      string
+	opened   bool // a browser was opened and may not have connected yet
+	released bool // another process has taken over the run
+}
+
+// openDashboard opens the run in the browser if --open was given. It does so once. An
+// error is only reported, and the run continues.
+func (v *View) openDashboard(ctx context.Context, run string) {
+	if !v.Show {
+		return
+	}
+	v.Show = false
+	err := v.env.RefuseAgents("--open")
+	switch {
+	case err != nil:
+	case v.remote():
+		err = v.openRemoteDashboard(ctx, run)
+	default:
+		var p *page.Page
+		if p, err = page.Open(ctx, v.env, v.App, run, v.notices.send); err != nil {
+			break
+		}
+		v.dashboard = &dashboard{view: v, page: p, run: run}
+		if link, err := p.Link(page.RunPlace(run)); err == nil {
+			v.dashboard.opened = v.openBrowser(ctx, p.URL, link, "gaffer open "+run)
+		}
+	}
+	if err != nil {
+		v.notices.send("the dashboard: " + err.Error())
+	}
+}
+
+// openRemoteDashboard opens a server's run in the browser.
+func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
+	address, _, _ := strings.Cut(v.Fleet.Where(), ",")
+	address = strings.TrimRight(strings.TrimSpace(address), "/")
+	client, err := connect.At(v.env, address, coordinator.Options{})
+	if err != nil {
+		return err
+	}
+	login, err := client.Login(ctx)
+	if err != nil {
+		return err
+	}
+	v.openBrowser(ctx, address, address+login.To(page.RunPlace(run)), fmt.Sprintf("gaffer open %s%s", run, v.env.ServerArg()))
+	return nil
+}
+
+// openBrowser opens the link in a browser. If it cannot, it stores a remark for the live
+// view, which will cover the printed text. It reports whether a browser was opened.
+func (v *View) openBrowser(ctx context.Context, address, link, again string) (opened bool) {
+	opened = page.Offer(ctx, v.env, address, link, page.Unasked(v.env), again)
+	if !opened {
+		v.remark = page.How(address, again)
+	}
+	return opened
+}
+
+// release is called when a background process takes over the run. The dashboard must not
+// keep this process alive then.
+func (d *dashboard) release() {
+	if d != nil {
+		d.released = true
+	}
+}
+
+// end closes the dashboard and prints how to see the run again. If the run has ended
+// and a browser has shown it or was opened, end first waits until no browser shows it.
+func (d *dashboard) end(err error) {
+	if d == nil {
+		return
+	}
+	if (d.page.Visited() || d.opened) && !d.released && exit.Of(err) != exit.CodeInterrupted {
+		d.linger()
+	}
+	if err := d.page.Close(); err != nil {
+		d.view.print("the dashboard: " + err.Error())
+	}
+	d.view.print(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", d.run))
+}
+
+// linger returns once no browser has shown the page for the time lingering, or at a
+// signal.
+func (d *dashboard) linger() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	d.view.print(fmt.Sprintf("the dashboard stays at %s while a browser shows it, or until Ctrl-C; 'gaffer open %s' opens it again", d.page.URL, d.run))
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for last := time.Now(); time.Since(last) < lingering; {
+		select {
+		case <-tick.C:
+			if d.page.Watched() {
+				last = time.Now()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
