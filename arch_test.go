@@ -57,12 +57,12 @@ var rules = []rule{
 
 	// Decides what may happen next. A store keeps rows and knows no rule; the engine
 	// has the rules and knows no database.
-	{"internal/engine/store", []string{"statefile/group"}, nil},
+	{"internal/engine/store", []string{"fleet", "statefile/group"}, nil},
 	{"internal/engine/store/sqlite", []string{"internal/engine/store/...", "statefile/host"}, []string{"modernc.org/sqlite"}},
 	{"internal/engine/store/postgres/...", []string{"internal/engine/store/..."}, []string{"github.com/jackc/pgx"}},
-	{"internal/engine/store/storetest", []string{"internal/engine/store/..."}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},
+	{"internal/engine/store/storetest", []string{"internal/engine/store/...", "fleet"}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},
 	{"internal/engine/store/...", []string{"internal/engine/store/..."}, nil},
-	{"internal/engine/failure", nil, nil},
+	{"internal/engine/failure", []string{"fleet"}, nil},
 	{"internal/engine/...", []string{"internal/engine", "internal/engine/failure", "internal/engine/store", "internal/plan/...", "fleet"}, nil},
 
 	// One attempt on one machine. It knows neither HTTP nor screens.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+
+	"gaffer/fleet"
 )
 
 // Messages between gaffer's own workers and a coordinator. Every time is a duration in
@@ -46,25 +48,16 @@ type HeldWork struct {
 	Dropped []string `json:"dropped,omitempty"` // the refs of questions that the agent has withdrawn
 }
 
-// WorkNow describes what an agent does. An empty State means no change.
+// WorkNow describes what an agent does. An empty State means no change. The clocks of
+// two machines differ, so AgeMS is sent instead of Said. LogFrom is not sent: the
+// coordinator has its own copy of the log.
 type WorkNow struct {
-	State       string `json:"state,omitempty"` // running, waiting, retrying
-	Doing       string `json:"doing,omitempty"`
-	Source      string `json:"source,omitempty"` // how the worker knows
-	AgeMS       int64  `json:"age_ms,omitempty"` // how long State has been so
-	PID         int    `json:"pid,omitempty"`
-	Log         string `json:"log,omitempty"` // path on the worker's machine
-	Thread      string `json:"thread,omitempty"`
-	Spent       Amount `json:"spent,omitzero"`
-	Compacted   string `json:"compacted,omitempty"`
-	Compactions int    `json:"compactions,omitempty"`
+	fleet.Progress
+	AgeMS int64 `json:"age_ms,omitempty"` // how long State has been so
 }
 
 // Amount is a cost.
-type Amount struct {
-	MicroUSD int64 `json:"micro_usd,omitempty"`
-	Tokens   int64 `json:"tokens,omitempty"`
-}
+type Amount = fleet.Amount
 
 // WorkOrders is the answer to a heartbeat.
 type WorkOrders struct {
@@ -144,12 +137,12 @@ type WorkRun struct {
 
 // WorkBefore describes how the previous attempt ended.
 type WorkBefore struct {
-	ID      string `json:"id"`
-	Number  int    `json:"number"`
-	Worker  string `json:"worker,omitempty"`
-	Class   string `json:"class,omitempty"`
-	Summary string `json:"summary,omitempty"`
-	Thread  string `json:"thread,omitempty"`
+	ID      string      `json:"id"`
+	Number  int         `json:"number"`
+	Worker  string      `json:"worker,omitempty"`
+	Class   fleet.Class `json:"class,omitempty"`
+	Summary string      `json:"summary,omitempty"`
+	Thread  string      `json:"thread,omitempty"`
 }
 
 // WorkTurn reports the end of an attempt and claims the next task.
@@ -158,22 +151,12 @@ type WorkTurn struct {
 	Claim  *WorkClaim `json:"claim,omitempty"` // nil claims none
 }
 
-// WorkFinish describes how an attempt ended.
+// WorkFinish describes how an attempt ended. Its Activity and LogFrom are not sent.
 type WorkFinish struct {
 	WorkKey
-	Class       string          `json:"class,omitempty"` // the failure class; empty for success
-	Summary     string          `json:"summary,omitempty"`
-	Thread      string          `json:"thread,omitempty"`
-	Exit        int             `json:"exit"`
-	Log         string          `json:"log,omitempty"`
-	Spent       Amount          `json:"spent,omitzero"`
-	Checks      json.RawMessage `json:"checks,omitempty"`
-	Diff        json.RawMessage `json:"diff,omitempty"` // a fleet.Diff, if the task has a worktree
-	Answer      string          `json:"answer,omitempty"`
-	ResetInMS   int64           `json:"reset_in_ms,omitempty"` // until a rate limit ends
-	Denied      []string        `json:"denied,omitempty"`      // actions that were refused to the agent
-	Compacted   string          `json:"compacted,omitempty"`
-	Compactions int             `json:"compactions,omitempty"`
+	fleet.Progress
+	fleet.Ending
+	ResetInMS int64 `json:"reset_in_ms,omitempty"` // until a rate limit ends
 }
 
 // Turned is the answer to a WorkTurn.

@@ -112,17 +112,14 @@ type Task struct {
 
 // Attempt is one start of an agent on a task.
 type Attempt struct {
-	ID      string    `json:"id"`
-	Number  int       `json:"number"`
-	Status  Status    `json:"status"`
-	Worker  string    `json:"worker"`
-	Class   string    `json:"class,omitempty"`   // the failure class
-	Summary string    `json:"summary,omitempty"` // the agent's last message, or what went wrong
-	Exit    int       `json:"exit"`
-	Thread  string    `json:"thread,omitempty"`
-	Log     string    `json:"log,omitempty"`
-	LogFrom int64     `json:"log_from,omitempty"` // offset in Log where this attempt's output starts; the attempts of a task share one log
-	PID     int       `json:"pid,omitempty"`
+	ID      string `json:"id"`
+	Number  int    `json:"number"`
+	Status  Status `json:"status"`
+	Worker  string `json:"worker"`
+	Class   string `json:"class,omitempty"`   // the failure class
+	Summary string `json:"summary,omitempty"` // the agent's last message, or what went wrong
+	Exit    int    `json:"exit"`
+	Process
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
@@ -137,11 +134,7 @@ type Attempt struct {
 	Denied []string `json:"denied,omitempty"` // actions that were refused to the agent, even if it continued without them
 	Diff   *Diff    `json:"diff,omitempty"`   // only of an ended attempt with a worktree
 
-	// What the agent does now, the source of that information, and its time.
-	State  string    `json:"state,omitempty"` // running, waiting, retrying
-	Doing  string    `json:"doing,omitempty"`
-	Source string    `json:"source,omitempty"`
-	Said   time.Time `json:"said,omitzero"`
+	Activity
 }
 
 // Times returns how long the agent has worked and how long it has waited for a user. If

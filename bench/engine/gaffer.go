@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/postgres"
 	"gaffer/internal/engine/store/sqlite"
@@ -125,7 +124,7 @@ func (f *fleet) finish(ctx context.Context, a engine.Assignment) error {
 }
 
 func (f *fleet) end(a engine.Assignment) engine.Finish {
-	return engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: f.key(), Class: failure.None}
+	return engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: f.key()}
 }
 
 func (f *fleet) Close() error { return f.store.Close() }

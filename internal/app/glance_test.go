@@ -73,9 +73,9 @@ func testGlance(t *testing.T, p testProject) {
 		for i, task := range []string{"a", "b", "c"} {
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "overnight", Task: task}, Seq: int64(i)})
 		}
-		tx.PutAttempt(store.Attempt{ID: "1", Run: "overnight", Task: "a", Status: store.Complete, Started: hour(-14), Spent: dollars(8)})
-		tx.PutAttempt(store.Attempt{ID: "2", Run: "overnight", Task: "b", Status: store.Complete, Started: hour(-2), Spent: dollars(3)})
-		tx.PutAttempt(store.Attempt{ID: "3", Run: "overnight", Task: "c", Status: store.Running, Started: hour(-1), Lease: hour(9), Spent: dollars(5)})
+		tx.PutAttempt(store.Attempt{ID: "1", Run: "overnight", Task: "a", Status: store.Complete, Started: hour(-14), Progress: fleet.Progress{Spent: dollars(8)}})
+		tx.PutAttempt(store.Attempt{ID: "2", Run: "overnight", Task: "b", Status: store.Complete, Started: hour(-2), Progress: fleet.Progress{Spent: dollars(3)}})
+		tx.PutAttempt(store.Attempt{ID: "3", Run: "overnight", Task: "c", Status: store.Running, Started: hour(-1), Lease: hour(9), Progress: fleet.Progress{Spent: dollars(5)}})
 		tx.PutRun(store.Run{ID: "morning", Project: p.root, Status: store.Failed, Created: hour(-3), Ended: hour(-2), Failed: 2, Spent: dollars(20)})
 		tx.PutRun(store.Run{ID: "yesterday", Project: p.root, Status: store.Failed, Created: hour(-20), Ended: hour(-19), Failed: 40, Spent: dollars(400)})
 		tx.PutRun(store.Run{ID: "elsewhere", Project: "/other", Status: store.Running, Created: hour(-1), Active: 1, Spent: dollars(100)})

@@ -184,7 +184,7 @@ func (a *App) outcome(ctx context.Context, p *Polled) error {
 		}
 		p.Repaired = string(last.Status)
 		if last.Class != "" {
-			p.Repaired = last.Class
+			p.Repaired = string(last.Class)
 		}
 		if t.Status == store.Queued {
 			p.Why = fmt.Sprintf("it will be tried again: 'gaffer resume %s'", p.Run)

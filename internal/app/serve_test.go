@@ -157,7 +157,7 @@ func TestNoFileIsReadBecauseAWorkerElsewhereNamesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := coordinator.WorkKey{Attempt: given.Work.Attempt.ID, Token: given.Work.Attempt.Token}
-	held := coordinator.HeldWork{WorkKey: key, Now: coordinator.WorkNow{State: "running", Log: secret}}
+	held := coordinator.HeldWork{WorkKey: key, Now: coordinator.WorkNow{Progress: fleet.Progress{Activity: fleet.Activity{State: "running"}, Process: fleet.Process{Log: secret}}}}
 	if _, err := c.Work.Beat(ctx, admin, coordinator.WorkBeat{Worker: worker, Held: []coordinator.HeldWork{held}}); err != nil {
 		t.Fatal(err)
 	}

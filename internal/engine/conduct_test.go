@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -115,7 +117,7 @@ func TestAConductedRunGoesOnWithALargerBudget(t *testing.T) {
 	f.must(err)
 	f.must(f.extend(run, "a", task("a")))
 	a := f.claim()
-	_, err = f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Spent: store.Amount{Tokens: 11}})
+	_, err = f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Progress: fleet.Progress{Spent: store.Amount{Tokens: 11}}})
 	f.must(err)
 	f.must(f.extend(run, "b", task("b")))
 	f.nothing()

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -62,7 +64,7 @@ func (f *fixture) nothing() {
 
 func (f *fixture) finish(a engine.Assignment, class failure.Class) engine.Outcome {
 	f.t.Helper()
-	o, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: class})
+	o, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: class}})
 	f.must(err)
 	return o
 }
@@ -246,7 +248,7 @@ func TestATaskThatNamesNoAgentIsInTheLaneOfTheOneThatDoesIt(t *testing.T) {
 	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude"}, {ID: "b"}, {ID: "c", Argv: []string{"true"}}}})
 	a := f.claim()
 	_, err := f.Finish(context.Background(), engine.Finish{
-		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.RateLimited, Reset: f.now.Add(time.Hour),
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.RateLimited}, Reset: f.now.Add(time.Hour),
 	})
 	f.must(err)
 	if next := f.claim(); next.Task.Task != "c" {
@@ -261,7 +263,7 @@ func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 	run := f.submit(plan.Plan{Parallel: 1, Tasks: []plan.Task{task("a"), task("b"), other}})
 	a := f.claim()
 	_, err := f.Finish(context.Background(), engine.Finish{
-		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.RateLimited, Reset: f.now.Add(time.Hour),
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.RateLimited}, Reset: f.now.Add(time.Hour),
 	})
 	f.must(err)
 	if got := f.claim(); got.Task.Task != "other" {
@@ -288,7 +290,7 @@ func TestABudgetIsReservedBeforeTheStart(t *testing.T) {
 	a := f.claim()
 	f.nothing()
 	_, err := f.Finish(context.Background(), engine.Finish{
-		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Spent: store.Amount{Tokens: 30},
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Progress: fleet.Progress{Spent: store.Amount{Tokens: 30}},
 	})
 	f.must(err)
 	b := f.claim()
@@ -368,7 +370,7 @@ func TestATurnThatEndedInAFailureIsAnsweredTheSameAgain(t *testing.T) {
 	ctx := context.Background()
 	f.submit(plan.Plan{Parallel: 1, OnFailure: plan.Continue, Tasks: []plan.Task{task("a"), task("b")}})
 	a := f.claim()
-	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.Denied}
+	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.Denied}}
 	o, next, err := f.Turn(ctx, end, engine.Claim{Worker: "w"})
 	f.must(err)
 	again, same, err := f.Turn(ctx, end, engine.Claim{Worker: "w"})

@@ -3,10 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
@@ -17,22 +17,10 @@ type Finish struct {
 	Token   int64
 	Key     string // repeating the key returns the same answer
 
-	Class   failure.Class
-	Final   bool // do not retry this failure, whatever the task allows
-	Summary string
-	Thread  string // the id of the agent's conversation, if any
-	Exit    int    // the agent's exit code; -1 if it has none
-	Log     string // path of its output
-	LogFrom int64  // offset in Log where its output begins, or would have begun
-	Spent   store.Amount
-	Checks  json.RawMessage // results of the verify commands
-	Diff    json.RawMessage // its changes in its worktree, if it had one
-	Answer  string          // the agent's full last message, if the task keeps it
-	Reset   time.Time       // when the rate limit ends
-	Denied  []string        // actions that were refused to the agent
-
-	Compacted   string // see Activity
-	Compactions int
+	fleet.Progress // its last; LogFrom is also set if it never started
+	fleet.Ending
+	Final bool      // do not retry this failure, whatever the task allows
+	Reset time.Time // when the rate limit ends
 }
 
 // Outcome describes what follows from the end of an attempt.
@@ -62,7 +50,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	if err := c.compacted(a, f.Compactions, f.Compacted); err != nil {
 		return Outcome{}, err
 	}
-	a.Summary, a.Answer, a.Exit, a.Checks, a.Diff, a.Denied = f.Summary, f.Answer, f.Exit, f.Checks, f.Diff, f.Denied
+	a.Ending = f.Ending
 	if f.Spent != (store.Amount{}) { // zero for a lost attempt: keep the amount of its last heartbeat
 		a.Spent = f.Spent
 	}
@@ -228,7 +216,7 @@ func (c *change) stop(run store.Run, why string) error {
 }
 
 func endAttempt(a *store.Attempt, class failure.Class, v verdict, now time.Time) {
-	a.Class, a.Ended, a.State, a.Doing = string(class), now, "", ""
+	a.Class, a.Ended, a.State, a.Doing = class, now, "", ""
 	endWait(a, now)
 	switch {
 	case v.To == store.Cancelled:

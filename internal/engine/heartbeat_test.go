@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -114,7 +116,7 @@ func TestAHeartbeatExtendsTheLeasesOfWhatTheWorkerWasGiven(t *testing.T) {
 	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
 		held, err := r.Attempt(one.Attempt.ID)
 		lost, err2 := r.Attempt(three.Attempt.ID)
-		if held.Status != store.Running || lost.Class != string(failure.Lost) {
+		if held.Status != store.Running || lost.Class != failure.Lost {
 			t.Errorf("of the one that beats: %s; of the one that does not: %s", held.Status, lost.Class)
 		}
 		return errors.Join(err, err2)
@@ -156,7 +158,7 @@ func TestAFinalFailureIsNotTriedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "one", Retries: 9}}})
 	a := f.claim()
-	o, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.Crashed, Final: true})
+	o, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.Crashed}, Final: true})
 	if err != nil || o.Status != store.Failed {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -99,7 +99,7 @@ func checkTask(r store.Reader, t store.Task) error {
 // usesAttempt reports whether an attempt counts against the retries of its task. A
 // running attempt does, and so does a cancelled one, however it ended.
 func usesAttempt(a store.Attempt) bool {
-	switch failure.Class(a.Class) {
+	switch a.Class {
 	case failure.RateLimited, failure.Released, failure.Lost:
 		return a.Status == store.Cancelled
 	}
@@ -119,7 +119,7 @@ func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	switch {
 	case e.Kind == "task.queued" && store.Status(e.From).Final():
 		l[key] = 0
-	case e.Tried != nil && a.Class == string(failure.Lost):
+	case e.Tried != nil && a.Class == failure.Lost:
 		l[key]++
 		tooMany := l[key] >= max(mostLost, t.Retries+1)
 		if t.Status == store.Queued && tooMany || t.Status == store.Failed && !tooMany {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -77,12 +79,12 @@ func TestAnAttemptThatIsHandedBackIsQueuedAtOnceAndUsesUpNoRetry(t *testing.T) {
 		t.Fatalf("the task is %s after others have spoken for it", got)
 	}
 	back := held(a)
-	back[0].Now = engine.Activity{State: "running", Spent: store.Amount{Tokens: 7}, Thread: "talk"}
+	back[0].Now = fleet.Progress{Activity: fleet.Activity{State: "running"}, Spent: store.Amount{Tokens: 7}, Process: fleet.Process{Thread: "talk"}}
 	for range 2 {
 		f.must(f.Release(ctx, "w", back))
 	}
 	ended, left := f.attempt(a.Attempt.ID), f.task(run, "a")
-	if ended.Class != string(failure.Released) || ended.Exit != -1 || ended.Spent.Tokens != 7 || ended.Thread != "talk" {
+	if ended.Class != failure.Released || ended.Exit != -1 || ended.Spent.Tokens != 7 || ended.Thread != "talk" {
 		t.Errorf("the attempt is %+v", ended)
 	}
 	if left.Status != store.Queued || !left.Ready || left.Attempts != 0 || left.Tries != 1 || !left.NotBefore.IsZero() {
@@ -127,7 +129,7 @@ func TestWhoCouldNotBeHeardIsNotGivenUpBeforeAWholeLease(t *testing.T) {
 			t.Errorf("%s after it could be heard: %s", c.at.Sub(since), got)
 		}
 	}
-	if got := f.attempt(a.Attempt.ID); got.Class != string(failure.Lost) {
+	if got := f.attempt(a.Attempt.ID); got.Class != failure.Lost {
 		t.Errorf("the attempt is %s", got.Class)
 	}
 }
@@ -227,7 +229,7 @@ func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 			t.Errorf("attempt %d carries %d tokens", i+1, a.Attempt.Carried.Tokens)
 		}
 		h := held(a)
-		h[0].Now = engine.Activity{State: "running", Spent: store.Amount{Tokens: 5}}
+		h[0].Now = fleet.Progress{Activity: fleet.Activity{State: "running"}, Spent: store.Amount{Tokens: 5}}
 		f.must(f.Release(context.Background(), c.worker, h))
 	}
 }
@@ -259,7 +261,7 @@ func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
 		t.Errorf("its own, past its deadline, is %s, %q", a.Status, a.Stop)
 	}
 	f.sweep(2 * time.Minute)
-	if got := f.attempt(far.Attempt.ID).Class; got != string(failure.Lost) {
+	if got := f.attempt(far.Attempt.ID).Class; got != failure.Lost {
 		t.Errorf("the coordinator's own sweep makes it %q", got)
 	}
 }
@@ -312,7 +314,7 @@ func TestALaneIsPausedNeitherForEverNorForLessThanItWas(t *testing.T) {
 	limited := func(a engine.Assignment, reset time.Time) {
 		t.Helper()
 		_, err := f.Finish(context.Background(), engine.Finish{
-			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Class: failure.RateLimited, Reset: reset,
+			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Ending: fleet.Ending{Class: failure.RateLimited}, Reset: reset,
 		})
 		f.must(err)
 	}
@@ -343,7 +345,7 @@ func TestWhatALostAttemptHasSpentIsNotForgotten(t *testing.T) {
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
 	a := f.claim()
 	h := held(a)
-	h[0].Now = engine.Activity{State: "running", At: f.now, Spent: store.Amount{Tokens: 5010}}
+	h[0].Now = fleet.Progress{Activity: fleet.Activity{State: "running", Said: f.now}, Spent: store.Amount{Tokens: 5010}}
 	_, err := f.Beat(context.Background(), store.Worker{ID: a.Attempt.Worker}, h)
 	f.must(err)
 	f.finish(a, failure.Lost)

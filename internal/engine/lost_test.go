@@ -25,7 +25,7 @@ func TestALostWorkerCostsATaskNothing(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b", "a")}})
 	lost := f.lose()
-	if got := f.attempt(lost.Attempt.ID); got.Status != store.Failed || got.Class != string(failure.Lost) {
+	if got := f.attempt(lost.Attempt.ID); got.Status != store.Failed || got.Class != failure.Lost {
 		t.Errorf("the attempt is %s, %s", got.Status, got.Class)
 	}
 	f.expect(run, map[string]store.Status{"a": store.Queued, "b": store.Queued})

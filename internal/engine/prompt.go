@@ -28,7 +28,7 @@ func Prompt(spec plan.Task, before *store.Attempt) string {
 	if before == nil || before.Class == "" || len(spec.Argv) > 0 {
 		return spec.Prompt
 	}
-	switch failure.Class(before.Class) {
+	switch before.Class {
 	case failure.RateLimited, failure.Released: // nothing was wrong with the work
 		return spec.Prompt
 	}

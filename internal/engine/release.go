@@ -26,7 +26,7 @@ func (c *change) release(worker string, held []Held) error {
 		if err != nil {
 			return err
 		}
-		h.Now.apply(&a)
+		report(&a, h.Now)
 		a.Exit, a.Summary = -1, "the worker has handed it back"
 		if _, err := c.end(a, failure.Released, false); err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -357,7 +359,7 @@ func (w *world) finish(by *worker) error {
 
 func (w *world) end(by *worker, i int, class failure.Class) error {
 	h := by.held[i]
-	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Class: class}
+	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Ending: fleet.Ending{Class: class}}
 	f.Spent.Tokens = w.rng.Int64N(h.Task.Reserve.Tokens + 1)
 	if class == failure.RateLimited {
 		f.Reset = w.now.Add(time.Duration(w.rng.IntN(20)) * time.Minute)
@@ -484,7 +486,7 @@ func (w *world) released(before map[string]store.Attempt, a store.Attempt) error
 				counted++
 			}
 		}
-		if ended.Class != string(failure.Released) || t.Attempts > counted || t.Status == store.Failed || t.Status == store.Queued && t.NotBefore.After(w.now) {
+		if ended.Class != failure.Released || t.Attempts > counted || t.Status == store.Failed || t.Status == store.Queued && t.NotBefore.After(w.now) {
 			return fmt.Errorf("%s was handed back: it is %q, and its task %s with %d attempts of %d", a.ID, ended.Class, t.Status, t.Attempts, counted)
 		}
 		return err

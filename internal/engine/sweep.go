@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
@@ -15,25 +16,9 @@ import (
 type Held struct {
 	Attempt string
 	Token   int64
-	Now     Activity
-	Asking  []string // ids of questions whose answers it waits for
-	Dropped []string // questions that the agent has withdrawn, by the agent's own ids
-}
-
-// Activity is what an agent is doing, as its worker reports it.
-type Activity struct {
-	State   string // running, waiting, retrying; empty if there is no news
-	Doing   string // short description
-	Source  string // how the worker knows
-	At      time.Time
-	PID     int    // of the agent
-	Log     string // path of its output
-	LogFrom int64  // offset in Log where its output begins
-	Thread  string
-	Spent   store.Amount // so far
-
-	Compacted   string // how the conversation was last compacted
-	Compactions int    // number of compactions so far
+	Now     fleet.Progress // without a State there is no news
+	Asking  []string       // ids of questions whose answers it waits for
+	Dropped []string       // questions that the agent has withdrawn, by the agent's own ids
 }
 
 // Order tells a worker what to do about an attempt that it holds.
@@ -91,7 +76,7 @@ func (c *change) beat(h Held) (Order, error) {
 	}
 	a.Lease = c.lease(c.now)
 	started := a.PID == 0 && h.Now.PID != 0
-	h.Now.apply(&a)
+	report(&a, h.Now)
 	c.PutAttempt(a)
 	if started {
 		if err := c.event(store.Event{Kind: "attempt.started", Run: a.Run, Task: a.Task, Attempt: a.ID}, a); err != nil {
@@ -139,14 +124,16 @@ func (c *change) compacted(a store.Attempt, times int, how string) error {
 // maxCompactions limits the compaction events of one attempt.
 const maxCompactions = 1000
 
-// apply copies a worker's report into the attempt's row.
-func (n Activity) apply(a *store.Attempt) {
-	if n.State == "" {
+// report stores a worker's report in the attempt's row. A report that leaves out a part
+// of the process does not change that part. LogFrom never changes.
+func report(a *store.Attempt, now fleet.Progress) {
+	if now.State == "" {
 		return
 	}
-	a.State, a.Doing, a.Source, a.Said, a.Spent = n.State, n.Doing, n.Source, n.At, n.Spent
-	a.PID, a.Log, a.Thread = cmp.Or(n.PID, a.PID), cmp.Or(n.Log, a.Log), cmp.Or(n.Thread, a.Thread)
-	a.LogFrom = cmp.Or(a.LogFrom, n.LogFrom)
+	was := a.Process
+	a.Progress = now
+	a.PID, a.Log, a.Thread = cmp.Or(now.PID, was.PID), cmp.Or(now.Log, was.Log), cmp.Or(now.Thread, was.Thread)
+	a.LogFrom = cmp.Or(was.LogFrom, now.LogFrom)
 }
 
 // answers returns the closed ones of the given questions.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/coordinator"
 	"gaffer/internal/testkit/testenv"
 )
@@ -44,7 +46,7 @@ func (s *stand) beat() {
 	s.beats++
 	b := coordinator.WorkBeat{Worker: s.info}
 	if s.held != nil {
-		b.Held = []coordinator.HeldWork{{WorkKey: s.key(), Now: coordinator.WorkNow{State: "running", Doing: fmt.Sprint("step ", s.beats), Source: "control", PID: 1 + s.beats}}}
+		b.Held = []coordinator.HeldWork{{WorkKey: s.key(), Now: coordinator.WorkNow{Progress: fleet.Progress{Activity: fleet.Activity{State: "running", Doing: fmt.Sprint("step ", s.beats), Source: "control"}, Process: fleet.Process{PID: 1 + s.beats}}}}}
 	}
 	if _, err := s.client.Work.Heartbeat(context.Background(), b); err != nil {
 		s.Errorf("%s: beat: %v", s.info.Name, err)
@@ -77,7 +79,7 @@ func (s *stand) turn() {
 		s.held = &claimed.Work
 		return
 	}
-	turned, err := s.client.Work.Turn(context.Background(), coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: s.key(), Summary: "done"}, Claim: &claim})
+	turned, err := s.client.Work.Turn(context.Background(), coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: s.key(), Ending: fleet.Ending{Summary: "done"}}, Claim: &claim})
 	if err != nil {
 		s.Errorf("%s: turn: %v", s.info.Name, err)
 		return

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gaffer/fleet"
+
 	"gaffer/coordinator"
 	"gaffer/internal/api/credential"
 	"gaffer/internal/engine"
@@ -91,7 +93,7 @@ func sessionStarted(s *engine.Step, by credential.Identity, n coordinator.NewEve
 	if t.Status != store.Running || a == nil {
 		return key, Conflict("not_claimed", "task %s is not in progress", id)
 	}
-	_, err = s.Finish(engine.Finish{Attempt: a.ID, Token: a.Token, Summary: "the session has started"})
+	_, err = s.Finish(engine.Finish{Attempt: a.ID, Token: a.Token, Ending: fleet.Ending{Summary: "the session has started"}})
 	return key, err
 }
 
@@ -191,9 +193,9 @@ func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id 
 		case coordinator.Queued:
 			err = s.Release(a.Worker, []engine.Held{{Attempt: a.ID, Token: a.Token}})
 		case coordinator.Failed:
-			_, err = s.Finish(engine.Finish{Attempt: a.ID, Token: a.Token, Class: failure.Crashed, Final: true, Summary: "set to failed by " + by.Name})
+			_, err = s.Finish(engine.Finish{Attempt: a.ID, Token: a.Token, Ending: fleet.Ending{Class: failure.Crashed, Summary: "set to failed by " + by.Name}, Final: true})
 		default:
-			_, err = s.Finish(engine.Finish{Attempt: a.ID, Token: a.Token, Summary: "set to done by " + by.Name})
+			_, err = s.Finish(engine.Finish{Attempt: a.ID, Token: a.Token, Ending: fleet.Ending{Summary: "set to done by " + by.Name}})
 		}
 		if err != nil {
 			return err

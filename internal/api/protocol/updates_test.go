@@ -184,7 +184,7 @@ func TestOtherRunsAreToldInTheShapesOfTheFleetWithoutTheirPrompts(t *testing.T) 
 		f.must(err)
 		f.must(f.engine.Answer(f.ctx, engine.Answer{Question: question, Text: "yes", Who: "olga"}))
 		f.must(f.engine.Cancel(f.ctx, engine.Target{Run: run, Task: "a"}, "", "because"))
-		_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.Cancelled})
+		_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.Cancelled}})
 		f.must(err)
 		list := f.updates(0, 10)
 		var types []string

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"gaffer/fleet"
+
 	"gaffer/coordinator"
 	"gaffer/internal/api/credential"
 	"gaffer/internal/engine"
@@ -97,13 +99,13 @@ func channelOfClaim(s *engine.Step, c coordinator.Claim) (string, error) {
 
 // Complete implements [server.Protocol].
 func (d *taskService) Complete(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
-	return d.report(ctx, by, r, engine.Finish{Summary: r.Reason})
+	return d.report(ctx, by, r, engine.Finish{Ending: fleet.Ending{Summary: r.Reason}})
 }
 
 // Fail implements [server.Protocol].
 func (d *taskService) Fail(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
 	summary := cmp.Or(r.Reason, "the agent said that it failed")
-	return d.report(ctx, by, r, engine.Finish{Class: failure.Crashed, Final: true, Summary: summary})
+	return d.report(ctx, by, r, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Summary: summary}, Final: true})
 }
 
 // report ends a task on behalf of the agent that has it.

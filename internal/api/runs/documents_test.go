@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
@@ -23,10 +25,10 @@ func (f *fixture) worked() string {
 	run := f.submit(shop()).ID
 	first := f.claim()
 	f.pass(10 * time.Second)
-	f.finish(first, engine.Finish{Class: failure.VerifyFailed, Summary: "no"})
+	f.finish(first, engine.Finish{Ending: fleet.Ending{Class: failure.VerifyFailed, Summary: "no"}})
 	second := f.claim()
 	f.pass(20 * time.Second)
-	f.finish(second, engine.Finish{Summary: "done", Spent: store.Amount{MicroUSD: 250_000}})
+	f.finish(second, engine.Finish{Ending: fleet.Ending{Summary: "done"}, Progress: fleet.Progress{Spent: store.Amount{MicroUSD: 250_000}}})
 	return run
 }
 
@@ -88,7 +90,7 @@ func TestTheReportIsOfAllRunsOrThoseThatAreAskedFor(t *testing.T) {
 		f.worked()
 		f.pass(48 * time.Hour)
 		f.submit(shop())
-		f.finish(f.claim(), engine.Finish{Class: failure.Denied})
+		f.finish(f.claim(), engine.Finish{Ending: fleet.Ending{Class: failure.Denied}})
 		for want, q := range map[int]coordinator.ReportQuery{
 			3: {}, 1: {Since: "1d"}, 0: {Project: "other"},
 		} {
@@ -113,7 +115,7 @@ func TestTheReportHasTheLatestAttemptsOnlyIfTheyAreAskedFor(t *testing.T) {
 		f.worked()
 		f.pass(48 * time.Hour)
 		last := f.claim()
-		f.finish(last, engine.Finish{Class: failure.Denied})
+		f.finish(last, engine.Finish{Ending: fleet.Ending{Class: failure.Denied}})
 		for want, q := range map[int]coordinator.ReportQuery{0: {}, 1: {Rows: 1}, 3: {Rows: 5000}} {
 			var r struct {
 				Rows []struct{ Run, Task, Status string } `json:"raw_data"`
@@ -139,7 +141,7 @@ func TestHTMLInAPlanComesBackAsJSONOnly(t *testing.T) {
 	f.must(err)
 	_, err = f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Text: evil, Options: []string{evil}, Default: evil})
 	f.must(err)
-	f.finish(a, engine.Finish{Class: failure.Crashed, Summary: evil, Thread: evil})
+	f.finish(a, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Summary: evil}, Progress: fleet.Progress{Process: fleet.Process{Thread: evil}}})
 	base := "/v1/runs/" + run.ID
 	for _, path := range []string{
 		"/v1/runs", base, base + "/plan", base + "/tasks/api", base + "/tasks/api/attempts", base + "/tasks/" + url.PathEscape(p.Tasks[1].ID),

@@ -3,6 +3,8 @@ package runs_test
 import (
 	"testing"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 )
@@ -15,7 +17,7 @@ func TestWhatAttemptsDoIsToldWhileTheyRun(t *testing.T) {
 		}
 		a := f.claim()
 		must2(f.engine.Beat(f.ctx, store.Worker{ID: "w"}, []engine.Held{{
-			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Now: engine.Activity{State: "running", Doing: "reads files", Source: "control", At: f.clock()},
+			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Now: fleet.Progress{Activity: fleet.Activity{State: "running", Doing: "reads files", Source: "control", Said: f.clock()}},
 		}}))(f)
 		list := must2(f.runs.Doing(f.ctx))(f)
 		if len(list) != 1 || list[0].Run != run.ID || list[0].Task != "api" || list[0].Doing != "reads files" || list[0].Source != "control" {

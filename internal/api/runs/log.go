@@ -256,7 +256,7 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 // waits for output that is still being sent, but not for that of a lost worker.
 func (t *taskLog) saidAll(r store.Reader, l layout, i int) (bool, error) {
 	a := l.attempts[i]
-	if !t.follow || l.file != "" || a.Class == string(failure.Lost) || t.desk.opts.Now().Sub(a.Ended) >= lastWords {
+	if !t.follow || l.file != "" || a.Class == failure.Lost || t.desk.opts.Now().Sub(a.Ended) >= lastWords {
 		return true, nil
 	}
 	return t.desk.opts.Logs.Done(r, a.ID)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
@@ -22,7 +24,7 @@ func (f *fixture) twice() (run string, first, second engine.Assignment) {
 	run = f.submit(shop()).ID
 	first = f.claim()
 	f.write(first.Attempt.ID, "one\n", plenty, true)
-	f.finish(first, engine.Finish{Class: failure.VerifyFailed})
+	f.finish(first, engine.Finish{Ending: fleet.Ending{Class: failure.VerifyFailed}})
 	second = f.claim()
 	f.write(second.Attempt.ID, "two\n", plenty, false)
 	return run, first, second
@@ -221,7 +223,7 @@ func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T
 		run := f.submit(shop()).ID
 		first := f.claim()
 		f.write(first.Attempt.ID, "one\n", plenty, false)
-		f.finish(first, engine.Finish{Class: failure.VerifyFailed})
+		f.finish(first, engine.Finish{Ending: fleet.Ending{Class: failure.VerifyFailed}})
 		second := f.claim()
 		f.write(second.Attempt.ID, "two\n", plenty, false)
 		whole, after := f.follow(run, coordinator.LogQuery{}), f.follow(run, coordinator.LogQuery{Offset: 4})
@@ -229,7 +231,7 @@ func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T
 		f.write(first.Attempt.ID, "and more\n", plenty, true)
 		f.expect(whole, "and more\ntwo\n")
 		f.expect(after, "and more\ntwo\n")
-		f.finish(second, engine.Finish{Class: failure.VerifyFailed})
+		f.finish(second, engine.Finish{Ending: fleet.Ending{Class: failure.VerifyFailed}})
 		f.must(f.Runs.Retry(f.ctx, run, "api"))
 		third := f.claim()
 		f.write(third.Attempt.ID, "three\n", plenty, true)
@@ -244,7 +246,7 @@ func TestALogWhoseWorkerNeverSaysThatItWasAllEndsAfterAWhile(t *testing.T) {
 	run, _, second := f.twice()
 	lines := f.follow(run, coordinator.LogQuery{})
 	f.expect(lines, "one\ntwo\n")
-	f.finish(second, engine.Finish{Class: failure.Lost})
+	f.finish(second, engine.Finish{Ending: fleet.Ending{Class: failure.Lost}})
 	end := time.Now().Add(testenv.Patience)
 	for {
 		select {
@@ -270,7 +272,7 @@ func TestATaskThatHasNotBegunIsWaitedFor(t *testing.T) {
 	f.write(a.Attempt.ID, "hello\n", plenty, false)
 	f.expect(lines, "hello\n")
 	f.must(f.Runs.Cancel(f.ctx, run, "api", ""))
-	f.finish(a, engine.Finish{Class: failure.Cancelled})
+	f.finish(a, engine.Finish{Ending: fleet.Ending{Class: failure.Cancelled}})
 	f.write(a.Attempt.ID, "", plenty, true)
 	f.expectEnd(lines)
 

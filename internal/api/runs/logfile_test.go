@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gaffer/fleet"
+
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
@@ -39,7 +41,7 @@ func TestALogThatIsInAFileAloneIsReadFromThere(t *testing.T) {
 			t.Errorf("before it is there: %q, %+v", got, span)
 		}
 		write("one\n")
-		f.finish(first, engine.Finish{Class: failure.VerifyFailed})
+		f.finish(first, engine.Finish{Ending: fleet.Ending{Class: failure.VerifyFailed}})
 		second := f.claim()
 		write("two\n")
 		for want, q := range map[string]coordinator.LogQuery{

@@ -27,7 +27,7 @@ func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
 		f.must(err)
 		f.must(f.Questions.Answer(f.ctx, q, "8080", false))
 		f.pass(time.Second)
-		f.finish(first, engine.Finish{Class: failure.Crashed, Summary: "oh"})
+		f.finish(first, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Summary: "oh"}})
 		for f.pass(time.Hour); ; f.pass(time.Hour) {
 			more, err := f.engine.Sweep(f.ctx, time.Time{})
 			if f.must(err); !more {
@@ -91,14 +91,14 @@ func TestThePastOfARunIsWhatTheStreamHasTold(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
 		f.submit(shop()) // changes of other runs must not appear
-		f.finish(f.claim(), engine.Finish{Class: failure.RateLimited, Reset: f.clock().Add(time.Hour)})
+		f.finish(f.claim(), engine.Finish{Ending: fleet.Ending{Class: failure.RateLimited}, Reset: f.clock().Add(time.Hour)})
 		f.pass(2 * time.Hour)
 		_, err := f.engine.Sweep(f.ctx, time.Time{})
 		f.must(err)
 		for range 4 {
 			a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w", Labels: []string{"gpu", "project:web"}})
 			f.must(err)
-			f.finish(a, engine.Finish{Summary: "done"})
+			f.finish(a, engine.Finish{Ending: fleet.Ending{Summary: "done"}})
 		}
 		want := f.told(run.ID)
 		if len(want) < 6 || !slices.ContainsFunc(want, func(c coordinator.PastChange) bool {
@@ -131,7 +131,7 @@ func TestOnlyLanesThatArePausedAreListedAndBothAreTold(t *testing.T) {
 		}
 		f.submit(shop())
 		until := f.clock().Add(time.Hour)
-		f.finish(f.claim(), engine.Finish{Class: failure.RateLimited, Reset: until})
+		f.finish(f.claim(), engine.Finish{Ending: fleet.Ending{Class: failure.RateLimited}, Reset: until})
 		if lanes := must2(f.Lanes(f.ctx))(f); len(lanes) != 1 || lanes[0].Name != "claude" || !lanes[0].Until.Equal(until) || lanes[0].Reason == "" {
 			t.Errorf("paused: %+v", lanes)
 		}

@@ -32,7 +32,7 @@ func TestARunIsSubmittedSeenWorkedOnAndFound(t *testing.T) {
 			t.Errorf("runs of another project are %+v", list)
 		}
 		a := f.claim()
-		f.finish(a, engine.Finish{Summary: "it is there"})
+		f.finish(a, engine.Finish{Ending: fleet.Ending{Summary: "it is there"}})
 		run := must2(f.Runs.Get(f.ctx, made.ID))(f)
 		if len(run.Tasks) != 2 || run.Tasks[0].Status != fleet.Complete || run.Tasks[0].Attempt.Summary != "it is there" || run.Tasks[0].Prompt != "" {
 			t.Errorf("the run is %+v", run)
@@ -229,7 +229,7 @@ func TestAQuestionIsAnsweredOnceAndTheSecondIsToldByWhom(t *testing.T) {
 		f.refused("no question", f.Questions.Answer(f.ctx, "x", "y", false), 404, "not found")
 		second, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Text: "and now?"})
 		f.must(err)
-		f.finish(a, engine.Finish{Class: failure.Crashed})
+		f.finish(a, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed}})
 		f.refused("after the end", f.Questions.Answer(f.ctx, second, "y", false), 409, "nobody waits")
 	})
 }

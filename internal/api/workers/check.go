@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
@@ -57,7 +58,7 @@ func checkBeat(b coordinator.WorkBeat) error {
 }
 
 func checkHeld(h coordinator.HeldWork) error {
-	err := first(protocol.CheckID("attempt", h.Attempt), protocol.CheckNumber("asking", len(h.Asking), 0, maxAsking), checkNow(h.Now))
+	err := first(protocol.CheckID("attempt", h.Attempt), protocol.CheckNumber("asking", len(h.Asking), 0, maxAsking), checkProgress("now", h.Now.Progress))
 	for _, id := range h.Asking {
 		err = first(err, protocol.CheckID("asking", id))
 	}
@@ -68,11 +69,11 @@ func checkHeld(h coordinator.HeldWork) error {
 	return err
 }
 
-func checkNow(n coordinator.WorkNow) error {
+func checkProgress(of string, p fleet.Progress) error {
 	return first(
-		protocol.CheckLine("now.state", n.State, maxShort), protocol.CheckText("now.doing", n.Doing, maxDoing),
-		protocol.CheckLine("now.source", n.Source, maxShort), protocol.CheckLine("now.thread", n.Thread, maxShort),
-		protocol.CheckText("now.log", n.Log, maxPath), protocol.CheckText("now.compacted", n.Compacted, maxDoing),
+		protocol.CheckLine(of+".state", p.State, maxShort), protocol.CheckText(of+".doing", p.Doing, maxDoing),
+		protocol.CheckLine(of+".source", p.Source, maxShort), protocol.CheckLine(of+".thread", p.Thread, maxShort),
+		protocol.CheckText(of+".log", p.Log, maxPath), protocol.CheckText(of+".compacted", p.Compacted, maxDoing),
 	)
 }
 
@@ -135,11 +136,10 @@ func checkClaim(c coordinator.WorkClaim, keyed bool) error {
 func checkTurn(t coordinator.WorkTurn) error {
 	f := t.Finish
 	err := first(
-		protocol.CheckID("finish.attempt", f.Attempt), protocol.CheckLine("finish.class", f.Class, maxShort),
-		protocol.CheckText("finish.summary", f.Summary, coordinator.MaxWorkText), protocol.CheckLine("finish.thread", f.Thread, maxShort),
-		protocol.CheckText("finish.log", f.Log, maxPath), protocol.CheckText("finish.answer", f.Answer, coordinator.MaxWorkAnswer),
+		protocol.CheckID("finish.attempt", f.Attempt), protocol.CheckLine("finish.class", string(f.Class), maxShort),
+		protocol.CheckText("finish.summary", f.Summary, coordinator.MaxWorkText), protocol.CheckText("finish.answer", f.Answer, coordinator.MaxWorkAnswer),
 		protocol.CheckNumber("finish.checks", len(f.Checks), 0, coordinator.MaxWorkChecks),
-		protocol.CheckNumber("finish.diff", len(f.Diff), 0, coordinator.MaxWorkDiff), protocol.CheckText("finish.compacted", f.Compacted, maxDoing),
+		protocol.CheckNumber("finish.diff", len(f.Diff), 0, coordinator.MaxWorkDiff), checkProgress("finish", f.Progress),
 	)
 	err = first(err, protocol.CheckNumber("finish.denied", len(f.Denied), 0, coordinator.MaxWorkDenied))
 	for _, what := range f.Denied {

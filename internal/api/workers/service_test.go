@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"go.uber.org/goleak"
 
 	"gaffer/coordinator"
@@ -199,7 +201,7 @@ func TestAWorkerClaimsBeatsAndFinishes(t *testing.T) {
 			t.Errorf("before it has said so: %+v, %v", task, err)
 		}
 		h := held(w)
-		h.Now = coordinator.WorkNow{State: "running", Doing: "reading", PID: 7, AgeMS: 2000, Log: "/logs/one"}
+		h.Now = coordinator.WorkNow{Progress: fleet.Progress{Activity: fleet.Activity{State: "running", Doing: "reading"}, Process: fleet.Process{PID: 7, Log: "/logs/one"}}, AgeMS: 2000}
 		o := f.beat(worker, "mill", h)
 		if len(o.Orders) != 1 || o.Orders[0].Gone || o.Orders[0].LeaseMS != 60_000 || o.LeaseMS != 60_000 || o.Seq == 0 {
 			t.Errorf("%+v", o)
@@ -213,7 +215,7 @@ func TestAWorkerClaimsBeatsAndFinishes(t *testing.T) {
 			t.Errorf("%+v, %v", task, err)
 		}
 		turn := coordinator.WorkTurn{
-			Finish: coordinator.WorkFinish{WorkKey: h.WorkKey, Summary: "done"},
+			Finish: coordinator.WorkFinish{WorkKey: h.WorkKey, Ending: fleet.Ending{Summary: "done"}},
 			Claim:  &coordinator.WorkClaim{Worker: "w-mill", Labels: info("mill").Labels},
 		}
 		for range 2 {
@@ -260,7 +262,7 @@ func TestATurnThatFailsIsAnsweredTheSameAfterTheTaskHasGoneOn(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.submit(plan.Task{ID: "one", Retries: 1})
 		f.beat(worker, "mill")
-		turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(f.claim("mill", "k")).WorkKey, Class: "crash"}}
+		turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(f.claim("mill", "k")).WorkKey, Ending: fleet.Ending{Class: "crash"}}}
 		first, err := f.Turn(f.ctx, worker, turn)
 		f.must(err)
 		f.pass(time.Hour)
@@ -495,7 +497,7 @@ func TestWhatAWorkerSaysItHasSpentIsKeptWithinBounds(t *testing.T) {
 		} {
 			run := f.submit(plan.Task{ID: "one"})
 			w := f.claim("mill", fmt.Sprint("k", said))
-			turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Spent: said}}
+			turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Progress: fleet.Progress{Spent: said}}}
 			f.must(second(f.Turn(f.ctx, worker, turn)))
 			f.must(f.store.Read(f.ctx, func(r store.Reader) error {
 				rows, err := r.AttemptsOf(run)
@@ -672,7 +674,7 @@ func TestWhatAWorkerSaysOfItsDiffIsKeptWithinBounds(t *testing.T) {
 		} {
 			run := f.submit(plan.Task{ID: "one"})
 			w := f.claim("mill", "k"+text)
-			turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Diff: json.RawMessage(text)}}
+			turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Ending: fleet.Ending{Diff: json.RawMessage(text)}}}
 			_, err := f.Turn(f.ctx, worker, turn)
 			f.must(err)
 			f.must(f.store.Read(f.ctx, func(r store.Reader) error {
@@ -686,7 +688,7 @@ func TestWhatAWorkerSaysOfItsDiffIsKeptWithinBounds(t *testing.T) {
 		f.submit(plan.Task{ID: "one"})
 		w := f.claim("mill", "long")
 		long := json.RawMessage(`"` + strings.Repeat("x", coordinator.MaxWorkDiff) + `"`)
-		_, err := f.Turn(f.ctx, worker, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Diff: long}})
+		_, err := f.Turn(f.ctx, worker, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Ending: fleet.Ending{Diff: long}}})
 		if err == nil || !strings.Contains(err.Error(), "finish.diff") {
 			t.Errorf("one that is too long: %v", err)
 		}

@@ -11,7 +11,6 @@ import (
 	"gaffer/internal/api/credential"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/engine"
-	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -56,17 +55,20 @@ func statusOf(held []coordinator.HeldWork) string {
 // heldOf converts an attempt into the engine's type. It drops questions of other
 // attempts.
 func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
-	n := h.Now
-	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Now: engine.Activity{
-		State: n.State, Doing: n.Doing, Source: n.Source, At: now.Add(-duration(n.AgeMS)), PID: n.PID, Log: n.Log, Thread: n.Thread,
-		Spent: amount(n.Spent), Compacted: n.Compacted, Compactions: n.Compactions,
-	}}
+	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Now: progressOf(h.Now.Progress)}
+	held.Now.Said = now.Add(-duration(h.Now.AgeMS))
 	for _, question := range h.Asking {
 		if strings.HasPrefix(question, h.Attempt+"-") {
 			held.Asking = append(held.Asking, question)
 		}
 	}
 	return held
+}
+
+// progressOf removes what only the worker's machine can use, and clamps the cost.
+func progressOf(p fleet.Progress) fleet.Progress {
+	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
+	return p
 }
 
 // maxSpent is the largest accepted amount, so that the sum of thousands does not
@@ -76,10 +78,6 @@ const maxSpent = 1e15
 // amount clamps a cost, because a worker may report wrong values.
 func amount(a coordinator.Amount) store.Amount {
 	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
-}
-
-func wireAmount(a store.Amount) coordinator.Amount {
-	return coordinator.Amount{MicroUSD: a.MicroUSD, Tokens: a.Tokens}
 }
 
 // longest is the longest duration that a message may contain.
@@ -110,10 +108,7 @@ func wireOutcome(o engine.Outcome, now time.Time) coordinator.WorkOutcome {
 }
 
 func finishOf(f coordinator.WorkFinish, now time.Time) engine.Finish {
-	finish := engine.Finish{
-		Attempt: f.Attempt, Token: f.Token, Class: failure.Class(f.Class), Summary: f.Summary, Thread: f.Thread, Exit: f.Exit, Log: f.Log,
-		Spent: amount(f.Spent), Checks: f.Checks, Diff: f.Diff, Answer: f.Answer, Denied: f.Denied, Compacted: f.Compacted, Compactions: f.Compactions,
-	}
+	finish := engine.Finish{Attempt: f.Attempt, Token: f.Token, Progress: progressOf(f.Progress), Ending: f.Ending}
 	if f.ResetInMS > 0 {
 		finish.Reset = now.Add(duration(f.ResetInMS))
 	}
@@ -138,7 +133,7 @@ func workOf(r rows, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 	}
 	w := &coordinator.Work{
 		Attempt: coordinator.WorkAttempt{
-			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: until(a.Deadline, now), Carried: wireAmount(a.Carried), Stop: a.Stop,
+			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: until(a.Deadline, now), Carried: a.Carried, Stop: a.Stop,
 		},
 		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.Fresh, Tries: t.Tries},
 		LeaseMS: engine.Remaining(a, now).Milliseconds(),

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine/failure"
@@ -164,10 +166,10 @@ func (a *Attempt) read(limit int64, last bool) (news bool, err error) {
 
 func (a *Attempt) take(s agent.Signal) {
 	if s.State != "" {
-		a.now.State = s.State
+		a.now.State = string(s.State)
 	}
 	if s.Usage != nil {
-		a.now.Usage = *s.Usage
+		a.now.Spent = spentOn(*s.Usage)
 	}
 	a.now.Doing, a.now.Thread = cmp.Or(s.Doing, a.now.Doing), cmp.Or(s.Thread, a.now.Thread)
 	a.words.add(s.Doing)
@@ -188,6 +190,14 @@ func (a *Attempt) take(s agent.Signal) {
 		a.ended = a.opts.Now()
 		_ = a.process.CloseInput() // it may have ended
 	}
+}
+
+// spentOn converts the usage reported by an agent. It bounds the values, so that sums
+// cannot overflow.
+func spentOn(u agent.Usage) fleet.Amount {
+	const most = 1e15
+	bound := func(n int64) int64 { return min(max(n, 0), most) }
+	return fleet.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), most)), Tokens: bound(u.Input) + bound(u.Output)}
 }
 
 // close drops a question or a reply that the agent no longer waits for. It notifies
@@ -257,9 +267,9 @@ func (a *Attempt) doubt() {
 	if why == a.now.Doubt {
 		return
 	}
-	a.now.Doubt, a.now.Doing, a.now.State = why, why, agent.Running
+	a.now.Doubt, a.now.Doing, a.now.State = why, why, string(agent.Running)
 	if why != "" {
-		a.now.State = agent.Waiting
+		a.now.State = string(agent.Waiting)
 	}
 }
 
@@ -327,10 +337,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		a.close(id) // an agent that has ended waits for no answer
 	}
 	a.pending = nil
-	r := Result{
-		Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left, LogFrom: a.job.LogFrom,
-		Compacted: a.now.Compacted, Compactions: a.now.Compactions,
-	}
+	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left}
 	switch {
 	case exit.Lost:
 		r.Class, r.Summary, r.Exit = failure.Lost, a.words.after(cmp.Or(exit.Failed, "the agent was lost")), -1

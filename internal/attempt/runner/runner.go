@@ -19,7 +19,6 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/supervisor"
-	"gaffer/internal/engine/failure"
 	"gaffer/internal/plan/secret"
 )
 
@@ -43,41 +42,21 @@ type Job struct {
 	Secrets map[string]secret.Value `json:"-"`
 }
 
-// Result describes how an attempt ended.
+// Result describes how an attempt ended. Its Diff and Log are not set, and its Answer
+// only if the work was done.
 type Result struct {
-	Class   failure.Class
-	Summary string
-	Answer  string // the agent's complete last message, if the work was done
-	Exit    int    // the agent's exit code; -1 if there is none
-	Thread  string
-	Usage   agent.Usage
-	Reset   time.Time
-	Denied  []string // what the agent was denied
-
-	Compacted   string // see Activity
-	Compactions int
-
-	LogFrom int64 // offset in the log at which its output begins
-
-	Checks []fleet.Check
-	Left   []int // pids of the agent's processes that could not be ended
+	fleet.Progress // the last one
+	fleet.Ending
+	Reset time.Time // when a rate limit ends
+	Left  []int     // pids of the agent's processes that could not be ended
 }
 
-// Activity describes what the agent is doing.
+// Activity describes what the agent is doing. Its Source, Said and Log are not set.
 type Activity struct {
-	State  agent.State
-	Doing  string
-	Thread string
-	Usage  agent.Usage
-	PID    int
-	// LogFrom is the offset in the log at which its output begins.
-	LogFrom int64
+	fleet.Progress
 	// Doubt is why we cannot tell whether the agent has ended, see [DoubtOf]. If it is
 	// set, Doing has the same text.
 	Doubt string
-	// Compacted is how the conversation was last compacted, and Compactions how often.
-	Compacted   string
-	Compactions int
 }
 
 // Owner is notified of events while an attempt runs. Its methods must not block.

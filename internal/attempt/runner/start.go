@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine/failure"
@@ -117,7 +118,10 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 		job: job, folder: f, opts: opts, process: p, lease: &lease{runs: p, until: opts.Until}, reader: with.Reader(job.Request), linger: linger,
 		orders: make(chan order), over: make(chan struct{}),
 		tail: tail{path: job.Log, at: job.LogFrom}, answered: done, asked: map[string]agent.Question{},
-		now:      Activity{State: agent.Running, Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom},
+		now: Activity{Progress: fleet.Progress{
+			Activity: fleet.Activity{State: string(agent.Running)},
+			Process:  fleet.Process{Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom},
+		}},
 		progress: opts.Now(),
 	}, nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,14 +21,16 @@ import (
 // under a supervisor too. So its processes are ended with it, and if gaffer is killed,
 // another process adopts it.
 func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
+	var checks []fleet.Check
 	for i, command := range a.job.Verify {
-		a.now.State, a.now.Doing = agent.Running, "verify: "+command
+		a.now.State, a.now.Doing = string(agent.Running), "verify: "+command
 		a.act()
 		check, told, err := a.check(ctx, i+1, command)
 		if err != nil {
 			return Result{}, err
 		}
-		r.Checks = append(r.Checks, check)
+		checks = append(checks, check)
+		r.Checks, _ = json.Marshal(checks) // strings and numbers always marshal
 		if told != "" {
 			r.Class, r.Summary = failure.Class(told), "stopped during "+command
 			return r, nil
@@ -107,7 +110,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 		select {
 		case <-look.C:
 			if why := DoubtOf(p.Doubt()); why != "" {
-				a.now.State, a.now.Doing, a.now.Doubt = agent.Waiting, why, why
+				a.now.State, a.now.Doing, a.now.Doubt = string(agent.Waiting), why, why
 				a.tellOwner()
 			}
 		case <-p.Done():

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runner"
 	"gaffer/internal/attempt/supervisor"
@@ -34,7 +35,7 @@ type heldAttempt struct {
 	unwanted bool  // the attempt was assigned while the worker was draining; set before the attempt starts
 
 	attempt   *runner.Attempt // nil before it runs, and while we cannot tell whether it runs
-	now       engine.Activity
+	now       fleet.Progress
 	endless   bool              // the agent has a lease without end
 	questions map[string]string // open questions: the engine's id to the agent's id
 	dropped   []string          // questions that the agent has withdrawn recently, by the agent's ids
@@ -87,22 +88,25 @@ func (h *heldAttempt) run(ctx context.Context) {
 	}
 	var failed *supervisor.FailedError
 	var start *supervisor.StartError
-	from := runner.LogSize(h.worker.opts.Workspace.Log(h.Task))
+	notStarted := fleet.Progress{Process: fleet.Process{LogFrom: runner.LogSize(h.worker.opts.Workspace.Log(h.Task))}}
+	failedAs := func(class failure.Class, summary string) {
+		h.finish(ctx, engine.Finish{Progress: notStarted, Ending: fleet.Ending{Class: class, Summary: summary, Exit: -1}})
+	}
 	switch {
 	case errors.Is(err, errReleased):
-		h.handBack(ctx, runner.Result{LogFrom: from})
+		h.handBack(ctx, runner.Result{Progress: notStarted})
 	case errors.As(err, &failed):
-		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: failed.Exit.Failed, Exit: -1, LogFrom: from})
+		failedAs(failure.NotStarted, failed.Exit.Failed)
 	case errors.Is(err, errLost), errors.As(err, &start): // the next attempt may succeed
-		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1, LogFrom: from})
+		failedAs(failure.Lost, err.Error())
 	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // for example git is missing, needed for the worktree
-		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1, LogFrom: from})
+		failedAs(failure.NotStarted, err.Error())
 	case err != nil && h.endAll(ctx):
 		summary := err.Error()
 		if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
 			summary += "; " + hint.Hint()
 		}
-		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: summary, Exit: -1, LogFrom: from})
+		failedAs(failure.BadPlan, summary)
 	}
 }
 
@@ -125,7 +129,10 @@ func (h *heldAttempt) doubt(ctx context.Context, err error) {
 			why += "; " + hint.Hint()
 		}
 	}
-	owner{h, ctx}.Doing(runner.Activity{State: agent.Waiting, Doing: why, Doubt: why, LogFrom: runner.LogSize(h.worker.opts.Workspace.Log(h.Task))})
+	owner{h, ctx}.Doing(runner.Activity{Doubt: why, Progress: fleet.Progress{
+		Activity: fleet.Activity{State: string(agent.Waiting), Doing: why},
+		Process:  fleet.Process{LogFrom: runner.LogSize(h.worker.opts.Workspace.Log(h.Task))},
+	}})
 	pause.For(ctx, doubtPause)
 }
 
@@ -352,8 +359,9 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 // can take it. No process of it is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
-	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token}
-	back.Now = engine.Activity{State: string(agent.Running), At: w.opts.Now(), Log: w.opts.Workspace.Log(h.Task), LogFrom: r.LogFrom, Thread: r.Thread, Spent: amountOf(r.Usage)}
+	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress}
+	back.Now.Activity = fleet.Activity{State: string(agent.Running), Said: w.opts.Now()}
+	back.Now.Log = w.opts.Workspace.Log(h.Task)
 	h.retryUntilAnswered(ctx, "release "+h.Task.Task, func() error {
 		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.Held{back})
 	})

@@ -2,10 +2,8 @@ package worker
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"strconv"
 
 	"gaffer/internal/attempt/agent"
@@ -75,25 +73,11 @@ func secretsOf(spec plan.Task) map[string]secret.Value {
 // finishOf converts a result to the engine's report. keep says whether to include the
 // agent's complete last message.
 func finishOf(r runner.Result, keep bool) engine.Finish {
-	f := engine.Finish{
-		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset, Denied: r.Denied,
-		Compacted: r.Compacted, Compactions: r.Compactions, LogFrom: r.LogFrom,
-	}
-	if keep {
-		f.Answer = r.Answer
-	}
-	if len(r.Checks) > 0 {
-		f.Checks, _ = json.Marshal(r.Checks) // strings and numbers always marshal
+	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset}
+	if !keep {
+		f.Answer = ""
 	}
 	return f
-}
-
-// amountOf converts the usage reported by an agent. It bounds the values, so that sums
-// cannot overflow.
-func amountOf(u agent.Usage) store.Amount {
-	const most = 1e15
-	bound := func(n int64) int64 { return min(max(n, 0), most) }
-	return store.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), most)), Tokens: bound(u.Input) + bound(u.Output)}
 }
 
 // answerOf converts an answer of the user, or the default after a timeout.

@@ -28,10 +28,8 @@ func (o owner) Doing(a runner.Activity) {
 		}
 	}
 	o.worker.tell(o.ctx, func() {
-		o.now = engine.Activity{
-			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Workspace.Log(o.Task), LogFrom: a.LogFrom,
-			Thread: a.Thread, Spent: amountOf(a.Usage), Compacted: a.Compacted, Compactions: a.Compactions,
-		}
+		o.now = a.Progress
+		o.now.Source, o.now.Said, o.now.Log = outputSource, at, o.worker.opts.Workspace.Log(o.Task)
 		o.worker.beats.dirty = true
 	})
 }

@@ -93,7 +93,7 @@ func TestSecurityAReferenceWithoutAValueFailsTheTaskOnce(t *testing.T) {
 		f.hire("w-"+name, 1)
 		f.until(run, name, store.Failed)
 		all := f.attempts(run, name)
-		if len(all) != 1 || all[0].Class != string(failure.BadPlan) || !strings.Contains(all[0].Summary, fmt.Sprintf("the environment variable KEY (%s)", v)) || !strings.Contains(all[0].Summary, "; ") {
+		if len(all) != 1 || all[0].Class != failure.BadPlan || !strings.Contains(all[0].Summary, fmt.Sprintf("the environment variable KEY (%s)", v)) || !strings.Contains(all[0].Summary, "; ") {
 			t.Errorf("%s: %+v", name, all)
 		}
 		if _, err := os.Stat(filepath.Join(f.dir, "ran-"+name)); err == nil {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runner"
 	"gaffer/internal/engine"
@@ -115,14 +116,16 @@ func neverStarted(r runner.Result, err error) error {
 // it. If not, its end was reported, or ctx has ended.
 func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
-	from := runner.LogSize(w.opts.Workspace.Log(h.Task))
+	notStarted := fleet.Progress{Process: fleet.Process{LogFrom: runner.LogSize(w.opts.Workspace.Log(h.Task))}}
 	if !h.short {
 		h.short = true
 		if w.short.Add(1) == 1 && w.starts.tell(w.opts.Now()) {
 			w.opts.Notice(fmt.Sprintf("task %s cannot be started now: %v; it is tried again until it can be, no retry is used up, and no more tasks are claimed meanwhile", h.Task.Task, why))
 		}
 	}
-	owner{h, ctx}.Doing(runner.Activity{State: agent.Retrying, Doing: "cannot be started now: " + why.Error(), LogFrom: from})
+	retrying := runner.Activity{Progress: notStarted}
+	retrying.State, retrying.Doing = string(agent.Retrying), "cannot be started now: "+why.Error()
+	owner{h, ctx}.Doing(retrying)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -137,11 +140,13 @@ func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why err
 	}
 	h.started(ctx)
 	if w.releases.Load() {
-		h.handBack(ctx, runner.Result{LogFrom: from})
+		h.handBack(ctx, runner.Result{Progress: notStarted})
 		return false
 	}
 	if h.endAll(ctx) {
-		h.finish(ctx, engine.Finish{Class: failure.Cancelled, Summary: "it was ended before it could be started: " + why.Error(), Exit: -1, LogFrom: from})
+		h.finish(ctx, engine.Finish{Progress: notStarted, Ending: fleet.Ending{
+			Class: failure.Cancelled, Summary: "it was ended before it could be started: " + why.Error(), Exit: -1,
+		}})
 	}
 	return false
 }

@@ -430,7 +430,7 @@ func TestASupervisorThatDiesAtTheStartIsNoFaultOfThePlan(t *testing.T) {
 	testenv.WaitFor(t, "the end of the first attempt",
 		func() []store.Attempt { return f.attempts(run, "a") },
 		func(all []store.Attempt) bool { return len(all) > 0 && !all[0].Ended.IsZero() })
-	if a := f.attempts(run, "a")[0]; a.Class != string(failure.Lost) || !strings.Contains(a.Summary, "start supervisor: ") {
+	if a := f.attempts(run, "a")[0]; a.Class != failure.Lost || !strings.Contains(a.Summary, "start supervisor: ") {
 		t.Errorf("it is %s: %s", a.Class, a.Summary)
 	}
 	if status := f.task(run, "a").Status; status != store.Queued {

@@ -66,7 +66,9 @@ func TestWhatIsAddedIsFollowedUntilTheEnd(t *testing.T) {
 		return asked == 3, err
 	}
 	var b bytes.Buffer
-	attempts := func() ([]fleet.Attempt, error) { return []fleet.Attempt{{Number: 1, Log: path}}, nil }
+	attempts := func() ([]fleet.Attempt, error) {
+		return []fleet.Attempt{{Number: 1, Process: fleet.Process{Log: path}}}, nil
+	}
 	l := logFile{file: f, to: &b, query: fleet.LogQuery{Tail: -1, Follow: true}, attempts: attempts, over: over}
 	if err := l.copy(context.Background()); err != nil || b.String() != "one\nmore\nmore\nmore\n" {
 		t.Errorf("%q, %v", b.String(), err)
@@ -93,9 +95,9 @@ func TestTheAttemptsOfATaskShareALogAndAreToldApart(t *testing.T) {
 	defer f.Close()
 	list := []fleet.Attempt{
 		{Number: 4}, // has not started
-		{Number: 3, Log: path, LogFrom: 4},
-		{Number: 1, Log: path},
-		{Number: 2, Log: path, LogFrom: 4}, // has written nothing
+		{Number: 3, Process: fleet.Process{Log: path, LogFrom: 4}},
+		{Number: 1, Process: fleet.Process{Log: path}},
+		{Number: 2, Process: fleet.Process{Log: path, LogFrom: 4}}, // has written nothing
 	}
 	for _, c := range []struct {
 		query fleet.LogQuery

@@ -54,7 +54,7 @@ func TestTheLogOfATaskThatStartsIsReadWhenItIsThere(t *testing.T) {
 	task := fleet.Task{Run: "r", ID: "api", Status: fleet.Running, Attempt: &fleet.Attempt{ID: "a1"}}
 	changed <- task
 	until(func(l screen.Log) bool { return l.Problem == "has no log" })
-	task.Attempt = &fleet.Attempt{ID: "a1", Log: "api.log"}
+	task.Attempt = &fleet.Attempt{ID: "a1", Process: fleet.Process{Log: "api.log"}}
 	changed <- task
 	until(func(l screen.Log) bool { return len(l.Lines) == 1 && l.Lines[0] == "hello" })
 	cancel()

@@ -78,7 +78,7 @@ for i in $(seq 20); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK; sleep
 	beta.signal(syscall.SIGSTOP)
 	stopped := time.Now()
 	until(t, "loss of both workers", func() (string, bool) {
-		of := func(name string) string { return f.attempts(run, had[name])[0].Class }
+		of := func(name string) string { return string(f.attempts(run, had[name])[0].Class) }
 		lost := of("alpha") == string(failure.Lost) && of("beta") == string(failure.Lost)
 		return of("alpha") + ", " + of("beta"), lost && time.Since(stopped) > 2*lease
 	})

@@ -23,6 +23,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"go.uber.org/goleak"
 
 	"gaffer/coordinator"
@@ -242,7 +244,7 @@ func (w *world) join(e *workerclient.Engine) []engine.Assignment {
 }
 
 func finish(a engine.Assignment) engine.Finish {
-	return engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Summary: "done"}
+	return engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Ending: fleet.Ending{Summary: "done"}}
 }
 
 func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
@@ -278,7 +280,7 @@ func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
 	}
 	orders, err := e.Beat(t.Context(), store.Worker{}, []engine.Held{{
 		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Asking: []string{id},
-		Now: engine.Activity{State: "running", Doing: "x\x00" + strings.Repeat("é", 2000), Thread: "a\nb", PID: 7, At: time.Now()},
+		Now: fleet.Progress{Activity: fleet.Activity{State: "running", Doing: "x\x00" + strings.Repeat("é", 2000), Said: time.Now()}, Process: fleet.Process{Thread: "a\nb", PID: 7}},
 	}})
 	if err != nil || len(orders) != 1 || orders[0].Gone || orders[0].Lease != engine.DefaultLease || len(orders[0].Answers) != 1 || orders[0].Answers[0].Answer != "yes" {
 		t.Errorf("%+v, %v", orders, err)

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/text/truncate"
@@ -45,8 +46,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 	a := engine.Assignment{
 		Attempt: store.Attempt{
 			ID: w.Attempt.ID, Run: w.Run.ID, Task: w.Task.Task, Number: w.Attempt.Number, Token: w.Attempt.Token, Worker: worker,
-			Status: store.Running, Started: now, Deadline: after(now, w.Attempt.DeadlineInMS), Stop: w.Attempt.Stop,
-			Carried: store.Amount{MicroUSD: w.Attempt.Carried.MicroUSD, Tokens: w.Attempt.Carried.Tokens},
+			Status: store.Running, Started: now, Deadline: after(now, w.Attempt.DeadlineInMS), Stop: w.Attempt.Stop, Carried: w.Attempt.Carried,
 		},
 		Task: store.Task{
 			TaskKey: store.TaskKey{Run: w.Run.ID, Task: w.Task.Task}, Name: w.Task.Name, Spec: w.Task.Spec, Status: store.Running,
@@ -56,8 +56,9 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 	}
 	if b := w.Before; b != nil {
 		a.Before = &store.Attempt{
-			ID: b.ID, Run: w.Run.ID, Task: w.Task.Task, Number: b.Number, Worker: b.Worker, Class: b.Class, Summary: b.Summary, Thread: b.Thread,
+			ID: b.ID, Run: w.Run.ID, Task: w.Task.Task, Number: b.Number, Worker: b.Worker,
 		}
+		a.Before.Class, a.Before.Summary, a.Before.Thread = b.Class, b.Summary, b.Thread
 	}
 	return a
 }
@@ -90,30 +91,31 @@ func wireHeld(h engine.Held, now time.Time) coordinator.HeldWork {
 	if n.State == "" {
 		return w
 	}
-	w.Now = coordinator.WorkNow{
-		State: line(n.State, maxWord), Doing: text(n.Doing, maxDoing), Source: line(n.Source, maxWord), AgeMS: max(now.Sub(n.At).Milliseconds(), 0),
-		PID: n.PID, Log: text(n.Log, maxPath), Thread: line(n.Thread, maxWord), Spent: wireAmount(n.Spent),
-		Compacted: text(n.Compacted, maxDoing), Compactions: n.Compactions,
-	}
+	w.Now = coordinator.WorkNow{Progress: wireProgress(n), AgeMS: max(now.Sub(n.Said).Milliseconds(), 0)}
 	return w
 }
 
-func wireAmount(a store.Amount) coordinator.Amount {
-	return coordinator.Amount{MicroUSD: a.MicroUSD, Tokens: a.Tokens}
+// wireProgress shortens texts to what the coordinator accepts. It leaves out what only
+// this machine can use: the time, and the offset in this machine's log.
+func wireProgress(p fleet.Progress) fleet.Progress {
+	p.State, p.Doing, p.Source, p.Said = line(p.State, maxWord), text(p.Doing, maxDoing), line(p.Source, maxWord), time.Time{}
+	p.Thread, p.Log, p.LogFrom = line(p.Thread, maxWord), text(p.Log, maxPath), 0
+	p.Compacted = text(p.Compacted, maxDoing)
+	return p
 }
 
 func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
-	w := coordinator.WorkFinish{
-		WorkKey: coordinator.WorkKey{Attempt: f.Attempt, Token: f.Token}, Class: line(string(f.Class), maxWord),
-		Summary: text(f.Summary, coordinator.MaxWorkText), Thread: line(f.Thread, maxWord), Exit: f.Exit, Log: text(f.Log, maxPath),
-		Spent: wireAmount(f.Spent), Answer: text(f.Answer, coordinator.MaxWorkAnswer), Compacted: text(f.Compacted, maxDoing), Compactions: f.Compactions,
+	w := coordinator.WorkFinish{WorkKey: coordinator.WorkKey{Attempt: f.Attempt, Token: f.Token}, Progress: wireProgress(f.Progress), Ending: f.Ending}
+	w.Activity = fleet.Activity{}
+	w.Class = fleet.Class(line(string(f.Class), maxWord))
+	w.Summary, w.Answer = text(f.Summary, coordinator.MaxWorkText), text(f.Answer, coordinator.MaxWorkAnswer)
+	if len(f.Checks) > coordinator.MaxWorkChecks {
+		w.Checks = nil
 	}
-	if len(f.Checks) <= coordinator.MaxWorkChecks {
-		w.Checks = f.Checks
+	if len(f.Diff) > coordinator.MaxWorkDiff {
+		w.Diff = nil
 	}
-	if len(f.Diff) <= coordinator.MaxWorkDiff {
-		w.Diff = f.Diff
-	}
+	w.Denied = nil
 	for _, what := range f.Denied[:min(len(f.Denied), coordinator.MaxWorkDenied)] {
 		w.Denied = append(w.Denied, text(what, maxDoing))
 	}

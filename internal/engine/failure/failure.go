@@ -2,8 +2,10 @@
 // follows from each.
 package failure
 
+import "gaffer/fleet"
+
 // Class says how an attempt failed. The empty class is a success.
-type Class string
+type Class = fleet.Class
 
 // The failure classes.
 const (

@@ -37,9 +37,8 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 // AttemptOf converts an attempt to its public form.
 func AttemptOf(a store.Attempt) *fleet.Attempt {
 	v := &fleet.Attempt{
-		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
-		Exit: a.Exit, Thread: a.Thread, Log: a.Log, LogFrom: a.LogFrom, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
-		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
+		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: string(a.Class), Summary: a.Summary,
+		Exit: a.Exit, Process: a.Process, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent), Activity: a.Activity,
 		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince, Denied: a.Denied,
 	}
 	if !a.Ended.IsZero() {

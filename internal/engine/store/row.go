@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/json"
 	"time"
+
+	"gaffer/fleet"
 )
 
 // Status is the state of a run, a task or an attempt.
@@ -20,12 +22,8 @@ const (
 // Final reports whether the status is an end state.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
-// Amount is a cost or a limit. Money is counted in millionths of a dollar, because sums
-// must be exact.
-type Amount struct {
-	MicroUSD int64 `json:"micro_usd,omitempty"`
-	Tokens   int64 `json:"tokens,omitempty"`
-}
+// Amount is a cost or a limit.
+type Amount = fleet.Amount
 
 // Run is one submitted plan.
 type Run struct {
@@ -119,33 +117,17 @@ type Attempt struct {
 	Deadline time.Time `json:"deadline,omitzero"` // the attempt is ended after this, unless it is waiting for a user
 	Started  time.Time `json:"started"`
 	Ended    time.Time `json:"ended,omitzero"`
-	Stop     string    `json:"stop,omitempty"` // why the worker must end it
-	Class    string    `json:"class,omitempty"`
-	Summary  string    `json:"summary,omitempty"`
-	Thread   string    `json:"thread,omitempty"` // the id of the agent's conversation
-	Spent    Amount    `json:"spent,omitzero"`
-	Carried  Amount    `json:"carried,omitzero"`   // spent earlier in the same conversation
-	Exit     int       `json:"exit,omitempty"`     // the agent's exit code; -1 if it has none
-	Log      string    `json:"log,omitempty"`      // path of its output on the worker's machine
-	LogFrom  int64     `json:"log_from,omitempty"` // offset in Log where its output begins; attempts share a file
-	PID      int       `json:"pid,omitempty"`      // of the agent, on the worker's machine
+	Stop     string    `json:"stop,omitempty"`   // why the worker must end it
+	Carried  Amount    `json:"carried,omitzero"` // spent earlier in the same conversation
 
-	// What the agent is doing, as last reported by its worker.
-	State  string    `json:"state,omitempty"`  // running, waiting, retrying
-	Doing  string    `json:"doing,omitempty"`  // short description
-	Source string    `json:"source,omitempty"` // how the worker knows
-	Said   time.Time `json:"said,omitzero"`
+	fleet.Progress // as its worker reported it last
+	fleet.Ending
 
 	// Waited is how long the agent has waited for a user's answers, without the current
 	// wait. WaitingSince is the start of the current wait. When a wait ends, the
 	// deadline is extended by its duration.
 	Waited       time.Duration `json:"waited,omitempty"`
 	WaitingSince time.Time     `json:"waiting_since,omitzero"` // zero if it is not waiting
-
-	Checks json.RawMessage `json:"checks,omitempty"` // results of the verify commands
-	Diff   json.RawMessage `json:"diff,omitempty"`   // its changes when it ended
-	Answer string          `json:"answer,omitempty"` // the agent's full last message, if the task keeps it
-	Denied []string        `json:"denied,omitempty"` // actions that were refused to the agent
 }
 
 // WaitedBy returns how long the agent has waited for a user until now, including the

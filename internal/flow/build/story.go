@@ -215,25 +215,25 @@ func planned(c workflow.Chunk) workflow.Chunk {
 // reason describes in one line why an attempt failed. For failed checks it lists
 // their names.
 func reason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
-	if o, known := outcome(a.Task, a.Number); known && failure.Class(a.Class) == failure.VerifyFailed {
+	if o, known := outcome(a.Task, a.Number); known && a.Class == failure.VerifyFailed {
 		var failed []string
 		for _, c := range o.Checks {
 			if c.Result != workflow.Pass {
 				failed = append(failed, c.Name)
 			}
 		}
-		return a.Class + ": " + strings.Join(failed, ", ")
+		return string(a.Class) + ": " + strings.Join(failed, ", ")
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(a.Summary), "\n")
 	if line == "" {
-		return a.Class
+		return string(a.Class)
 	}
-	return a.Class + ": " + line
+	return string(a.Class) + ": " + line
 }
 
 // needsPerson reports whether only the user can fix the failure.
 func needsPerson(a store.Attempt) bool {
-	return slices.Contains([]failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}, failure.Class(a.Class))
+	return slices.Contains([]failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}, a.Class)
 }
 
 func draft(kind, chunk, summary string, fields ...workflow.Field) workflow.Draft {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/engine/store"
@@ -178,7 +180,7 @@ func TestABuildIsToldOnceInTheFeedAndTruly(t *testing.T) {
 		t.Errorf("chunk 1 is %+v", c)
 	}
 	n.expect("section", n.doc.Value().Get("activeSection").Text()+n.doc.Value().Get("activeSectionNumber").Text(), "#entities2.9")
-	n.event("task.queued", "chunk-1", "queued", &store.Attempt{Number: 1, Status: store.Failed, Class: "verify_failed", Summary: "vet: bad\nmore", Checks: checks})
+	n.event("task.queued", "chunk-1", "queued", &store.Attempt{Number: 1, Status: store.Failed, Ending: fleet.Ending{Class: "verify_failed", Summary: "vet: bad\nmore", Checks: checks}})
 	n.expect("failed check", n.kinds(), "verification-failed")
 	n.event("task.running", "chunk-1", "running", &store.Attempt{Number: 2})
 	n.expect("retry", n.kinds(), "context-checkpointed context-boundary chunk-retrying")
@@ -188,7 +190,7 @@ func TestABuildIsToldOnceInTheFeedAndTruly(t *testing.T) {
 	if c := n.run().Chunks[0]; c.Status != workflow.Retrying || c.Attempt != 2 || n.doc.Value().Get("chunkProgress").Get("current").String() != "1" {
 		t.Errorf("chunk 1 is %+v", c)
 	}
-	n.event("task.complete", "chunk-1", "complete", &store.Attempt{Number: 2, Status: store.Complete, Checks: checks})
+	n.event("task.complete", "chunk-1", "complete", &store.Attempt{Number: 2, Status: store.Complete, Ending: fleet.Ending{Checks: checks}})
 	n.expect("end", n.kinds(), "chunk-verified section-completed section-completed chunk-completed checkpoint-saved")
 	if c := n.run().Chunks[0]; c.Status != workflow.Completed || c.SpecVersionAtBuild != "2.5" || c.CompletedAt == "" || n.run().LastCheckpoint != c.CompletedAt || n.run().ConvergencePhase != "viewer-mission-control" {
 		t.Errorf("chunk 1 is %+v of %+v", c, n.run())
@@ -196,7 +198,7 @@ func TestABuildIsToldOnceInTheFeedAndTruly(t *testing.T) {
 	n.write() // again, by another process
 	n.expect("once more", n.kinds(), "")
 	n.event("task.running", "chunk-2", "running", &store.Attempt{Number: 1})
-	n.event("task.failed", "chunk-2", "failed", &store.Attempt{Number: 1, Status: store.Failed, Class: "denied"})
+	n.event("task.failed", "chunk-2", "failed", &store.Attempt{Number: 1, Status: store.Failed, Ending: fleet.Ending{Class: "denied"}})
 	n.kinds()
 	n.event("task.cancelled", "chunk-3b", "cancelled", nil)
 	n.event("run.failed", "", "failed", nil)
@@ -324,7 +326,7 @@ func TestTheDocumentsHaveTheShapesOfTheProtocol(t *testing.T) {
 	n := newTeller(t)
 	n.event("task.running", "chunk-1", "running", &store.Attempt{Number: 1})
 	n.event("attempt.compacted", "chunk-1", "", nil)
-	n.event("task.complete", "chunk-1", "complete", &store.Attempt{Number: 1, Status: store.Complete, Checks: json.RawMessage(`[{"ok":false}]`)})
+	n.event("task.complete", "chunk-1", "complete", &store.Attempt{Number: 1, Status: store.Complete, Ending: fleet.Ending{Checks: json.RawMessage(`[{"ok":false}]`)}})
 	n.event("task.running", "chunk-2", "running", &store.Attempt{Number: 1})
 	run := n.doc.Value().Get("buildRun")
 	var got, want []any

@@ -98,7 +98,7 @@ func orElse(text, other string) string {
 
 func failed(f fact) Note {
 	n := about(f, Failed, idOf(string(Failed), f.Run, f.Task, fmt.Sprint(f.Seq)))
-	n.Task, n.Class = f.Task, orElse(f.attempt.Class, f.task.Outcome)
+	n.Task, n.Class = f.Task, orElse(string(f.attempt.Class), f.task.Outcome)
 	n.Title = line(f.Task+" failed", titleMost)
 	n.Text = line(strings.TrimPrefix(fmt.Sprintf("%s: %s", n.Class, f.Why), ": "), textMost) + "\nrun " + nameOf(f.run)
 	n.Next = fmt.Sprintf("gaffer logs %s/%s", f.Run, f.Task)
@@ -172,7 +172,7 @@ func share(part, whole int64) int64 {
 
 // refusedFor reports whether a task failed because the budget was too small.
 func refusedFor(f fact) bool {
-	return f.Kind == taskFailed && orElse(f.attempt.Class, f.task.Outcome) == string(failure.OverBudget)
+	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
 }
 
 // workerLoad is a worker with the data that decides whether its absence matters.

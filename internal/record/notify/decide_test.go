@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/engine/store"
@@ -26,7 +28,7 @@ func TestWhatEventsAreToldAs(t *testing.T) {
 			Waiting,
 		},
 		"a failed attempt": {
-			fact{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "exit 3"}, run: run, attempt: store.Attempt{Class: "verify_failed"}},
+			fact{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "exit 3"}, run: run, attempt: store.Attempt{Ending: fleet.Ending{Class: "verify_failed"}}},
 			Note{Title: "api failed", Text: "verify_failed: exit 3\nrun web", Next: "gaffer logs r1/api", Task: "api", Class: "verify_failed"},
 			Failed,
 		},

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -118,7 +120,7 @@ func (w *world) claim(run string) store.Attempt {
 
 func (w *world) finish(a store.Attempt, class failure.Class) {
 	w.t.Helper()
-	_, err := w.engine.Finish(w.t.Context(), engine.Finish{Attempt: a.ID, Token: a.Token, Class: class, Summary: "because"})
+	_, err := w.engine.Finish(w.t.Context(), engine.Finish{Attempt: a.ID, Token: a.Token, Ending: fleet.Ending{Class: class, Summary: "because"}})
 	w.must(err)
 }
 
@@ -437,7 +439,7 @@ func TestABudgetIsToldBeforeItIsUsedUpAndThenOnceMore(t *testing.T) {
 		pass(time.Second)
 		a := w.claim("r")
 		beat := func(tokens int64) {
-			held := engine.Held{Attempt: a.ID, Token: a.Token, Now: engine.Activity{State: "running", At: time.Now(), Spent: store.Amount{Tokens: tokens}}}
+			held := engine.Held{Attempt: a.ID, Token: a.Token, Now: fleet.Progress{Activity: fleet.Activity{State: "running", Said: time.Now()}, Spent: store.Amount{Tokens: tokens}}}
 			_, err := w.engine.Beat(t.Context(), store.Worker{ID: "r"}, []engine.Held{held})
 			w.must(err)
 		}

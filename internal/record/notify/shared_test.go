@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -61,7 +63,7 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 			id := fmt.Sprint("r", i)
 			for range tasks {
 				a, err := e.Claim(t.Context(), engine.Claim{Worker: id, Labels: []string{engine.PlaceLabel(id)}})
-				_, err2 := e.Finish(t.Context(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.Denied})
+				_, err2 := e.Finish(t.Context(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.Denied}})
 				if err := errors.Join(err, err2); err != nil {
 					t.Error(err)
 				}

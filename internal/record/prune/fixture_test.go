@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/coordinator"
 	"gaffer/internal/api/credential"
 	"gaffer/internal/api/protocol"
@@ -93,7 +95,7 @@ func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 			return nil
 		}))
 		f.pass(time.Minute)
-		_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Class: class})
+		_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Ending: fleet.Ending{Class: class}})
 		f.must(err)
 	}
 }

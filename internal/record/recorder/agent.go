@@ -93,7 +93,7 @@ func pidOf(a store.Attempt) *int {
 // agent's final message decided the result, so a later failure, or a stop signal
 // because the program did not exit, says nothing about the work.
 func exitOf(a store.Attempt) *int {
-	if a.Exit < 0 || failure.Class(a.Class) == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
+	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil
 	}
 	exit := a.Exit // a copy, as in pidOf
@@ -102,8 +102,8 @@ func exitOf(a store.Attempt) *int {
 
 // wrong describes in one sentence how an attempt failed.
 func wrong(a store.Attempt) string {
-	what := a.Class
-	if exit := exitOf(a); failure.Class(a.Class) == failure.Crashed && exit != nil {
+	what := string(a.Class)
+	if exit := exitOf(a); a.Class == failure.Crashed && exit != nil {
 		what = fmt.Sprintf("exit code %d", *exit)
 	}
 	if a.Summary == "" {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
@@ -27,7 +29,7 @@ func halfWay(t *testing.T) (w *world, finish func()) {
 	w.submit(plan.Plan{Source: "orchestrate", Tasks: []plan.Task{task("a", 1), task("b", 1)}})
 	w.complete(1)
 	a := w.start(2)
-	return w, func() { w.end(a, engine.Finish{Summary: "done"}) }
+	return w, func() { w.end(a, engine.Finish{Ending: fleet.Ending{Summary: "done"}}) }
 }
 
 func TestASessionThatIsDeletedOrDamagedIsWrittenAgainWithTheNextEvent(t *testing.T) {

@@ -60,10 +60,10 @@ func resultOf(a store.Attempt) *ledger.Result {
 		r.Status, r.Reason = ledger.Done, cmp.Or(ledger.Summary(a.Summary), string(ledger.Done))
 	case a.Status == store.Cancelled:
 		r.Status, r.Reason = ledger.Failed, string(failure.Cancelled)
-	case failure.Class(a.Class) == failure.TimedOut:
-		r.Status, r.Reason = ledger.TimedOut, a.Class
+	case a.Class == failure.TimedOut:
+		r.Status, r.Reason = ledger.TimedOut, string(a.Class)
 	default:
-		r.Status, r.Reason = ledger.Failed, cmp.Or(a.Class, string(failure.Crashed))
+		r.Status, r.Reason = ledger.Failed, string(cmp.Or(a.Class, failure.Crashed))
 	}
 	return r
 }

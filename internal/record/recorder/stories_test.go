@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -30,8 +32,8 @@ var stories = map[string]story{
 // stopped because it does not exit. Their reports decide the result.
 func lateExitCode(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0), task("b", 0)}})
-	w.end(w.start(1), engine.Finish{Summary: "a is done", Exit: 3})
-	w.end(w.start(2), engine.Finish{Summary: "b is done", Exit: 143})
+	w.end(w.start(1), engine.Finish{Ending: fleet.Ending{Summary: "a is done", Exit: 3}})
+	w.end(w.start(2), engine.Finish{Ending: fleet.Ending{Summary: "b is done", Exit: 143}})
 	at("ended")
 }
 
@@ -41,7 +43,7 @@ func atOnce(w *world, at func(string)) {
 	a, err := w.Claim(context.Background(), engine.Claim{Worker: "w"})
 	w.must(err)
 	w.forward(100 * time.Millisecond)
-	_, err = w.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Summary: "done"})
+	_, err = w.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Summary: "done"}})
 	w.must(err)
 	at("ended")
 }
@@ -59,21 +61,21 @@ func threeWaves(w *world, at func(string)) {
 	first, second := w.start(101), w.start(102)
 	at("wave 1 runs")
 	failed, _ := json.Marshal([]map[string]any{{"command": "go vet", "ok": true}, {"command": "go test", "ok": false, "exit": 1}})
-	w.end(first, engine.Finish{Class: failure.VerifyFailed, Summary: "2 tests fail", Checks: failed})
-	w.end(second, engine.Finish{Summary: "b is done"})
+	w.end(first, engine.Finish{Ending: fleet.Ending{Class: failure.VerifyFailed, Summary: "2 tests fail", Checks: failed}})
+	w.end(second, engine.Finish{Ending: fleet.Ending{Summary: "b is done"}})
 	at("a waits to be tried again")
 	again := w.start(103)
 	at("a runs again")
 	passed, _ := json.Marshal([]map[string]any{{"command": "go test", "ok": true}})
-	w.end(again, engine.Finish{Summary: "a is done", Checks: passed})
+	w.end(again, engine.Finish{Ending: fleet.Ending{Summary: "a is done", Checks: passed}})
 	asks, runs := w.start(104), w.start(105)
 	q, err := w.Ask(context.Background(), engine.Ask{Attempt: asks.Attempt.ID, Token: asks.Attempt.Token, Text: "Sure?"})
 	w.must(err)
 	w.must(w.Answer(context.Background(), engine.Answer{Question: q, Text: "yes", Who: "sam"}))
 	w.must(w.Cancel(context.Background(), engine.Target{Run: runID, Task: runs.Task.Task}, "sam", "not needed"))
-	w.end(runs, engine.Finish{Class: failure.Cancelled, Exit: -1})
+	w.end(runs, engine.Finish{Ending: fleet.Ending{Class: failure.Cancelled, Exit: -1}})
 	at("d is cancelled")
-	w.end(asks, engine.Finish{Summary: "c is done"})
+	w.end(asks, engine.Finish{Ending: fleet.Ending{Summary: "c is done"}})
 	at("ended")
 }
 
@@ -86,15 +88,15 @@ func stopOnFailure(w *world, at func(string)) {
 	a, b, c := w.start(1), w.start(2), w.start(0)
 	w.end(a, crashed("Missing required input"))
 	w.end(b, crashed("no luck"))
-	w.end(c, engine.Finish{Summary: "done"})
+	w.end(c, engine.Finish{Ending: fleet.Ending{Summary: "done"}})
 	at("ended")
 }
 
 func endOnFailure(w *world, _ func(string)) {
 	w.submit(plan.Plan{OnFailure: plan.StopNow, Tasks: []plan.Task{task("a", 0), task("b", 0)}})
 	a, b := w.start(1), w.start(2)
-	w.end(a, engine.Finish{Class: failure.Denied, Exit: 1, Summary: "may not write"})
-	w.end(b, engine.Finish{Class: failure.Cancelled, Exit: 130})
+	w.end(a, engine.Finish{Ending: fleet.Ending{Class: failure.Denied, Exit: 1, Summary: "may not write"}})
+	w.end(b, engine.Finish{Ending: fleet.Ending{Class: failure.Cancelled, Exit: 130}})
 }
 
 // retryAfterTheEnd has a user who retries a failed task. The tasks that were cancelled
@@ -117,7 +119,7 @@ func cancelledRun(w *world, at func(string)) {
 	w.submit(plan.Plan{Source: "run-prompt", Tasks: []plan.Task{task("a", 1), task("b", 2)}})
 	a := w.start(1)
 	w.must(w.Cancel(context.Background(), engine.Target{Run: runID}, "sam", "enough"))
-	w.end(a, engine.Finish{Class: failure.Cancelled, Exit: -1, Summary: "ended by a signal"})
+	w.end(a, engine.Finish{Ending: fleet.Ending{Class: failure.Cancelled, Exit: -1, Summary: "ended by a signal"}})
 	at("ended")
 }
 
@@ -126,7 +128,7 @@ func trouble(w *world, at func(string)) {
 	limited, lost, slow, dear := task("limited", 0), task("lost", 0), task("slow", 0), task("dear", 0)
 	slow.Timeout, dear.Budget.USD = 5*time.Minute, 5
 	w.submit(plan.Plan{Parallel: 1, Budget: plan.Budget{USD: 1}, Tasks: []plan.Task{limited, lost, slow, dear}})
-	w.end(w.start(1), engine.Finish{Class: failure.RateLimited, Reset: w.now.Add(time.Minute), Exit: 1, Summary: "usage limit"})
+	w.end(w.start(1), engine.Finish{Ending: fleet.Ending{Class: failure.RateLimited, Exit: 1, Summary: "usage limit"}, Reset: w.now.Add(time.Minute)})
 	at("rate limited")
 	w.sweep(2 * time.Minute)
 	w.complete(2)
@@ -135,8 +137,8 @@ func trouble(w *world, at func(string)) {
 	at("lost")
 	s := w.start(4)
 	w.sweep(10 * time.Minute)
-	w.end(s, engine.Finish{Class: failure.Crashed, Exit: 143, Summary: "ended by a signal"})
-	w.end(w.start(0), engine.Finish{Class: failure.Crashed, Exit: -1})
+	w.end(s, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Exit: 143, Summary: "ended by a signal"}})
+	w.end(w.start(0), engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Exit: -1}})
 	_, _ = w.Claim(context.Background(), engine.Claim{Worker: "w"}) // the last task does not fit into the budget
 	at("ended")
 }

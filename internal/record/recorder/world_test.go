@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/engine"
@@ -70,7 +72,7 @@ func (w *world) start(pid int) engine.Assignment {
 	w.forward(time.Second)
 	if pid > 0 {
 		_, err = w.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{
-			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Now: engine.Activity{State: "running", PID: pid, At: w.now},
+			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Now: fleet.Progress{Activity: fleet.Activity{State: "running", Said: w.now}, Process: fleet.Process{PID: pid}},
 		}})
 		w.must(err)
 	}
@@ -88,7 +90,7 @@ func (w *world) end(a engine.Assignment, f engine.Finish) {
 
 func (w *world) complete(pid int) {
 	w.t.Helper()
-	w.end(w.start(pid), engine.Finish{Summary: "all is done"})
+	w.end(w.start(pid), engine.Finish{Ending: fleet.Ending{Summary: "all is done"}})
 }
 
 func (w *world) forward(d time.Duration) { w.now = w.now.Add(d) }
@@ -254,5 +256,5 @@ func golden(t *testing.T, name, text string) {
 type story func(w *world, at func(moment string))
 
 func crashed(summary string) engine.Finish {
-	return engine.Finish{Class: failure.Crashed, Exit: 2, Summary: summary}
+	return engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Exit: 2, Summary: summary}}
 }

@@ -97,7 +97,7 @@ func (r *report) found(name, problem string) {
 func (r *report) count(which string, rows storetest.Rows) {
 	classes, statuses := map[string]int{}, map[string]int{}
 	for _, a := range rows.Attempts {
-		classes[strings.TrimSuffix(string(a.Status)+" "+a.Class, " ")]++
+		classes[strings.TrimSuffix(string(a.Status)+" "+string(a.Class), " ")]++
 	}
 	for _, t := range rows.Tasks {
 		statuses[string(t.Status)]++

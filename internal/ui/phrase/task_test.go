@@ -19,11 +19,11 @@ func TestStateHasItsSourceAndAge(t *testing.T) {
 		want string
 	}{
 		"waiting": {
-			fleet.Task{Status: fleet.Running, Question: asks, Attempt: &fleet.Attempt{State: "waiting", Source: "control"}},
+			fleet.Task{Status: fleet.Running, Question: asks, Attempt: &fleet.Attempt{Activity: fleet.Activity{State: "waiting", Source: "control"}}},
 			"waiting, permission Bash, 4m, source control",
 		},
 		"running": {
-			fleet.Task{Status: fleet.Running, Attempt: &fleet.Attempt{State: "running", Doing: "Bash: go test", Source: "output", Said: ago(3 * time.Second)}},
+			fleet.Task{Status: fleet.Running, Attempt: &fleet.Attempt{Activity: fleet.Activity{State: "running", Doing: "Bash: go test", Source: "output", Said: ago(3 * time.Second)}}},
 			"running, Bash: go test, 3s, source output",
 		},
 		"nothing said yet": {fleet.Task{Status: fleet.Running, Attempt: &fleet.Attempt{}}, "running"},
@@ -48,7 +48,7 @@ func TestWhatAnAgentSaysDoesNotSteerTheTerminal(t *testing.T) {
 	task := fleet.Task{
 		Status: fleet.Running, Outcome: evil,
 		Question: &fleet.Question{Text: evil},
-		Attempt:  &fleet.Attempt{State: evil, Doing: evil, Source: evil, Summary: evil},
+		Attempt:  &fleet.Attempt{Activity: fleet.Activity{State: evil, Doing: evil, Source: evil}, Summary: evil},
 	}
 	texts := []string{State(task, now), Why(task), Line(evil), Paused(fleet.Lane{Name: evil, Reason: evil}, now)}
 	task.Question = nil

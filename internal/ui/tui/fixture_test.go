@@ -49,11 +49,10 @@ func release() fleet.Run {
 				Spent: fleet.Cost{USD: 0.12, Tokens: 43_210}, Checks: []fleet.Check{{OK: true}, {OK: true}},
 			}},
 			{ID: "api", Name: "Build the API", Status: fleet.Running, Retries: 2, Tries: 2, After: []string{"schema"}, Attempt: &fleet.Attempt{
-				Number: 2, Started: ago(62 * time.Second), State: "running", Doing: "Bash: go test ./... -run TestEverythingThatTakesAWhile",
-				Spent: fleet.Cost{USD: 0.3, Tokens: 80_246},
+				Number: 2, Started: ago(62 * time.Second), Activity: fleet.Activity{State: "running", Doing: "Bash: go test ./... -run TestEverythingThatTakesAWhile"}, Spent: fleet.Cost{USD: 0.3, Tokens: 80_246},
 			}},
 			{ID: "page", Name: "Build the page 日本語", Status: fleet.Running, After: []string{"schema"}, Attempt: &fleet.Attempt{
-				Number: 1, Started: ago(48 * time.Second), State: "waiting", Source: "control",
+				Number: 1, Started: ago(48 * time.Second), Activity: fleet.Activity{State: "waiting", Source: "control"},
 			}, Question: &fleet.Question{
 				ID: "q1", Name: "0c0ffee0/page", Task: "page", Text: "Run rm -rf \x1b[2Jbuild?\nIt is not in git.", Options: []string{"Yes", "No", "Always in this folder"},
 				Asked: ago(40 * time.Second), Expires: now.Add(11 * time.Minute), Default: "No",
@@ -86,7 +85,7 @@ func crowd(n, running int) fleet.Run {
 		case i < n/4:
 			t.Status = fleet.Complete
 		case i < n/4+running:
-			t.Status, t.Attempt = fleet.Running, &fleet.Attempt{Number: 1, Started: ago(time.Minute), Doing: "thinking"}
+			t.Status, t.Attempt = fleet.Running, &fleet.Attempt{Number: 1, Started: ago(time.Minute), Activity: fleet.Activity{Doing: "thinking"}}
 		}
 		r.Tasks = append(r.Tasks, t)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"github.com/jackc/pgx/v5"
 
 	"gaffer/internal/engine/store"
@@ -190,7 +192,7 @@ func TestTheViewsCanBeReadByAPerson(t *testing.T) {
 	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
 		tx.PutRun(store.Run{ID: "r", Name: "zero \x00 byte", Status: store.Running})
 		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Outcome: "\x00"})
-		tx.PutAttempt(store.Attempt{ID: "x", Run: "r", Task: "a", Summary: `\u0000` + "\x00"})
+		tx.PutAttempt(store.Attempt{ID: "x", Run: "r", Task: "a", Ending: fleet.Ending{Summary: `\u0000` + "\x00"}})
 		tx.Append(store.Event{Kind: "k", Why: "\x00"})
 		return nil
 	})

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine/store"
 )
 
@@ -33,9 +35,10 @@ var (
 		Reserve: store.Amount{MicroUSD: 7}, Timeout: time.Hour, Outcome: "stalled",
 	}
 	anAttempt = store.Attempt{
-		ID: "x1", Run: "r1", Task: "a", Number: 2, Token: 99, Worker: "w1", Status: store.Running, Lease: at(60), Deadline: at(90),
-		Started: at(1), Ended: at(2), Stop: "cancelled", Class: "stalled", Summary: "slow", Thread: "t1", Spent: store.Amount{Tokens: 5},
-		Waited: 90 * time.Second, WaitingSince: at(4), Answer: "PASS \u20ac", Denied: []string{"Bash: make", "Write: x"},
+		ID: "x1", Run: "r1", Task: "a", Number: 2, Token: 99, Worker: "w1", Status: store.Running, Lease: at(60), Deadline: at(90), Started: at(1), Ended: at(2), Stop: "cancelled",
+		Progress: fleet.Progress{Process: fleet.Process{Thread: "t1"}, Spent: store.Amount{Tokens: 5}},
+		Ending:   fleet.Ending{Class: "stalled", Summary: "slow", Answer: "PASS \u20ac", Denied: []string{"Bash: make", "Write: x"}},
+		Waited:   90 * time.Second, WaitingSince: at(4),
 	}
 	aWorker = store.Worker{
 		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", Said: at(4), Task: "r1.a",

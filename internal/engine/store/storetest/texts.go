@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
+
 	"gaffer/internal/engine/store"
 )
 
@@ -29,7 +31,7 @@ func oddTexts(t *testing.T, db Database) {
 	write(t, s, func(tx *store.Tx) {
 		for i, text := range all {
 			id := fmt.Sprint(i)
-			tx.PutAttempt(store.Attempt{ID: id, Summary: text, Class: text})
+			tx.PutAttempt(store.Attempt{ID: id, Ending: fleet.Ending{Summary: text, Class: fleet.Class(text)}})
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: id}, Name: text, Outcome: text, Spec: quoted(t, text)})
 			tx.PutRun(store.Run{ID: id, Name: text, Plan: quoted(t, text)})
 			tx.PutLane(store.Lane{Name: id, Reason: text})
@@ -70,7 +72,7 @@ func oddKeys(t *testing.T, db Database) {
 		for _, key := range odd {
 			tx.PutRun(store.Run{ID: key, Name: key})
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: key, Task: key}, Name: key, Labels: key, Lane: key, Ready: true, Status: store.Queued, Needs: []string{key}})
-			tx.PutAttempt(store.Attempt{ID: key, Run: key, Task: key, Summary: key})
+			tx.PutAttempt(store.Attempt{ID: key, Run: key, Task: key, Ending: fleet.Ending{Summary: key}})
 			tx.PutPromise(store.Promise{Key: key, Answer: quoted(t, key)})
 			tx.PutWorker(store.Worker{ID: key, Status: key})
 			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: key, ID: key}, Parent: key, Seq: 1, Data: quoted(t, key)})
@@ -149,7 +151,7 @@ func bigRows(t *testing.T, db Database) {
 		write(t, s, func(tx *store.Tx) {
 			tx.PutRun(store.Run{ID: "r", Plan: quoted(t, big)})
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Spec: quoted(t, big), Outcome: big})
-			tx.PutAttempt(store.Attempt{ID: "x", Run: "r", Task: "a", Summary: big})
+			tx.PutAttempt(store.Attempt{ID: "x", Run: "r", Task: "a", Ending: fleet.Ending{Summary: big}})
 			tx.Append(store.Event{Kind: "k", Run: "r", Row: quoted(t, big)})
 		})
 	}

@@ -56,11 +56,10 @@ func release() fleet.Run {
 				Spent: fleet.Cost{USD: 0.12, Tokens: 43_210}, Checks: []fleet.Check{{Command: "go test ./...", OK: true, Millis: 1234}, {Command: "golint", OK: false, Exit: 2, Output: "x.go:1: no\n", Millis: 200}},
 			}},
 			{ID: "api", Name: "Build the API", Status: fleet.Running, Agent: "claude", Model: "opus", Retries: 2, Tries: 2, After: []string{"schema"}, Branch: "gaffer/api", Attempt: &fleet.Attempt{
-				ID: "a3", Number: 2, Status: fleet.Running, Worker: "build-1", Started: before(62 * time.Second), State: "running", Doing: "Bash: go test ./... -run TestEverythingThatTakesAWhile",
-				Source: "hook", Said: before(3 * time.Second), Spent: fleet.Cost{USD: 0.3, Tokens: 80_246}, Diff: &fleet.Diff{Changed: 2, Added: 12, Removed: 3},
+				ID: "a3", Number: 2, Status: fleet.Running, Worker: "build-1", Started: before(62 * time.Second), Activity: fleet.Activity{State: "running", Doing: "Bash: go test ./... -run TestEverythingThatTakesAWhile", Source: "hook", Said: before(3 * time.Second)}, Spent: fleet.Cost{USD: 0.3, Tokens: 80_246}, Diff: &fleet.Diff{Changed: 2, Added: 12, Removed: 3},
 			}},
 			{ID: "page", Name: "Build the page 日本語", Status: fleet.Running, After: []string{"schema"}, Attempt: &fleet.Attempt{
-				ID: "a4", Number: 1, Status: fleet.Running, Started: before(48 * time.Second), State: "waiting", Source: "control", Said: before(40 * time.Second),
+				ID: "a4", Number: 1, Status: fleet.Running, Started: before(48 * time.Second), Activity: fleet.Activity{State: "waiting", Source: "control", Said: before(40 * time.Second)},
 			}, Question: &fleet.Question{
 				ID: "q2", Name: "0c0ffee0/page", Run: releaseID, Task: "page", Text: "Run rm -rf \x1b[2Jbuild?\nIt is not in git.", Options: []string{"Yes", "No", "Always in this folder"},
 				Asked: before(40 * time.Second), Expires: now.Add(11 * time.Minute), Default: "No",
