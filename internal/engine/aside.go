@@ -32,8 +32,8 @@ func (e *Engine) AskAside(ctx context.Context, a Aside) (id string, err error) {
 	if err := a.check(); err != nil {
 		return "", err
 	}
-	err = e.write(ctx, a.Asker, store.Need{}, func(c *change) error {
-		id, err = c.askAside(a)
+	err = e.write(ctx, a.Asker, store.Need{}, func(tx *transaction) error {
+		id, err = tx.questions.askAside(a)
 		return err
 	})
 	return id, err
@@ -59,20 +59,20 @@ func (a Aside) check() error {
 	return nil
 }
 
-func (c *change) askAside(a Aside) (string, error) {
+func (qs *questions) askAside(a Aside) (string, error) {
 	options, err := json.Marshal(a.Options)
 	if err != nil {
 		return "", fmt.Errorf("ask: %w", err)
 	}
-	id := c.engine.opts.NewID()
+	id := qs.opts.NewID()
 	if a.Ref != "" {
 		id = fmt.Sprintf("aside-%x", sha256.Sum256([]byte(a.From+"\x00"+a.Ref)))[:22]
-		if _, err := c.Question(id); !errors.Is(err, store.ErrNotFound) {
+		if _, err := qs.Question(id); !errors.Is(err, store.ErrNotFound) {
 			return id, err
 		}
 	}
-	q := store.Question{ID: id, Task: a.From, Text: a.Text, Options: options, Asker: a.Asker, Asked: c.now, Expires: c.now.Add(a.Within)}
-	attempt, err := c.Attempt(a.Attempt)
+	q := store.Question{ID: id, Task: a.From, Text: a.Text, Options: options, Asker: a.Asker, Asked: qs.now, Expires: qs.now.Add(a.Within)}
+	attempt, err := qs.Attempt(a.Attempt)
 	waits := err == nil && attempt.Status == store.Running
 	switch {
 	case waits:
@@ -80,18 +80,18 @@ func (c *change) askAside(a Aside) (string, error) {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return "", err
 	}
-	c.PutQuestion(q)
-	if err := c.questionEvent("question.asked", q, q.Text); err != nil || !waits {
+	qs.PutQuestion(q)
+	if err := qs.record("question.asked", q, q.Text); err != nil || !waits {
 		return q.ID, err
 	}
-	return q.ID, c.wait(attempt)
+	return q.ID, qs.wait(attempt)
 }
 
 // Withdraw closes a question that belongs to no task, because the agent does not wait
 // for the answer any more. It does nothing if the question is already closed.
 func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
-	return e.write(ctx, "", store.Need{}, func(c *change) error {
-		q, err := c.Question(question)
+	return e.write(ctx, "", store.Need{}, func(tx *transaction) error {
+		q, err := tx.Question(question)
 		if err != nil {
 			return missing(err, "question", question)
 		}
@@ -102,7 +102,7 @@ func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 			return nil
 		}
 		q.Closed = true
-		c.PutQuestion(q)
-		return c.questionEvent("question.closed", q, why)
+		tx.PutQuestion(q)
+		return tx.questions.record("question.closed", q, why)
 	})
 }

@@ -44,9 +44,16 @@ func Remaining(a store.Attempt, now time.Time) time.Duration {
 	return max(a.Lease.Sub(now), time.Millisecond)
 }
 
+// claims gives tasks to workers.
+type claims struct {
+	*change
+	schedule    *schedule
+	propagation *propagation
+}
+
 // leased sets the lease of an assignment. An assignment that is repeated for the same
 // key has less time left than at first.
-func (c *change) leased(a *Assignment) *Assignment {
+func (c *claims) leased(a *Assignment) *Assignment {
 	if a != nil {
 		a.Lease = Remaining(a.Attempt, c.now)
 	}
@@ -57,8 +64,8 @@ func (c *change) leased(a *Assignment) *Assignment {
 // [ErrNothing] if no task can start.
 func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	var a *Assignment
-	err := e.write(ctx, r.Worker, ClaimNeed(r), func(c *change) (err error) {
-		a, err = c.claimOnce(r)
+	err := e.write(ctx, r.Worker, ClaimNeed(r), func(tx *transaction) (err error) {
+		a, err = tx.claims.claimOnce(r)
 		return err
 	})
 	switch {
@@ -80,9 +87,9 @@ const claimOp = "work-claim"
 
 // claimOnce returns the assignment that was stored for the same key, if that is still
 // running. Otherwise it claims a task.
-func (c *change) claimOnce(r Claim) (*Assignment, error) {
+func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 	var given *Assignment
-	id, err := once(c, claimOp, r.Key, func() (*string, error) {
+	id, err := once(c.change, claimOp, r.Key, func() (*string, error) {
 		a, err := c.claim(r)
 		if err != nil || a == nil {
 			return nil, err
@@ -99,7 +106,7 @@ func (c *change) claimOnce(r Claim) (*Assignment, error) {
 // claim returns nil if no task can start. That is not an error, so that the transaction
 // keeps what claim has changed on the way, such as tasks that it set aside for budget
 // reasons.
-func (c *change) claim(r Claim) (*Assignment, error) {
+func (c *claims) claim(r Claim) (*Assignment, error) {
 	query, err := c.query(r)
 	if err != nil {
 		return nil, err
@@ -132,8 +139,8 @@ func (c *change) claim(r Claim) (*Assignment, error) {
 }
 
 // query builds the store query for one task that the worker's labels allow.
-func (c *change) query(r Claim) (store.Claim, error) {
-	paused, err := c.paused()
+func (c *claims) query(r Claim) (store.Claim, error) {
+	paused, err := c.pausedLanes()
 	if err != nil {
 		return store.Claim{}, err
 	}
@@ -144,7 +151,7 @@ func (c *change) query(r Claim) (store.Claim, error) {
 	}
 	sets, err := c.LabelSets()
 	for _, set := range sets {
-		if satisfies(r.Labels, set) && hasOneOfEach(set, r.OneOf) {
+		if Satisfies(r.Labels, set) && hasOneOfEach(set, r.OneOf) {
 			q.Labels = append(q.Labels, set)
 		}
 	}
@@ -158,7 +165,9 @@ func labelSet(labels []string) string {
 	return strings.Join(slices.Compact(sorted), ",")
 }
 
-func satisfies(labels []string, set string) bool {
+// Satisfies reports whether a worker with these labels may take a task with this label
+// set, which is the comma-separated form of a task row.
+func Satisfies(labels []string, set string) bool {
 	for label := range strings.SplitSeq(set, ",") {
 		if label != "" && !slices.Contains(labels, label) {
 			return false
@@ -181,10 +190,10 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 var errNoBudget = errors.New("not within the budget")
 
 // start creates and stores a running attempt at a task.
-func (c *change) start(t store.Task, r Claim) (Assignment, error) {
-	run, err := c.Run(t.Run)
+func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
+	run, err := c.run(t.Run)
 	if err != nil {
-		return Assignment{}, missing(err, "run", t.Run)
+		return Assignment{}, err
 	}
 	if !fits(run, t.Reserve) {
 		return Assignment{}, c.tooDear(t, run)
@@ -194,7 +203,7 @@ func (c *change) start(t store.Task, r Claim) (Assignment, error) {
 	t.Attempts++
 	t.Tries++
 	a := store.Attempt{
-		ID: c.engine.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: r.Worker, After: r.After,
+		ID: c.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: r.Worker, After: r.After,
 		Status: store.Running, Lease: c.lease(c.now), Started: c.now,
 	}
 	if t.Timeout > 0 {
@@ -208,36 +217,58 @@ func (c *change) start(t store.Task, r Claim) (Assignment, error) {
 	if before != nil && before.Worker == r.Worker && !t.Fresh { // a conversation stays on the worker that has it
 		a.Carried = plus(before.Carried, before.Spent)
 	}
-	err = c.moveWith(&t, &a, store.Running, "")
+	err = c.schedule.moveWith(&t, &a, store.Running, "")
 	return Assignment{Attempt: a, Task: t, Before: before}, err
 }
 
 // before returns the attempt at a task that ended last, or nil.
-func (c *change) before(t store.Task) (*store.Attempt, error) {
+func (c *claims) before(t store.Task) (*store.Attempt, error) {
 	if t.Last == "" {
 		return nil, nil
 	}
-	a, err := c.Attempt(t.Last)
+	a, err := c.attempt(t.Last)
 	if err != nil {
-		return nil, missing(err, "attempt", t.Last)
+		return nil, err
 	}
 	return &a, nil
 }
 
+// stillGiven returns the assignment of an attempt that was given to a worker earlier,
+// or nil if that is not running any more. Starting it again would let two agents work
+// on one task.
+func (c *claims) stillGiven(id *string, worker string) (*Assignment, error) {
+	if id == nil {
+		return nil, nil
+	}
+	a, err := c.Attempt(*id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && (a.Status != store.Running || a.Worker != worker) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.task(a.Key())
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.before(t)
+	return &Assignment{Attempt: a, Task: t, Before: before}, err
+}
+
 // tooDear makes a task wait until other tasks release their reserved budget. If no task
 // of the run is running, it fails the task.
-func (c *change) tooDear(t store.Task, run store.Run) error {
+func (c *claims) tooDear(t store.Task, run store.Run) error {
 	if run.Active > 0 {
-		if err := c.ready(t, false, "the budget is reserved by others"); err != nil {
+		if err := c.schedule.ready(t, false, "the budget is reserved by others"); err != nil {
 			return err
 		}
 		return errNoBudget
 	}
 	t.Outcome = string(failure.OverBudget)
-	if err := c.move(&t, store.Failed, "the run's budget does not allow it"); err != nil {
+	if err := c.schedule.move(&t, store.Failed, "the run's budget does not allow it"); err != nil {
 		return err
 	}
-	if err := c.failed(t); err != nil {
+	if err := c.propagation.follow(t); err != nil {
 		return err
 	}
 	return errNoBudget

@@ -20,14 +20,14 @@ type Extension struct {
 // has ended or is stopping, or if a task already exists.
 func (e *Engine) Extend(ctx context.Context, x Extension) error {
 	need := store.Need{Runs: []string{x.Run}, Promises: promiseNeed("extend", x.Key)}
-	return e.write(ctx, "", need, func(c *change) error {
-		_, err := once(c, "extend", x.Key, func() (int, error) { return len(x.Tasks), c.extend(x) })
+	return e.write(ctx, "", need, func(tx *transaction) error {
+		_, err := once(tx.change, "extend", x.Key, func() (int, error) { return len(x.Tasks), tx.submissions.extend(x) })
 		return err
 	})
 }
 
-func (c *change) extend(x Extension) error {
-	run, err := c.conducted(x.Run)
+func (s *submissions) extend(x Extension) error {
+	run, err := s.conducted(x.Run)
 	if err != nil {
 		return err
 	}
@@ -38,32 +38,16 @@ func (c *change) extend(x Extension) error {
 		if len(t.After) > 0 || t.Wave > 0 {
 			return fmt.Errorf("task %s: one that is added to a run cannot wait for others", t.ID)
 		}
-		if _, err := c.Task(store.TaskKey{Run: run.ID, Task: t.ID}); err == nil {
+		if _, err := s.Task(store.TaskKey{Run: run.ID, Task: t.ID}); err == nil {
 			return &ConflictError{"task " + t.ID, "is there already"}
 		}
 	}
 	if run.Ordered && run.Ready > 0 {
-		if err := c.unready(run.ID); err != nil {
+		if err := s.schedule.unready(run.ID, "", "others were added"); err != nil {
 			return err
 		}
 	}
-	return c.addAll(run, x.Tasks)
-}
-
-// unready makes the ready tasks of a run wait again, so that the order is decided anew.
-func (c *change) unready(run string) error {
-	tasks, err := c.Tasks(run)
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		if t.Ready {
-			if err := c.ready(t, false, "others were added"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.addAll(run, x.Tasks)
 }
 
 func orStatus(why string, s store.Status) string {
@@ -77,15 +61,15 @@ func orStatus(why string, s store.Status) string {
 // failed with a reason. It returns a [*ConflictError] while a task is open. A run that
 // has already ended stays unchanged.
 func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
-	return e.write(ctx, "", store.Need{Runs: []string{id}}, func(c *change) error {
-		run, err := c.conducted(id)
+	return e.write(ctx, "", store.Need{Runs: []string{id}}, func(tx *transaction) error {
+		run, err := tx.submissions.conducted(id)
 		switch {
 		case err != nil || run.Status.Final():
 			return err
 		case run.Open > 0:
 			return &ConflictError{"run " + id, fmt.Sprintf("has %d open tasks", run.Open)}
 		}
-		return c.moveRun(run, to, why)
+		return tx.schedule.moveRun(run, to, why)
 	})
 }
 
@@ -98,45 +82,33 @@ type Reopening struct {
 // Reopen continues a conducted run that has ended, and sets its budget. If the run has
 // not ended, Reopen only sets the budget.
 func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
-	return e.write(ctx, r.Who, store.Need{Runs: []string{r.Run}}, func(c *change) error {
-		run, err := c.conducted(r.Run)
+	return e.write(ctx, r.Who, store.Need{Runs: []string{r.Run}}, func(tx *transaction) error {
+		run, err := tx.submissions.conducted(r.Run)
 		if err != nil {
 			return err
 		}
 		if r.Budget != (store.Amount{}) && r.Budget != run.Budget {
 			run.Budget = r.Budget
-			c.PutRun(run)
-			if err := c.event(store.Event{Kind: "run.budget", Run: run.ID, Why: r.Why}, run); err != nil {
+			tx.PutRun(run)
+			if err := tx.event(store.Event{Kind: "run.budget", Run: run.ID, Why: r.Why}, run); err != nil {
 				return err
 			}
 		}
 		if !run.Status.Final() {
 			return nil
 		}
-		return c.resume(run.ID, r.Why)
+		return tx.retries.resume(run, r.Why)
 	})
 }
 
-func (c *change) conducted(id string) (store.Run, error) {
-	run, err := c.Run(id)
+// conducted returns a run to which a conductor adds tasks.
+func (s *submissions) conducted(id string) (store.Run, error) {
+	run, err := s.run(id)
 	if err != nil {
-		return run, missing(err, "run", id)
+		return run, err
 	}
 	if !run.Conducted {
 		return run, &ConflictError{"run " + id, "has all its tasks"}
 	}
 	return run, nil
-}
-
-// free returns an error if users must not retry tasks of this run, because it is
-// conducted.
-func (c *change) free(id string) error {
-	run, err := c.Run(id)
-	if err != nil {
-		return missing(err, "run", id)
-	}
-	if run.Conducted {
-		return &ConflictError{"run " + id, "is a team's, which decides by itself what is tried again: 'gaffer team resume'"}
-	}
-	return nil
 }

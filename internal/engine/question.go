@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -24,15 +25,19 @@ type Ask struct {
 
 // Ask records a question and returns its id.
 func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
-	err = e.write(ctx, "", store.Need{Attempts: []string{a.Attempt}}, func(c *change) error {
-		id, err = c.ask(a)
+	err = e.write(ctx, "", store.Need{Attempts: []string{a.Attempt}}, func(tx *transaction) error {
+		id, err = tx.questions.ask(a)
 		return err
 	})
 	return id, err
 }
 
-func (c *change) ask(a Ask) (string, error) {
-	attempt, err := c.owned(a.Attempt, a.Token)
+// questions records the questions of agents and their answers, and how long attempts
+// wait for them.
+type questions struct{ *change }
+
+func (qs *questions) ask(a Ask) (string, error) {
+	attempt, err := qs.owned(a.Attempt, a.Token)
 	if err != nil {
 		return "", err
 	}
@@ -40,30 +45,30 @@ func (c *change) ask(a Ask) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask: %w", err)
 	}
-	id := c.engine.opts.NewID()
+	id := qs.opts.NewID()
 	if a.Ref != "" {
 		id = questionID(attempt.ID, a.Ref)
-		known, err := c.Question(id)
+		known, err := qs.Question(id)
 		switch {
 		case err == nil && !known.Closed:
-			return id, c.wait(attempt)
+			return id, qs.wait(attempt)
 		case !errors.Is(err, store.ErrNotFound):
 			return id, err
 		}
 	}
-	c.who = attempt.Worker
+	qs.who = attempt.Worker
 	q := store.Question{
 		ID: id, Attempt: attempt.ID, Run: attempt.Run, Task: attempt.Task,
-		Text: a.Text, Options: options, Asked: c.now, Default: a.Default,
+		Text: a.Text, Options: options, Asked: qs.now, Default: a.Default,
 	}
 	if a.Within > 0 {
-		q.Expires = c.now.Add(a.Within)
+		q.Expires = qs.now.Add(a.Within)
 	}
-	c.PutQuestion(q)
-	if err := c.questionEvent("question.asked", q, q.Text); err != nil {
+	qs.PutQuestion(q)
+	if err := qs.record("question.asked", q, q.Text); err != nil {
 		return "", err
 	}
-	return q.ID, c.wait(attempt)
+	return q.ID, qs.wait(attempt)
 }
 
 // questionID derives a question's id from the agent's own id of it.
@@ -73,16 +78,16 @@ func questionID(attempt, ref string) string {
 
 // withdraw closes the questions that an attempt's agent no longer asks. References to
 // questions that were never asked are ignored.
-func (c *change) withdraw(attempt string, refs []string) error {
+func (qs *questions) withdraw(attempt string, refs []string) error {
 	for _, ref := range refs {
-		q, err := c.Question(questionID(attempt, ref))
+		q, err := qs.Question(questionID(attempt, ref))
 		if errors.Is(err, store.ErrNotFound) || err == nil && q.Closed {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.closeQuestion(q, "the agent has withdrawn it"); err != nil {
+		if err := qs.close(q, "the agent has withdrawn it"); err != nil {
 			return err
 		}
 	}
@@ -100,44 +105,72 @@ type Answer struct {
 // Answer answers a question. It returns a [*ConflictError] if the question is closed,
 // because it was answered or its attempt has ended.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
-	return e.write(ctx, a.Who, store.Need{}, func(c *change) error {
-		q, err := c.Question(a.Question)
+	return e.write(ctx, a.Who, store.Need{}, func(tx *transaction) error {
+		q, err := tx.Question(a.Question)
 		if err != nil {
 			return missing(err, "question", a.Question)
 		}
 		if q.Closed {
 			return &ConflictError{"question " + a.Question, "is closed"}
 		}
-		return c.answer(q, a.Text, a.Deny)
+		return tx.questions.answer(q, a.Text, a.Deny)
 	})
 }
 
-func (c *change) answer(q store.Question, answer string, deny bool) error {
-	q.Answer, q.Denied, q.By, q.Answered, q.Closed = answer, deny, c.who, c.now, true
-	c.PutQuestion(q)
-	return c.questionEvent("question.answered", q, answer)
+func (qs *questions) answer(q store.Question, answer string, deny bool) error {
+	q.Answer, q.Denied, q.By, q.Answered, q.Closed = answer, deny, qs.who, qs.now, true
+	qs.PutQuestion(q)
+	return qs.record("question.answered", q, answer)
 }
 
 // closeQuestions closes the open questions of an attempt that has ended.
-func (c *change) closeQuestions(attempt string) error {
-	open, err := c.Questions(attempt)
+func (qs *questions) closeAll(attempt string) error {
+	open, err := qs.Questions(attempt)
 	if err != nil {
 		return err
 	}
 	for _, q := range open {
-		if err := c.closeQuestion(q, "the attempt has ended"); err != nil {
+		if err := qs.close(q, "the attempt has ended"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *change) closeQuestion(q store.Question, why string) error {
+func (qs *questions) close(q store.Question, why string) error {
 	q.Closed = true
-	c.PutQuestion(q)
-	return c.questionEvent("question.closed", q, why)
+	qs.PutQuestion(q)
+	return qs.record("question.closed", q, why)
 }
 
-func (c *change) questionEvent(kind string, q store.Question, why string) error {
-	return c.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
+func (qs *questions) record(kind string, q store.Question, why string) error {
+	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
+}
+
+// answers returns the closed ones of the given questions.
+func (qs *questions) answers(questions []string) (closed []store.Question, err error) {
+	for _, id := range questions {
+		q, err := qs.Question(id)
+		if err != nil {
+			return nil, missing(err, "question", id)
+		}
+		if q.Closed {
+			closed = append(closed, q)
+		}
+	}
+	return closed, nil
+}
+
+// expire closes the questions whose time is over, and returns their number.
+func (qs *questions) expire() (int, error) {
+	expired, err := qs.Expired(qs.now, sweepAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	for _, q := range expired {
+		if err := qs.answer(q, cmp.Or(q.Default, "nobody answered in time"), q.Default == ""); err != nil {
+			return 0, err
+		}
+	}
+	return len(expired), nil
 }

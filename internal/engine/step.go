@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"gaffer/internal/engine/store"
@@ -11,61 +10,56 @@ import (
 
 // Step is one transaction that combines several engine operations, for requests that
 // need more than one. It is valid only until the function that received it returns.
-type Step struct{ c *change }
+type Step struct{ tx *transaction }
 
 // Do runs do in one transaction: all of its changes are stored, or none. do may run
 // more than once, so it must have no side effects outside the step.
 func (e *Engine) Do(ctx context.Context, who string, need store.Need, do func(s *Step) error) error {
-	return e.write(ctx, who, need, func(c *change) error { return do(&Step{c}) })
+	return e.write(ctx, who, need, func(tx *transaction) error { return do(&Step{tx}) })
 }
 
 // Now returns the time of the transaction.
-func (s *Step) Now() time.Time { return s.c.now }
+func (s *Step) Now() time.Time { return s.tx.now }
 
 // NewID returns a new unique id.
-func (s *Step) NewID() string { return s.c.engine.opts.NewID() }
+func (s *Step) NewID() string { return s.tx.opts.NewID() }
 
 // NextSeq returns the number of the next event.
-func (s *Step) NextSeq() int64 { return s.c.NextSeq() }
+func (s *Step) NextSeq() int64 { return s.tx.NextSeq() }
 
 // Worker returns a worker. This and the other lookups return [store.ErrNotFound] if the
 // row does not exist.
-func (s *Step) Worker(id string) (store.Worker, error) { return s.c.Worker(id) }
+func (s *Step) Worker(id string) (store.Worker, error) { return s.tx.Worker(id) }
 
 // Run returns a run.
-func (s *Step) Run(id string) (store.Run, error) { return s.c.Run(id) }
+func (s *Step) Run(id string) (store.Run, error) { return s.tx.Run(id) }
 
 // Task returns a task.
-func (s *Step) Task(key store.TaskKey) (store.Task, error) { return s.c.Task(key) }
+func (s *Step) Task(key store.TaskKey) (store.Task, error) { return s.tx.Task(key) }
 
 // Attempt returns an attempt.
-func (s *Step) Attempt(id string) (store.Attempt, error) { return s.c.Attempt(id) }
+func (s *Step) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id) }
 
 // HeldBy returns the running attempts of a worker, ordered by when their lease or
 // deadline ends. It scans all running attempts.
-func (s *Step) HeldBy(worker string) ([]store.Attempt, error) { return s.c.heldBy(worker) }
-
-func (c *change) heldBy(worker string) ([]store.Attempt, error) {
-	all, err := store.RunningAttempts(c)
-	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
-}
+func (s *Step) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
 
 // Item returns an item.
-func (s *Step) Item(key store.ItemKey) (store.Item, error) { return s.c.Item(key) }
+func (s *Step) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
 // Items returns the items of a kind and a parent whose Seq is greater than after.
 func (s *Step) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
-	return s.c.Items(kind, parent, after, limit)
+	return s.tx.Items(kind, parent, after, limit)
 }
 
 // PutItem adds or changes an item.
-func (s *Step) PutItem(i store.Item) { s.c.PutItem(i) }
+func (s *Step) PutItem(i store.Item) { s.tx.PutItem(i) }
 
 // DropItem deletes an item.
-func (s *Step) DropItem(key store.ItemKey) { s.c.DropItem(key) }
+func (s *Step) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
 // Event appends an event about a row.
-func (s *Step) Event(e store.Event, row any) error { return s.c.event(e, row) }
+func (s *Step) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
 // Submit does the same as [Engine.Submit].
 func (s *Step) Submit(sub Submission) (string, error) {
@@ -73,24 +67,24 @@ func (s *Step) Submit(sub Submission) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return once(s.c, "submit", sub.Key, func() (string, error) { return s.c.submit(sub, text) })
+	return once(s.tx.change, "submit", sub.Key, func() (string, error) { return s.tx.submissions.submit(sub, text) })
 }
 
 // Extend does the same as [Engine.Extend].
 func (s *Step) Extend(x Extension) error {
-	_, err := once(s.c, "extend", x.Key, func() (int, error) { return len(x.Tasks), s.c.extend(x) })
+	_, err := once(s.tx.change, "extend", x.Key, func() (int, error) { return len(x.Tasks), s.tx.submissions.extend(x) })
 	return err
 }
 
 // Claim does the same as [Engine.Claim] for a registered worker that renews its leases
 // by [Step.Heartbeat]. It returns nil if no task can start.
 func (s *Step) Claim(r Claim) (*Assignment, error) {
-	return once(s.c, "claim", r.Key, func() (*Assignment, error) {
-		a, err := s.c.claim(r)
+	return once(s.tx.change, "claim", r.Key, func() (*Assignment, error) {
+		a, err := s.tx.claims.claim(r)
 		if err != nil || a == nil {
 			return nil, err
 		}
-		return a, s.c.give(r.Worker, a.Attempt.ID)
+		return a, s.tx.workers.give(r.Worker, a.Attempt.ID)
 	})
 }
 
@@ -98,12 +92,12 @@ func (s *Step) Claim(r Claim) (*Assignment, error) {
 // returns a [*ConflictError] if the task has started or ended, if it must wait for other
 // tasks, if its run is stopping or not running, or if the budget does not allow it.
 func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
-	c := s.c
-	t, err := c.Task(key)
+	tx := s.tx
+	t, err := tx.task(key)
 	if err != nil {
-		return nil, missing(err, "task", key.Task)
+		return nil, err
 	}
-	run, err := c.Run(key.Run)
+	run, err := tx.Run(key.Run)
 	switch {
 	case err != nil:
 		return nil, missing(err, "run", key.Run)
@@ -112,54 +106,56 @@ func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	case !t.Ready && (run.Ordered || t.Blockers > 0 || run.Status != store.Running || run.Stopping != ""):
 		return nil, &ConflictError{"task " + t.Task, "cannot start yet: others come first"}
 	case !t.Ready:
-		if err := c.ready(t, true, "it is assigned"); err != nil {
+		if err := tx.schedule.ready(t, true, "it is assigned"); err != nil {
 			return nil, err
 		}
-		if t, err = c.Task(key); err != nil {
+		if t, err = tx.Task(key); err != nil {
 			return nil, err
 		}
 	}
-	a, err := c.start(t, Claim{Worker: worker})
+	a, err := tx.claims.start(t, Claim{Worker: worker})
 	if errors.Is(err, errNoBudget) {
 		return nil, &ConflictError{"task " + t.Task, "is not within the budget"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &a, c.give(worker, a.Attempt.ID)
+	return &a, tx.workers.give(worker, a.Attempt.ID)
 }
 
 // Cancel does the same as [Engine.Cancel].
-func (s *Step) Cancel(t Target, why string) error { return s.c.cancel(t, why) }
+func (s *Step) Cancel(t Target, why string) error { return s.tx.cancellation.cancel(t, why) }
 
 // Tasks returns all tasks of a run.
-func (s *Step) Tasks(run string) ([]store.Task, error) { return s.c.Tasks(run) }
+func (s *Step) Tasks(run string) ([]store.Task, error) { return s.tx.Tasks(run) }
 
 // Take does the same as [Engine.Claim] for a worker that renews its leases by
 // [Step.Beat]. It returns nil if no task can start.
-func (s *Step) Take(r Claim) (*Assignment, error) { return s.c.claimOnce(r) }
+func (s *Step) Take(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce(r) }
 
 // Beat does the same as [Engine.Beat].
-func (s *Step) Beat(said store.Worker, held []Held) ([]Order, error) { return s.c.beats(said, held) }
+func (s *Step) Beat(said store.Worker, held []Held) ([]Order, error) {
+	return s.tx.heartbeats.beats(said, held)
+}
 
 // Turn does the same as [Engine.Turn].
-func (s *Step) Turn(f Finish, r Claim) (Outcome, *Assignment, error) { return s.c.turn(f, r) }
+func (s *Step) Turn(f Finish, r Claim) (Outcome, *Assignment, error) { return s.tx.turns.turn(f, r) }
 
 // Ask does the same as [Engine.Ask].
-func (s *Step) Ask(a Ask) (string, error) { return s.c.ask(a) }
+func (s *Step) Ask(a Ask) (string, error) { return s.tx.questions.ask(a) }
 
 // Release does the same as [Engine.Release].
-func (s *Step) Release(worker string, held []Held) error { return s.c.release(worker, held) }
+func (s *Step) Release(worker string, held []Held) error { return s.tx.finishes.release(worker, held) }
 
 // Finish does the same as [Engine.Finish].
 func (s *Step) Finish(f Finish) (Outcome, error) {
-	return once(s.c, "finish", f.Key, func() (Outcome, error) { return s.c.finish(f) })
+	return once(s.tx.change, "finish", f.Key, func() (Outcome, error) { return s.tx.finishes.finish(f) })
 }
 
 // Once returns the answer that was stored for the key before, or else runs do and
 // stores its answer. Without a key, do always runs.
 func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
-	return once(s.c, operation, key, do)
+	return once(s.tx.change, operation, key, do)
 }
 
 // OnceNeed returns the keys that [Once] will look up.

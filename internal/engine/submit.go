@@ -40,9 +40,9 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 	if err != nil {
 		return "", err
 	}
-	need := store.Need{Promises: append(promiseNeed("submit", s.Key), beads(s.Plan)...)}
-	err = e.write(ctx, s.Who, need, func(c *change) error {
-		id, err = once(c, "submit", s.Key, func() (string, error) { return c.submit(s, text) })
+	need := store.Need{Promises: append(promiseNeed("submit", s.Key), beadKeys(s.Plan)...)}
+	err = e.write(ctx, s.Who, need, func(tx *transaction) error {
+		id, err = once(tx.change, "submit", s.Key, func() (string, error) { return tx.submissions.submit(s, text) })
 		return err
 	})
 	return id, err
@@ -56,40 +56,47 @@ func planText(s Submission) (json.RawMessage, error) {
 	return text, nil
 }
 
-func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
-	p := s.Plan
-	run := store.Run{
-		ID: cmp.Or(s.ID, c.engine.opts.NewID()), Project: s.Project, Base: s.Base, Place: s.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
-		Plan: text, Conducted: s.Conducted, Ordered: s.Ordered, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), Created: c.now,
-	}
-	if _, err := c.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
-		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})
-	}
-	if s.Ordered {
-		run.Parallel = 1
-	}
-	c.PutRun(run)
-	if err := c.event(store.Event{Kind: "run.running", Run: run.ID, To: string(store.Running)}, run); err != nil {
-		return "", err
-	}
-	if err := c.addAll(run, p.Tasks); err != nil {
-		return "", err
-	}
-	return run.ID, c.settle(run.ID)
+// submissions adds runs, and tasks to runs.
+type submissions struct {
+	*change
+	schedule *schedule
+	beads    *beads
 }
 
-func (c *change) addAll(run store.Run, tasks []plan.Task) error {
+func (s *submissions) submit(sent Submission, text json.RawMessage) (string, error) {
+	p := sent.Plan
+	run := store.Run{
+		ID: cmp.Or(sent.ID, s.opts.NewID()), Project: sent.Project, Base: sent.Base, Place: sent.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
+		Plan: text, Conducted: sent.Conducted, Ordered: sent.Ordered, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), Created: s.now,
+	}
+	if _, err := s.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
+		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})
+	}
+	if sent.Ordered {
+		run.Parallel = 1
+	}
+	s.PutRun(run)
+	if err := s.event(store.Event{Kind: "run.running", Run: run.ID, To: string(store.Running)}, run); err != nil {
+		return "", err
+	}
+	if err := s.addAll(run, p.Tasks); err != nil {
+		return "", err
+	}
+	return run.ID, s.schedule.settle(run.ID)
+}
+
+func (s *submissions) addAll(run store.Run, tasks []plan.Task) error {
 	for _, task := range tasks {
-		if err := c.add(run, task); err != nil {
+		if err := s.add(run, task); err != nil {
 			return err
 		}
 	}
-	return c.fill(run.ID)
+	return s.schedule.fill(run.ID)
 }
 
-func (c *change) add(run store.Run, task plan.Task) (err error) {
+func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	if task.Dispatch != nil {
-		if task.Dispatch, err = c.hold(store.TaskKey{Run: run.ID, Task: task.ID}, *task.Dispatch); err != nil {
+		if task.Dispatch, err = s.beads.hold(store.TaskKey{Run: run.ID, Task: task.ID}, *task.Dispatch); err != nil {
 			return err
 		}
 	}
@@ -103,11 +110,11 @@ func (c *change) add(run store.Run, task plan.Task) (err error) {
 	}
 	needs := unique(task.After)
 	t := store.Task{
-		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
+		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: s.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
 		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelSet(labels),
 		Lane: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
-	return c.move(&t, store.Queued, "")
+	return s.schedule.move(&t, store.Queued, "")
 }
 
 // unique returns a list without duplicates: each need counts once.

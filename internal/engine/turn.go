@@ -16,8 +16,8 @@ import (
 // returns the same outcome, and the same assignment if that is still running. It needs
 // no key.
 func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *Assignment, err error) {
-	err = e.write(ctx, "", TurnNeed(f, r), func(c *change) error {
-		o, next, err = c.turn(f, r)
+	err = e.write(ctx, "", TurnNeed(f, r), func(tx *transaction) error {
+		o, next, err = tx.turns.turn(f, r)
 		return err
 	})
 	return o, next, err
@@ -45,44 +45,51 @@ const turnOp = "work-turn"
 // row, so it is not stored.
 var completed = Outcome{Status: store.Complete}
 
-func (c *change) turn(f Finish, r Claim) (Outcome, *Assignment, error) {
-	a, err := c.Attempt(f.Attempt)
+// turns ends attempts and gives their workers the next task.
+type turns struct {
+	*change
+	claims   *claims
+	finishes *finishes
+}
+
+func (t *turns) turn(f Finish, r Claim) (Outcome, *Assignment, error) {
+	a, err := t.attempt(f.Attempt)
 	if err != nil {
-		return Outcome{}, nil, missing(err, "attempt", f.Attempt)
+		return Outcome{}, nil, err
 	}
 	if a.Status != store.Running && a.Token == f.Token {
-		return c.turnAgain(a, f)
+		return t.turnAgain(a, f)
 	}
-	o, next, err := c.turnOnce(f, r)
-	if err != nil || o == completed {
-		return o, next, err
+	o, err := t.finishes.finish(f)
+	if err != nil {
+		return o, nil, err
 	}
 	done := turned{Outcome: o}
-	if next != nil {
-		done.Next = &next.Attempt.ID
+	var next *Assignment
+	if r.Worker != "" {
+		t.who, r.Key, r.After = r.Worker, "", f.Attempt
+		if next, err = t.claims.claimOnce(r); err != nil {
+			return o, nil, err
+		}
+		if next != nil {
+			done.Next = &next.Attempt.ID
+		}
 	}
-	return o, next, promise(c, turnOp, turnKey(f), done)
+	if o == completed {
+		return o, next, nil
+	}
+	return o, next, promise(t.change, turnOp, turnKey(f), done)
 }
 
 func turnKey(f Finish) string { return fmt.Sprintf("%s %d", f.Attempt, f.Token) }
-
-func (c *change) turnOnce(f Finish, r Claim) (Outcome, *Assignment, error) {
-	o, err := c.finish(f)
-	if err != nil || r.Worker == "" {
-		return o, nil, err
-	}
-	c.who, r.Key, r.After = r.Worker, "", f.Attempt
-	next, err := c.claimOnce(r)
-	return o, next, err
-}
 
 // turnAgain answers a turn whose attempt has already ended. If a turn ended it, the
 // answer is the same as before. Only a finish by its worker completes an attempt. So if
 // the attempt is not complete and no answer is stored, it ended in another way and the
 // finish comes too late.
-func (c *change) turnAgain(a store.Attempt, f Finish) (Outcome, *Assignment, error) {
+func (t *turns) turnAgain(a store.Attempt, f Finish) (Outcome, *Assignment, error) {
 	done := turned{Outcome: completed}
-	kept, err := c.Promise(turnOp + " " + turnKey(f))
+	kept, err := t.Promise(turnOp + " " + turnKey(f))
 	switch {
 	case err == nil:
 		if done, err = answerIn[turned](kept); err != nil {
@@ -91,47 +98,25 @@ func (c *change) turnAgain(a store.Attempt, f Finish) (Outcome, *Assignment, err
 	case !errors.Is(err, store.ErrNotFound):
 		return Outcome{}, nil, err
 	case a.Status != store.Complete:
-		_, err := c.owned(f.Attempt, f.Token)
+		_, err := t.owned(f.Attempt, f.Token)
 		return Outcome{}, nil, err
 	default:
-		if done.Next, err = c.givenAfter(a); err != nil {
+		if done.Next, err = t.givenAfter(a); err != nil {
 			return Outcome{}, nil, err
 		}
 	}
-	next, err := c.stillGiven(done.Next, a.Worker)
-	return done.Outcome, c.leased(next), err
+	next, err := t.claims.stillGiven(done.Next, a.Worker)
+	return done.Outcome, t.claims.leased(next), err
 }
 
 // givenAfter returns the running attempt that was assigned in the turn which ended the
 // given one, or nil.
-func (c *change) givenAfter(ended store.Attempt) (*string, error) {
-	running, err := c.heldBy(ended.Worker)
+func (t *turns) givenAfter(ended store.Attempt) (*string, error) {
+	running, err := t.heldBy(ended.Worker)
 	for _, a := range running {
 		if a.After == ended.ID {
 			return &a.ID, err
 		}
 	}
 	return nil, err
-}
-
-// stillGiven returns the assignment of an attempt that was given to a worker earlier,
-// or nil if that is not running any more. Starting it again would let two agents work
-// on one task.
-func (c *change) stillGiven(id *string, worker string) (*Assignment, error) {
-	if id == nil {
-		return nil, nil
-	}
-	a, err := c.Attempt(*id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (a.Status != store.Running || a.Worker != worker) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	t, err := c.Task(a.Key())
-	if err != nil {
-		return nil, missing(err, "task", a.Task)
-	}
-	before, err := c.before(t)
-	return &Assignment{Attempt: a, Task: t, Before: before}, err
 }

@@ -14,32 +14,32 @@ import (
 // while no worker is running does not use up the task's timeout.
 
 // wait starts the wait of an attempt, if it is not waiting already.
-func (c *change) wait(a store.Attempt) error {
+func (qs *questions) wait(a store.Attempt) error {
 	if !a.WaitingSince.IsZero() {
 		return nil
 	}
-	a.WaitingSince = c.now
-	c.PutAttempt(a)
-	return c.event(store.Event{Kind: "attempt.waiting", Run: a.Run, Task: a.Task, Attempt: a.ID}, a)
+	a.WaitingSince = qs.now
+	qs.PutAttempt(a)
+	return qs.attemptEvent("attempt.waiting", a, "")
 }
 
 // workAgain ends the wait of an attempt that has no open question, and extends its
 // deadline by the time that it has waited.
-func (c *change) workAgain(a *store.Attempt) error {
+func (qs *questions) workAgain(a *store.Attempt) error {
 	if a.WaitingSince.IsZero() {
 		return nil
 	}
-	open, err := c.Questions(a.ID)
+	open, err := qs.Questions(a.ID)
 	if err != nil || len(open) > 0 {
 		return err
 	}
 	before := a.Waited
-	endWait(a, c.now)
+	endWait(a, qs.now)
 	if !a.Deadline.IsZero() {
 		a.Deadline = a.Deadline.Add(a.Waited - before)
 	}
-	c.PutAttempt(*a)
-	return c.event(store.Event{Kind: "attempt.working", Run: a.Run, Task: a.Task, Attempt: a.ID}, *a)
+	qs.PutAttempt(*a)
+	return qs.attemptEvent("attempt.working", *a, "")
 }
 
 func endWait(a *store.Attempt, now time.Time) {

@@ -10,63 +10,68 @@ import (
 	"gaffer/internal/engine/store"
 )
 
+// workers records what is known about workers.
+type workers struct{ *change }
+
 // Heartbeat records that a worker is alive, by the engine's clock, and the data that it
 // reports about itself: Name, Status, Task, Meta and Version. Empty fields keep their
 // value, except Task. Heartbeat renews the leases of the attempts that [Step.Claim]
 // gave to the worker. A new worker gets the Owner of the report. A worker that has left
 // comes back, unless Left is set in the report. An event is appended if anything except
 // a time has changed.
-func (s *Step) Heartbeat(said store.Worker) (store.Worker, error) { return s.c.heartbeat(said) }
+func (s *Step) Heartbeat(said store.Worker) (store.Worker, error) {
+	return s.tx.workers.heartbeat(said)
+}
 
-func (c *change) heartbeat(said store.Worker) (store.Worker, error) {
-	before, w, err := c.heard(said)
+func (ws *workers) heartbeat(said store.Worker) (store.Worker, error) {
+	before, w, err := ws.heard(said)
 	if err != nil {
 		return w, err
 	}
 	if w.Created.IsZero() {
-		w.Created = c.now
+		w.Created = ws.now
 	}
 	w.Left = said.Left
-	if w.Holds, err = c.extendLeases(w); err != nil {
+	if w.Holds, err = ws.extendLeases(w); err != nil {
 		return w, err
 	}
-	return c.putWorker(before, w)
+	return ws.put(before, w)
 }
 
 // appear records that a worker is alive which lists its attempts in each heartbeat. A
 // worker without a name is not shown as an agent, so its changes are not events.
-func (c *change) appear(said store.Worker) error {
-	before, w, err := c.heard(said)
+func (ws *workers) appear(said store.Worker) error {
+	before, w, err := ws.heard(said)
 	if err != nil {
 		return err
 	}
 	if w.Name == "" {
-		c.PutWorker(w)
+		ws.PutWorker(w)
 		return nil
 	}
 	if w.Created.IsZero() {
-		w.Created = c.now
+		w.Created = ws.now
 	}
-	if !w.Left.IsZero() && c.goesOn(w.ID) {
+	if !w.Left.IsZero() && ws.goesOn(w.ID) {
 		w.Left = time.Time{}
 	}
-	_, err = c.putWorker(before, w)
+	_, err = ws.put(before, w)
 	return err
 }
 
 // goesOn reports whether a run exists and has not ended.
-func (c *change) goesOn(run string) bool {
-	row, err := c.Run(run)
+func (ws *workers) goesOn(run string) bool {
+	row, err := ws.Run(run)
 	return err == nil && !row.Status.Final()
 }
 
 // leave records that the worker of an ended run has left, if it worked for this run
 // only. The worker may still send a last report.
-func (c *change) leave(run store.Run) error {
+func (ws *workers) leave(run store.Run) error {
 	if run.Place != run.ID {
 		return nil // the run's tasks were not bound to a worker of its own
 	}
-	before, err := c.Worker(run.Place)
+	before, err := ws.Worker(run.Place)
 	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
 		return nil // the worker never reported a name
 	}
@@ -74,14 +79,14 @@ func (c *change) leave(run store.Run) error {
 		return err
 	}
 	w := before
-	w.Left = c.now
-	_, err = c.putWorker(before, w)
+	w.Left = ws.now
+	_, err = ws.put(before, w)
 	return err
 }
 
 // heard returns a worker before and after applying its report.
-func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
-	before, err = c.Worker(said.ID)
+func (ws *workers) heard(said store.Worker) (before, w store.Worker, err error) {
+	before, err = ws.Worker(said.ID)
 	w = before
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -91,11 +96,11 @@ func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
 	case w.Holder == "" && w.Owner == said.Owner:
 		w.Holder = said.Holder // the row was written before this field existed
 	}
-	w.Seen, w.Task = c.now, said.Task
+	w.Seen, w.Task = ws.now, said.Task
 	w.Name, w.Version = cmp.Or(said.Name, w.Name), cmp.Or(said.Version, w.Version)
 	w.Labels, w.Slots = cmp.Or(said.Labels, w.Labels), cmp.Or(said.Slots, w.Slots)
 	if said.Status != "" {
-		w.Status, w.Said = said.Status, c.now
+		w.Status, w.Said = said.Status, ws.now
 	}
 	if said.Meta != nil {
 		w.Meta = said.Meta
@@ -107,36 +112,36 @@ func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
 // that it stops. All displays, including those of other programs, compute from that
 // time alone whether a worker is online.
 func (s *Step) Unseen(id string, seen time.Time) error {
-	w, err := s.c.Worker(id)
+	w, err := s.tx.Worker(id)
 	if err != nil {
 		return missing(err, "worker", id)
 	}
-	w.Seen, w.Updated = seen, s.c.now
-	s.c.PutWorker(w)
-	return s.c.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
+	w.Seen, w.Updated = seen, s.tx.now
+	s.tx.PutWorker(w)
+	return s.tx.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
 }
 
 // Subscribe sets the channels that a worker takes tasks from.
 func (s *Step) Subscribe(id string, channels []string) (store.Worker, error) {
-	before, err := s.c.Worker(id)
+	before, err := s.tx.Worker(id)
 	if err != nil {
 		return before, missing(err, "worker", id)
 	}
 	w := before
 	w.Channels = channels
-	return s.c.putWorker(before, w)
+	return s.tx.workers.put(before, w)
 }
 
 // putWorker stores a worker, and appends an event if anything except a time has
 // changed.
-func (c *change) putWorker(before, w store.Worker) (store.Worker, error) {
+func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
-		c.PutWorker(w)
+		ws.PutWorker(w)
 		return w, nil
 	}
-	w.Updated = c.now
-	c.PutWorker(w)
-	return w, c.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
+	w.Updated = ws.now
+	ws.PutWorker(w)
+	return w, ws.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
 // sameButTimes reports whether two versions of a worker differ only in times and in
@@ -149,17 +154,17 @@ func sameButTimes(a, b *store.Worker) bool {
 
 // extendLeases renews the leases of the worker's running attempts and returns their
 // ids. It leaves out attempts that have ended since they were assigned.
-func (c *change) extendLeases(w store.Worker) (held []string, err error) {
+func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 	for _, id := range w.Holds {
-		a, err := c.Attempt(id)
+		a, err := ws.Attempt(id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
 		if a.Status != store.Running { // ended, or already deleted
 			continue
 		}
-		a.Lease = c.lease(c.now)
-		c.PutAttempt(a)
+		a.Lease = ws.lease(ws.now)
+		ws.PutAttempt(a)
 		held = append(held, id)
 	}
 	return held, nil
@@ -167,14 +172,14 @@ func (c *change) extendLeases(w store.Worker) (held []string, err error) {
 
 // give adds an attempt to those that a worker holds. It does not change the data that
 // the worker reports about itself.
-func (c *change) give(worker, attempt string) error {
-	w, err := c.Worker(worker)
+func (ws *workers) give(worker, attempt string) error {
+	w, err := ws.Worker(worker)
 	if err != nil {
 		return missing(err, "worker", worker)
 	}
 	holds := []string{}
 	for _, id := range w.Holds {
-		a, err := c.Attempt(id)
+		a, err := ws.Attempt(id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -183,6 +188,6 @@ func (c *change) give(worker, attempt string) error {
 		}
 	}
 	w.Holds = append(holds, attempt)
-	c.PutWorker(w)
+	ws.PutWorker(w)
 	return nil
 }

@@ -26,12 +26,15 @@ func (e *HeldError) Error() string {
 // Conflict marks the error as a conflict with another task.
 func (e *HeldError) Conflict() bool { return true }
 
+// beads records which task holds a bead. A bead has at most one open task.
+type beads struct{ *change }
+
 // holdKey returns the key of the record that names a bead's last holder.
 func holdKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
 
 // holder returns the task that held a bead last.
-func (c *change) holder(d *plan.Dispatch) (t store.Task, err error) {
-	p, err := c.Promise(holdKey(d))
+func (b *beads) holder(d *plan.Dispatch) (t store.Task, err error) {
+	p, err := b.Promise(holdKey(d))
 	if err != nil {
 		return t, err
 	}
@@ -39,14 +42,14 @@ func (c *change) holder(d *plan.Dispatch) (t store.Task, err error) {
 	if err := json.Unmarshal(p.Answer, &key); err != nil {
 		return t, fmt.Errorf("bead %s: %w", d.Bead, err)
 	}
-	return c.Task(key)
+	return b.Task(key)
 }
 
 // hold gives a bead to a task that is about to be added. It fails if the previous
 // holder has not ended. The new task continues the attempt count of the previous
 // holder.
-func (c *change) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
-	before, err := c.holder(&d)
+func (b *beads) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
+	before, err := b.holder(&d)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
@@ -64,17 +67,17 @@ func (c *change) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error
 	if err != nil {
 		return nil, err
 	}
-	c.PutPromise(store.Promise{Key: holdKey(&d), Answer: answer, Made: c.now})
+	b.PutPromise(store.Promise{Key: holdKey(&d), Answer: answer, Made: b.now})
 	return &d, nil
 }
 
 // holds returns a [*HeldError] if a task that is to run again no longer holds its bead.
-func (c *change) holds(t store.Task) error {
+func (b *beads) holds(t store.Task) error {
 	d, err := dispatchOf(t)
 	if err != nil || d == nil {
 		return err
 	}
-	by, err := c.holder(d)
+	by, err := b.holder(d)
 	if err != nil {
 		return missing(err, "bead", d.Bead)
 	}
@@ -92,8 +95,8 @@ func dispatchOf(t store.Task) (*plan.Dispatch, error) {
 	return spec.Dispatch, nil
 }
 
-// beads returns the keys of the records for a plan's beads.
-func beads(p plan.Plan) (keys []string) {
+// beadKeys returns the keys of the records for a plan's beads.
+func beadKeys(p plan.Plan) (keys []string) {
 	for _, t := range p.Tasks {
 		if t.Dispatch != nil {
 			keys = append(keys, holdKey(t.Dispatch))

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+)
+
+// Held is an attempt that a worker reports as running on it.
+type Held struct {
+	Attempt string
+	Token   int64
+	Now     fleet.Progress // without a State there is no news
+	Asking  []string       // ids of questions whose answers it waits for
+	Dropped []string       // questions that the agent has withdrawn, by the agent's own ids
+}
+
+// Order tells a worker what to do about an attempt that it holds.
+type Order struct {
+	Attempt string
+	Stop    string           // why the worker must end it; empty if it may continue
+	Gone    bool             // the attempt is no longer the worker's: end it without a report
+	Answers []store.Question // the closed ones of the questions that the worker asked about
+	Waits   bool             // it waits for a user; the worker may not see that if the agent asked by a tool of gaffer
+	Lease   time.Duration    // how long the attempt stays valid without another heartbeat, from this one on; 0 if it is gone
+}
+
+// Beat records that a worker and the attempts that it holds are alive. It returns what
+// the worker must do about each attempt. Fields that the worker leaves empty keep their
+// value. A change of what an agent is doing is not an event. The start of an agent is
+// one, and so is a change of the data that a named worker reports about itself.
+func (e *Engine) Beat(ctx context.Context, said store.Worker, held []Held) (orders []Order, err error) {
+	err = e.write(ctx, said.ID, BeatNeed(said, held), func(tx *transaction) error {
+		orders, err = tx.heartbeats.beats(said, held)
+		return err
+	})
+	return orders, err
+}
+
+// BeatNeed returns the rows that a heartbeat or a release will look up.
+func BeatNeed(said store.Worker, held []Held) store.Need {
+	need := store.Need{Workers: []string{said.ID}}
+	for _, h := range held {
+		need.Attempts = append(need.Attempts, h.Attempt)
+	}
+	return need
+}
+
+// heartbeats records the heartbeats of workers that list their attempts.
+type heartbeats struct {
+	*change
+	workers   *workers
+	questions *questions
+}
+
+func (b *heartbeats) beats(said store.Worker, held []Held) (orders []Order, err error) {
+	if err := b.workers.appear(said); err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		order, err := b.beat(h)
+		if err != nil {
+			return nil, err
+		}
+		orders = append(orders, order)
+	}
+	return orders, nil
+}
+
+func (b *heartbeats) beat(h Held) (Order, error) {
+	a, err := b.owned(h.Attempt, h.Token)
+	if isGone(err) {
+		return Order{Attempt: h.Attempt, Gone: true}, nil
+	}
+	if err != nil {
+		return Order{}, err
+	}
+	a.Lease = b.lease(b.now)
+	started := a.PID == 0 && h.Now.PID != 0
+	report(&a, h.Now)
+	b.PutAttempt(a)
+	if started {
+		if err := b.attemptEvent("attempt.started", a, ""); err != nil {
+			return Order{}, err
+		}
+	}
+	if err := b.compacted(a, h.Now); err != nil {
+		return Order{}, err
+	}
+	if err := b.questions.withdraw(a.ID, h.Dropped); err != nil {
+		return Order{}, err
+	}
+	answers, err := b.questions.answers(h.Asking)
+	if err != nil {
+		return Order{}, err
+	}
+	if err := b.questions.workAgain(&a); err != nil {
+		return Order{}, err
+	}
+	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, b.now)}, nil
+}
+
+// report stores a worker's report in the attempt's row. A report that leaves out a part
+// of the process does not change that part. LogFrom never changes.
+func report(a *store.Attempt, now fleet.Progress) {
+	if now.State == "" {
+		return
+	}
+	was := a.Process
+	a.Progress = now
+	a.PID, a.Log, a.Thread = cmp.Or(now.PID, was.PID), cmp.Or(now.Log, was.Log), cmp.Or(now.Thread, was.Thread)
+	a.LogFrom = cmp.Or(was.LogFrom, now.LogFrom)
+}

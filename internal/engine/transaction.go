@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+)
+
+// transaction is an engine transaction in progress. Each of its parts is responsible
+// for one kind of change. A part knows the parts that it needs and no others.
+type transaction struct {
+	*change
+	beads        beads
+	workers      workers
+	questions    questions
+	schedule     schedule
+	propagation  propagation
+	cancellation cancellation
+	retries      retries
+	lanes        lanes
+	claims       claims
+	finishes     finishes
+	turns        turns
+	heartbeats   heartbeats
+	submissions  submissions
+}
+
+// newTransaction connects the parts.
+func newTransaction(c *change) *transaction {
+	tx := &transaction{change: c, beads: beads{c}, workers: workers{c}, questions: questions{c}}
+	tx.schedule = schedule{change: c, workers: &tx.workers}
+	tx.propagation = propagation{c, &tx.schedule}
+	tx.cancellation = cancellation{c, &tx.schedule, &tx.propagation}
+	tx.retries = retries{c, &tx.schedule, &tx.beads}
+	tx.lanes = lanes{c, &tx.schedule}
+	tx.claims = claims{c, &tx.schedule, &tx.propagation}
+	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.lanes}
+	tx.turns = turns{c, &tx.claims, &tx.finishes}
+	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions}
+	tx.submissions = submissions{c, &tx.schedule, &tx.beads}
+	return tx
+}
+
+// write runs do in a transaction.
+func (e *Engine) write(ctx context.Context, who string, need store.Need, do func(tx *transaction) error) error {
+	if who == "" {
+		who = e.opts.Who
+	}
+	return e.store.Write(ctx, need, func(tx *store.Tx) error {
+		return do(newTransaction(&change{Tx: tx, opts: e.opts, now: e.opts.Now(), who: who}))
+	})
+}
+
+// change is what all parts of a transaction share: the rows, the events, and a single
+// value of now.
+type change struct {
+	*store.Tx
+	opts Options
+	now  time.Time
+	who  string
+}
+
+// run, task and attempt return a row, or a [*NotFoundError].
+
+func (c *change) run(id string) (store.Run, error) {
+	run, err := c.Run(id)
+	return run, missing(err, "run", id)
+}
+
+func (c *change) task(key store.TaskKey) (store.Task, error) {
+	t, err := c.Task(key)
+	return t, missing(err, "task", key.Task)
+}
+
+func (c *change) attempt(id string) (store.Attempt, error) {
+	a, err := c.Attempt(id)
+	return a, missing(err, "attempt", id)
+}
+
+// owned returns a running attempt if token is its fencing token.
+func (c *change) owned(id string, token int64) (store.Attempt, error) {
+	a, err := c.attempt(id)
+	switch {
+	case err != nil:
+		return a, err
+	case a.Token != token:
+		return a, &ConflictError{"attempt " + id, "was given to somebody else"}
+	case a.Status != store.Running:
+		return a, &ConflictError{"attempt " + id, fmt.Sprintf("is %s already", a.Status)}
+	}
+	return a, nil
+}
+
+// isGone reports whether an error of [change.owned] means that the attempt no longer
+// belongs to the worker.
+func isGone(err error) bool {
+	var conflict *ConflictError
+	var missing *NotFoundError
+	return errors.As(err, &conflict) || errors.As(err, &missing)
+}
+
+// heldBy returns the running attempts of a worker.
+func (c *change) heldBy(worker string) ([]store.Attempt, error) {
+	all, err := store.RunningAttempts(c)
+	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
+}
+
+// pausedLanes lists the lanes in which no task may start now.
+func (c *change) pausedLanes() ([]string, error) {
+	lanes, err := c.Lanes()
+	var names []string
+	for _, l := range lanes {
+		if !l.Until.IsZero() {
+			names = append(names, l.Name)
+		}
+	}
+	return names, err
+}
+
+// lease returns the end of a lease that begins at the given time.
+func (c *change) lease(from time.Time) time.Time { return from.Add(c.opts.Lease) }
+
+// event appends an event about a row. A run's plan and a task's spec never change, so
+// only the row's first event, which has no From, contains them.
+func (c *change) event(e store.Event, row any) error {
+	first := e.From == "" && e.To != ""
+	var text []byte
+	var err error
+	switch r := row.(type) {
+	case store.Run:
+		if !first {
+			r.Plan = nil
+		}
+		text, err = json.Marshal(r)
+	case store.Task:
+		if !first {
+			r.Spec = nil
+		}
+		text, err = r.AppendJSON(make([]byte, 0, roomForRow))
+	case store.Attempt:
+		text, err = r.AppendJSON(make([]byte, 0, roomForRow))
+	default:
+		text, err = json.Marshal(row)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Kind, err)
+	}
+	e.At, e.Who, e.Row = c.now, c.who, text
+	c.Append(e)
+	return nil
+}
+
+// attemptEvent appends an event about an attempt.
+func (c *change) attemptEvent(kind string, a store.Attempt, why string) error {
+	return c.event(store.Event{Kind: kind, Run: a.Run, Task: a.Task, Attempt: a.ID, Why: why}, a)
+}
+
+// compacted appends one event for each compaction of the conversation. It appends each
+// event only once, because a worker may report a compaction again after a crash.
+func (c *change) compacted(a store.Attempt, p fleet.Progress) error {
+	for n := 1; n <= min(p.Compactions, maxCompactions); n++ {
+		_, err := once(c, "compacted", fmt.Sprintf("%s %d", a.ID, n), func() (int, error) {
+			return n, c.attemptEvent("attempt.compacted", a, p.Compacted)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxCompactions limits the compaction events of one attempt.
+const maxCompactions = 1000
+
+// roomForRow is the approximate length of a row's JSON, in bytes.
+const roomForRow = 512
+
+// missing turns store.ErrNotFound into a [*NotFoundError] that names the row.
+func missing(err error, what, id string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return &NotFoundError{what, id}
+	}
+	return err
+}
+
+// once makes an operation idempotent. If the key was used before, it returns the stored
+// answer; otherwise it runs do and stores its answer under the key. Without a key, do
+// always runs. An answer that encodes to null is not stored.
+func once[A any](c *change, operation, key string, do func() (A, error)) (A, error) {
+	if key == "" {
+		return do()
+	}
+	before, err := c.Promise(operation + " " + key)
+	if err == nil {
+		return answerIn[A](before)
+	}
+	var answer A
+	if !errors.Is(err, store.ErrNotFound) {
+		return answer, err
+	}
+	if answer, err = do(); err != nil {
+		return answer, err
+	}
+	return answer, promise(c, operation, key, answer)
+}
+
+// answerIn decodes the stored answer of an idempotency record.
+func answerIn[A any](p store.Promise) (answer A, err error) {
+	return answer, json.Unmarshal(p.Answer, &answer)
+}
+
+// promise stores an answer, which once returns for later requests with the same key. An
+// answer that encodes to null is not stored.
+func promise[A any](c *change, operation, key string, answer A) error {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	if string(text) != "null" {
+		c.PutPromise(store.Promise{Key: operation + " " + key, Answer: text, Made: c.now})
+	}
+	return nil
+}
+
+func promiseNeed(operation, key string) []string {
+	if key == "" {
+		return nil
+	}
+	return []string{operation + " " + key}
+}
