@@ -21,7 +21,7 @@ import (
 	"gaffer/internal/text/display"
 	"gaffer/internal/text/safe"
 	"gaffer/internal/ui/phrase"
-	"gaffer/internal/ui/tui"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // options holds the values of the command's flags.
@@ -115,7 +115,7 @@ func readable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, ou
 	last := &lastLines{to: out, n: o.lines}
 	r := &reader{last: last}
 	r.Writer = agentlog.New(last, agentlog.Options{
-		Zone: now.Location(), Since: since, Width: tui.Columns(e.Out),
+		Zone: now.Location(), Since: since, Width: terminal.Columns(e.Out),
 		Paint: func(s display.Style, text string) string { return e.Paint(e.Out, s, text) },
 		Live: func() time.Time {
 			if r.live {

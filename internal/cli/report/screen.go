@@ -7,7 +7,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/ui/report"
-	"gaffer/internal/ui/tui"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // screen describes the terminal that stdout is written to.
@@ -17,7 +17,7 @@ func screen(e *env.Env) report.Screen {
 
 // width returns the width of the terminal, otherwise the value of COLUMNS, otherwise 0.
 func width(e *env.Env) int {
-	if columns := tui.Columns(e.Out); columns > 0 {
+	if columns := terminal.Columns(e.Out); columns > 0 {
 		return columns
 	}
 	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // ignore a value that is not a number

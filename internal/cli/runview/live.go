@@ -7,7 +7,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/connect"
-	"gaffer/internal/ui/tui"
+	"gaffer/internal/ui/tui/live"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // errHungUp ends a live view after its terminal was closed.
@@ -15,10 +16,10 @@ var errHungUp = errors.New("hung up")
 
 // live shows a run in the terminal until the run ends or the user leaves. It leaves the
 // final state of the tasks where the view was.
-func (v *View) live(ctx context.Context, term *tui.Terminal, j job) (ending, error) {
+func (v *View) live(ctx context.Context, term *terminal.Terminal, j job) (ending, error) {
 	end := ending{run: j.run}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &live{fleet: v.Fleet, job: j, runs: make(chan fleet.Run), notes: make(chan string, 16), end: make(chan struct{}, 1)}
+	l := &liveView{fleet: v.Fleet, job: j, runs: make(chan fleet.Run), notes: make(chan string, 16), end: make(chan struct{}, 1)}
 	restore := v.notices.redirect(l.note)
 	defer restore()
 	if v.remark != "" {
@@ -33,8 +34,8 @@ func (v *View) live(ctx context.Context, term *tui.Terminal, j job) (ending, err
 	var all sync.WaitGroup
 	all.Go(func() { l.follow(ctx, cancel) })
 	color := v.env.Color(v.env.Err)
-	do, err := tui.Live(ctx, term, tui.Options{
-		Now: v.env.Now, Color: color, Onlooker: j.work == nil, Far: v.remote(),
+	do, err := live.Show(ctx, term, live.Options{
+		Now: v.env.Now, Color: color, Observer: j.work == nil, Remote: v.remote(),
 		Runs: l.runs, Notes: l.notes, End: l.end, Act: l.act,
 	})
 	cancel(nil)
@@ -44,7 +45,7 @@ func (v *View) live(ctx context.Context, term *tui.Terminal, j job) (ending, err
 	}
 	end.interrupted = l.cancelled
 	width, _ := term.Size()
-	for _, row := range (tui.View{Run: end.run, Now: v.env.Now()}).Final(width, color) {
+	for _, row := range (live.View{Run: end.run, Now: v.env.Now()}).Final(width, color) {
 		v.env.Talk("%s", row)
 	}
 	switch {
@@ -52,16 +53,16 @@ func (v *View) live(ctx context.Context, term *tui.Terminal, j job) (ending, err
 		return end, l.err
 	case errors.Is(err, errHungUp):
 		end.interrupted, end.detached, err = true, j.work != nil, nil
-	case do == tui.Detach:
+	case do == live.Detach:
 		end.interrupted, end.detached = end.interrupted || l.signalled, true
-	case do == tui.Leave:
+	case do == live.Leave:
 		end.left = "left while its agents were ending"
 	}
 	return end, err
 }
 
-// live is the state that the live view and the work on the run share.
-type live struct {
+// liveView is the state that the live view and the work on the run share.
+type liveView struct {
 	fleet connect.Fleet
 	job   job
 	runs  chan fleet.Run
@@ -76,7 +77,7 @@ type live struct {
 
 // note shows a note in the view. It never blocks: if the view is behind, it drops the
 // note.
-func (l *live) note(text string) {
+func (l *liveView) note(text string) {
 	select {
 	case l.notes <- text:
 	default:
@@ -85,7 +86,7 @@ func (l *live) note(text string) {
 
 // follow passes changes of the run to the view, and closes the view when the run has
 // ended.
-func (l *live) follow(ctx context.Context, cancel context.CancelCauseFunc) {
+func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	following, stop := context.WithCancel(ctx)
@@ -138,17 +139,17 @@ func (l *live) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // act performs an action of the user, and returns a note about the result.
-func (l *live) act(ctx context.Context, a tui.Action) string {
+func (l *liveView) act(ctx context.Context, a live.Action) string {
 	var err error
 	switch a.Do {
-	case tui.Stop:
+	case live.Stop:
 		l.job.work.halt()
-	case tui.GoOn:
+	case live.GoOn:
 		l.job.work.start()
-	case tui.CancelRun:
+	case live.CancelRun:
 		l.cancelled = true
 		err = l.job.work.cancel(ctx, "interrupted")
-	case tui.Answer:
+	case live.Answer:
 		if err = l.fleet.Answer(ctx, a.Question, a.Text, a.Deny); err == nil {
 			return "answered"
 		}

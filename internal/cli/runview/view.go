@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
-	"gaffer/internal/ui/tui"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // View shows runs for one command and works on them.
@@ -108,7 +108,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	requests, release := takeSignals(ctx)
 	defer release()
 	show := v.plain
-	if term, err := tui.Open(v.env.In, v.env.Err); err == nil && v.env.Getenv("TERM") != "dumb" {
+	if term, err := terminal.Open(v.env.In, v.env.Err); err == nil && v.env.Getenv("TERM") != "dumb" {
 		show = func(ctx context.Context, j job) (ending, error) { return v.live(ctx, term, j) }
 	}
 	// The views handle signals themselves, so ctx must not be cancelled by one.

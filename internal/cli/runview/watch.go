@@ -11,7 +11,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/exit"
-	"gaffer/internal/ui/tui"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // Watch shows a run that another process works on, until the run ends or the user
@@ -22,7 +22,7 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	term, none := tui.Open(v.env.In, v.env.Err)
+	term, none := terminal.Open(v.env.In, v.env.Err)
 	if asJSON || none != nil || v.env.Getenv("TERM") == "dumb" {
 		return v.lines(ctx, r, asJSON)
 	}

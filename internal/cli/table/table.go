@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
-	"gaffer/internal/ui/tui"
 	"gaffer/internal/ui/tui/paint"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // Cell is one text of a table with its style.
@@ -54,7 +54,7 @@ func Texts(e *env.Env, rows [][]string) error {
 // the terminal. In a pipe or file no text is shortened.
 func Print(e *env.Env, rows [][]Cell) error {
 	rows = clean(rows)
-	rows, widths := fit(rows, tui.Columns(e.Out))
+	rows, widths := fit(rows, terminal.Columns(e.Out))
 	var b strings.Builder
 	for _, row := range rows {
 		line := ""
@@ -75,14 +75,14 @@ func Print(e *env.Env, rows [][]Cell) error {
 
 // Talk is like [env.Env.Talk], but wraps a line that is wider than the terminal.
 func Talk(e *env.Env, format string, args ...any) {
-	for _, row := range paint.Hang(fmt.Sprintf(format, args...), tui.Columns(e.Err), 4) {
+	for _, row := range paint.Hang(fmt.Sprintf(format, args...), terminal.Columns(e.Err), 4) {
 		e.Talk("%s", row)
 	}
 }
 
 // Lines writes sentences below a table. In a terminal it wraps long ones between words.
 func Lines(e *env.Env, style func(line string) display.Style, lines ...string) error {
-	columns := tui.Columns(e.Out)
+	columns := terminal.Columns(e.Out)
 	for _, line := range lines {
 		for _, row := range paint.Hang(line, columns, 4) {
 			if style != nil {

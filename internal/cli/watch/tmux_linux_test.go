@@ -19,16 +19,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// terminal is 'gaffer watch' in a tmux server of its own.
-type terminal struct {
+// tmuxTerminal is 'gaffer watch' in a tmux server of its own.
+type tmuxTerminal struct {
 	*place
 	socket string
 }
 
 // watch starts the command on a screen of this size.
-func (p *place) watch(width, height int, more []string, args ...string) terminal {
+func (p *place) watch(width, height int, more []string, args ...string) tmuxTerminal {
 	p.t.Helper()
-	term := terminal{p, filepath.Join(p.dir, "tmux")}
+	term := tmuxTerminal{p, filepath.Join(p.dir, "tmux")}
 	command := append([]string{"new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), p.binary, "watch"}, args...)
 	cmd := exec.Command("tmux", append([]string{"-S", term.socket, "-f", os.DevNull}, command...)...)
 	cmd.Dir, cmd.Env = filepath.Join(p.dir, "web"), append(p.env("state"), more...)
@@ -38,7 +38,7 @@ func (p *place) watch(width, height int, more []string, args ...string) terminal
 	return term
 }
 
-func (s terminal) tmux(args ...string) string {
+func (s tmuxTerminal) tmux(args ...string) string {
 	s.t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput()
 	if err != nil {
@@ -47,16 +47,16 @@ func (s terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-func (s terminal) capture() string { return s.tmux("capture-pane", "-p") }
+func (s tmuxTerminal) capture() string { return s.tmux("capture-pane", "-p") }
 
 // press types keys, named as in tmux. An Escape followed at once by another key would
 // be read as one key sequence, so the caller must wait for the effect of Escape.
-func (s terminal) press(keys ...string) {
+func (s tmuxTerminal) press(keys ...string) {
 	s.t.Helper()
 	s.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
-func (s terminal) sees(texts ...string) {
+func (s tmuxTerminal) sees(texts ...string) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("%q on the screen", texts), func() (string, bool) {
 		screen := s.capture()
@@ -64,13 +64,13 @@ func (s terminal) sees(texts ...string) {
 	})
 }
 
-func (s terminal) resize(width, height int) {
+func (s tmuxTerminal) resize(width, height int) {
 	s.t.Helper()
 	s.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
 }
 
 // gone waits until the command has ended.
-func (s terminal) gone() {
+func (s tmuxTerminal) gone() {
 	s.t.Helper()
 	s.until("the end of the session", func() (string, bool) {
 		if exec.Command("tmux", "-S", s.socket, "has-session").Run() != nil {
@@ -124,7 +124,7 @@ func normal(screen string) string {
 
 // shows waits until the screen equals the golden file. With -update it waits for some
 // texts and for the screen to settle, and writes the file.
-func (s terminal) shows(name string, texts ...string) {
+func (s tmuxTerminal) shows(name string, texts ...string) {
 	s.t.Helper()
 	path := filepath.Join("testdata", name+".golden")
 	if *update {
@@ -148,7 +148,7 @@ func (s terminal) shows(name string, texts ...string) {
 
 // settled returns the screen once it has not changed for three seconds, except for
 // times.
-func (s terminal) settled() string {
+func (s tmuxTerminal) settled() string {
 	last, since := "", time.Now()
 	for time.Since(since) < 3*time.Second {
 		if now := normal(s.capture()); now != last {

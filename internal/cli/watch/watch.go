@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/exit"
-	"gaffer/internal/ui/tui"
+	"gaffer/internal/ui/tui/terminal"
 	screen "gaffer/internal/ui/tui/watch"
 )
 
@@ -38,7 +38,7 @@ that is away is said to be so, and waited for. Leaving ends nothing that runs.`,
 	}
 	connect.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := tui.Open(e.In, e.Out); err != nil || e.Getenv("TERM") == "dumb" {
+		if _, err := terminal.Open(e.In, e.Out); err != nil || e.Getenv("TERM") == "dumb" {
 			return exit.WithHint(exit.Usage(errors.New("this is no terminal that a screen could be shown on")),
 				"'gaffer ps' lists what runs, 'gaffer status --json' is for programs")
 		}

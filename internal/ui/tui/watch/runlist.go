@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
 	"gaffer/internal/ui/tui/parts"
-	"gaffer/internal/ui/tui/waves"
+	"gaffer/internal/ui/tui/stages"
 )
 
 // runList is the list of the tasks of a run, by stage.
@@ -82,8 +82,8 @@ func (runList) list(s snapshot, f filter, width int) list {
 	}
 	var rows []row
 	var items []item
-	headings, last := waves.Count(s.stages) > 1, 0
-	for _, i := range waves.Order(s.stages) {
+	headings, last := stages.Count(s.stages) > 1, 0
+	for _, i := range stages.Order(s.stages) {
 		t := s.run.Tasks[i]
 		if !f.matches(t.ID, t.Name, string(t.Status), t.Agent, phrase.Doing(t, s.now)) {
 			continue

@@ -8,7 +8,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
-	"gaffer/internal/ui/tui/waves"
+	"gaffer/internal/ui/tui/stages"
 )
 
 // snapshot is everything that was last read. It is a value, and the same for all screens.
@@ -37,7 +37,7 @@ func (s snapshot) with(data any) snapshot {
 			break
 		}
 		if len(s.stages) != len(data.Tasks) || s.run.ID != data.ID {
-			s.stages = waves.Of(data.Tasks)
+			s.stages = stages.Of(data.Tasks)
 		}
 		s.run = data
 	case Task:

@@ -1,4 +1,6 @@
-package tui
+// Package terminal is a real terminal: raw mode and back, its size, the keys that the user
+// presses, and a screen that writes only what has changed.
+package terminal
 
 import (
 	"errors"
@@ -70,14 +72,15 @@ func (t *Terminal) Size() (width, height int) {
 	return int(size.Col), int(size.Row)
 }
 
+// The sequences that switch to the alternate screen, without a cursor and without wrapping
+// of long lines, and back.
 const (
-	// The alternate screen, without a cursor and without wrapping of long lines.
-	begin = "\x1b[?1049h\x1b[?25l\x1b[?7l" + eraseScreen
-	end   = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+	begin = "\x1b[?1049h\x1b[?25l\x1b[?7l" + EraseScreen
+	End   = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 )
 
-// Take switches the terminal to raw mode and to the alternate screen.
-func (t *Terminal) Take() error {
+// Acquire switches the terminal to raw mode and to the alternate screen.
+func (t *Terminal) Acquire() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	mode := t.saved
@@ -93,8 +96,8 @@ func (t *Terminal) Take() error {
 	return err
 }
 
-// Give restores the terminal. It may be called at any time, also twice.
-func (t *Terminal) Give() {
+// Restore undoes Acquire. It may be called at any time, also twice.
+func (t *Terminal) Restore() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.raw {
@@ -102,20 +105,12 @@ func (t *Terminal) Give() {
 	}
 	t.raw = false
 	// Errors are ignored: a terminal that is gone needs no restoring.
-	_, _ = io.WriteString(t.out, end)
+	_, _ = io.WriteString(t.out, End)
 	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
 }
 
-// readable waits up to 0.2 s for input. It prevents a blocking read: once the
-// terminal has been restored, a read would wait for a whole line.
-func (t *Terminal) readable() bool {
-	fds := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 200)
-	return n > 0 || err != nil && !errors.Is(err, unix.EINTR) // the read will return the error
-}
-
-// keys reads keys until done is closed or the terminal is gone.
-func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
+// Keys reads keys until done is closed or the terminal is gone.
+func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
 	var buf [256]byte
 	kept := 0
 	for {
@@ -124,7 +119,10 @@ func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
 			return
 		default:
 		}
-		if !t.readable() {
+		// A blocking read would wait for a whole line once the terminal has been restored,
+		// so wait for input first. If polling fails, the read returns the error.
+		fds := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}}
+		if n, err := unix.Poll(fds, 200); n <= 0 && (err == nil || errors.Is(err, unix.EINTR)) {
 			continue
 		}
 		asked := time.Now()
@@ -133,23 +131,19 @@ func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
 		case err == unix.EINTR, err == unix.EAGAIN, n == 0 && err == nil:
 			// After a hangup, every read returns at once; pause to avoid a busy loop.
 			if time.Since(asked) < 100*time.Millisecond {
-				pause(done)
+				select {
+				case <-done:
+				case <-time.After(100 * time.Millisecond):
+				}
 			}
 			continue
 		case err != nil:
 			return
 		}
-		found, rest := decode(buf[:kept+n])
+		found, rest := Decode(buf[:kept+n])
 		for _, key := range found {
 			each(key)
 		}
 		kept = copy(buf[:], rest)
-	}
-}
-
-func pause(done <-chan struct{}) {
-	select {
-	case <-done:
-	case <-time.After(100 * time.Millisecond):
 	}
 }

@@ -1,4 +1,4 @@
-package tui
+package terminal
 
 import (
 	"unicode"
@@ -24,9 +24,9 @@ type Key struct {
 	Rune rune
 }
 
-// decode reads keys from a terminal's input. rest is an incomplete UTF-8 character at
+// Decode reads keys from a terminal's input. rest is an incomplete UTF-8 character at
 // the end of data.
-func decode(data []byte) (keys []Key, rest []byte) {
+func Decode(data []byte) (keys []Key, rest []byte) {
 	for len(data) > 0 {
 		switch b := data[0]; {
 		case b == 0x1b:

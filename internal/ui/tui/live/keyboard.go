@@ -1,10 +1,11 @@
-package tui
+package live
 
 import (
 	"slices"
 
 	"gaffer/fleet"
 	"gaffer/internal/ui/tui/parts"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // Do is the kind of an [Action].
@@ -42,8 +43,8 @@ const (
 // Keyboard is the state of the user's input. It is a value: each key returns a new
 // one.
 type Keyboard struct {
-	Onlooker bool // another process owns the run, so there is nothing to stop
-	Far      bool // the run belongs to a server whose workers do it, so leaving it is normal
+	Observer bool // another process owns the run, so there is nothing to stop
+	Remote   bool // the run belongs to a server whose workers do it, so leaving it is normal
 
 	mode     mode
 	question string // id of the question that is shown
@@ -60,26 +61,26 @@ type Keyboard struct {
 //	offering     CancelRun            Detach   CancelRun  GoOn         –
 //	cancelling   Leave                –        –          –            –
 //
-// With Far set, Ctrl-C does not stop the run. While offering, Ctrl-C and Enter then
+// With Remote set, Ctrl-C does not stop the run. While offering, Ctrl-C and Enter then
 // detach, and any other key continues watching. If a question is closed while its
 // answer is being typed, the following keystrokes are discarded up to Enter, Escape
 // or Tab.
-func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
+func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.See(open)
 	switch {
-	case key.Kind == Interrupt:
+	case key.Kind == terminal.Interrupt:
 		return k.interrupt()
 	case k.mode == offering:
 		return k.offered(key)
 	case k.mode == cancelling:
 		return k, Action{}
 	case k.stray:
-		k.stray = key.Kind == Rune || key.Kind == Backspace
+		k.stray = key.Kind == terminal.Rune || key.Kind == terminal.Backspace
 		return k, Action{}
 	case k.question != "":
 		k, act := k.typed(key, k.unanswered(open))
 		return k.See(open), act // after an answer, show the next question
-	case k.Onlooker && key.Rune == 'q' && len(k.sent) == 0:
+	case k.Observer && key.Rune == 'q' && len(k.sent) == 0:
 		return k, Action{Do: Leave}
 	}
 	return k, Action{}
@@ -89,9 +90,9 @@ func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
 // run.
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
-	case k.Onlooker || k.mode == cancelling:
+	case k.Observer || k.mode == cancelling:
 		return k, Action{Do: Leave}
-	case k.Far:
+	case k.Remote:
 		return k, Action{Do: Detach}
 	}
 	return k.cancel()
@@ -143,10 +144,10 @@ func (k Keyboard) at(open []fleet.Question) int {
 
 func (k Keyboard) interrupt() (Keyboard, Action) {
 	switch {
-	case k.Onlooker:
+	case k.Observer:
 		return k, Action{Do: Leave}
 	case k.mode == watching:
-		if k.mode = offering; k.Far {
+		if k.mode = offering; k.Remote {
 			return k, Action{}
 		}
 		return k, Action{Do: Stop}
@@ -154,16 +155,16 @@ func (k Keyboard) interrupt() (Keyboard, Action) {
 	return k.End()
 }
 
-func (k Keyboard) offered(key Key) (Keyboard, Action) {
+func (k Keyboard) offered(key terminal.Key) (Keyboard, Action) {
 	switch {
-	case key.Rune == 'd', key.Kind == Enter && k.Far:
+	case key.Rune == 'd', key.Kind == terminal.Enter && k.Remote:
 		return k, Action{Do: Detach}
 	case key.Rune == 'c':
 		return k.cancel()
-	case key.Kind == Enter:
+	case key.Kind == terminal.Enter:
 		k.mode = watching
 		return k, Action{Do: GoOn}
-	case k.Far:
+	case k.Remote:
 		k.mode = watching
 	}
 	return k, Action{}
@@ -171,17 +172,17 @@ func (k Keyboard) offered(key Key) (Keyboard, Action) {
 
 // typed edits the answer to a question, and sends it on Enter. An invalid answer stays
 // in the input to be edited.
-func (k Keyboard) typed(key Key, open []fleet.Question) (Keyboard, Action) {
+func (k Keyboard) typed(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
-	case Rune:
+	case terminal.Rune:
 		k.input = k.input.Insert(string(key.Rune))
-	case Backspace:
+	case terminal.Backspace:
 		k.input = k.input.Backspace()
-	case Clear:
+	case terminal.Clear:
 		k.input = ""
-	case Next:
+	case terminal.Next:
 		k.question, k.input = open[(k.at(open)+1)%len(open)].ID, ""
-	case Enter:
+	case terminal.Enter:
 		if k.input.Trimmed() == "" {
 			break
 		}

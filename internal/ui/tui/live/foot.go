@@ -1,4 +1,4 @@
-package tui
+package live
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func (v View) foot(width, height int) []paint.Line {
 	open = k.unanswered(open)
 	running := phrase.Count(v.Run.Counts.Running, "agent")
 	switch {
-	case k.mode == offering && k.Far:
+	case k.mode == offering && k.Remote:
 		rows = append(rows, paint.Styled(display.Bold, "The run goes on without you, "+running+" running."),
 			paint.Styled(display.Bold, "Enter detaches  [c]ancel the run  any other key goes on watching"))
 	case k.mode == offering:
@@ -47,7 +47,7 @@ func (v View) foot(width, height int) []paint.Line {
 		rows = append(rows, paint.Styled(display.Faint, gone))
 	case len(k.sent) > 0:
 		rows = append(rows, paint.Styled(display.Faint, "sending the answer …"))
-	case k.Onlooker:
+	case k.Observer:
 		rows = append(rows, paint.Styled(display.Faint, "Ctrl-C leaves, the run goes on"))
 	default:
 		rows = append(rows, paint.Styled(display.Faint, "Ctrl-C to detach or cancel"))

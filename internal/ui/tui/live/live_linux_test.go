@@ -1,4 +1,4 @@
-package tui
+package live
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/testkit/testenv"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 // pty is a terminal whose other side is the test.
@@ -110,7 +111,7 @@ func (p *pty) mode(t *testing.T) unix.Termios {
 // shown is a live view on a pty.
 type shown struct {
 	*pty
-	term    *Terminal
+	term    *terminal.Terminal
 	before  unix.Termios
 	runs    chan fleet.Run
 	notes   chan string
@@ -124,7 +125,7 @@ func show(t *testing.T, ctx context.Context, act func(Action)) *shown { //nolint
 	s := &shown{pty: newPTY(t, 80, 24), runs: make(chan fleet.Run), notes: make(chan string), actions: make(chan Action, 10), ended: make(chan error, 1)}
 	s.before = s.mode(t)
 	var err error
-	if s.term, err = Open(s.program, s.program); err != nil {
+	if s.term, err = terminal.Open(s.program, s.program); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
@@ -134,7 +135,7 @@ func show(t *testing.T, ctx context.Context, act func(Action)) *shown { //nolint
 			}
 		}()
 		var err error
-		s.do, err = Live(ctx, s.term, Options{
+		s.do, err = Show(ctx, s.term, Options{
 			Now: func() time.Time { return now }, Runs: s.runs, Notes: s.notes,
 			Act: func(_ context.Context, a Action) string {
 				act(a)
@@ -151,7 +152,7 @@ func (s *shown) wait(t *testing.T) error {
 	t.Helper()
 	select {
 	case err := <-s.ended:
-		s.waitFor(t, end)
+		s.waitFor(t, terminal.End)
 		if after := s.mode(t); after != s.before {
 			t.Errorf("the terminal was %+v and is %+v", s.before, after)
 		}
@@ -197,7 +198,7 @@ func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
 			}
 		case <-deadline:
 			t.Fatal("it is never asked again")
-		case <-time.After(blink):
+		case <-time.After(minFrame):
 		}
 	}
 	close(s.runs)
@@ -214,7 +215,7 @@ func TestANoteIsSeenWhateverIsTyped(t *testing.T) {
 	for i := range 5 {
 		note := fmt.Sprintf("note %d", i)
 		s.press(t, "x") // draws a frame, so that the note waits for the next one
-		time.Sleep(blink / 5)
+		time.Sleep(minFrame / 5)
 		s.notes <- note
 		s.press(t, "xxx")
 		s.waitFor(t, note)
@@ -248,7 +249,7 @@ func TestAResizedTerminalIsDrawnAnew(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
-	s.waitFor(t, eraseScreen+"\x1b[1;1H"+eraseLine+"release 1.4")
+	s.waitFor(t, terminal.EraseScreen+"\x1b[1;1H"+terminal.EraseLine+"release 1.4")
 	close(s.runs)
 	if err := s.wait(t); err != nil {
 		t.Error(err)
@@ -279,33 +280,19 @@ func TestTheTerminalIsGivenBackWhenAnActionPanics(t *testing.T) {
 
 func TestAFrameThatIsTheSameWritesNothing(t *testing.T) {
 	var out bytes.Buffer
-	s := screen{out: &out}
+	s := terminal.NewScreen(&out)
 	rows := View{Run: release(), Now: now}.Lines(80, 24, true)
-	if err := s.draw(rows); err != nil || out.Len() == 0 {
+	if err := s.Draw(rows); err != nil || out.Len() == 0 {
 		t.Fatalf("%d bytes, %v", out.Len(), err)
 	}
 	first := out.Len()
-	if err := s.draw(rows); err != nil || out.Len() != first {
+	if err := s.Draw(rows); err != nil || out.Len() != first {
 		t.Errorf("again %d bytes, %v", out.Len()-first, err)
 	}
-	if err := s.draw(append(rows[:1:1], "x")); err != nil {
+	if err := s.Draw(append(rows[:1:1], "x")); err != nil {
 		t.Fatal(err)
 	}
 	if changed := out.String()[first:]; !strings.HasPrefix(changed, "\x1b[2;1H\x1b[2Kx") || strings.Count(changed, "\x1b[1;1H") > 0 {
 		t.Errorf("wrote %q", changed)
-	}
-}
-
-func TestAPipeIsNoTerminal(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	for _, in := range []*os.File{r, os.NewFile(^uintptr(0), "closed")} {
-		if _, err := Open(in, w); !errors.Is(err, ErrNoTerminal) {
-			t.Errorf("%v", err)
-		}
 	}
 }

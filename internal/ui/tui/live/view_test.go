@@ -1,7 +1,8 @@
-package tui
+package live
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,8 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/text/cells"
 	"gaffer/internal/ui/tui/parts"
-	"gaffer/internal/ui/tui/waves"
+	"gaffer/internal/ui/tui/stages"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 func picture(rows []string, width int) string {
@@ -58,7 +60,7 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 func TestTheViewNeverLeavesTheScreen(t *testing.T) {
 	asking := Keyboard{}.See(Questions(release()))
 	asking.input = parts.Input(strings.Repeat("long 日本 ", 30))
-	keyboards := []Keyboard{{}, asking, {stray: true}, {sent: []string{"q1"}}, {mode: offering}, {mode: cancelling}, {Onlooker: true}}
+	keyboards := []Keyboard{{}, asking, {stray: true}, {sent: []string{"q1"}}, {mode: offering}, {mode: cancelling}, {Observer: true}}
 	for _, r := range []fleet.Run{release(), crowd(100, 50), {}} {
 		for width := 0; width < 130; width += 1 + width/20 {
 			for _, height := range []int{0, 1, 2, 3, 4, 5, 8, 24, 200} {
@@ -123,16 +125,12 @@ func TestAPersonSeesWhatBecomesOfWhatIsTyped(t *testing.T) {
 // ms per frame.
 func BenchmarkFiftyIdleAgents(b *testing.B) {
 	v := View{Run: crowd(66, 50), Now: now}
-	v.layers = waves.Of(v.Run.Tasks)
-	s := screen{out: discard{}}
+	v.stages = stages.Of(v.Run.Tasks)
+	s := terminal.NewScreen(io.Discard)
 	for b.Loop() {
 		v.Frame++
-		if err := s.draw(v.Lines(120, 60, true)); err != nil {
+		if err := s.Draw(v.Lines(120, 60, true)); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,4 +1,4 @@
-package tui
+package live
 
 import (
 	"fmt"
@@ -9,23 +9,23 @@ import (
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
 	"gaffer/internal/ui/tui/parts"
-	"gaffer/internal/ui/tui/waves"
+	"gaffer/internal/ui/tui/stages"
 )
 
 // body returns the tasks in at most room rows. If all tasks fit, they stand under the
 // headings of their stages; else the most urgent tasks come first.
 func (v View) body(width, room int) []paint.Line {
-	headings := waves.Count(v.layers)
+	headings := stages.Count(v.stages)
 	if headings == 1 {
 		headings = 0
 	}
-	order := waves.Order(v.layers)
+	order := stages.Order(v.stages)
 	switch {
 	case len(order)+headings <= room:
 		var lines []paint.Line
 		stage := 0
 		for i, row := range v.rows(width, order) {
-			if n := v.layers[order[i]]; headings > 0 && n != stage {
+			if n := v.stages[order[i]]; headings > 0 && n != stage {
 				lines, stage = append(lines, parts.StageHeading(n)), n
 			}
 			lines = append(lines, row)
@@ -72,4 +72,41 @@ func (v View) mostUrgent(n int) (tasks []int, rest fleet.Counts) {
 		rest.Add(v.Run.Tasks[i].Status)
 	}
 	return all[:n], rest
+}
+
+// rows draws the tasks with these indexes.
+func (v View) rows(width int, indexes []int) []paint.Line {
+	tasks := make([]fleet.Task, len(indexes))
+	for i, index := range indexes {
+		tasks[i] = v.Run.Tasks[index]
+	}
+	rows := parts.TaskTable{Now: v.Now}.Rows(tasks, width-2)
+	for i, task := range tasks {
+		rows[i] = append(paint.Line{v.mark(task), {Text: " "}}, rows[i]...)
+	}
+	return rows
+}
+
+// spinner holds the frames of the mark of a running task.
+var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// mark returns the sign of a task's status. Each sign has a different shape.
+func (v View) mark(t fleet.Task) paint.Span {
+	switch {
+	case phrase.Waiting(t):
+		return paint.Span{Text: "?", Style: display.Yellow}
+	case t.Status == fleet.Running && t.Attempt != nil && t.Attempt.State == "retrying":
+		return paint.Span{Text: "↻", Style: display.Yellow}
+	case t.Status == fleet.Running:
+		return paint.Span{Text: spinner[v.Frame%len(spinner)], Style: display.Green}
+	case t.Status == fleet.Queued && !t.RetryAt.IsZero():
+		return paint.Span{Text: "↻", Style: display.Yellow}
+	case t.Status == fleet.Queued:
+		return paint.Span{Text: "○", Style: display.Faint}
+	case t.Status == fleet.Complete:
+		return paint.Span{Text: "✓", Style: display.Green}
+	case t.Status == fleet.Failed:
+		return paint.Span{Text: "✗", Style: display.Red}
+	}
+	return paint.Span{Text: "⊘", Style: display.Faint}
 }

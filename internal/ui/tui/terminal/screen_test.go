@@ -1,4 +1,4 @@
-package tui
+package terminal
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 // of the line would erase that cell.
 func TestNothingIsErasedAfterARowIsWritten(t *testing.T) {
 	var out bytes.Buffer
-	s := screen{out: &out}
-	if err := s.draw([]string{strings.Repeat("x", 80), "short"}); err != nil {
+	s := NewScreen(&out)
+	if err := s.Draw([]string{strings.Repeat("x", 80), "short"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "\x1b[1;1H\x1b[2K" + strings.Repeat("x", 80) + "\x1b[2;1H\x1b[2Kshort"; out.String() != want {

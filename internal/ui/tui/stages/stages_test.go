@@ -1,4 +1,4 @@
-package waves
+package stages
 
 import (
 	"slices"

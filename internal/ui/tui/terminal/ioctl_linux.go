@@ -1,4 +1,4 @@
-package tui
+package terminal
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package tui
+package live
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/fleet"
+	"gaffer/internal/ui/tui/terminal"
 )
 
 var questions = []fleet.Question{
@@ -61,7 +62,7 @@ func TestWhatKeysDo(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, got := press(Keyboard{Onlooker: c.onlooker, Far: c.far}, c.keys, c.asked)
+			_, got := press(Keyboard{Observer: c.onlooker, Remote: c.far}, c.keys, c.asked)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -73,7 +74,7 @@ func TestWhatKeysDo(t *testing.T) {
 func press(k Keyboard, keys string, open []fleet.Question) (Keyboard, []Action) {
 	var did []Action
 	for _, b := range bytes.SplitAfter([]byte(keys), nil) {
-		decoded, _ := decode(b)
+		decoded, _ := terminal.Decode(b)
 		for _, key := range decoded {
 			var act Action
 			if k, act = k.Press(key, open); act.Do != Nothing {
@@ -98,7 +99,7 @@ func TestTheRestOfAnAnswerWhoseQuestionIsGoneIsNobodys(t *testing.T) {
 	}
 	// The same must hold if the next question comes later, and for an onlooker, who
 	// may leave with q.
-	k, _ := press(Keyboard{Onlooker: true}, "re", questions[:1])
+	k, _ := press(Keyboard{Observer: true}, "re", questions[:1])
 	k, did := press(k, "q", nil)
 	_, more := press(k, "uired\r", questions[1:])
 	if did = append(did, more...); len(did) > 0 {
@@ -129,8 +130,8 @@ func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
 }
 
 func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
-	k, _ := Keyboard{}.Press(Key{Rune, '1'}, questions)
-	k, act := k.Press(Key{Kind: Enter}, questions[1:])
+	k, _ := Keyboard{}.Press(terminal.Key{Kind: terminal.Rune, Rune: '1'}, questions)
+	k, act := k.Press(terminal.Key{Kind: terminal.Enter}, questions[1:])
 	if act.Do != Nothing || k.input != "" {
 		t.Errorf("sent %+v, kept %q", act, k.input)
 	}
@@ -142,38 +143,10 @@ func TestAWordFromOutsideCancelsAndASecondLeaves(t *testing.T) {
 	if first.Do != CancelRun || second.Do != Leave {
 		t.Errorf("%v, %v", first.Do, second.Do)
 	}
-	if _, act := (Keyboard{Far: true}).End(); act.Do != Detach {
+	if _, act := (Keyboard{Remote: true}).End(); act.Do != Detach {
 		t.Errorf("of others' run: %v", act.Do)
 	}
-	if _, act := (Keyboard{Onlooker: true}).End(); act.Do != Leave {
+	if _, act := (Keyboard{Observer: true}).End(); act.Do != Leave {
 		t.Errorf("an onlooker: %v", act.Do)
-	}
-}
-
-func TestKeysAreReadFromWhatATerminalSends(t *testing.T) {
-	r := func(r rune) Key { return Key{Rune, r} }
-	for sent, want := range map[string][]Key{
-		"a":                {r('a')},
-		"é日":               {r('é'), r('日')},
-		"\x1b":             {{Kind: Clear}},
-		"\x1b[A\x1bOPx":    {r('x')},
-		"\x1b[1;5Cx":       {r('x')},
-		"\x1bfx":           {r('x')},
-		"\x1b\x03":         {{Kind: Clear}, {Kind: Interrupt}},
-		"\x1b\x1b":         {{Kind: Clear}, {Kind: Clear}},
-		"\x00\x01\x1a\xff": nil,
-		"\r\n\t\x15\x08":   {{Kind: Enter}, {Kind: Enter}, {Kind: Next}, {Kind: Clear}, {Kind: Backspace}},
-		"\u202e":           nil,
-	} {
-		got, rest := decode([]byte(sent))
-		if diff := cmp.Diff(want, got); diff != "" || len(rest) > 0 {
-			t.Errorf("%q: rest %q (-want +got)\n%s", sent, rest, diff)
-		}
-	}
-	// A character that arrives in two pieces.
-	keys, rest := decode([]byte("a\xc3"))
-	again, _ := decode(append(rest, 0xa9))
-	if diff := cmp.Diff([]Key{r('a'), r('é')}, append(keys, again...)); diff != "" {
-		t.Error(diff)
 	}
 }

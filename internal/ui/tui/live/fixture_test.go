@@ -1,4 +1,4 @@
-package tui
+package live
 
 import (
 	"flag"
@@ -26,7 +26,7 @@ func golden(t *testing.T, name, text string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v; go test ./internal/ui/tui -update writes it", err)
+		t.Fatalf("%v; go test ./internal/ui/tui/live -update writes it", err)
 	}
 	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Errorf("%s: (-want +got)\n%s", path, diff)

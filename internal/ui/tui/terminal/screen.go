@@ -1,0 +1,55 @@
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// Screen remembers what the terminal shows, so that only changed rows are written.
+type Screen struct {
+	out   io.Writer
+	shown []string
+	frame bytes.Buffer
+}
+
+// NewScreen returns a screen on which nothing was drawn yet.
+func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
+
+// Screen returns a new screen of the terminal.
+func (t *Terminal) Screen() *Screen { return NewScreen(t.out) }
+
+// The sequences that erase.
+const (
+	EraseScreen = "\x1b[2J"
+	EraseLine   = "\x1b[2K" // before a row is written: after a row of full width the cursor stays on its last cell
+)
+
+// Draw shows rows from the top, in one write.
+func (s *Screen) Draw(rows []string) error {
+	s.frame.Reset()
+	for i := range max(len(rows), len(s.shown)) {
+		row := ""
+		if i < len(rows) {
+			row = rows[i]
+		}
+		if i < len(s.shown) && s.shown[i] == row {
+			continue
+		}
+		fmt.Fprintf(&s.frame, "\x1b[%d;1H%s%s", i+1, EraseLine, row)
+	}
+	s.shown = rows
+	if s.frame.Len() == 0 {
+		return nil
+	}
+	_, err := s.out.Write(s.frame.Bytes())
+	return err
+}
+
+// Clear clears the terminal and makes the next Draw write everything, because the
+// size has changed or another program has written.
+func (s *Screen) Clear() error {
+	s.shown = nil
+	_, err := io.WriteString(s.out, EraseScreen)
+	return err
+}
