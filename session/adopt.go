@@ -6,9 +6,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// touch updates only the agents listed in is.Changed. Use it only if no other program
+// updateChanged updates only the agents listed in is.Changed. Use it only if no other program
 // has changed the document since our last write.
-func (r *Recording) touch(root *jsontree.Node, is Truth) written {
+func (r *Recording) updateChanged(root *jsontree.Node, is Contents) written {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
 	for _, i := range is.Changed {
@@ -28,9 +28,9 @@ func (r *Recording) touch(root *jsontree.Node, is Truth) written {
 	return next
 }
 
-// adopt updates a document that another program has changed. It sets our own members,
+// updateAll updates a document that another program has changed. It sets our own members,
 // agents and waves, and keeps those of other programs.
-func (r *Recording) adopt(root *jsontree.Node, is *Status) written {
+func (r *Recording) updateAll(root *jsontree.Node, is *Status) written {
 	setHead(root, r.id, is)
 	agents := root.Array("agents")
 	var next written

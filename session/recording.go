@@ -32,7 +32,7 @@ type Recording struct {
 	// Heed enables cancellation requests. If another program has requested a
 	// cancellation in the document, a write fails with a [*CancelledError] and leaves
 	// the document unchanged.
-	Heed bool
+	DetectCancel bool
 
 	store *Store
 	id    string
@@ -43,8 +43,8 @@ type Recording struct {
 	agents    int     // number of agents when members was computed
 	last      written
 	unsure    uint64 // hash of our last document whose write failed but which may be on disk; 0 if none
-	seen      seen
-	started   time.Time // start of the session according to the last Truth
+	seen      fileStat
+	started   time.Time // start of the session according to the last Contents
 	activated bool
 }
 
@@ -58,8 +58,8 @@ type written struct {
 	others []tally // other programs' agents per wave; nil in a document that we created
 }
 
-// seen describes the document's file after the last write.
-type seen struct {
+// fileStat describes the document's file after the last write.
+type fileStat struct {
 	size  int64
 	mtime time.Time
 }
@@ -78,7 +78,7 @@ func (s *Store) Recording(id string) (*Recording, error) {
 		Notice:      s.opts.Notice,
 		Empty:       []byte("{}\n"),
 		StartOver:   true,
-		Saw:         r.saw,
+		Saw:         r.noteFile,
 	})
 	return r, nil
 }
@@ -87,21 +87,21 @@ func (s *Store) Recording(id string) (*Recording, error) {
 // up writes.
 func (r *Recording) Close() { r.file.Close() }
 
-// Truth is the state that a session's document is to show. Agents must keep their
+// Contents is what a session's document should contain. Agents must keep their
 // order between writes; new ones are appended. The summary, the statuses of waves and
 // the log files are computed, so their values in Status are ignored.
-type Truth struct {
+type Contents struct {
 	Status  *Status
 	Changed []int // indexes of agents that may differ from the last successful write
 }
 
-// Write updates the document to the state that truth returns. It calls truth while
-// the document is locked. If two programs record the same session, the later write
-// therefore has the newer state. Write may call truth more than once.
-func (r *Recording) Write(ctx context.Context, truth func() (Truth, error)) error {
-	made, err := r.makeFolder(truth)
+// Write updates the document to what contents returns. It calls contents while the
+// document is locked. If two programs record the same session, the later write
+// therefore has the newer state. Write may call contents more than once.
+func (r *Recording) Write(ctx context.Context, contents func() (Contents, error)) error {
+	made, err := r.makeFolder(contents)
 	if err == nil && !made {
-		made, err = r.update(ctx, truth)
+		made, err = r.update(ctx, contents)
 	}
 	if err != nil {
 		return err
@@ -127,30 +127,30 @@ func (r *Recording) Disturbed() bool {
 	return info.Size() != r.seen.size || !info.ModTime().Equal(r.seen.mtime)
 }
 
-// saw stores the size and modification time of the document's file.
-func (r *Recording) saw(info fs.FileInfo) {
-	r.seen = seen{}
+// noteFile stores the size and modification time of the document's file.
+func (r *Recording) noteFile(info fs.FileInfo) {
+	r.seen = fileStat{}
 	if info != nil {
-		r.seen = seen{info.Size(), info.ModTime()}
+		r.seen = fileStat{info.Size(), info.ModTime()}
 	}
 }
 
-// look calls saw if the file still holds data. Another program may have changed it
+// noteIfUnchanged calls saw if the file still holds data. Another program may have changed it
 // since our write.
-func (r *Recording) look(data []byte) {
+func (r *Recording) noteIfUnchanged(data []byte) {
 	h, path := r.store.opts.Host, r.file.Path()
 	info, err := h.Stat(opLook, path)
 	if err != nil {
 		return
 	}
 	if now, err := statefile.ReadBytes(h, path); err == nil && bytes.Equal(now, data) {
-		r.saw(info)
+		r.noteFile(info)
 	}
 }
 
 // makeFolder creates a session whose folder is missing. The session appears complete,
 // by one rename.
-func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err error) {
+func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, err error) {
 	s := r.store
 	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -159,10 +159,11 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	is, err := r.ask(truth)
+	is, err := contents()
 	if err != nil {
 		return false, err
 	}
+	r.started = is.Status.StartedAt.Time
 	data, err := r.build(is.Status)
 	if err != nil {
 		return false, err
@@ -181,7 +182,7 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	if err == nil {
 		r.last = r.fresh(is.Status)
 		r.last.sum = r.sum(doc.Root())
-		r.look(data)
+		r.noteIfUnchanged(data)
 	}
 	return err == nil, err
 }
@@ -196,30 +197,22 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// ask calls truth and stores the start time of the session.
-func (r *Recording) ask(truth func() (Truth, error)) (Truth, error) {
-	is, err := truth()
-	if err == nil {
-		r.started = is.Status.StartedAt.Time
-	}
-	return is, err
-}
-
 // errSame ends an update that has nothing to write.
 var errSame = errors.New("the document is as it should be")
 
 // update brings the document in an existing folder up to date. made reports whether
 // the document was missing.
-func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (made bool, err error) {
+func (r *Recording) update(ctx context.Context, contents func() (Contents, error)) (made bool, err error) {
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
 	}
 	var next written
 	err = r.file.Update(ctx, func(doc *jsontree.Doc) error {
-		is, err := r.ask(truth)
+		is, err := contents()
 		if err != nil {
 			return err
 		}
+		r.started = is.Status.StartedAt.Time
 		made = doc.Root().Kind() == jsontree.Object && doc.Root().Len() == 0
 		next, err = r.edit(doc, is)
 		return err
@@ -238,7 +231,7 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 
 // edit changes the document to the given state. It changes only the listed agents if
 // no other program has written to the document, and the whole document otherwise.
-func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) {
+func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next written, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
 	sum := r.sum(root)
@@ -247,16 +240,16 @@ func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) 
 	if !same && root.Get("session_id").Text() != r.id && r.isLink() {
 		return next, &statefile.FormError{Path: r.file.Path(), Problem: "is a symbolic link to a file that is not the document of this session"}
 	}
-	if ours := sum == r.last.sum || sum == r.unsure; r.Heed && r.last.known && !ours && r.usable(root) {
+	if ours := sum == r.last.sum || sum == r.unsure; r.DetectCancel && r.last.known && !ours && r.usable(root) {
 		if asked := requested(root, is.Status); asked != nil {
 			return next, asked
 		}
 	}
 	switch {
 	case same:
-		next = r.touch(root, is)
+		next = r.updateChanged(root, is)
 	case r.usable(root):
-		next = r.adopt(root, is.Status)
+		next = r.updateAll(root, is.Status)
 	default:
 		if next, err = r.replace(root, is.Status); err != nil {
 			return next, err

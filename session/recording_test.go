@@ -64,11 +64,11 @@ func record(t *testing.T, s *session.Store) recording {
 
 func (r recording) write(changed ...int) {
 	r.t.Helper()
-	must(r.t, r.Write(r.t.Context(), r.truth(changed...)))
+	must(r.t, r.Write(r.t.Context(), r.contents(changed...)))
 }
 
-func (r recording) truth(changed ...int) func() (session.Truth, error) {
-	return func() (session.Truth, error) { return session.Truth{Status: r.is, Changed: changed}, nil }
+func (r recording) contents(changed ...int) func() (session.Contents, error) {
+	return func() (session.Contents, error) { return session.Contents{Status: r.is, Changed: changed}, nil }
 }
 
 func (r recording) valid() {
@@ -335,7 +335,7 @@ func TestSecurityARecordingWritesThroughALinkToItsOwnDocumentOnly(t *testing.T) 
 			if theirs != "" {
 				must(t, os.WriteFile(target, []byte(theirs), 0o600))
 			}
-			if err := r.Write(t.Context(), r.truth()); err == nil {
+			if err := r.Write(t.Context(), r.contents()); err == nil {
 				t.Error("nothing is said about the link")
 			}
 			data, err := os.ReadFile(target)
@@ -360,7 +360,7 @@ func TestSecurityARecordingWritesIntoNoFolderBehindALinkThatIsNotItsOwn(t *testi
 			if theirs != "" {
 				must(t, os.WriteFile(filepath.Join(target, "status.json"), []byte(theirs), 0o600))
 			}
-			if err := r.Write(t.Context(), r.truth()); err == nil {
+			if err := r.Write(t.Context(), r.contents()); err == nil {
 				t.Error("nothing is said about the link")
 			}
 			entries, err := os.ReadDir(target)
@@ -418,7 +418,7 @@ func TestARecordedSessionIsTheActiveOneUnlessALaterOneIs(t *testing.T) {
 	r.write()
 	later, err := s.Recording("20260202-000000-00000000")
 	must(t, err)
-	must(t, later.Write(t.Context(), r.truth()))
+	must(t, later.Write(t.Context(), r.contents()))
 	again := record(t, s)
 	must(t, os.Remove(statusPath(t, s)))
 	again.write()
@@ -471,18 +471,18 @@ func TestALinkThatLeadsThroughAFileIsNoActiveSession(t *testing.T) {
 	}
 }
 
-func TestTheTruthIsAskedForWhileNobodyElseCanWrite(t *testing.T) {
+func TestTheContentsAreComputedWhileTheDocumentIsLocked(t *testing.T) {
 	s := newStore(t, start())
 	r := record(t, s)
 	r.write()
 	asked := false
-	must(t, r.Write(t.Context(), func() (session.Truth, error) {
+	must(t, r.Write(t.Context(), func() (session.Contents, error) {
 		asked = true
 		_, err := os.Stat(statusPath(t, s) + ".lock")
-		return session.Truth{Status: r.is}, err
+		return session.Contents{Status: r.is}, err
 	}))
-	broken := errors.New("the truth is not to be had")
-	if err := r.Write(t.Context(), func() (session.Truth, error) { return session.Truth{}, broken }); !asked || !errors.Is(err, broken) {
+	broken := errors.New("the contents are not known")
+	if err := r.Write(t.Context(), func() (session.Contents, error) { return session.Contents{}, broken }); !asked || !errors.Is(err, broken) {
 		t.Errorf("asked: %v, %v", asked, err)
 	}
 }
@@ -495,7 +495,7 @@ func TestARecordingThatCannotWriteSaysWhyAndGoesOnLater(t *testing.T) {
 	must(t, os.Mkdir(lock, 0o777))
 	run(r.is, 0, 5, start().now)
 	var held *statefile.LockError
-	if err := r.Write(t.Context(), r.truth(0)); !errors.As(err, &held) {
+	if err := r.Write(t.Context(), r.contents(0)); !errors.As(err, &held) {
 		t.Errorf("with the lock held: %v", err)
 	}
 	must(t, os.Remove(lock))
@@ -518,7 +518,7 @@ func TestACrashAtAnyStepOfARecordingLeavesAWholeDocumentThatIsGoneOnWith(t *test
 		if err != nil {
 			return err
 		}
-		return r.Write(context.Background(), func() (session.Truth, error) { return session.Truth{Status: is, Changed: changed}, nil })
+		return r.Write(context.Background(), func() (session.Contents, error) { return session.Contents{Status: is, Changed: changed}, nil })
 	}
 	crashes := hosttest.Crashes{
 		Prepare: func(h host.Host) error { return createOn(t, h) },
@@ -631,8 +631,8 @@ func (h *syncless) SyncDir(op host.Op, name string) error {
 func TestFaultADocumentWhoseFolderCouldNotBeSyncedIsNotTakenForARequestOfAnotherProgram(t *testing.T) {
 	machine := &syncless{Host: host.OS()}
 	r := record(t, session.New(t.TempDir(), session.Options{Host: machine, Now: start().Now}))
-	write := func() error { return r.Write(t.Context(), r.truth(0, 1, 2)) }
-	r.Heed = true
+	write := func() error { return r.Write(t.Context(), r.contents(0, 1, 2)) }
+	r.DetectCancel = true
 	must(t, write())
 	r.is.Status, r.is.Agents[0].Status = session.Cancelled, session.Cancelled // a user cancels the run
 	machine.fails = true

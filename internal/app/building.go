@@ -15,13 +15,13 @@ import (
 
 // building writes the workflow documents of a build while its run is active.
 type building struct {
-	app   *App
-	run   string
-	store *workflow.Store
-	story *build.Story
-	told  []build.Told // every entry of the story so far
-	seq   int64        // the last event that was processed
-	gone  error        // why writing has stopped, if it has
+	app      *App
+	run      string
+	store    *workflow.Store
+	progress *build.Progress
+	feed     []build.FeedEntry // every entry so far
+	seq      int64             // the last event that was processed
+	gone     error             // why writing has stopped, if it has
 }
 
 // building returns the document writer of a run that is a build, or nil for other runs.
@@ -35,7 +35,7 @@ func (a *App) building(r store.Reader, run store.Run) (*building, error) {
 		return nil, err
 	}
 	before := tasks[0].Seq - 2 // a task's Seq is that of its first event; the first task's event follows the run's
-	return &building{app: a, run: run.ID, store: a.workflow(), story: build.NewStory(*b), seq: before}, nil
+	return &building{app: a, run: run.ID, store: a.workflow(), progress: build.NewProgress(*b), seq: before}, nil
 }
 
 // Run writes new events to the documents until ctx ends.
@@ -72,19 +72,19 @@ func (b *building) Flush(ctx context.Context) error {
 		return err
 	}
 	s := b.app.spec()
-	world := build.World{SpecVersion: s.Version, Number: func(alias string) string {
+	info := build.SpecInfo{Version: s.Version, Number: func(alias string) string {
 		section, _ := s.Section(alias)
 		return section.Number
 	}}
 	err := b.store.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
-		return b.story.Write(root, b.run, b.told, b.seq, world)
+		return b.progress.Write(root, b.run, b.feed, b.seq, info)
 	})
 	if replaced := (*build.ReplacedError)(nil); errors.As(err, &replaced) {
 		b.gone = err
 		b.app.opts.Notice(err.Error())
 		return nil
 	}
-	b.story.Written = b.story.Written || err == nil
+	b.progress.Written = b.progress.Written || err == nil
 	return err
 }
 
@@ -103,11 +103,11 @@ func (b *building) catchUp(ctx context.Context) error {
 			if e.Run != b.run {
 				continue
 			}
-			told, err := b.story.Take(e, b.app.outcomes(b.story.Build.Checks))
+			entries, err := b.progress.Apply(e, b.app.outcomes(b.progress.Build.Checks))
 			if err != nil {
 				return err
 			}
-			b.told = append(b.told, told...)
+			b.feed = append(b.feed, entries...)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (a *App) BuildFeed(ctx context.Context, id string) ([]workflow.Event, error
 		return nil, err
 	}
 	var feed []jsontree.Value
-	for _, t := range s.build.told {
+	for _, t := range s.build.feed {
 		event, err := t.Draft.Event(t.At)
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@
 package build
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"gaffer/internal/plan"
+	"gaffer/statefile/timestamp"
 	"gaffer/workflow"
 )
 
@@ -102,14 +104,14 @@ type Start struct {
 // New creates a build from a checked plan, and the engine's plan for it.
 func New(p Plan, s Start) (Build, plan.Plan, error) {
 	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Command: s.Command, Source: &p, Run: workflow.BuildRun{
-		RunID: s.RunID, Status: workflow.Running, StartedAt: stamp(s.Now),
+		RunID: s.RunID, Status: workflow.Running, StartedAt: timestamp.Format(s.Now),
 		Plan: workflow.Plan{
 			TotalChunks: len(p.Chunks), Priorities: filled(p.Priorities), PrioritySource: p.PrioritySource,
-			SpecVersion: or(p.SpecVersion, s.SpecVersion),
+			SpecVersion: cmp.Or(p.SpecVersion, s.SpecVersion),
 		},
 	}}
 	out := plan.Plan{
-		Name: or(p.Name, "build"), Source: plan.SourceOrchestrate, SourceFile: p.File, Parallel: p.Parallel, OnFailure: plan.Continue,
+		Name: cmp.Or(p.Name, "build"), Source: plan.SourceOrchestrate, SourceFile: p.File, Parallel: p.Parallel, OnFailure: plan.Continue,
 	}
 	for _, c := range p.Chunks {
 		chunk := workflow.Chunk{
@@ -162,7 +164,7 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 			return p, &StateError{fmt.Sprintf("two of its chunks have the id %q", c.ID)}
 		}
 		seen[c.ID] = true
-		chunk := Chunk{ID: ID(c.ID), Name: or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
+		chunk := Chunk{ID: ID(c.ID), Name: cmp.Or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
 			// Dependencies of a completed chunk no longer matter. Resume holds chunks
 			// that depend on unknown ids.
@@ -194,8 +196,8 @@ func (e *StateError) Hint() string { return "'gaffer build PLAN --fresh' starts 
 
 func (p Plan) task(c Chunk, s Start) plan.Task {
 	t := plan.Task{
-		ID: TaskName(c.ID), Name: label(c), Prompt: prompt(c, p.Priorities), Agent: or(c.Agent, p.Agent), Model: or(c.Model, p.Model),
-		Timeout: c.Timeout, Retries: defaultRetries, Questions: plan.QuestionPolicy(or(p.Questions, string(plan.Ask))),
+		ID: TaskName(c.ID), Name: label(c), Prompt: prompt(c, p.Priorities), Agent: cmp.Or(c.Agent, p.Agent), Model: cmp.Or(c.Model, p.Model),
+		Timeout: c.Timeout, Retries: defaultRetries, Questions: plan.QuestionPolicy(cmp.Or(p.Questions, string(plan.Ask))),
 	}
 	if t.Timeout == 0 {
 		t.Timeout = p.Timeout
@@ -264,11 +266,4 @@ func filled(list []string) []string {
 		return []string{}
 	}
 	return list
-}
-
-func or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,10 +28,10 @@ func Cursor(state jsontree.Value) (run string, seq int64) {
 	return c.Get(cursorRun).Text(), seq
 }
 
-// World holds information for the documents that is not in the events.
-type World struct {
-	SpecVersion string                    // current version of the spec
-	Number      func(alias string) string // returns the number of a section of the spec, or ""
+// SpecInfo is what the documents need of the spec. It is not in the events.
+type SpecInfo struct {
+	Version string                    // current version of the spec
+	Number  func(alias string) string // returns the number of a section of the spec, or ""
 }
 
 // ReplacedError reports that the state holds the build run of another program.
@@ -40,10 +41,10 @@ func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("the build %s has been replaced by %s in the state; it is not written any more", e.RunID, e.By)
 }
 
-// Write updates the state to match the story and returns the events that its feed
-// lacks. told holds all events of the story, because the whole feed is written again
-// if another program has emptied the state. seq is the last event in the story.
-func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w World) ([]jsontree.Value, error) {
+// Write updates the state to match the progress and returns the events that its feed
+// lacks. entries holds all entries so far, because the whole feed is written again if
+// another program has emptied the state. seq is the last event that was applied.
+func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, seq int64, spec SpecInfo) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
 		from = 0
@@ -53,7 +54,7 @@ func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w
 		return nil, &ReplacedError{s.Build.Run.RunID, other.RunID}
 	}
 	var feed []jsontree.Value
-	for _, t := range told {
+	for _, t := range entries {
 		if t.Seq <= from {
 			continue
 		}
@@ -65,40 +66,62 @@ func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w
 	}
 	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
 		// The state was emptied after the build had started its step.
-		root.Set("currentCommand", or(string(s.Build.Command), string(workflow.Execute)))
+		root.Set("currentCommand", cmp.Or(string(s.Build.Command), string(workflow.Execute)))
 		root.Set("workflowStep", workflow.ExecutorBuild)
 		state, _ = workflow.Read(root.Value())
 	}
 	if before != run || seq > from {
 		root.Set(cursorField, map[string]any{cursorRun: run, cursorSeq: max(seq, from)})
 	}
-	return feed, s.put(root, state, w)
+	return feed, s.writeRun(root, state, spec)
 }
 
-func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
+// writeRun writes the build run, the active section, and the next step for the user if
+// the build has ended.
+func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec SpecInfo) error {
 	if s.Ended == store.Complete && s.Build.Run.Outcome() == workflow.RunCompleted {
 		workflow.ClearRun(root)
-		s.section(root, nil, w)
+		setText(root, "activeSection", "")
+		setText(root, "activeSectionNumber", "")
 		return s.finish(root, state, "Run /fctry:review to confirm the build")
 	}
 	run := s.Build.Run
 	run.Chunks = slices.Clone(run.Chunks)
 	for i := range run.Chunks {
 		c := &run.Chunks[i]
-		if s.Build.Tasks[string(c.ID)] == "" { // not built here: the user may have changed it in the meantime
-			*c = asInState(state, s.Build.Run.RunID, *c)
+		there, known := chunkInState(state, c.ID)
+		if known && s.Build.Tasks[string(c.ID)] == "" && state.BuildRun.RunID == run.RunID {
+			*c = there // not built here: the user may have changed it in the meantime
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
-			c.SpecVersionAtBuild = or(builtAgainst(state, c.ID), or(w.SpecVersion, run.Plan.SpecVersion))
+			if there.Status == workflow.Completed { // stored at completion; the spec may have changed since
+				c.SpecVersionAtBuild = there.SpecVersionAtBuild
+			}
+			c.SpecVersionAtBuild = cmp.Or(c.SpecVersionAtBuild, spec.Version, run.Plan.SpecVersion)
 		}
 	}
 	workflow.PutRun(root, run)
-	s.section(root, s.active(), w)
+
+	active, number := "", ""
+	var failed []string
+	for _, c := range s.Build.Run.Chunks {
+		switch {
+		case c.Status == workflow.Failed:
+			failed = append(failed, c.Sections...)
+		case (c.Status == workflow.Active || c.Status == workflow.Retrying) && len(c.Sections) > 0 && s.Ended == "" && active == "":
+			active = c.Sections[0]
+		}
+	}
+	if active != "" && spec.Number != nil {
+		number = spec.Number(active)
+	}
+	setText(root, "activeSection", active)
+	setText(root, "activeSectionNumber", number)
 	if s.Ended == "" {
 		return nil
 	}
 	if run.Outcome() == workflow.Partial {
-		return s.finish(root, state, "Run /fctry:evolve "+strings.Join(s.failedSections(), " ")+" before the failed chunks are tried again")
+		return s.finish(root, state, "Run /fctry:evolve "+strings.Join(failed, " ")+" before the failed chunks are tried again")
 	}
 	if resume, _ := run.Resume(workflow.Spec{}); len(resume.Held) > 0 && len(resume.Held) == len(resume.Remaining) {
 		return s.finish(root, state, strings.ReplaceAll(resume.Held[0].Text(), "\n ", ";"))
@@ -106,76 +129,31 @@ func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
 	return s.finish(root, state, "Run 'gaffer build resume' to go on with the build")
 }
 
-// asInState returns a chunk as it is in the state, if it exists there.
-func asInState(state workflow.State, run string, c workflow.Chunk) workflow.Chunk {
-	if state.BuildRun == nil || state.BuildRun.RunID != run {
-		return c
-	}
-	for _, there := range state.BuildRun.Chunks {
-		if there.ID == c.ID {
-			return there
-		}
-	}
-	return c
-}
-
-// builtAgainst returns the spec version in the state that a completed chunk was built
-// against. It was stored at completion; the spec may have changed since.
-func builtAgainst(state workflow.State, id workflow.ID) string {
+// chunkInState returns a chunk as it is in the state.
+func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	if state.BuildRun != nil {
 		for _, c := range state.BuildRun.Chunks {
-			if c.ID == id && c.Status == workflow.Completed {
-				return c.SpecVersionAtBuild
+			if c.ID == id {
+				return c, true
 			}
 		}
 	}
-	return ""
+	return workflow.Chunk{}, false
 }
 
-// active returns the first section in progress, or nil.
-func (s *Story) active() *string {
-	for _, c := range s.Build.Run.Chunks {
-		if (c.Status == workflow.Active || c.Status == workflow.Retrying) && len(c.Sections) > 0 && s.Ended == "" {
-			return &c.Sections[0]
-		}
+// setText sets a member if it differs. An empty text becomes null.
+func setText(root *jsontree.Node, name, text string) {
+	switch {
+	case text == "" && !root.Get(name).Absent():
+		root.Set(name, nil)
+	case text != "" && root.Get(name).Text() != text:
+		root.Set(name, text)
 	}
-	return nil
-}
-
-func (s *Story) section(root *jsontree.Node, alias *string, w World) {
-	put := func(name, value string) {
-		switch {
-		case value == "" && !root.Get(name).Absent():
-			root.Set(name, nil)
-		case value != "" && root.Get(name).Text() != value:
-			root.Set(name, value)
-		}
-	}
-	if alias == nil {
-		put("activeSection", "")
-		put("activeSectionNumber", "")
-		return
-	}
-	put("activeSection", *alias)
-	number := ""
-	if w.Number != nil {
-		number = w.Number(*alias)
-	}
-	put("activeSectionNumber", number)
-}
-
-func (s *Story) failedSections() (list []string) {
-	for _, c := range s.Build.Run.Chunks {
-		if c.Status == workflow.Failed {
-			list = append(list, c.Sections...)
-		}
-	}
-	return list
 }
 
 // finish ends the step and the command of the build, if they are still current, and
 // sets the next step for the user.
-func (s *Story) finish(root *jsontree.Node, state workflow.State, next string) error {
+func (s *Progress) finish(root *jsontree.Node, state workflow.State, next string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {
 			return err

@@ -191,9 +191,9 @@ func (t *tries) take(n news) {
 	}
 }
 
-// truth returns the content for the document.
-func (p *picture) truth() session.Truth {
-	return session.Truth{Status: &p.status, Changed: slices.Collect(maps.Keys(p.changed))}
+// contents returns the content for the document.
+func (p *picture) contents() session.Contents {
+	return session.Contents{Status: &p.status, Changed: slices.Collect(maps.Keys(p.changed))}
 }
 
 // written records that the document matches the picture.

@@ -60,22 +60,22 @@ func (r *Recorder) tell(ctx context.Context, what string, err error) {
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
 	defer func() { r.wrote, r.took = time.Now(), time.Since(began) }()
-	truth := func() (session.Truth, error) {
+	contents := func() (session.Contents, error) {
 		if err := r.catchUp(ctx); err != nil {
-			return session.Truth{}, err
+			return session.Contents{}, err
 		}
-		return r.picture.truth(), nil
+		return r.picture.contents(), nil
 	}
-	r.recording.Heed = r.opts.Cancel != nil
-	err := r.recording.Write(ctx, truth)
+	r.recording.DetectCancel = r.opts.Cancel != nil
+	err := r.recording.Write(ctx, contents)
 	if asked := (*session.CancelledError)(nil); errors.As(err, &asked) {
 		// Pass the request on before the document is overwritten, so that a crash in
 		// between does not lose it.
 		if err := r.cancel(ctx, asked); err != nil {
 			return err
 		}
-		r.recording.Heed = false
-		err = r.recording.Write(ctx, truth)
+		r.recording.DetectCancel = false
+		err = r.recording.Write(ctx, contents)
 	}
 	if err == nil {
 		r.picture.written()

@@ -99,11 +99,11 @@ func TestWhatIsKeptIsNotBuiltAgain(t *testing.T) {
 // teller applies the events of a story to a document, one at a time.
 type teller struct {
 	t     *testing.T
-	story *Story
+	story *Progress
 	doc   *jsontree.Doc
 	seq   int64
 	now   time.Time
-	told  []Told // every event so far
+	told  []FeedEntry // every event so far
 	feed  []workflow.Event
 }
 
@@ -113,7 +113,7 @@ func newTeller(t *testing.T) *teller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &teller{t: t, story: NewStory(b), doc: doc, now: began}
+	return &teller{t: t, story: NewProgress(b), doc: doc, now: began}
 }
 
 func outcome(task string, attempt int) (Outcome, bool) {
@@ -133,7 +133,7 @@ func (n *teller) event(kind, task, to string, tried *store.Attempt) {
 		tried.Task = task
 		e.Tried, _ = json.Marshal(tried)
 	}
-	told, err := n.story.Take(e, outcome)
+	told, err := n.story.Apply(e, outcome)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func (n *teller) event(kind, task, to string, tried *store.Attempt) {
 
 func (n *teller) write() {
 	n.t.Helper()
-	feed, err := n.story.Write(n.doc.Root(), "r", n.told, n.seq, World{SpecVersion: "2.5", Number: func(string) string { return "2.9" }})
+	feed, err := n.story.Write(n.doc.Root(), "r", n.told, n.seq, SpecInfo{Version: "2.5", Number: func(string) string { return "2.9" }})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestAStateThatWasLostIsToldAgainAndAnothersBuildIsLeftAlone(t *testing.T) {
 	}
 	n.doc.Root().Child("buildRun").Set("runId", "run-other")
 	before := string(n.doc.Bytes())
-	if _, err := n.story.Write(n.doc.Root(), "r", n.told, n.seq, World{}); err == nil || string(n.doc.Bytes()) != before {
+	if _, err := n.story.Write(n.doc.Root(), "r", n.told, n.seq, SpecInfo{}); err == nil || string(n.doc.Bytes()) != before {
 		t.Errorf("%v, %s", err, n.doc.Bytes())
 	}
 }

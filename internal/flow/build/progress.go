@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,8 +15,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Told is an event for the feed, with its time.
-type Told struct {
+// FeedEntry is an event for the feed, with its time.
+type FeedEntry struct {
 	Seq   int64 // number of the engine event that it follows from
 	At    time.Time
 	Draft workflow.Draft
@@ -29,10 +30,10 @@ type Outcome struct {
 	Screenshot string
 }
 
-// Story is the state of a build computed from its events: the status of the chunks,
+// Progress is the state of a build computed from its events: the status of the chunks,
 // and the feed. It depends only on the events, so computing it again gives the same
 // result.
-type Story struct {
+type Progress struct {
 	Build Build
 	Ended store.Status // final status of the engine's run; empty while it is running
 
@@ -40,13 +41,13 @@ type Story struct {
 	// another program has replaced it.
 	Written bool
 
-	chunk map[string]int    // index of the chunk, by task
-	last  map[string]string // why the last attempt of a task failed
+	chunk       map[string]int    // index of the chunk, by task
+	lastFailure map[string]string // why the last attempt of a task failed
 }
 
-// NewStory returns the story before the first event.
-func NewStory(b Build) *Story {
-	s := &Story{Build: b, chunk: map[string]int{}, last: map[string]string{}}
+// NewProgress returns the progress before the first event.
+func NewProgress(b Build) *Progress {
+	s := &Progress{Build: b, chunk: map[string]int{}, lastFailure: map[string]string{}}
 	s.Build.Run.Chunks = slices.Clone(b.Run.Chunks)
 	for i, c := range b.Run.Chunks {
 		if task := b.Tasks[string(c.ID)]; task != "" {
@@ -56,9 +57,9 @@ func NewStory(b Build) *Story {
 	return s
 }
 
-// Take applies the next event and returns what it adds to the feed. outcome returns
+// Apply applies the next event and returns what it adds to the feed. outcome returns
 // the results of an attempt's checks, if they are known.
-func (s *Story) Take(e store.Event, outcome func(task string, attempt int) (Outcome, bool)) ([]Told, error) {
+func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (Outcome, bool)) ([]FeedEntry, error) {
 	var drafts []workflow.Draft
 	i, ours := s.chunk[e.Task]
 	switch {
@@ -70,23 +71,23 @@ func (s *Story) Take(e store.Event, outcome func(task string, attempt int) (Outc
 	case !ours:
 	case strings.HasPrefix(e.Kind, "task.") && e.To != "":
 		var err error
-		if drafts, err = s.moved(i, e, outcome); err != nil {
+		if drafts, err = s.taskChanged(i, e, outcome); err != nil {
 			return nil, fmt.Errorf("event %d: %w", e.Seq, err)
 		}
 	case e.Kind == "attempt.compacted":
-		drafts = []workflow.Draft{workflow.Compacted(s.label(i), or(e.Why, "The agent's context was compacted"))}
+		drafts = []workflow.Draft{workflow.Compacted(s.label(i), cmp.Or(e.Why, "The agent's context was compacted"))}
 	case e.Kind == "question.asked":
 		drafts = []workflow.Draft{draft(workflow.EscalationEmitted, s.label(i), "A person is asked: "+e.Why, workflow.Field{Name: "reason", Value: e.Why})}
 	}
-	told := make([]Told, len(drafts))
+	entries := make([]FeedEntry, len(drafts))
 	for n, d := range drafts {
-		told[n] = Told{e.Seq, e.At, d}
+		entries[n] = FeedEntry{e.Seq, e.At, d}
 	}
-	return told, nil
+	return entries, nil
 }
 
-// moved handles a task whose status has changed.
-func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
+// taskChanged handles a task whose status has changed.
+func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
 	if len(e.Tried) > 0 {
 		tried = &store.Attempt{}
@@ -95,7 +96,7 @@ func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, 
 		}
 	}
 	c := &s.Build.Run.Chunks[i]
-	at := stamp(e.At)
+	at := timestamp.Format(e.At)
 	switch to := store.Status(e.To); {
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
@@ -109,7 +110,7 @@ func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, 
 		return nil, nil // it never started, so it stays planned
 	}
 	why := reason(*tried, outcome)
-	s.last[e.Task] = why
+	s.lastFailure[e.Task] = why
 	drafts := s.verified(i, *tried, outcome)
 	switch to := store.Status(e.To); to {
 	case store.Complete:
@@ -122,7 +123,9 @@ func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, 
 		*c = planned(*c)
 		c.Status, c.FailedAt = workflow.Failed, at
 		drafts = append(drafts, s.failed(i, why))
-		if needsPerson(*tried) {
+		// Only the user can fix these failures.
+		person := []failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}
+		if slices.Contains(person, failure.Class(tried.Class)) {
 			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "A person must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
 		}
 	case store.Cancelled:
@@ -132,7 +135,7 @@ func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, 
 }
 
 // started handles the start of an attempt.
-func (s *Story) started(i int, a store.Attempt, at string) []workflow.Draft {
+func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	c := &s.Build.Run.Chunks[i]
 	label := s.label(i)
 	drafts := []workflow.Draft{
@@ -141,7 +144,7 @@ func (s *Story) started(i int, a store.Attempt, at string) []workflow.Draft {
 	}
 	if a.Number > 1 {
 		c.Status, c.Attempt = workflow.Retrying, a.Number
-		why := s.last[a.Task]
+		why := s.lastFailure[a.Task]
 		return append(drafts, draft(workflow.ChunkRetrying, label, fmt.Sprintf("Attempt %d, after: %s", a.Number, why),
 			workflow.Field{Name: "attempt", Value: a.Number}, workflow.Field{Name: "reason", Value: why}))
 	}
@@ -168,7 +171,7 @@ func isolation(a store.Attempt) string {
 	return "fresh session"
 }
 
-func (s *Story) completed(i int) (drafts []workflow.Draft) {
+func (s *Progress) completed(i int) (drafts []workflow.Draft) {
 	c, label := s.Build.Run.Chunks[i], s.label(i)
 	for _, section := range c.Sections {
 		drafts = append(drafts, draft(workflow.SectionCompleted, label, section+" is built", workflow.Field{Name: "section", Value: section}))
@@ -178,13 +181,13 @@ func (s *Story) completed(i int) (drafts []workflow.Draft) {
 		draft(workflow.CheckpointSaved, label, fmt.Sprintf("chunks completed: %d of %d", s.Build.Run.Count(workflow.Completed), s.Build.Run.Total())))
 }
 
-func (s *Story) failed(i int, why string) workflow.Draft {
+func (s *Progress) failed(i int, why string) workflow.Draft {
 	return draft(workflow.ChunkFailed, s.label(i), "Abandoned: "+why, workflow.Field{Name: "reason", Value: why})
 }
 
 // verified returns the event for the results of an attempt's checks, if there were
 // any.
-func (s *Story) verified(i int, a store.Attempt, outcome func(string, int) (Outcome, bool)) []workflow.Draft {
+func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (Outcome, bool)) []workflow.Draft {
 	var commands []fleet.Check
 	if json.Unmarshal(a.Checks, &commands) != nil || len(commands) == 0 {
 		return nil
@@ -203,7 +206,7 @@ func (s *Story) verified(i int, a store.Attempt, outcome func(string, int) (Outc
 	return []workflow.Draft{workflow.Verified(s.label(i), o.Summary, o.Checks, o.Mode, o.Screenshot)}
 }
 
-func (s *Story) label(i int) string { return s.Build.Run.Chunks[i].Label() }
+func (s *Progress) label(i int) string { return s.Build.Run.Chunks[i].Label() }
 
 // planned returns a chunk reset to its initial state.
 func planned(c workflow.Chunk) workflow.Chunk {
@@ -231,13 +234,6 @@ func reason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 	return string(a.Class) + ": " + line
 }
 
-// needsPerson reports whether only the user can fix the failure.
-func needsPerson(a store.Attempt) bool {
-	return slices.Contains([]failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}, a.Class)
-}
-
 func draft(kind, chunk, summary string, fields ...workflow.Field) workflow.Draft {
 	return workflow.Draft{Kind: kind, Fields: append([]workflow.Field{{Name: "chunk", Value: chunk}, {Name: "summary", Value: summary}}, fields...)}
 }
-
-func stamp(t time.Time) string { return timestamp.Format(t) }
