@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
 	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/record/recorder"
 	"gaffer/ledger"
@@ -27,47 +29,53 @@ const (
 	ledgerFolder  = "state"
 )
 
-// sheets caches the documents of the last requested runs, because clients read the
+// documentCache caches the documents of the last requested runs, because clients read the
 // document of an active run repeatedly.
-type sheets struct {
+type documentCache struct {
 	mu   sync.Mutex
-	list []*sheet // the most recently used is the last
+	list []*cachedDocument // the most recently used is the last
 }
 
-type sheet struct {
+type cachedDocument struct {
 	mu  sync.Mutex
 	run string
 	*recorder.Preview
 }
 
-const keptSheets = 16
+const maxCached = 16
 
-// of returns the sheet of a run.
-func (s *sheets) of(run string, made func() *recorder.Preview) *sheet {
+// of returns the cached document of a run.
+func (s *documentCache) of(run string, made func() *recorder.Preview) *cachedDocument {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.list, func(k *sheet) bool { return k.run == run })
+	i := slices.IndexFunc(s.list, func(k *cachedDocument) bool { return k.run == run })
 	if i < 0 {
-		s.list = append(s.list, &sheet{run: run, Preview: made()})
+		s.list = append(s.list, &cachedDocument{run: run, Preview: made()})
 		i = len(s.list) - 1
 	}
 	kept := s.list[i]
 	s.list = append(slices.Delete(s.list, i, i+1), kept)
-	s.list = s.list[max(0, len(s.list)-keptSheets):]
+	s.list = s.list[max(0, len(s.list)-maxCached):]
 	return kept
 }
 
+// documentReader answers the requests for the documents, records and reports of runs.
+type documentReader struct {
+	store store.Store
+	runs  *visibleRuns
+	query *runquery.Querier
+	now   func() time.Time
+	cache documentCache
+}
+
 // Document implements [server.Runs].
-func (d *Service) Document(ctx context.Context, id string) ([]byte, error) {
-	var run store.Run
-	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
-		run, err = d.find(r, id)
-		return err
-	}); err != nil {
+func (d *documentReader) Document(ctx context.Context, id string) ([]byte, error) {
+	run, err := d.runs.get(ctx, id)
+	if err != nil {
 		return nil, err
 	}
-	k := d.sheets.of(id, func() *recorder.Preview {
-		return recorder.NewSheet(d.opts.Store, id, run.Project, session.New("", session.Options{LogPrefix: sessionFolder}))
+	k := d.cache.of(id, func() *recorder.Preview {
+		return recorder.NewSheet(d.store, id, run.Project, session.New("", session.Options{LogPrefix: sessionFolder}))
 	})
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,8 +83,8 @@ func (d *Service) Document(ctx context.Context, id string) ([]byte, error) {
 }
 
 // Sessions implements [server.Runs].
-func (d *Service) Sessions(ctx context.Context, q coordinator.RunQuery) (list []coordinator.Session, err error) {
-	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+func (d *documentReader) Sessions(ctx context.Context, q coordinator.RunQuery) (list []coordinator.Session, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		rows, err := d.query.Latest(r, q.Project, true, q.Limit)
 		for _, row := range rows {
@@ -87,18 +95,15 @@ func (d *Service) Sessions(ctx context.Context, q coordinator.RunQuery) (list []
 	return list, err
 }
 
-func (d *Service) ledger() *ledger.Store {
-	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.opts.Now})
+func (d *documentReader) ledger() *ledger.Store {
+	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.now})
 }
 
 // Records implements [server.Runs]. There may be very many records. Results are buffered
 // in memory as text while the runs, which come first, are written.
-func (d *Service) Records(ctx context.Context, id string, to io.Writer) error {
-	var run store.Run
-	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
-		run, err = d.find(r, id)
-		return err
-	}); err != nil {
+func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
+	run, err := d.runs.get(ctx, id)
+	if err != nil {
 		return err
 	}
 	var results bytes.Buffer
@@ -116,7 +121,7 @@ func (d *Service) Records(ctx context.Context, id string, to io.Writer) error {
 	if _, err := io.WriteString(to, `{"records":{"runs":[`); err != nil {
 		return err
 	}
-	err := recorder.Records(ctx, d.opts.Store, id, run.Project, d.ledger(), func(p ledger.Pair) error {
+	err = recorder.Records(ctx, d.store, id, run.Project, d.ledger(), func(p ledger.Pair) error {
 		n++
 		if p.Result == nil {
 			return out(to, p.Run, n == 1)
@@ -131,15 +136,15 @@ func (d *Service) Records(ctx context.Context, id string, to io.Writer) error {
 }
 
 // Report implements [server.Runs].
-func (d *Service) Report(ctx context.Context, q coordinator.ReportQuery) (any, error) {
-	since, err := ledger.ParseSince(q.Since, d.opts.Now())
+func (d *documentReader) Report(ctx context.Context, q coordinator.ReportQuery) (any, error) {
+	since, err := ledger.ParseSince(q.Since, d.now())
 	if err != nil {
 		return nil, protocol.Invalid("since: %s", err)
 	}
 	costs := spent{}
-	c := ledger.NewCount(ledger.Query{Since: since, Agents: q.Agent, Models: q.Model, Templates: q.Template, Cost: costs.of}, d.opts.Now())
+	c := ledger.NewCount(ledger.Query{Since: since, Agents: q.Agent, Models: q.Model, Templates: q.Template, Cost: costs.of}, d.now())
 	var runs []store.Run
-	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+	if err := d.store.Read(ctx, func(r store.Reader) (err error) {
 		runs, err = d.query.Latest(r, q.Project, true, everything)
 		return err
 	}); err != nil {
@@ -203,8 +208,8 @@ func (s spent) of(_ string, attempt int) (float64, bool) {
 }
 
 // count adds the attempts of one run.
-func (d *Service) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent, rows *latest) error {
-	return d.opts.Store.Read(ctx, func(r store.Reader) error {
+func (d *documentReader) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent, rows *latest) error {
+	return d.store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)
 		if err != nil {
 			return err

@@ -41,7 +41,16 @@ type layout struct {
 	file     string
 }
 
-func (d *Service) layout(r store.Reader, run store.Run, task string) (l layout, err error) {
+// logReader reads the logs of tasks.
+type logReader struct {
+	store store.Store
+	runs  *visibleRuns
+	now   func() time.Time
+	logs  Logs
+	file  func(run store.Run, a store.Attempt) (path string, ok bool) // nil if no log is only in a file
+}
+
+func (d *logReader) layout(r store.Reader, run store.Run, task string) (l layout, err error) {
 	if l.attempts, err = r.Attempts(store.TaskKey{Run: run.ID, Task: task}); err != nil {
 		return l, err
 	}
@@ -49,7 +58,7 @@ func (d *Service) layout(r store.Reader, run store.Run, task string) (l layout, 
 	base := int64(0)
 	for _, a := range l.attempts {
 		p := part{attempt: a.ID, base: base}
-		if p.from, p.to, err = d.opts.Logs.Span(r, a.ID); err != nil {
+		if p.from, p.to, err = d.logs.Span(r, a.ID); err != nil {
 			return l, err
 		}
 		base += p.to
@@ -133,10 +142,10 @@ func (l layout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
 }
 
 // Log implements [server.Runs].
-func (d *Service) Log(ctx context.Context, run, task string, q coordinator.LogQuery) (log server.Log, s coordinator.LogSpan, err error) {
-	t := &taskLog{desk: d, key: store.TaskKey{Run: run, Task: task}, follow: q.Follow}
-	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
-		if t.run, err = d.find(r, run); err != nil {
+func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.LogQuery) (log server.Log, s coordinator.LogSpan, err error) {
+	t := &taskLog{reader: d, key: store.TaskKey{Run: run, Task: task}, follow: q.Follow}
+	err = d.store.Read(ctx, func(r store.Reader) error {
+		if t.run, err = d.runs.find(r, run); err != nil {
 			return err
 		}
 		if _, err := r.Task(t.key); err != nil {
@@ -175,7 +184,7 @@ func (l layout) current() string {
 // it, not the offset in the whole log: an abandoned attempt may still write more later,
 // which shifts the following ones.
 type taskLog struct {
-	desk    *Service
+	reader  *logReader
 	run     store.Run // only fields that never change are used
 	key     store.TaskKey
 	attempt string // empty before the first attempt
@@ -187,13 +196,13 @@ type taskLog struct {
 }
 
 const (
-	gulp = 512 << 10
-	// linger is how long to wait for the last output of an ended attempt whose worker has
+	maxRead = 512 << 10
+	// endDelay is how long to wait for the last output of an ended attempt whose worker has
 	// not reported that the log is complete.
-	linger = 3 * time.Second
-	// lastWords is how long to wait for that output when another attempt has started: a
+	endDelay = 3 * time.Second
+	// handoverDelay is how long to wait for that output when another attempt has started: a
 	// follower that continues with the next attempt cannot return.
-	lastWords = 20 * time.Second
+	handoverDelay = 20 * time.Second
 )
 
 var errForgotten = errors.New("the log was forgotten while it was read")
@@ -203,7 +212,7 @@ func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
 	if !t.follow && t.left == 0 {
 		return nil, io.EOF
 	}
-	err = t.desk.opts.Store.Read(ctx, func(r store.Reader) error {
+	err = t.reader.store.Read(ctx, func(r store.Reader) error {
 		data, err = t.read(r)
 		return err
 	})
@@ -224,7 +233,7 @@ func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
 
 // read returns the next bytes. At the end of an attempt it continues with the next one.
 func (t *taskLog) read(r store.Reader) ([]byte, error) {
-	l, err := t.desk.layout(r, t.run, t.key.Task)
+	l, err := t.reader.layout(r, t.run, t.key.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -239,12 +248,12 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 			return nil, errForgotten
 		}
 		if t.at < p.to {
-			return t.desk.piece(r, l, p.attempt, t.at)
+			return t.reader.piece(r, l, p.attempt, t.at)
 		}
 		if t.attempt == t.ends || i == len(l.parts)-1 {
 			break
 		}
-		if said, err := t.saidAll(r, l, i); err != nil || !said {
+		if complete, err := t.complete(r, l, i); err != nil || !complete {
 			return nil, err
 		}
 		t.attempt, t.at = l.parts[i+1].attempt, 0
@@ -252,22 +261,22 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	return nil, t.ended(r, l)
 }
 
-// saidAll reports whether an attempt that has a successor will write no more. A follower
+// complete reports whether an attempt that has a successor will write no more. A follower
 // waits for output that is still being sent, but not for that of a lost worker.
-func (t *taskLog) saidAll(r store.Reader, l layout, i int) (bool, error) {
+func (t *taskLog) complete(r store.Reader, l layout, i int) (bool, error) {
 	a := l.attempts[i]
-	if !t.follow || l.file != "" || a.Class == failure.Lost || t.desk.opts.Now().Sub(a.Ended) >= lastWords {
+	if !t.follow || l.file != "" || a.Class == failure.Lost || t.reader.now().Sub(a.Ended) >= handoverDelay {
 		return true, nil
 	}
-	return t.desk.opts.Logs.Done(r, a.ID)
+	return t.reader.logs.Done(r, a.ID)
 }
 
 // piece returns a part of an attempt's log from an offset.
-func (d *Service) piece(r store.Reader, l layout, attempt string, at int64) ([]byte, error) {
+func (d *logReader) piece(r store.Reader, l layout, attempt string, at int64) ([]byte, error) {
 	if l.file != "" {
-		return readFile(l.file, at, gulp)
+		return readFile(l.file, at, maxRead)
 	}
-	return d.opts.Logs.Read(r, attempt, at, gulp)
+	return d.logs.Read(r, attempt, at, maxRead)
 }
 
 // ended returns io.EOF if no more output will follow.
@@ -287,14 +296,14 @@ func (t *taskLog) ended(r store.Reader, l layout) error {
 	if l.file != "" {
 		return io.EOF // the file was complete before the end was recorded
 	}
-	if done, err := t.desk.opts.Logs.Done(r, t.ends); err != nil || done {
+	if done, err := t.reader.logs.Done(r, t.ends); err != nil || done {
 		return cmp.Or(err, io.EOF)
 	}
-	now := t.desk.opts.Now()
+	now := t.reader.now()
 	if t.over.IsZero() {
 		t.over = now
 	}
-	if now.Sub(t.over) >= linger {
+	if now.Sub(t.over) >= endDelay {
 		return io.EOF
 	}
 	return nil

@@ -14,12 +14,12 @@ import (
 
 // fileOf returns the file with the whole log of a task whose attempts ran on this
 // machine, or "".
-func (d *Service) fileOf(run store.Run, attempts []store.Attempt) (file string) {
-	if d.opts.File == nil {
+func (d *logReader) fileOf(run store.Run, attempts []store.Attempt) (file string) {
+	if d.file == nil {
 		return ""
 	}
 	for _, a := range attempts {
-		if path, ok := d.opts.File(run, a); ok {
+		if path, ok := d.file(run, a); ok {
 			file = path
 		}
 	}

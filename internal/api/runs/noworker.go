@@ -15,7 +15,7 @@ import (
 
 // explain sets NoWorker for tasks that could start but that no online worker may take.
 // Only tasks of a project wait for workers of a coordinator.
-func (d *Service) explain(ctx context.Context, run string, tasks []fleet.Task) error {
+func (d *runReader) explain(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {
 		if tasks[i].Status == fleet.Queued {
@@ -25,7 +25,7 @@ func (d *Service) explain(ctx context.Context, run string, tasks []fleet.Task) e
 	if len(byID) == 0 {
 		return nil
 	}
-	return d.opts.Store.Read(ctx, func(r store.Reader) error {
+	return d.store.Read(ctx, func(r store.Reader) error {
 		rows, err := r.Tasks(run)
 		if err != nil {
 			return err
@@ -44,10 +44,10 @@ func (d *Service) explain(ctx context.Context, run string, tasks []fleet.Task) e
 }
 
 // online lists the workers that sent a heartbeat recently.
-func (d *Service) online(r store.Reader) (list []fleet.Worker, err error) {
+func (d *runReader) online(r store.Reader) (list []fleet.Worker, err error) {
 	rows, err := r.Workers()
 	for _, row := range rows {
-		if d.opts.Now().Sub(row.Seen) >= coordinator.OfflineAfter {
+		if d.now().Sub(row.Seen) >= coordinator.OfflineAfter {
 			continue
 		}
 		var said fleet.WorkerMeta

@@ -11,21 +11,11 @@ import (
 )
 
 // Lanes implements [server.Runs].
-func (d *Service) Lanes(ctx context.Context) ([]fleet.Lane, error) { return d.query.Lanes(ctx) }
-
-// look runs a read if the run exists and is not hidden.
-func (d *Service) look(ctx context.Context, run string, look func(r store.Reader) error) error {
-	return d.opts.Store.Read(ctx, func(r store.Reader) error {
-		if _, err := d.find(r, run); err != nil {
-			return err
-		}
-		return look(r)
-	})
-}
+func (d *runReader) Lanes(ctx context.Context) ([]fleet.Lane, error) { return d.query.Lanes(ctx) }
 
 // RunAttempts implements [server.Runs].
-func (d *Service) RunAttempts(ctx context.Context, run string) (list []coordinator.AttemptChange, err error) {
-	err = d.look(ctx, run, func(r store.Reader) error {
+func (d *runReader) RunAttempts(ctx context.Context, run string) (list []coordinator.AttemptChange, err error) {
+	err = d.runs.read(ctx, run, func(r store.Reader) error {
 		rows, err := r.AttemptsOf(run)
 		list = make([]coordinator.AttemptChange, len(rows))
 		for i, row := range rows {
@@ -37,8 +27,8 @@ func (d *Service) RunAttempts(ctx context.Context, run string) (list []coordinat
 }
 
 // RunQuestions implements [server.Runs].
-func (d *Service) RunQuestions(ctx context.Context, run string) (list []coordinator.QuestionChange, err error) {
-	err = d.look(ctx, run, func(r store.Reader) error {
+func (d *runReader) RunQuestions(ctx context.Context, run string) (list []coordinator.QuestionChange, err error) {
+	err = d.runs.read(ctx, run, func(r store.Reader) error {
 		rows, err := r.QuestionsOf(run)
 		list = make([]coordinator.QuestionChange, len(rows))
 		for i, row := range rows {
@@ -50,8 +40,8 @@ func (d *Service) RunQuestions(ctx context.Context, run string) (list []coordina
 }
 
 // RunChanges implements [server.Runs].
-func (d *Service) RunChanges(ctx context.Context, run string, after int64, limit int) (list []server.Update, next int64, err error) {
-	err = d.look(ctx, run, func(r store.Reader) error {
+func (d *runReader) RunChanges(ctx context.Context, run string, after int64, limit int) (list []server.Update, next int64, err error) {
+	err = d.runs.read(ctx, run, func(r store.Reader) error {
 		var last int64
 		if list, last, err = protocol.UpdatesOf(r, run, after, limit); err != nil {
 			return err

@@ -39,10 +39,10 @@ type Options struct {
 	// Annotate adds information to a run that is not in the store. It may be nil.
 	Annotate func(v *fleet.Run, run store.Run)
 
-	// Attend starts a process on this machine for a run that only this machine can run,
+	// EnsureProcess starts a process on this machine for a run that only this machine can run,
 	// if no process works on it. It is called after a user has changed the run. It may be
 	// nil if other processes always work on the runs.
-	Attend func(ctx context.Context, run string) error
+	EnsureProcess func(ctx context.Context, run string) error
 
 	// Hide reports which runs are internal, such as the runs that hold the tasks of
 	// channels. They are not found here. Nil hides none.
@@ -52,52 +52,110 @@ type Options struct {
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 }
 
-// Service answers requests. It is safe for concurrent use.
+// Service answers requests. It is safe for concurrent use. Each of its parts answers the
+// requests about one subject.
 type Service struct {
-	opts   Options
-	query  *runquery.Querier
-	sheets sheets
+	*runReader
+	*runChanger
+	*questionService
+	*logReader
+	*documentReader
 }
 
 var _ server.Runs = (*Service)(nil)
 
 // New returns a service.
 func New(opts Options) *Service {
-	if opts.Attend == nil {
-		opts.Attend = func(context.Context, string) error { return nil }
+	if opts.EnsureProcess == nil {
+		opts.EnsureProcess = func(context.Context, string) error { return nil }
 	}
 	if opts.Hide == nil {
 		opts.Hide = func(store.Run) bool { return false }
 	}
-	return &Service{opts: opts, query: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate})}
+	runs := &visibleRuns{opts.Store, opts.Hide}
+	query := runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate})
+	process := ensureProcess(opts.EnsureProcess)
+	return &Service{
+		runReader: &runReader{store: opts.Store, runs: runs, query: query, now: opts.Now},
+		runChanger: &runChanger{
+			runs: runs, query: query, engine: opts.Engine, now: opts.Now, random: opts.Random,
+			addMergeTasks: opts.AddMergeTasks, ensureProcess: process,
+		},
+		questionService: &questionService{store: opts.Store, runs: runs, query: query, engine: opts.Engine, ensureProcess: process},
+		logReader:       &logReader{store: opts.Store, runs: runs, now: opts.Now, logs: opts.Logs, file: opts.File},
+		documentReader:  &documentReader{store: opts.Store, runs: runs, query: query, now: opts.Now},
+	}
+}
+
+// visibleRuns finds the runs that clients may see.
+type visibleRuns struct {
+	store store.Store
+	hide  func(run store.Run) bool
 }
 
 // find returns a run that exists and is not hidden.
-func (d *Service) find(r store.Reader, id string) (store.Run, error) {
+func (v *visibleRuns) find(r store.Reader, id string) (store.Run, error) {
 	run, err := r.Run(id)
-	if err == nil && d.opts.Hide(run) {
+	if err == nil && v.hide(run) {
 		err = store.ErrNotFound
 	}
 	return run, protocol.Missing(err, "run", id)
 }
 
-// see returns an error unless a run exists and is not hidden.
-func (d *Service) see(ctx context.Context, id string) error {
-	return d.opts.Store.Read(ctx, func(r store.Reader) error {
-		_, err := d.find(r, id)
+// get returns a run that exists and is not hidden.
+func (v *visibleRuns) get(ctx context.Context, id string) (run store.Run, err error) {
+	err = v.store.Read(ctx, func(r store.Reader) (err error) {
+		run, err = v.find(r, id)
 		return err
+	})
+	return run, err
+}
+
+// check returns an error unless a run exists and is not hidden.
+func (v *visibleRuns) check(ctx context.Context, id string) error {
+	_, err := v.get(ctx, id)
+	return err
+}
+
+// read calls read if the run exists and is not hidden.
+func (v *visibleRuns) read(ctx context.Context, id string, read func(r store.Reader) error) error {
+	return v.store.Read(ctx, func(r store.Reader) error {
+		if _, err := v.find(r, id); err != nil {
+			return err
+		}
+		return read(r)
 	})
 }
 
+// ensureProcess starts a process for a run if none works on it.
+type ensureProcess func(ctx context.Context, run string) error
+
+// after does so after a change that is already stored. done describes the change; the error
+// starts with it. A client that disconnects does not stop this.
+func (e ensureProcess) after(ctx context.Context, run, done string) error {
+	if err := e(context.WithoutCancel(ctx), run); err != nil {
+		return protocol.Conflict("unattended", "%s%s", done, err)
+	}
+	return nil
+}
+
+// runReader answers the requests that show runs.
+type runReader struct {
+	store store.Store
+	runs  *visibleRuns
+	query *runquery.Querier
+	now   func() time.Time
+}
+
 // Runs implements [server.Runs].
-func (d *Service) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error) {
+func (d *runReader) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error) {
 	return d.query.Summaries(ctx, q.Project, q.Ended, q.Limit)
 }
 
 // Run implements [server.Runs]. It leaves out the prompts of the tasks, because they may
 // be long.
-func (d *Service) Run(ctx context.Context, id string) (run fleet.Run, err error) {
-	if err := d.see(ctx, id); err != nil {
+func (d *runReader) Run(ctx context.Context, id string) (run fleet.Run, err error) {
+	if err := d.runs.check(ctx, id); err != nil {
 		return run, err
 	}
 	if run, err = d.query.Run(ctx, id); err != nil {
@@ -110,26 +168,26 @@ func (d *Service) Run(ctx context.Context, id string) (run fleet.Run, err error)
 }
 
 // FindRun implements [server.Runs].
-func (d *Service) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
+func (d *runReader) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	id, err := d.query.FindRun(ctx, project, name, unfinished)
 	if err != nil {
 		return "", err
 	}
-	return id, d.see(ctx, id)
+	return id, d.runs.check(ctx, id)
 }
 
 // FindTask implements [server.Runs].
-func (d *Service) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
+func (d *runReader) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	t, err := d.query.FindTask(ctx, project, name)
 	if err != nil {
 		return t, err
 	}
-	return t, d.see(ctx, t.Run)
+	return t, d.runs.check(ctx, t.Run)
 }
 
 // Task implements [server.Runs].
-func (d *Service) Task(ctx context.Context, run, task string) (fleet.Task, error) {
-	if err := d.see(ctx, run); err != nil {
+func (d *runReader) Task(ctx context.Context, run, task string) (fleet.Task, error) {
+	if err := d.runs.check(ctx, run); err != nil {
 		return fleet.Task{}, err
 	}
 	t, err := d.query.Task(ctx, store.TaskKey{Run: run, Task: task})
@@ -142,24 +200,20 @@ func (d *Service) Task(ctx context.Context, run, task string) (fleet.Task, error
 }
 
 // Attempts implements [server.Runs].
-func (d *Service) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
-	if err := d.see(ctx, run); err != nil {
+func (d *runReader) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
+	if err := d.runs.check(ctx, run); err != nil {
 		return nil, err
 	}
 	return d.query.Attempts(ctx, store.TaskKey{Run: run, Task: task})
 }
 
 // Plan implements [server.Runs].
-func (d *Service) Plan(ctx context.Context, id string, env bool) (text json.RawMessage, err error) {
-	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
-		run, err := d.find(r, id)
-		text = run.Plan
-		return err
-	})
+func (d *runReader) Plan(ctx context.Context, id string, env bool) (json.RawMessage, error) {
+	run, err := d.runs.get(ctx, id)
 	if err != nil || env {
-		return text, err
+		return run.Plan, err
 	}
-	p, err := plan.Decode(text)
+	p, err := plan.Decode(run.Plan)
 	if err != nil {
 		return nil, fmt.Errorf("plan of run %s: %w", id, err)
 	}
@@ -167,14 +221,4 @@ func (d *Service) Plan(ctx context.Context, id string, env bool) (text json.RawM
 		p.Tasks[i].Env = secret.Hide(p.Tasks[i].Env)
 	}
 	return plan.Encode(p)
-}
-
-// Questions implements [server.Runs].
-func (d *Service) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
-	if run != "" {
-		if err := d.see(ctx, run); err != nil {
-			return nil, err
-		}
-	}
-	return d.query.Questions(ctx, run)
 }

@@ -21,8 +21,8 @@ import (
 // ProjectLabel returns the label of a project's tasks and workers.
 func ProjectLabel(project string) string { return "project:" + project }
 
-// Submit implements [server.Runs].
-func (d *Service) Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error) {
+// Submit implements [server.Runs]. It tries random ids until one is free.
+func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error) {
 	if err := mayChange(by); err != nil {
 		return fleet.Run{}, err
 	}
@@ -30,52 +30,36 @@ func (d *Service) Submit(ctx context.Context, by credential.Identity, n coordina
 	if err != nil {
 		return fleet.Run{}, err
 	}
-	id, err := d.submit(ctx, by, n, p)
-	if err != nil {
-		return fleet.Run{}, err
-	}
-	return d.query.Summary(ctx, id)
-}
-
-// submit tries random ids until one is free.
-func (d *Service) submit(ctx context.Context, by credential.Identity, n coordinator.NewRun, p plan.Plan) (string, error) {
 	for {
-		id, err := session.NewID(d.opts.Now(), d.opts.Random)
+		id, err := session.NewID(d.now(), d.random)
 		if err != nil {
-			return "", err
+			return fleet.Run{}, err
 		}
-		whole, err := d.completePlan(p, id, ProjectLabel(n.Project))
-		if err != nil {
-			return "", err
-		}
-		s := engine.Submission{Plan: whole, ID: id, Project: n.Project, Place: n.On, Who: who(by)}
+		s := engine.Submission{Plan: p, ID: id, Project: n.Project, Place: n.On, Who: who(by)}
 		if n.Key != "" {
 			s.Key = "run " + by.ID + " " + n.Key // keys of different tokens are independent
 		}
-		id, err = d.opts.Engine.Submit(ctx, s)
-		if _, taken := errors.AsType[*engine.ConflictError](err); !taken {
-			return id, err
+		if d.addMergeTasks != nil {
+			if s.Plan, err = d.addMergeTasks(p, id); err != nil {
+				return fleet.Run{}, err
+			}
 		}
+		s.Plan.Tasks = slices.Clone(s.Plan.Tasks)
+		for i, t := range s.Plan.Tasks {
+			s.Plan.Tasks[i].Labels = append(slices.Clip(t.Labels), ProjectLabel(n.Project))
+		}
+		id, err = d.engine.Submit(ctx, s)
+		if _, taken := errors.AsType[*engine.ConflictError](err); taken {
+			continue
+		}
+		if err != nil {
+			return fleet.Run{}, err
+		}
+		return d.query.Summary(ctx, id)
 	}
 }
 
 func who(by credential.Identity) string { return cmp.Or(by.Name, by.ID) }
-
-// completePlan returns the complete plan: with the tasks that AddMergeTasks adds, and with the project's
-// label on each task.
-func (d *Service) completePlan(p plan.Plan, run, label string) (plan.Plan, error) {
-	if d.opts.AddMergeTasks != nil {
-		var err error
-		if p, err = d.opts.AddMergeTasks(p, run); err != nil {
-			return p, err
-		}
-	}
-	p.Tasks = slices.Clone(p.Tasks)
-	for i := range p.Tasks {
-		p.Tasks[i].Labels = append(slices.Clip(p.Tasks[i].Labels), label)
-	}
-	return p, nil
-}
 
 // planOf decodes and checks the submitted plan.
 func planOf(n coordinator.NewRun) (plan.Plan, error) {
@@ -154,8 +138,8 @@ type sentPlan struct {
 type sentTasks []plan.Task
 
 const (
-	mostTasks      = 100_000
-	mostReferences = 1_000_000
+	maxTasks      = 100_000
+	maxReferences = 1_000_000
 )
 
 // UnmarshalJSON decodes the tasks and returns an error when there are too many.
@@ -171,7 +155,7 @@ func (s *sentTasks) UnmarshalJSON(text []byte) error {
 			return err
 		}
 		references += len(t.After)
-		if len(*s) == mostTasks || references > mostReferences {
+		if len(*s) == maxTasks || references > maxReferences {
 			return errors.New("tasks: there are too many, or they wait for too many")
 		}
 		*s = append(*s, t)

@@ -1,0 +1,142 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+)
+
+const (
+	maxName    = 200
+	maxOptions = 50
+)
+
+// questionService answers the requests about questions of agents.
+type questionService struct {
+	store         store.Store
+	runs          *visibleRuns
+	query         *runquery.Querier
+	engine        *engine.Engine
+	ensureProcess ensureProcess
+}
+
+// Questions implements [server.Runs].
+func (d *questionService) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
+	if run != "" {
+		if err := d.runs.check(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	return d.query.Questions(ctx, run)
+}
+
+// Answer implements [server.Runs].
+func (d *questionService) Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error {
+	if err := cmp.Or(mayChange(by), checkText("text", text, maxAnswer)); err != nil {
+		return err
+	}
+	if text == "" && !deny {
+		return protocol.Invalid("text: is missing")
+	}
+	err := d.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny, Who: who(by)})
+	_, late := errors.AsType[*engine.ConflictError](err)
+	if err != nil && !late {
+		return err
+	}
+	var q store.Question
+	if e := d.store.Read(ctx, func(r store.Reader) (err error) {
+		q, err = r.Question(question)
+		return err
+	}); e != nil {
+		return errors.Join(err, e)
+	}
+	switch {
+	case late && q.Answered.IsZero():
+		return protocol.Conflict("question_closed", "question %s: nobody waits for an answer any more", question)
+	case late:
+		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
+	case q.Run == "": // an agent that the user started reads the answer itself
+		return nil
+	}
+	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
+}
+
+// Ask implements [server.Runs].
+func (d *questionService) Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (v coordinator.QuestionChange, err error) {
+	if err := checkAsk(q); err != nil {
+		return v, err
+	}
+	within := time.Duration(q.Seconds * float64(time.Second))
+	id, err := d.engine.AskAside(ctx, engine.Aside{
+		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: within, Asker: by.ID, Attempt: q.Attempt,
+	})
+	if err != nil {
+		return v, err
+	}
+	asked, err := d.own(ctx, by, id)
+	return protocol.QuestionOf(asked), err
+}
+
+// own returns a question, if the client may ask it again and withdraw it. Clients may
+// do so with their own questions, and with all questions if they may answer them.
+func (d *questionService) own(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) error {
+		q, err = r.Question(id)
+		return runquery.Missing(err, "question", id)
+	})
+	if err == nil && q.Asker != by.ID && mayChange(by) != nil {
+		return store.Question{}, protocol.Denied("question %s: somebody else has asked it", id)
+	}
+	return q, err
+}
+
+func checkAsk(q coordinator.NewQuestion) error {
+	err := cmp.Or(checkText("from", q.From, maxName), checkText("ref", q.Ref, maxReason), checkText("text", q.Text, maxAnswer))
+	for _, option := range q.Options {
+		err = cmp.Or(err, checkText("options", option, maxReason))
+	}
+	switch {
+	case err != nil:
+		return err
+	// An agent of another fleet may ask too; its attempt is not known here.
+	case len(q.Attempt) > maxName || strings.Trim(q.Attempt, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
+		return protocol.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
+	case len(q.Options) > maxOptions:
+		return protocol.Invalid("options: are %d, and may be %d", len(q.Options), maxOptions)
+	case math.IsNaN(q.Seconds) || q.Seconds > engine.MaxAside.Seconds():
+		return protocol.Invalid("seconds: may be %g at most", engine.MaxAside.Seconds())
+	}
+	return nil
+}
+
+// Question implements [server.Runs].
+func (d *questionService) Question(ctx context.Context, id string) (v coordinator.QuestionChange, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) error {
+		q, err := r.Question(id)
+		v = protocol.QuestionOf(q)
+		return runquery.Missing(err, "question", id)
+	})
+	return v, err
+}
+
+// Withdraw implements [server.Runs].
+func (d *questionService) Withdraw(ctx context.Context, by credential.Identity, question, why string) error {
+	if err := checkText("why", why, maxReason); err != nil {
+		return err
+	}
+	if _, err := d.own(ctx, by, question); err != nil {
+		return err
+	}
+	return d.engine.Withdraw(ctx, question, why)
+}
