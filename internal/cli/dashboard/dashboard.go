@@ -48,17 +48,17 @@ func run(ctx context.Context, e *env.Env, name string, printed bool) error {
 	if err := e.RefuseAgents("gaffer open"); err != nil { // the link logs a browser in
 		return err
 	}
-	doors, err := find(e)
+	list, err := candidates(e)
 	if err != nil {
 		return err
 	}
-	d, link, err := enter(ctx, e, doors, name)
+	d, link, err := firstLink(ctx, e, list, name)
 	if err != nil {
 		return err
 	}
 	if printed {
 		return e.Printf("%s\n", link)
 	}
-	page.Offer(ctx, e, d.address, link, e.Getenv("CI") == "", "gaffer open --print"+e.ServerArg())
+	page.OpenOrPrint(ctx, e, d.address, link, e.Getenv("CI") == "", "gaffer open --print"+e.ServerArg())
 	return nil
 }

@@ -134,7 +134,7 @@ func (o options) offer(ctx context.Context, e *env.Env, f demo.Folder, p *page.P
 		return // the limit of unused links is reached
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.Variables()}))
-	page.Offer(ctx, e, p.URL, link, !o.noBrowser && page.Unasked(e), again)
+	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)
 }
 
 // greet prints what the demo shows.

@@ -29,7 +29,7 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), a.Close())
 	}
-	b := page.Of(c)
+	b := page.BackendOf(c)
 	b.Close = func() error { c.Close(); return a.Close() }
 	// Workers and commands on this machine find the token in the state folder.
 	tokens, err := credential.HoldFile(filepath.Join(b.State, "token"))
@@ -39,7 +39,7 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	}
 	if err == nil {
 		var p *page.Page
-		if p, err = page.Begin(ctx, e, b, l, "", notice); err == nil {
+		if p, err = page.Serve(ctx, e, b, l, "", notice); err == nil {
 			return p, nil
 		}
 	}

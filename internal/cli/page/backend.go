@@ -16,23 +16,23 @@ import (
 
 // Backend holds what a command serves over HTTP.
 type Backend struct {
-	Desk   server.Protocol // handles the requests of the coordinator protocol
-	Runs   server.Runs     // handles requests about runs; nil: none
-	Work   server.Work     // handles requests of gaffer's own workers; nil: none
-	Viewer server.Viewer   // handles requests of a workflow's viewer; nil: none
-	Tokens credential.Rows // stores access tokens
-	State  string          // the folder for this machine's own files
+	Protocol server.Protocol // handles the requests of the coordinator protocol
+	Runs     server.Runs     // handles requests about runs; nil: none
+	Work     server.Work     // handles requests of gaffer's own workers; nil: none
+	Viewer   server.Viewer   // handles requests of a workflow's viewer; nil: none
+	Tokens   credential.Rows // stores access tokens
+	State    string          // the folder for this machine's own files
 	// Retain deletes, every hour, what ended longer ago than older, until stop is
 	// called.
 	Retain func(older time.Duration) (stop func())
 	Close  func() error // releases everything; called once, after the last request
 }
 
-// Of returns the backend of a coordinator. Its Close closes the coordinator. Tokens are
+// BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Tokens are
 // stored by the coordinator.
-func Of(c *app.Coordinator) Backend {
+func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
-		Desk: c.Desk, Runs: c.Runs, Viewer: c.Viewer, Tokens: c.Desk.Tokens(), State: c.State,
+		Protocol: c.Desk, Runs: c.Runs, Viewer: c.Viewer, Tokens: c.Desk.Tokens(), State: c.State,
 		Close: func() error { c.Close(); return nil },
 	}
 	if c.Work != nil {
@@ -53,7 +53,7 @@ func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.L
 		return server.Options{}, fmt.Errorf("dashboard: %w", err)
 	}
 	return server.Options{
-		Protocol: b.Desk, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewBook(b.Tokens, e.Now, rand.Reader),
+		Protocol: b.Protocol, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewBook(b.Tokens, e.Now, rand.Reader),
 		Log: log, Now: e.Now, Random: rand.Reader, Version: e.Version, Hosts: names,
 	}, nil
 }

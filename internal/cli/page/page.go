@@ -47,19 +47,19 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	b := Of(c)
+	b := BackendOf(c)
 	b.Tokens = &credential.Memory{}
-	p, err := Begin(ctx, e, b, l, run, notice)
+	p, err := Serve(ctx, e, b, l, run, notice)
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), b.Close())
 	}
 	return p, nil
 }
 
-// Begin serves the dashboard of a backend on l. Close of the page closes both. After an
-// error, Begin has closed neither.
-func Begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
-	opts, err := b.Options(e, l, nil, slog.New(&failures{notice}))
+// Serve serves the dashboard of a backend on l. Close of the page closes both. After an
+// error, Serve has closed neither.
+func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
+	opts, err := b.Options(e, l, nil, slog.New(&errorHandler{notice}))
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	if p.server, err = server.New(opts); err != nil {
 		return nil, err
 	}
-	if p.forget, err = note(ctx, e, b, opts.Tokens, p.URL, run); err != nil {
+	if p.forget, err = publish(ctx, e, b, opts.Tokens, p.URL, run); err != nil {
 		return nil, err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -77,8 +77,8 @@ func Begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	return p, nil
 }
 
-// note writes the file with which other commands of this user find the page and log in.
-func note(ctx context.Context, e *env.Env, b Backend, book *credential.Book, address, run string) (forget func() error, err error) {
+// publish writes the file with which other commands of this user find the page and log in.
+func publish(ctx context.Context, e *env.Env, b Backend, book *credential.Book, address, run string) (forget func() error, err error) {
 	text, _, err := book.Create(ctx, credential.New{Role: credential.Operator, Name: "page"})
 	if err != nil {
 		return nil, err
@@ -90,13 +90,13 @@ func note(ctx context.Context, e *env.Env, b Backend, book *credential.Book, add
 	return localservers.Put(b.State, localservers.Server{URL: address, Project: project.Root, Run: run, Token: text})
 }
 
-// Link returns a link to a place on the page. It logs a browser in, once.
-func (p *Page) Link(place string) (string, error) {
+// Link returns a link to a fragment of the page. It logs a browser in, once.
+func (p *Page) Link(fragment string) (string, error) {
 	path, err := p.server.LoginPath()
 	if err != nil {
 		return "", err
 	}
-	return p.URL + coordinator.Login{Path: path}.To(place), nil
+	return p.URL + coordinator.Login{Path: path}.To(fragment), nil
 }
 
 // Visited reports whether a browser has logged in.
@@ -112,11 +112,13 @@ func (p *Page) Close() error {
 	return errors.Join(err, <-p.stopped, p.close())
 }
 
-// RunPlace returns the URL fragment of a run on the page.
-func RunPlace(run string) string { return "#/runs/" + url.PathEscape(run) }
+// RunFragment returns the URL fragment of a run on the page.
+func RunFragment(run string) string { return "#/runs/" + url.PathEscape(run) }
 
-// TaskPlace returns the URL fragment of a task on the page.
-func TaskPlace(run, task string) string { return RunPlace(run) + "/tasks/" + url.PathEscape(task) }
+// TaskFragment returns the URL fragment of a task on the page.
+func TaskFragment(run, task string) string {
+	return RunFragment(run) + "/tasks/" + url.PathEscape(task)
+}
 
 // URL returns the address of a server for a browser on this machine.
 func URL(at net.Addr, tls bool) string {

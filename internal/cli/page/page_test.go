@@ -84,7 +84,7 @@ func TestALinkLogsTheBrowserInAndTheNoteLetsOpenIn(t *testing.T) {
 	if got := status(t, browser, "GET", p.URL+"/v1/runs", ""); got != 401 || p.Visited() {
 		t.Errorf("before: %d, visited %v", got, p.Visited())
 	}
-	link, err := p.Link(RunPlace("r1"))
+	link, err := p.Link(RunFragment("r1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +153,10 @@ func TestAPageThatIsClosedIsNotFoundAnyMore(t *testing.T) {
 
 func TestALinkIsToldToATerminalAlone(t *testing.T) {
 	e := &env.Env{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Getenv: func(string) string { return "" }}
-	if Unasked(e) {
+	if MayOpenBrowser(e) {
 		t.Error("a browser would be opened for a program")
 	}
-	Offer(t.Context(), e, "http://a", "http://a/login?code=x", true, "gaffer open")
+	OpenOrPrint(t.Context(), e, "http://a", "http://a/login?code=x", true, "gaffer open")
 	if got := e.Err.(*bytes.Buffer).String(); got != "the dashboard is at http://a; 'gaffer open' lets a browser in\n" {
 		t.Errorf("%q", got)
 	}

@@ -70,7 +70,7 @@ func (v *View) openDashboard(ctx context.Context, run string) {
 			break
 		}
 		v.dashboard = &dashboard{view: v, page: p, run: run}
-		if link, err := p.Link(page.RunPlace(run)); err == nil {
+		if link, err := p.Link(page.RunFragment(run)); err == nil {
 			v.dashboard.opened = v.openBrowser(ctx, p.URL, link, "gaffer open "+run)
 		}
 	}
@@ -91,16 +91,16 @@ func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	v.openBrowser(ctx, address, address+login.To(page.RunPlace(run)), fmt.Sprintf("gaffer open %s%s", run, v.env.ServerArg()))
+	v.openBrowser(ctx, address, address+login.To(page.RunFragment(run)), fmt.Sprintf("gaffer open %s%s", run, v.env.ServerArg()))
 	return nil
 }
 
 // openBrowser opens the link in a browser. If it cannot, it stores a remark for the live
 // view, which will cover the printed text. It reports whether a browser was opened.
 func (v *View) openBrowser(ctx context.Context, address, link, again string) (opened bool) {
-	opened = page.Offer(ctx, v.env, address, link, page.Unasked(v.env), again)
+	opened = page.OpenOrPrint(ctx, v.env, address, link, page.MayOpenBrowser(v.env), again)
 	if !opened {
-		v.remark = page.How(address, again)
+		v.remark = page.HowToOpen(address, again)
 	}
 	return opened
 }

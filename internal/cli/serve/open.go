@@ -26,7 +26,7 @@ func Open(e *env.Env) Opener {
 		if err != nil {
 			return page.Backend{}, errors.Join(err, a.Close())
 		}
-		b := page.Of(c)
+		b := page.BackendOf(c)
 		b.Retain = func(older time.Duration) func() { return a.Retain(app.Retention{Older: older}) }
 		b.Close = func() error {
 			c.Close()

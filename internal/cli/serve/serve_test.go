@@ -109,7 +109,7 @@ func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
 	cmd := newWith(e, func(context.Context, app.Terms) (page.Backend, error) {
 		return page.Backend{
-			Desk: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
+			Protocol: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
 			Retain: func(older time.Duration) func() {
 				c.retained = older
 				return func() { c.stopped = c.closed == 0 }

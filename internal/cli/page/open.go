@@ -10,16 +10,16 @@ import (
 	"gaffer/internal/ui/browser"
 )
 
-// Unasked reports whether a command may open a browser without being asked to. It must
+// MayOpenBrowser reports whether a command may open a browser without being asked to. It must
 // not if a program reads its output, or in CI.
-func Unasked(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Getenv("CI") == "" }
+func MayOpenBrowser(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Getenv("CI") == "" }
 
-// Offer opens a link in the browser, or prints how to open it. It reports whether the
+// OpenOrPrint opens a link in the browser, or prints how to open it. It reports whether the
 // browser was opened; a failure to open it is not an error.
 //
 // The link is printed only to a terminal. Other output may be stored, and the first one
 // to use the link is logged in. again is the command that creates another link.
-func Offer(ctx context.Context, e *env.Env, address, link string, open bool, again string) (opened bool) {
+func OpenOrPrint(ctx context.Context, e *env.Env, address, link string, open bool, again string) (opened bool) {
 	if open {
 		err := browser.Open(ctx, e.Getenv, link)
 		if err == nil {
@@ -34,12 +34,12 @@ func Offer(ctx context.Context, e *env.Env, address, link string, open bool, aga
 		e.Talk("the dashboard, for one browser, within a minute: %s", display.Printable(link))
 		return false
 	}
-	e.Talk("%s", How(address, again))
+	e.Talk("%s", HowToOpen(address, again))
 	return false
 }
 
-// How returns a text with the dashboard's address and the command that creates a link
+// HowToOpen returns a text with the dashboard's address and the command that creates a link
 // to it.
-func How(address, again string) string {
+func HowToOpen(address, again string) string {
 	return fmt.Sprintf("the dashboard is at %s; '%s' lets a browser in", display.Printable(address), again)
 }

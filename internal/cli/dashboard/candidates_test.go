@@ -21,24 +21,24 @@ import (
 
 func TestThePageOfThisProjectsRunComesFirst(t *testing.T) {
 	const root = "/p"
-	doors := arrange([]localservers.Server{
+	list := order([]localservers.Server{
 		{URL: "http://127.0.0.1:1", Project: "/other", Run: "r1", Token: "t1"},
 		{URL: "http://127.0.0.1:2", Project: "/other"},
 		{URL: "http://127.0.0.1:3", Project: root, Run: "r3", Token: "t3"},
 		{URL: "http://127.0.0.1:4", Project: root, Run: "r4", Token: "t4"},
 	}, root)
-	want := []door{
+	want := []candidate{
 		{address: "http://127.0.0.1:3", token: "t3", run: "r3"},
 		{address: "http://127.0.0.1:4", token: "t4", run: "r4"},
 		{address: "http://127.0.0.1:2"},
 		{address: "http://127.0.0.1:1", token: "t1"},
-		{address: usual},
+		{address: defaultAddress},
 	}
-	if diff := cmp.Diff(want, doors, cmp.AllowUnexported(door{})); diff != "" {
+	if diff := cmp.Diff(want, list, cmp.AllowUnexported(candidate{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if doors := arrange([]localservers.Server{{URL: usual}}, root); len(doors) != 1 {
-		t.Errorf("the usual place twice: %+v", doors)
+	if list := order([]localservers.Server{{URL: defaultAddress}}, root); len(list) != 1 {
+		t.Errorf("the default address twice: %+v", list)
 	}
 }
 
@@ -76,8 +76,8 @@ const nobody = "http://127.0.0.1:1" // no program listens there
 
 func TestTheFirstServerThatIsThereMakesTheLink(t *testing.T) {
 	there, tokens := server(t, "/login?code=x", http.StatusCreated)
-	doors := []door{{address: nobody, token: "a"}, {address: there, token: "b", run: "r 1"}}
-	d, link, err := enter(t.Context(), newEnv(t, nil), doors, "")
+	list := []candidate{{address: nobody, token: "a"}, {address: there, token: "b", run: "r 1"}}
+	d, link, err := firstLink(t.Context(), newEnv(t, nil), list, "")
 	if want := there + "/login?code=x&to=%23%2Fruns%2Fr%25201"; err != nil || link != want || d.address != there {
 		t.Errorf("%s, %v, want %s", link, err, want)
 	}
@@ -90,19 +90,19 @@ func TestWhatIsWrongIsOfTheServerThatIsThere(t *testing.T) {
 	there, _ := server(t, "", http.StatusUnauthorized)
 	e := newEnv(t, nil)
 	for _, c := range []struct {
-		doors []door
-		code  exit.Code
-		want  string
+		list []candidate
+		code exit.Code
+		want string
 	}{
-		{[]door{{address: nobody}}, exit.CodeNotFound, "no server on this machine has the dashboard"},
-		{[]door{{address: nobody}, {address: there}}, exit.CodeFailed, "who are you?"},
-		{[]door{{address: nobody, named: true}}, exit.CodeFailed, "connection refused"},
+		{[]candidate{{address: nobody}}, exit.CodeNotFound, "no server on this machine has the dashboard"},
+		{[]candidate{{address: nobody}, {address: there}}, exit.CodeFailed, "who are you?"},
+		{[]candidate{{address: nobody, named: true}}, exit.CodeFailed, "connection refused"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		_, _, err := enter(ctx, e, c.doors, "")
+		_, _, err := firstLink(ctx, e, c.list, "")
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), c.want) || exit.Of(err) != c.code {
-			t.Errorf("%+v: %v (%d), want %s (%d)", c.doors, err, exit.Of(err), c.want, c.code)
+			t.Errorf("%+v: %v (%d), want %s (%d)", c.list, err, exit.Of(err), c.want, c.code)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestWhatIsWrongIsOfTheServerThatIsThere(t *testing.T) {
 func TestSecurityALinkOfAnotherPlaceIsNone(t *testing.T) {
 	for _, path := range []string{"@evil.example/", "//evil.example/login?code=x", "http://evil.example/login?code=x", ".evil.example/", ""} {
 		there, _ := server(t, path, http.StatusCreated)
-		_, link, err := enter(t.Context(), newEnv(t, nil), []door{{address: there, named: true}}, "")
+		_, link, err := firstLink(t.Context(), newEnv(t, nil), []candidate{{address: there, named: true}}, "")
 		if err == nil {
 			t.Errorf("%q: %s", path, link)
 		}

@@ -1,0 +1,34 @@
+package page
+
+import (
+	"context"
+	"log/slog"
+)
+
+// errorHandler is a log handler that passes on only errors, because they are printed
+// between the lines of a run.
+type errorHandler struct{ notice func(text string) }
+
+// Enabled implements [slog.Handler].
+func (f *errorHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelError
+}
+
+// Handle implements [slog.Handler].
+func (f *errorHandler) Handle(_ context.Context, r slog.Record) error {
+	text := "dashboard: " + r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" || a.Key == "route" {
+			text += ": " + a.Value.String()
+		}
+		return true
+	})
+	f.notice(text)
+	return nil
+}
+
+// WithAttrs implements [slog.Handler].
+func (f *errorHandler) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+// WithGroup implements [slog.Handler].
+func (f *errorHandler) WithGroup(string) slog.Handler { return f }
