@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/runner"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/config"
@@ -29,6 +30,7 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/postgres"
 	"gaffer/internal/engine/store/sqlite"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/ledger"
@@ -53,7 +55,8 @@ type Options struct {
 
 // App is gaffer in one project on this machine. It is safe for concurrent use.
 type App struct {
-	Fleet *localfleet.Fleet // the runs in the database
+	Fleet  *localfleet.Fleet // the runs in the database
+	Builds *buildrun.Builds
 
 	opts     Options
 	database string // file or URL, for display
@@ -107,6 +110,10 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.Fleet = localfleet.New(localfleet.Options{
 		Store: a.store, Engine: a.engine, Query: a.query, Project: opts.Project.Root, Now: a.clock(), Agent: opts.Agent, Workers: a.workers,
 	})
+	a.Builds = buildrun.New(buildrun.Options{
+		Project: buildProject(opts), Store: a.store, Owner: a.locks.Owner, Submit: a.Submit, EndRun: a.endRun, VerifyCommand: verifyCommand,
+		Runs: func(r store.Reader) ([]store.Run, error) { return a.runs(r, false) },
+	})
 	a.openDocuments()
 	return a, nil
 }
@@ -158,6 +165,21 @@ func (a *App) shown(path string) string {
 		return filepath.ToSlash(rel)
 	}
 	return filepath.ToSlash(path)
+}
+
+// buildProject names the documents of the project's build.
+func buildProject(opts Options) buildrun.Project {
+	return buildrun.Project{
+		Root: opts.Project.Root, Workflow: opts.Config.Path("paths.workflow"), LockTimeout: opts.Config.Duration("lock_timeout"),
+		Now: opts.Now, Notice: opts.Notice,
+	}
+}
+
+// verifyCommand returns the shell command with which a task calls gaffer to perform the
+// checks in a file.
+func verifyCommand(file string) string {
+	quoted := "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	return fmt.Sprintf(`"$%s" verify %s`, runner.SelfEnv, quoted)
 }
 
 // who returns the author name that events carry.

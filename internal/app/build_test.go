@@ -15,6 +15,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
@@ -118,7 +119,7 @@ func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.
 	p := newPlace(t).withSpec(specText)
 	a := p.open()
 	defer a.Close()
-	run, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, seven)})
+	run, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, seven)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.
 	if kills < len(seen) {
 		t.Errorf("killed %d times for %d kinds", kills, len(seen))
 	}
-	want, err := a.BuildFeed(t.Context(), run)
+	want, err := a.Builds.Feed(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ chunks:
 			p := newPlace(t).withSpec(specText)
 			a := p.open()
 			defer a.Close()
-			run, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, two)})
+			run, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, two)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,14 +231,14 @@ chunks:
 				t.Fatalf("%s, %v", r.Status, err)
 			}
 			p.withSpec(strings.ReplaceAll(specText, "2.4", "2.5"))
-			f, err := a.FindBuild(t.Context())
+			f, err := a.Builds.Find(t.Context())
 			if err != nil || len(f.Resume.Stale) != 1 || f.Resume.Stale[0].Chunk.ID != "1" || f.Resume.Stale[0].Built != "2.4" || f.Resume.Stale[0].Now != "2.5" {
 				t.Fatalf("%+v, %v", f.Resume.Stale, err)
 			}
 			if section := f.Resume.Stale[0].Section; section != "#entities" {
 				t.Errorf("section %q", section)
 			}
-			again, err := a.ResumeBuild(t.Context(), app.Resumption{Rebuild: rebuild})
+			again, err := a.Builds.Resume(t.Context(), buildrun.Resumption{Rebuild: rebuild})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,7 +262,7 @@ func TestAnIncompleteBuildIsNotGivenUpInSilence(t *testing.T) {
 	a := p.open()
 	defer a.Close()
 	const text = "agent: fake\nchunks:\n  - {id: 1, name: One, prompt: 'fake: say one'}\n  - {id: 2, name: Two, dependsOn: [1], prompt: 'fake: hang'}\n"
-	run, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, text)})
+	run, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,14 +277,14 @@ func TestAnIncompleteBuildIsNotGivenUpInSilence(t *testing.T) {
 	})
 	leave()
 	<-left
-	found := (*app.IncompleteError)(nil)
-	if _, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, text)}); !errors.As(err, &found) || len(found.Found.Resume.Done) != 1 {
+	found := (*buildrun.IncompleteError)(nil)
+	if _, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, text)}); !errors.As(err, &found) || len(found.Found.Resume.Done) != 1 {
 		t.Fatalf("%v", err)
 	}
-	if same, err := a.ResumeBuild(t.Context(), app.Resumption{}); err != nil || same != run {
+	if same, err := a.Builds.Resume(t.Context(), buildrun.Resumption{}); err != nil || same != run {
 		t.Errorf("%s, %v, want %s", same, err, run)
 	}
-	fresh, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, strings.ReplaceAll(text, "fake: hang", "fake: say two")), Fresh: true})
+	fresh, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, strings.ReplaceAll(text, "fake: hang", "fake: say two")), Fresh: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +313,7 @@ func TestABuildOfAnotherProgramIsGoneOnWith(t *testing.T) {
 	a := p.open()
 	defer a.Close()
 	given := readPlan(t, "agent: fake\nchunks:\n  - {id: 1, name: One}\n  - {id: 2, name: Two, dependsOn: [1], prompt: 'fake: fail no'}\n")
-	run, err := a.ResumeBuild(t.Context(), app.Resumption{Plan: &given})
+	run, err := a.Builds.Resume(t.Context(), buildrun.Resumption{Plan: &given})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,11 +355,11 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 			}
 			a := p.open()
 			defer a.Close()
-			found, findErr := a.FindBuild(t.Context())
+			found, findErr := a.Builds.Find(t.Context())
 			if now, err := os.ReadFile(state); err != nil || string(now) != string(data) {
 				t.Fatalf("looking at it changed it: %s, %v", now, err)
 			}
-			run, err := a.ResumeBuild(t.Context(), app.Resumption{})
+			run, err := a.Builds.Resume(t.Context(), buildrun.Resumption{})
 			if findErr == nil && found.Resumable != (err == nil) {
 				t.Errorf("it is said to be resumable: %v; to resume it says %v", found.Resumable, err)
 			}
@@ -425,7 +426,7 @@ chunks:
       - {url: "http://127.0.0.1:{port}/", status: 200}
       - {name: six nodes are shown, url: "http://127.0.0.1:{port}/index.html", contains: six nodes, screenshot: true}
 `
-	run, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, text)})
+	run, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, text)})
 	if err != nil {
 		t.Fatal(err)
 	}

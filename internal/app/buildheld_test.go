@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gaffer/internal/app"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/workflow"
 )
@@ -63,7 +63,7 @@ chunks:
 `)
 	resume := func() {
 		t.Helper()
-		run, err := a.ResumeBuild(t.Context(), app.Resumption{Plan: &given})
+		run, err := a.Builds.Resume(t.Context(), buildrun.Resumption{Plan: &given})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,15 +78,15 @@ chunks:
 	if state, _ := p.state(); !strings.Contains(state.NextStep, "Create the API keys in the console") || !strings.Contains(state.NextStep, "gaffer build done KEYS") {
 		t.Errorf("the next step is %q", state.NextStep)
 	}
-	_, err := a.ResumeBuild(t.Context(), app.Resumption{Plan: &given})
-	held := (*app.HeldError)(nil)
+	_, err := a.Builds.Resume(t.Context(), buildrun.Resumption{Plan: &given})
+	held := (*buildrun.HeldError)(nil)
 	if !errors.As(err, &held) || !strings.Contains(err.Error(), "Create the API keys") || !strings.Contains(held.Hint(), "gaffer build done KEYS") {
 		t.Errorf("resumed with nothing left for an agent: %v", err)
 	}
-	if f, err := a.FindBuild(t.Context()); err != nil || f.Resumable || !f.Incomplete {
+	if f, err := a.Builds.Find(t.Context()); err != nil || f.Resumable || !f.Incomplete {
 		t.Errorf("found %+v, %v", f, err)
 	}
-	if _, err := a.CompleteChunk(t.Context(), "KEYS"); err != nil {
+	if _, err := a.Builds.CompleteChunk(t.Context(), "KEYS"); err != nil {
 		t.Fatal(err)
 	}
 	resume()
@@ -101,14 +101,14 @@ func TestAChunkThatAPersonMarksDoneStaysDoneWhileTheBuildGoesOn(t *testing.T) {
 	a := p.open()
 	defer a.Close()
 	given := readPlan(t, "agent: fake\nchunks:\n  - {id: 1, name: Base}\n  - {id: 2, name: Pages}\n  - {id: 3, name: Polish, prompt: 'fake: say ok'}\n  - {id: KEYS, name: Keys}\n  - {id: 5, name: Release, dependsOn: [KEYS]}\n")
-	run, err := a.ResumeBuild(t.Context(), app.Resumption{Plan: &given})
+	run, err := a.Builds.Resume(t.Context(), buildrun.Resumption{Plan: &given})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.CompleteChunk(t.Context(), "KEYS"); err != nil {
+	if _, err := a.Builds.CompleteChunk(t.Context(), "KEYS"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.CompleteChunk(t.Context(), "3"); err == nil {
+	if _, err := a.Builds.CompleteChunk(t.Context(), "3"); err == nil {
 		t.Error("a chunk that an agent builds was marked done")
 	}
 	if _, err := a.Work(t.Context(), run); err != nil {
@@ -127,11 +127,11 @@ func TestABuildThatIsPartlyDoneIsReplacedOnlyOnRequestAndKept(t *testing.T) {
 		a := p.open()
 		defer a.Close()
 		plan := readPlan(t, "agent: fake\nchunks:\n  - {id: 1, name: One, prompt: 'fake: say ok'}\n")
-		_, err := a.Build(t.Context(), app.NewBuild{Plan: plan})
-		if incomplete := (*app.IncompleteError)(nil); !errors.As(err, &incomplete) {
+		_, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: plan})
+		if incomplete := (*buildrun.IncompleteError)(nil); !errors.As(err, &incomplete) {
 			t.Errorf("%s: a build was begun over another: %v", status, err)
 		}
-		if _, err := a.Build(t.Context(), app.NewBuild{Plan: plan, Fresh: true}); err != nil {
+		if _, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: plan, Fresh: true}); err != nil {
 			t.Fatal(err)
 		}
 		kept, err := os.ReadFile(filepath.Join(p.root, ".fctry", workflow.BuildsFolder, "run-9.json"))
@@ -152,7 +152,7 @@ chunks:
   - {id: 1, name: One, prompt: "fake: say ok"}
   - {id: 2, name: Two, dependsOn: [1], sections: ["#rules"], prompt: "fake: tool printf '{}' > .fctry/state.json; touch emptied\nfake: tool until test -f go; do sleep 0.05; done\nfake: say ok"}
 `)
-	run, err := a.Build(t.Context(), app.NewBuild{Plan: plan})
+	run, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ chunks:
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	whole, err := a.BuildFeed(t.Context(), run)
+	whole, err := a.Builds.Feed(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}

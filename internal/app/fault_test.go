@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/team"
@@ -100,7 +100,7 @@ func eachOwing(t *testing.T, test func(o owing)) {
 		p := newPlace(t).withSpec(specText)
 		a := p.open()
 		defer a.Close()
-		run, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, "name: one\nagent: fake\nchunks:\n  - {id: 1, name: One, prompt: 'fake: say done'}\n")})
+		run, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, "name: one\nagent: fake\nchunks:\n  - {id: 1, name: One, prompt: 'fake: say done'}\n")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/teamrun"
 )
 
@@ -40,7 +41,7 @@ func resumableAs(run store.Run) (kind string, err error) {
 		}
 		return "team", nil
 	}
-	b, err := buildOf(run)
+	b, err := buildrun.BuildOf(run)
 	if err != nil || b == nil {
 		return "", err
 	}

@@ -241,7 +241,7 @@ func (a *App) endRun(ctx context.Context, run, why string) error {
 		return err
 	}
 	for {
-		over, err := a.runOver(ctx, run)
+		over, err := a.hasEnded(ctx, run)
 		if over || err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/teamrun"
 	"gaffer/statefile/jsontree"
 )
@@ -94,7 +95,7 @@ func (o ours) Build(ctx context.Context, root string, state jsontree.Value) (id 
 		if err != nil {
 			return err
 		}
-		b, err := buildOf(run)
+		b, err := buildrun.BuildOf(run)
 		if err != nil || b == nil || !o.at(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
 			return nil // the state describes another build
 		}

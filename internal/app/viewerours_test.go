@@ -8,6 +8,7 @@ import (
 	"gaffer/internal/api/docview"
 	"gaffer/internal/api/viewers"
 	"gaffer/internal/app"
+	"gaffer/internal/flow/buildrun"
 )
 
 // look opens the viewer of a project's documents, as 'gaffer serve' does.
@@ -89,7 +90,7 @@ func TestTheBuildOfARunIsOursUntilAnotherReplacesIt(t *testing.T) {
 	const text = "name: two\nagent: fake\nretries: 0\nchunks:\n  - {id: 1, name: One, prompt: \"fake: say one\"}\n  - {id: 2, name: Two, prompt: \"fake: fail it broke\"}\n"
 	p := newPlace(t)
 	a := p.open()
-	run, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, text)})
+	run, err := a.Builds.Start(t.Context(), buildrun.Request{Plan: readPlan(t, text)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/teamrun"
 	"gaffer/internal/pause"
 	"gaffer/internal/plan"
@@ -110,7 +111,7 @@ type localRun struct {
 	run       store.Run
 	from      int64              // the last event when the work started
 	terminals bool               // some agents run in a terminal
-	build     *building          // nil if the run is not a build
+	build     *buildrun.Writer   // nil if the run is not a build
 	team      *teamrun.Conductor // nil if the run is not a team's
 	worker    *worker.Worker
 	recorder  *recorder.Recorder
@@ -138,7 +139,7 @@ func (a *App) look(ctx context.Context, id string) (*localRun, []engine.Assignme
 		if running, err = assignments(r, id); err != nil {
 			return err
 		}
-		if s.build, err = a.building(r, s.run); err != nil {
+		if s.build, err = buildrun.NewWriter(buildProject(a.opts), a.store, r, s.run); err != nil {
 			return err
 		}
 		s.team, err = a.conductor(ctx, r, s.run)

@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/dispatch"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/display"
@@ -154,8 +155,8 @@ func (o options) run(ctx context.Context, e *env.Env, t *runview.View, p build.P
 			return err
 		}
 	}
-	n := app.NewBuild{Plan: p, Fresh: o.fresh, Skip: o.skip}
-	id, err := t.App.Build(ctx, n)
+	n := buildrun.Request{Plan: p, Fresh: o.fresh, Skip: o.skip}
+	id, err := t.App.Builds.Start(ctx, n)
 	if missing := (*workflow.PrerequisiteError)(nil); errors.As(err, &missing) && e.Interactive() {
 		e.Talk("%s", missing)
 		choice, interrupted := choose(ctx, e, "", 3)
@@ -166,9 +167,9 @@ func (o options) run(ctx context.Context, e *env.Env, t *runview.View, p build.P
 			return err
 		}
 		n.Skip = true
-		id, err = t.App.Build(ctx, n)
+		id, err = t.App.Builds.Start(ctx, n)
 	}
-	if found := (*app.IncompleteError)(nil); errors.As(err, &found) {
+	if found := (*buildrun.IncompleteError)(nil); errors.As(err, &found) {
 		return o.incomplete(ctx, e, t, n, found)
 	}
 	if err != nil {
@@ -187,7 +188,7 @@ func (o options) work(ctx context.Context, t *runview.View, id string) error {
 
 // incomplete asks the user whether to resume or to replace a build that is not
 // completed.
-func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n app.NewBuild, found *app.IncompleteError) error {
+func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n buildrun.Request, found *buildrun.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
 	}
@@ -199,7 +200,7 @@ func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n 
 		return r.run(ctx, e, t, true)
 	case 2:
 		n.Fresh = true
-		id, err := t.App.Build(ctx, n)
+		id, err := t.App.Builds.Start(ctx, n)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ depends on it. A chunk that gaffer builds is refused.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runview.With(cmd.Context(), e, func(t *runview.View) error {
-				chunk, err := t.App.CompleteChunk(cmd.Context(), workflow.ID(args[0]))
+				chunk, err := t.App.Builds.CompleteChunk(cmd.Context(), workflow.ID(args[0]))
 				if err != nil {
 					return err
 				}

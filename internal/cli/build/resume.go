@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/text/display"
 	"gaffer/workflow"
 )
@@ -117,12 +117,12 @@ type stale struct {
 }
 
 func (r resume) run(ctx context.Context, e *env.Env, t *runview.View, asked bool) error {
-	f, err := t.App.FindBuild(ctx)
+	f, err := t.App.Builds.Find(ctx)
 	if err != nil {
 		return err
 	}
 	if f.Run == nil || len(f.Resume.Remaining) == 0 && f.Engine == "" {
-		return &app.NothingError{Why: "the state has none that is incomplete"}
+		return &buildrun.NothingError{Why: "the state has none that is incomplete"}
 	}
 	if *r.json && !r.yes && !asked {
 		return e.PrintJSON(questionOf(f))
@@ -155,7 +155,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *runview.View, asked bool
 	if err != nil {
 		return err
 	}
-	id, err := t.App.ResumeBuild(ctx, app.Resumption{Rebuild: again, Plan: given})
+	id, err := t.App.Builds.Resume(ctx, buildrun.Resumption{Rebuild: again, Plan: given})
 	if err != nil {
 		return err
 	}
@@ -181,13 +181,13 @@ func (r resume) anew(ctx context.Context, e *env.Env, t *runview.View) error {
 		return err
 	}
 	if p == nil {
-		same, err := t.App.BuildPlan(ctx)
+		same, err := t.App.Builds.Plan(ctx)
 		if err != nil {
 			return err
 		}
 		p = &same
 	}
-	id, err := t.App.Build(ctx, app.NewBuild{Plan: *p, Fresh: true, Skip: true})
+	id, err := t.App.Builds.Start(ctx, buildrun.Request{Plan: *p, Fresh: true, Skip: true})
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (r resume) anew(ctx context.Context, e *env.Env, t *runview.View) error {
 }
 
 // decide returns the completed chunks that are to be built again.
-func (r resume) decide(ctx context.Context, e *env.Env, f app.BuildFound) (again []workflow.ID, err error) {
+func (r resume) decide(ctx context.Context, e *env.Env, f buildrun.Found) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {
 		if _, known := open[s.Chunk.ID]; !known {
@@ -240,7 +240,7 @@ func named(list []string, id workflow.ID) bool {
 	return slices.Contains(list, string(id)) || slices.Contains(list, "all")
 }
 
-func questionOf(f app.BuildFound) question {
+func questionOf(f buildrun.Found) question {
 	q := question{
 		Resumable: f.Resumable, RunID: f.Run.RunID, Status: string(f.Run.Status), StartedAt: f.Run.StartedAt, Total: f.Run.Total(),
 		Run: f.Engine, Done: append([]workflow.Chunk{}, f.Resume.Done...), Remaining: []remaining{}, Held: []held{}, Stale: []stale{},

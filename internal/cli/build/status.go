@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/text/display"
 	"gaffer/workflow"
 )
@@ -31,7 +32,7 @@ func newStatus(e *env.Env) *cobra.Command {
 }
 
 func status(ctx context.Context, e *env.Env, a *app.App, asJSON bool) error {
-	f, err := a.FindBuild(ctx)
+	f, err := a.Builds.Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func row(c workflow.Chunk) []table.Cell {
 }
 
 // remark returns which process works on the build, or what the user can do next.
-func remark(f app.BuildFound) string {
+func remark(f buildrun.Found) string {
 	text := ", " + display.Printable(f.Health.Isolation) + " context"
 	if f.Health.LastCheckpoint != "" {
 		text += ", last checkpoint " + display.Printable(f.Health.LastCheckpoint)

@@ -1,4 +1,4 @@
-package app
+package buildrun
 
 import (
 	"cmp"
@@ -29,11 +29,11 @@ func (e *NothingError) Error() string { return "no build can be resumed: " + e.W
 // NotFound marks the error as "not found".
 func (e *NothingError) NotFound() bool { return true }
 
-// ResumeBuild returns the engine's run that continues the build in the workflow state.
+// Resume returns the engine's run that continues the build in the workflow state.
 // It is the interrupted run if there is one. If chunks are to be rebuilt, or gaffer did
 // not run the build, it submits a new run of the remaining chunks.
-func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
-	f, err := a.FindBuild(ctx)
+func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
+	f, err := b.Find(ctx)
 	switch {
 	case err != nil:
 		return "", err
@@ -45,9 +45,9 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 	if len(f.Resume.Remaining) == 0 && len(r.Rebuild) == 0 {
 		return "", &NothingError{"every chunk is completed"}
 	}
-	p, err := a.planOf(ctx, f, r.Plan)
+	p, err := b.planOf(ctx, f, r.Plan)
 	if len(r.Rebuild) == 0 {
-		p, err = a.remainingOf(ctx, f, r.Plan)
+		p, err = b.remainingOf(ctx, f, r.Plan)
 	}
 	if err != nil {
 		return "", err
@@ -69,27 +69,25 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 	for id := range again {
 		return "", &NothingError{fmt.Sprintf("chunk %s is not completed, so it cannot be built again", id)}
 	}
-	if err := a.abandon(ctx, f); err != nil {
+	if err := b.abandon(ctx, f); err != nil {
 		return "", err
 	}
-	if err := a.beginBuild(ctx, true); err != nil {
+	if err := b.beginStep(ctx, true); err != nil {
 		return "", err
 	}
-	return a.submitBuild(ctx, p, s)
+	return b.submit(ctx, p, s)
 }
 
 // HeldError reports that only the user can do the next step of a build.
 type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
-	return "nothing of the build is left for an agent: " + strings.ReplaceAll(e.Held[0].Label()+" "+e.Held[0].Why, "\n", " ") + noteOf(e.Held[0])
-}
-
-func noteOf(h workflow.Held) string {
-	if h.Note == "" {
-		return ""
+	first := e.Held[0]
+	text := "nothing of the build is left for an agent: " + strings.ReplaceAll(first.Label()+" "+first.Why, "\n", " ")
+	if first.Note != "" {
+		text += ": " + first.Note
 	}
-	return ": " + h.Note
+	return text
 }
 
 // Conflict marks the error as a conflict with the existing state.
@@ -102,8 +100,8 @@ func (e *HeldError) Hint() string {
 
 // remainingOf returns the plan of a build to continue. It returns a [*HeldError] if no
 // remaining chunk is for an agent.
-func (a *App) remainingOf(ctx context.Context, f BuildFound, given *build.Plan) (build.Plan, error) {
-	p, err := a.planOf(ctx, f, given)
+func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
+	p, err := b.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
 		err = &HeldError{f.Resume.Held}
 	}
@@ -112,8 +110,8 @@ func (a *App) remainingOf(ctx context.Context, f BuildFound, given *build.Plan) 
 
 // CompleteChunk marks a chunk as completed by the user. It returns a [*BuiltError] if
 // an active run builds the chunk.
-func (a *App) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
-	f, err := a.FindBuild(ctx)
+func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
+	f, err := b.Find(ctx)
 	if err != nil {
 		return workflow.Chunk{}, err
 	}
@@ -128,24 +126,24 @@ func (a *App) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk
 	}
 	if f.Engine != "" && !f.Status.Final() {
 		var run store.Run
-		err := a.store.Read(ctx, func(r store.Reader) (err error) {
+		err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 			run, err = r.Run(f.Engine)
 			return err
 		})
 		if err != nil {
 			return chunk, err
 		}
-		if b, err := buildOf(run); err != nil || b != nil && b.Tasks[string(id)] != "" {
+		if made, err := BuildOf(run); err != nil || made != nil && made.Tasks[string(id)] != "" {
 			return chunk, cmp.Or(err, error(&BuiltError{f.Engine, id}))
 		}
 	}
-	return chunk, a.workflow().Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
-		if err := workflow.CompleteByHand(root, id, a.opts.Now()); err != nil {
+	return chunk, b.state.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
+		if err := workflow.CompleteByHand(root, id, b.project.Now()); err != nil {
 			return nil, err
 		}
 		event, err := workflow.Draft{Kind: workflow.ChunkCompleted, Fields: []workflow.Field{
 			{Name: "chunk", Value: chunk.Label()}, {Name: "summary", Value: chunk.Label() + " was marked done by a person"},
-		}}.Event(a.opts.Now())
+		}}.Event(b.project.Now())
 		return []jsontree.Value{event}, err
 	})
 }
@@ -168,35 +166,35 @@ func (e *BuiltError) Hint() string {
 	return fmt.Sprintf("'gaffer cancel %s' ends the run first", e.Run)
 }
 
-// BuildPlan returns the plan of the build in the workflow state.
-func (a *App) BuildPlan(ctx context.Context) (build.Plan, error) {
-	f, err := a.FindBuild(ctx)
+// Plan returns the plan of the build in the workflow state.
+func (b *Builds) Plan(ctx context.Context) (build.Plan, error) {
+	f, err := b.Find(ctx)
 	if err != nil {
 		return build.Plan{}, err
 	}
 	if f.Run == nil {
 		return build.Plan{}, &NothingError{"the state has none"}
 	}
-	return a.planOf(ctx, f, nil)
+	return b.planOf(ctx, f, nil)
 }
 
 // planOf returns the plan of the build in the workflow state: the given one, or the
 // submitted one, or else what the state contains.
-func (a *App) planOf(ctx context.Context, f BuildFound, given *build.Plan) (build.Plan, error) {
+func (b *Builds) planOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	if given != nil {
 		return *given, nil
 	}
 	if f.Engine != "" {
 		var run store.Run
-		err := a.store.Read(ctx, func(r store.Reader) (err error) {
+		err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 			run, err = r.Run(f.Engine)
 			return err
 		})
 		if err != nil {
 			return build.Plan{}, err
 		}
-		if b, err := buildOf(run); err == nil && b != nil && b.Source != nil {
-			return *b.Source, nil
+		if made, err := BuildOf(run); err == nil && made != nil && made.Source != nil {
+			return *made.Source, nil
 		}
 	}
 	return build.FromState(*f.Run)

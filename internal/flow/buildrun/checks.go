@@ -1,4 +1,4 @@
-package app
+package buildrun
 
 import (
 	"encoding/json"
@@ -14,22 +14,16 @@ import (
 	"gaffer/workflow"
 )
 
-// verifyCommand is the hidden gaffer command that checks a chunk's work.
-const verifyCommand = "verify"
-
-// quoted quotes a text for a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
 // checksFile returns the path of a chunk's check file. The results are beside it.
-func (a *App) checksFile(checks, task string) string {
-	return filepath.Join(a.workflowDir(), "verification", checks, task+".json")
+func (p Project) checksFile(checks, task string) string {
+	return filepath.Join(p.Workflow, "verification", checks, task+".json")
 }
 
-func (a *App) writeChecks(s build.Start, c build.Chunk) error {
+func (p Project) writeChecks(s build.Start, c build.Chunk) error {
 	if len(c.Verify) == 0 {
 		return nil
 	}
-	file := a.checksFile(s.Checks, build.TaskName(c.ID))
+	file := p.checksFile(s.Checks, build.TaskName(c.ID))
 	r := verify.Request{Chunk: workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label(), Serve: c.Serve, Screenshot: strings.TrimSuffix(file, ".json") + ".png"}
 	for _, check := range c.Verify {
 		r.Checks = append(r.Checks, verify.Check{
@@ -54,13 +48,21 @@ func (a *App) writeChecks(s build.Start, c build.Chunk) error {
 }
 
 // outcomes returns a function that reads the check results of an attempt.
-func (a *App) outcomes(checks string) func(task string, attempt int) (build.Outcome, bool) {
+func (p Project) outcomes(checks string) func(task string, attempt int) (build.Outcome, bool) {
 	return func(task string, attempt int) (build.Outcome, bool) {
-		data, err := statefile.ReadBytes(host.OS(), verify.OutcomePath(a.checksFile(checks, task), attempt))
+		data, err := statefile.ReadBytes(host.OS(), verify.OutcomePath(p.checksFile(checks, task), attempt))
 		var o verify.Outcome
 		if err != nil || json.Unmarshal(data, &o) != nil {
 			return build.Outcome{}, false
 		}
-		return build.Outcome{Checks: o.Checks, Mode: o.Mode, Summary: o.Summary, Screenshot: a.shown(o.Screenshot)}, true
+		return build.Outcome{Checks: o.Checks, Mode: o.Mode, Summary: o.Summary, Screenshot: p.relative(o.Screenshot)}, true
 	}
+}
+
+// relative returns a path relative to the project's root if it is below it.
+func (p Project) relative(path string) string {
+	if rel, err := filepath.Rel(p.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(path)
 }

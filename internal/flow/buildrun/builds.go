@@ -1,0 +1,246 @@
+// Package buildrun starts, finds and continues the build of a project, and writes its
+// workflow documents while its run is active.
+package buildrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/spec"
+	"gaffer/internal/plan"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// Project names the documents of a project's build.
+type Project struct {
+	Root        string // the project's root
+	Workflow    string // the folder of the workflow documents
+	LockTimeout time.Duration
+	Now         func() time.Time
+	Notice      func(text string) // prints a message for the user
+}
+
+func (p Project) open() *workflow.Store {
+	return workflow.Open(p.Workflow, workflow.Options{Now: p.Now, LockTimeout: p.LockTimeout})
+}
+
+// spec reads the project's spec. It returns an empty one if the file is missing or
+// unreadable.
+func (p Project) spec() spec.Spec {
+	s, _ := spec.Read(p.Workflow)
+	return s
+}
+
+// Options are the dependencies of Builds.
+type Options struct {
+	Project Project
+	Store   store.Store
+	// Runs returns the rows of the project's runs that have not ended, newest first.
+	Runs func(r store.Reader) ([]store.Run, error)
+	// Owner returns the process that works on a run.
+	Owner func(run string) fleet.Owner
+	// Submit stores a plan as a run of the project.
+	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
+	// EndRun cancels a run and waits until it has ended.
+	EndRun func(ctx context.Context, run, why string) error
+	// VerifyCommand returns the shell command that performs the checks in a file.
+	VerifyCommand func(file string) string
+}
+
+// Builds starts and continues the build of a project. A project has one build at a
+// time.
+type Builds struct {
+	opts    Options
+	project Project
+	state   *workflow.Store
+}
+
+// New returns the builds of a project.
+func New(opts Options) *Builds {
+	return &Builds{opts: opts, project: opts.Project, state: opts.Project.open()}
+}
+
+// Request describes a build to start.
+type Request struct {
+	Plan  build.Plan
+	Fresh bool // replace a build that is not complete
+	Skip  bool // allow the build although an earlier step of the workflow is missing
+}
+
+// IncompleteError reports that a build exists that is not complete, so that a new one
+// cannot start.
+type IncompleteError struct{ Found Found }
+
+func (e *IncompleteError) Error() string {
+	r := e.Found.Resume
+	return fmt.Sprintf("found incomplete build %s (%d/%d chunks done)", r.Run.RunID, len(r.Done), r.Run.Total())
+}
+
+// Conflict marks the error as a conflict with the existing state.
+func (e *IncompleteError) Conflict() bool { return true }
+
+// Start submits a build of chunks and returns the id of the engine's run. The caller has
+// approved the build. Nothing runs before a worker works on the run.
+func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
+	found, err := b.Find(ctx)
+	if err != nil {
+		return "", err
+	}
+	if found.Incomplete && !n.Fresh {
+		return "", &IncompleteError{found}
+	}
+	if err := b.beginStep(ctx, n.Skip); err != nil {
+		return "", err
+	}
+	if err := b.abandon(ctx, found); err != nil {
+		return "", err
+	}
+	kept, err := b.state.KeepRun()
+	if err != nil {
+		return "", err
+	}
+	if kept != "" {
+		b.project.Notice(fmt.Sprintf("the build that was there is kept as %s", kept))
+	}
+	return b.submit(ctx, n.Plan, build.Start{RunID: fmt.Sprintf("run-%d", b.project.Now().UnixMilli())})
+}
+
+// beginStep makes the build the current step of the workflow's command. If no command
+// is active, it begins one.
+func (b *Builds) beginStep(ctx context.Context, skip bool) error {
+	return b.state.Update(ctx, func(root *jsontree.Node) error {
+		state, _ := workflow.Read(root.Value())
+		if state.CurrentCommand == "" {
+			if _, err := workflow.BeginCommand(root, workflow.Execute); err != nil {
+				return err
+			}
+			skip = true
+		}
+		again := state.WorkflowStep == workflow.ExecutorBuild // the step was allowed when it first began
+		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
+	})
+}
+
+// submit writes the check files and submits the chunks.
+func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (string, error) {
+	s.Now, s.SpecVersion = b.project.Now(), b.project.spec().Version
+	state, err := b.state.State()
+	if err != nil {
+		return "", err
+	}
+	s.Command = state.CurrentCommand
+	s.Checks = fmt.Sprintf("%s.%d", s.RunID, s.Now.UnixMilli())
+	s.VerifyCommand = func(c build.Chunk) string {
+		return b.opts.VerifyCommand(b.project.checksFile(s.Checks, build.TaskName(c.ID)))
+	}
+	if p.Parallel == 0 {
+		p.Parallel = 1 // chunks share one work tree
+	}
+	_, tasks, err := build.New(p, s)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range p.Chunks {
+		if err := b.project.writeChecks(s, c); err != nil {
+			return "", err
+		}
+	}
+	return b.opts.Submit(ctx, tasks)
+}
+
+// abandon ends the engine's run of a build that a new one replaces.
+func (b *Builds) abandon(ctx context.Context, f Found) error {
+	if f.Engine == "" || f.Status.Final() {
+		return nil
+	}
+	return b.opts.EndRun(ctx, f.Engine, "the build starts fresh")
+}
+
+// Found describes the build in the project's workflow state.
+type Found struct {
+	Run        *workflow.BuildRun // nil if there is no build
+	Incomplete bool               // it has started and is not complete
+	Resumable  bool               // [Builds.Resume] can continue it
+	Problem    error              // why an incomplete build cannot continue
+	Resume     workflow.Resume
+	Health     workflow.Health
+	Engine     string // id of the engine's run, if gaffer runs the build
+	Status     store.Status
+	Owner      int // pid of the gaffer that works on it, or 0
+}
+
+// Find reads the build from the project's workflow state and the store.
+func (b *Builds) Find(ctx context.Context) (Found, error) {
+	value, err := b.state.Load()
+	if err != nil {
+		return Found{}, err
+	}
+	state, _ := workflow.Read(value)
+	f := Found{Run: state.BuildRun}
+	f.Health = workflow.ContextHealth(workflow.Events(state.BuildEvents), state.BuildRun, 0)
+	engineRun, _ := build.Cursor(value)
+	if err := b.findEngine(ctx, engineRun, &f); err != nil {
+		return f, err
+	}
+	if f.Run != nil {
+		f.Resume, _ = f.Run.Resume(b.project.spec().Workflow())
+		live := f.Engine != "" && !f.Status.Final()
+		begun := f.Run.Count("", workflow.Planned) < len(f.Run.Chunks)
+		f.Incomplete = live || begun && len(f.Resume.Remaining) > 0
+		if len(f.Resume.Remaining) > 0 && !live {
+			_, f.Problem = b.remainingOf(ctx, f, nil)
+		}
+		f.Resumable = live || len(f.Resume.Remaining) > 0 && f.Problem == nil
+	}
+	return f, nil
+}
+
+// findEngine finds the engine's run of the build. It prefers a run that has not ended,
+// even if the state file does not name it yet. Otherwise it takes named, the run that
+// the state file names.
+func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
+	return b.opts.Store.Read(ctx, func(r store.Reader) error {
+		runs, err := b.opts.Runs(r)
+		if err != nil {
+			return err
+		}
+		if run, err := r.Run(named); err == nil {
+			runs = append(runs, run)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		for _, run := range runs {
+			made, err := BuildOf(run)
+			if err != nil {
+				return err
+			}
+			if made == nil || run.Status.Final() && (f.Run == nil || made.Run.RunID != f.Run.RunID) {
+				continue
+			}
+			if f.Run == nil || f.Run.RunID != made.Run.RunID {
+				f.Run = &made.Run
+			}
+			f.Engine, f.Status = run.ID, run.Status
+			if o := b.opts.Owner(run.ID); o.Alive {
+				f.Owner = o.PID
+			}
+			return nil
+		}
+		return nil
+	})
+}
+
+// BuildOf returns the build of a run, or nil if the run is not a build.
+func BuildOf(run store.Run) (*build.Build, error) {
+	p, err := plan.DecodeHeader(run.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("plan of run %s: %w", run.ID, err)
+	}
+	return build.Of(p.Build)
+}

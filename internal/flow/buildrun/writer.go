@@ -1,0 +1,145 @@
+package buildrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/build"
+	"gaffer/internal/pause"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// Writer writes the workflow documents of a build while its run is active.
+type Writer struct {
+	project  Project
+	events   store.Store
+	run      string
+	state    *workflow.Store
+	progress *build.Progress
+	entries  []build.FeedEntry // every entry so far
+	seq      int64             // the last event that was processed
+	gone     error             // why writing has stopped, if it has
+}
+
+// NewWriter returns the document writer of a run that is a build, or nil for other runs.
+func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*Writer, error) {
+	made, err := BuildOf(run)
+	if err != nil || made == nil {
+		return nil, err
+	}
+	tasks, err := r.Tasks(run.ID)
+	if err != nil || len(tasks) == 0 {
+		return nil, err
+	}
+	before := tasks[0].Seq - 2 // a task's Seq is that of its first event; the first task's event follows the run's
+	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
+}
+
+// Run writes new events to the documents until ctx ends.
+func (w *Writer) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := w.Flush(ctx); err != nil && ctx.Err() == nil {
+			w.project.Notice(fmt.Sprintf("the state of the build is behind: %v; it is tried again", err))
+			pause.For(ctx, time.Second)
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, buildCheck)
+		err := w.events.Wait(within, w.seq)
+		if err != nil && within.Err() == nil {
+			pause.For(ctx, time.Second)
+		}
+		cancel()
+		pause.For(ctx, buildPace)
+	}
+}
+
+// buildPace is the time to collect events before the state is written.
+const buildPace = 50 * time.Millisecond
+
+// buildCheck is the interval between checks of the state without an event. Other
+// programs empty the state, even in the middle of a build.
+const buildCheck = 2 * time.Second
+
+// Flush writes all events so far.
+func (w *Writer) Flush(ctx context.Context) error {
+	if w.gone != nil {
+		return nil
+	}
+	if err := w.catchUp(ctx); err != nil {
+		return err
+	}
+	s := w.project.spec()
+	info := build.SpecInfo{Version: s.Version, Number: func(alias string) string {
+		section, _ := s.Section(alias)
+		return section.Number
+	}}
+	err := w.state.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
+		return w.progress.Write(root, w.run, w.entries, w.seq, info)
+	})
+	if replaced := (*build.ReplacedError)(nil); errors.As(err, &replaced) {
+		w.gone = err
+		w.project.Notice(err.Error())
+		return nil
+	}
+	w.progress.Written = w.progress.Written || err == nil
+	return err
+}
+
+func (w *Writer) catchUp(ctx context.Context) error {
+	for {
+		var events []store.Event
+		err := w.events.Read(ctx, func(r store.Reader) (err error) {
+			events, err = r.Events(w.seq, 1000)
+			return err
+		})
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for _, e := range events {
+			w.seq = e.Seq
+			if e.Run != w.run {
+				continue
+			}
+			entries, err := w.progress.Apply(e, w.project.outcomes(w.progress.Build.Checks))
+			if err != nil {
+				return err
+			}
+			w.entries = append(w.entries, entries...)
+		}
+	}
+}
+
+// Feed returns all feed entries of a build, computed from the store. The feed on disk
+// should contain the same entries.
+func (b *Builds) Feed(ctx context.Context, id string) ([]workflow.Event, error) {
+	var w *Writer
+	err := b.opts.Store.Read(ctx, func(r store.Reader) error {
+		run, err := r.Run(id)
+		if err == nil {
+			w, err = NewWriter(b.project, b.opts.Store, r, run)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return nil, &NothingError{fmt.Sprintf("run %s is none", id)}
+	}
+	if err := w.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	var feed []jsontree.Value
+	for _, t := range w.entries {
+		event, err := t.Draft.Event(t.At)
+		if err != nil {
+			return nil, err
+		}
+		feed = append(feed, event)
+	}
+	return workflow.Events(feed), nil
+}

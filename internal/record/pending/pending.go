@@ -1,0 +1,128 @@
+// Package pending remembers which runs have documents that are not written yet.
+//
+// The documents of a run are pending from before the first write until all of them
+// state how the run ended. The store has a row for each such run. So they are not
+// forgotten if the process dies or the disk is full. Writing a document is idempotent: a
+// crash between writing the documents and deleting the row is harmless.
+package pending
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gaffer/internal/engine/store"
+)
+
+// kind is the kind of the store items that mark pending documents.
+const kind = "owed documents"
+
+// Key returns the key of the item that marks the documents of a run as pending.
+func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
+
+// Documents describes a run that has ended although its documents do not state that
+// yet.
+type Documents struct {
+	Run     string    `json:"run"`
+	Project string    `json:"project"`
+	Since   time.Time `json:"since"` // when the run ended; zero if it is still active
+	Why     string    `json:"why"`   // why the documents were not written
+
+	// Paths holds the document folders by the names of their settings, so that later
+	// changes of the settings do not matter.
+	Paths map[string]string `json:"-"`
+}
+
+// processDied is the reason for pending documents if no process has recorded one.
+const processDied = "gaffer ended before it had written them"
+
+// UnwrittenError reports that the documents of a run could not be written.
+type UnwrittenError struct{ Documents Documents }
+
+func (e *UnwrittenError) Error() string {
+	if e.Documents.Since.IsZero() {
+		return fmt.Sprintf("the documents of run %s are not all written: %s", e.Documents.Run, e.Documents.Why)
+	}
+	return fmt.Sprintf("run %s has ended, but its documents are not written: %s", e.Documents.Run, e.Documents.Why)
+}
+
+// Hint returns advice for the user.
+func (e *UnwrittenError) Hint() string {
+	if e.Documents.Since.IsZero() {
+		return fmt.Sprintf("remove what is in the way; 'gaffer resume %s' writes them", e.Documents.Run)
+	}
+	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
+}
+
+// content is the stored form of an item. Why says what prevented the writing.
+type content struct {
+	Paths map[string]string `json:"paths"`
+	Why   string            `json:"why,omitempty"`
+}
+
+// List is the list of runs with pending documents in a store.
+type List struct {
+	Store store.Store
+	Now   func() time.Time
+}
+
+// Add records that the documents of a run must be written to those paths, and why they
+// were not.
+func (l List) Add(ctx context.Context, run string, paths map[string]string, why string) error {
+	data, err := json.Marshal(content{paths, why})
+	if err != nil {
+		return err
+	}
+	return l.Store.Write(ctx, store.Need{Items: []store.ItemKey{Key(run)}}, func(tx *store.Tx) error {
+		tx.PutItem(store.Item{ItemKey: Key(run), Data: data, Made: l.Now()})
+		return nil
+	})
+}
+
+// Remove deletes the entry of a run after the documents state how the run ended. If a
+// task was retried meanwhile, the run is active again and the entry stays.
+func (l List) Remove(ctx context.Context, id string) error {
+	return l.Store.Write(ctx, store.Need{Runs: []string{id}, Items: []store.ItemKey{Key(id)}}, func(tx *store.Tx) error {
+		run, err := tx.Run(id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && run.Status.Final() {
+			tx.DropItem(Key(id))
+			return nil
+		}
+		return err
+	})
+}
+
+// Ended lists the runs that have ended although their documents do not state it, if selects
+// reports true for them.
+func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []Documents, err error) {
+	err = l.Store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		items, err := r.Items(kind, "", math.MinInt64, math.MaxInt32)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			run, err := r.Run(item.ID)
+			if errors.Is(err, store.ErrNotFound) { // the run was pruned
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if !run.Status.Final() || !selects(run) {
+				continue
+			}
+			var c content
+			if err := json.Unmarshal(item.Data, &c); err != nil {
+				return fmt.Errorf("the documents that run %s owes: %w", run.ID, err)
+			}
+			list = append(list, Documents{Run: run.ID, Project: run.Project, Since: run.Ended, Why: cmp.Or(c.Why, processDied), Paths: c.Paths})
+		}
+		return nil
+	})
+	return list, err
+}
