@@ -31,6 +31,7 @@ import (
 	"gaffer/internal/engine/store/postgres"
 	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/flow/buildrun"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/ledger"
@@ -57,6 +58,7 @@ type Options struct {
 type App struct {
 	Fleet  *localfleet.Fleet // the runs in the database
 	Builds *buildrun.Builds
+	Teams  *teamsession.Sessions
 
 	opts     Options
 	database string // file or URL, for display
@@ -111,8 +113,12 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Store: a.store, Engine: a.engine, Query: a.query, Project: opts.Project.Root, Now: a.clock(), Agent: opts.Agent, Workers: a.workers,
 	})
 	a.Builds = buildrun.New(buildrun.Options{
-		Project: buildProject(opts), Store: a.store, Owner: a.locks.Owner, Submit: a.Submit, EndRun: a.endRun, VerifyCommand: verifyCommand,
+		Project: buildProject(opts), Store: a.store, Locks: a.locks, Submit: a.Submit, EndRun: a.endRun, VerifyCommand: verifyCommand,
 		Runs: func(r store.Reader) ([]store.Run, error) { return a.runs(r, false) },
+	})
+	a.Teams = teamsession.New(teamsession.Options{
+		Project: a.teamProject(), Store: a.store, Engine: a.engine, Locks: a.locks, Submit: a.Submit, EndRun: a.endRun, WriteDocuments: a.writeDocuments,
+		Runs: func(r store.Reader) ([]store.Run, error) { return a.runs(r, true) },
 	})
 	a.openDocuments()
 	return a, nil
@@ -175,6 +181,13 @@ func buildProject(opts Options) buildrun.Project {
 	}
 }
 
+// teamProject names the documents of the project's team session.
+func (a *App) teamProject() teamsession.Project {
+	return teamsession.Project{
+		Root: a.opts.Project.Root, Config: a.opts.Config, Merges: filepath.Join(a.state, "merges"), Now: a.opts.Now, Notice: a.opts.Notice,
+	}
+}
+
 // verifyCommand returns the shell command with which a task calls gaffer to perform the
 // checks in a file.
 func verifyCommand(file string) string {
@@ -212,7 +225,7 @@ func newID() string {
 func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	base, err := "", error(nil)
 	if p.Team != nil {
-		base, err = a.teamBase(ctx, p)
+		base, err = teamsession.CreateBase(ctx, a.opts.Project.Root, p)
 	} else {
 		base, err = workspace.CreateBase(ctx, a.opts.Project.Root, p)
 	}

@@ -109,7 +109,7 @@ func (a *App) concluded(ctx context.Context, run string, flushed error) {
 		return
 	}
 	later := "the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
-	if ended, err := a.hasEnded(ctx, run); err == nil && !ended {
+	if ended, err := a.hasEnded(ctx, run, ""); err == nil && !ended {
 		later = fmt.Sprintf("'gaffer resume %s' writes them", run)
 	}
 	a.opts.Notice(fmt.Sprintf("the documents of run %s are not all written: %s; %s", run, oneLine(flushed), later))

@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
 	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/plan"
 	"gaffer/internal/project/trust"
 	"gaffer/team"
@@ -32,8 +33,8 @@ func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]prefligh
 
 // PreflightTeam is [Preflight] for a team. It checks the agents of the roles and the
 // branch that the work is merged into.
-func PreflightTeam(ctx context.Context, opts Options, n NewTeam) ([]preflight.Problem, error) {
-	set, err := rolesOf(opts, n.Roles)
+func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]preflight.Problem, error) {
+	set, err := teamsession.Project{Root: opts.Project.Root, Config: opts.Config}.Roles(n.Roles)
 	if err != nil {
 		return nil, err
 	}

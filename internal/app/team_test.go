@@ -13,6 +13,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile/host"
 	"gaffer/team"
@@ -73,7 +74,7 @@ func (c crew) open() *app.App {
 }
 
 // begin starts a session. Nothing runs yet.
-func (c crew) begin(a *app.App, n app.NewTeam) app.TeamStarted {
+func (c crew) begin(a *app.App, n teamsession.Request) teamsession.Started {
 	c.t.Helper()
 	if n.Requirements == "" {
 		n.Requirements = "Make it"
@@ -81,7 +82,7 @@ func (c crew) begin(a *app.App, n app.NewTeam) app.TeamStarted {
 	if n.Developers == 0 {
 		n.Developers = team.MaxDevelopers
 	}
-	s, err := a.Team(c.t.Context(), n)
+	s, err := a.Teams.Start(c.t.Context(), n)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func (c crew) finish(a *app.App, run string) fleet.Run {
 // resume continues the session in the documents until it ends.
 func (c crew) resume(a *app.App) fleet.Run {
 	c.t.Helper()
-	run, err := a.ResumeTeam(c.t.Context(), app.NewTeam{})
+	run, err := a.Teams.Resume(c.t.Context(), teamsession.Request{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/team"
 )
@@ -69,7 +70,7 @@ func threeGroups(t *testing.T) (c crew, a *app.App, run string) {
 	t.Helper()
 	c = newCrew(t, play(t, "three"))
 	a = c.open()
-	return c, a, c.begin(a, app.NewTeam{Requirements: listed}).Run
+	return c, a, c.begin(a, teamsession.Request{Requirements: listed}).Run
 }
 
 // killWhen starts a process that works on a run, and kills it when is reports true for
@@ -93,7 +94,7 @@ func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 // as with one process.
 func (c crew) sameEnd(a *app.App, run string) {
 	c.t.Helper()
-	again, err := a.ResumeTeam(c.t.Context(), app.NewTeam{})
+	again, err := a.Teams.Resume(c.t.Context(), teamsession.Request{})
 	if done := c.session().Orchestrator.Status == team.SessionCompleted; err != nil && !done || err == nil && again != run {
 		c.t.Fatalf("resumed is %q, %v, want %s", again, err, run)
 	}
@@ -121,7 +122,7 @@ func TestAMergeGoesOnWhenGafferIsKilledDuringItsTests(t *testing.T) {
 	c := newCrew(t, small)
 	a := c.open()
 	tests := "echo >> " + c.dir + "/tests && touch " + c.dir + "/test.waits && until [ -e " + c.dir + "/go ]; do sleep 0.01; done"
-	run := c.begin(a, app.NewTeam{Tests: []string{tests}}).Run
+	run := c.begin(a, teamsession.Request{Tests: []string{tests}}).Run
 	g := c.gaffer(run)
 	c.waiting(1)
 	_ = g.Process.Kill()

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/team"
@@ -49,13 +49,13 @@ func (c crew) stopped(run fleet.Run, says string) {
 func TestATeamThatStoppedWithAnErrorGoesOnFromThere(t *testing.T) {
 	for name, s := range map[string]struct {
 		scripts string
-		wish    app.NewTeam
+		wish    teamsession.Request
 		says    string
 		starts  int // in total
 	}{
 		"a group has had all its starts": {
 			scripts: "== main-developer-1\nsay {\"status\":\"INCOMPLETE\",\"summary\":[\"half\"]}\n== main-tech-lead-1\nsay {\"status\":\"UNBLOCKED\"}\n" + small,
-			wish:    app.NewTeam{Iterations: 2},
+			wish:    teamsession.Request{Iterations: 2},
 			says:    "group main is dev_blocked after 2 starts of agents, which is the limit",
 			starts:  6,
 		},
@@ -100,8 +100,8 @@ say {"status":"CONTINUE"}
 			if n := len(c.starts()); again.ID != run.ID || n != s.starts || len(c.decisions("resume")) != 1 {
 				t.Errorf("run %s, then %s, with %d starts, want %d: %v", run.ID, again.ID, n, s.starts, c.starts())
 			}
-			over := (*app.NoTeamError)(nil)
-			if _, err := a.ResumeTeam(t.Context(), app.NewTeam{}); !errors.As(err, &over) {
+			over := (*teamsession.NotResumableError)(nil)
+			if _, err := a.Teams.Resume(t.Context(), teamsession.Request{}); !errors.As(err, &over) {
 				t.Errorf("resumed once more: %v", err)
 			}
 		})
@@ -112,13 +112,13 @@ func TestASessionStopsBeforeItsBudgetIsOverspentAndGoesOnWithALargerOne(t *testi
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\nusage 1000 1000 5\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	a := c.open()
-	run := c.finish(a, c.begin(a, app.NewTeam{Budget: plan.Budget{USD: 1}}).Run)
+	run := c.finish(a, c.begin(a, teamsession.Request{Budget: plan.Budget{USD: 1}}).Run)
 	c.stopped(run, "budget")
 	if got := c.starts(); len(got) != 2 {
 		t.Errorf("started were %v", got)
 	}
 	c.stopped(c.resume(a), "budget")
-	if _, err := a.ResumeTeam(t.Context(), app.NewTeam{Budget: plan.Budget{USD: 10}}); err != nil {
+	if _, err := a.Teams.Resume(t.Context(), teamsession.Request{Budget: plan.Budget{USD: 10}}); err != nil {
 		t.Fatal(err)
 	}
 	run = c.finish(a, run.ID)
@@ -132,7 +132,7 @@ func TestASessionThatWasCancelledGoesOnWithTheStepThatWasEnded(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\ntool touch {dir}/developer.waits\nhang\n"+small)
 	a := c.open()
-	started := c.begin(a, app.NewTeam{})
+	started := c.begin(a, teamsession.Request{})
 	wait := c.background(a, started.Run)
 	c.waiting(1)
 	if err := a.Fleet.Cancel(t.Context(), started.Run, "", "lunch"); err != nil {
@@ -156,7 +156,7 @@ func TestWhatOthersFinishAfterOneStepWasCancelledCounts(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== A-developer-1\ntool touch {dir}/A.waits\nhang\n"+together)
 	a := c.open()
-	run := c.begin(a, app.NewTeam{}).Run
+	run := c.begin(a, teamsession.Request{}).Run
 	wait := c.background(a, run)
 	c.waiting(4)
 	if err := a.Fleet.Cancel(t.Context(), run, "A-developer-1", "it dawdles"); err != nil {
@@ -185,7 +185,7 @@ func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\ntool sed -i s/v4_/mine_/ {root}/coordination/*.json\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	a := c.open()
-	run := c.finish(a, c.begin(a, app.NewTeam{}).Run)
+	run := c.finish(a, c.begin(a, teamsession.Request{}).Run)
 	if run.Status != fleet.Complete || len(c.starts()) != 4 {
 		t.Errorf("the run is %s after %v", run.Status, c.starts())
 	}
@@ -198,7 +198,7 @@ func TestASessionThatWasCancelledBeforeItBeganGoesOn(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, strings.ReplaceAll(small, "pm-1", "pm-2"))
 	a := c.open()
-	run := c.begin(a, app.NewTeam{}).Run
+	run := c.begin(a, teamsession.Request{}).Run
 	if err := a.Fleet.Cancel(t.Context(), run, "", "not yet"); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestAFreshSessionArchivesTheOneBefore(t *testing.T) {
 			t.Parallel()
 			c := newCrew(t, "== main-developer-1\ntool touch {dir}/developer.waits\nhang\n"+small)
 			a := c.open()
-			first := c.begin(a, app.NewTeam{Requirements: "The first"})
+			first := c.begin(a, teamsession.Request{Requirements: "The first"})
 			g := c.gaffer(first.Run)
 			c.waiting(1)
 			if killed {
@@ -225,11 +225,11 @@ func TestAFreshSessionArchivesTheOneBefore(t *testing.T) {
 				_ = g.Wait()
 			}
 			conflict := interface{ Conflict() bool }(nil)
-			if _, err := a.Team(t.Context(), app.NewTeam{Requirements: "The second"}); !errors.As(err, &conflict) {
+			if _, err := a.Teams.Start(t.Context(), teamsession.Request{Requirements: "The second"}); !errors.As(err, &conflict) {
 				t.Errorf("a session is there, and the error is %v", err)
 			}
 			c.perform(small)
-			second := c.begin(a, app.NewTeam{Requirements: "The second", Fresh: true})
+			second := c.begin(a, teamsession.Request{Requirements: "The second", Fresh: true})
 			if left := marked(first.Run); len(left) > 0 {
 				t.Errorf("processes of the first are left: %v", left)
 			}
@@ -250,7 +250,7 @@ func TestAFreshSessionArchivesTheOneBefore(t *testing.T) {
 
 // archived checks that the documents of the first session were moved to the archive
 // when the second started.
-func (c crew) archived(first, second app.TeamStarted) {
+func (c crew) archived(first, second teamsession.Started) {
 	c.t.Helper()
 	if want := filepath.Join(c.coordination(), "archive", first.Session); second.Archived != want {
 		c.t.Errorf("archived as %s, want %s", second.Archived, want)
@@ -270,7 +270,7 @@ say {"status":"PLANNED","mode":"simple","tasks":[{"id":"T1","description":"make 
 say {"status":"PLANNED","mode":"simple","tasks":[{"id":"T1","description":"make a","requirements":["R1"]}],"groups":[{"id":"main","name":"A","tasks":["T1"]}],"out_of_scope":[{"requirement":"R2","reason":"b is there already"},{"requirement":"R3","reason":"c needs a person"}]}
 `+small)
 	a := c.open()
-	c.stopped(c.finish(a, c.begin(a, app.NewTeam{Requirements: listed}).Run), "the plan leaves out what was asked for: R2: b is there already")
+	c.stopped(c.finish(a, c.begin(a, teamsession.Request{Requirements: listed}).Run), "the plan leaves out what was asked for: R2: b is there already")
 	c.completed(c.resume(a))
 	if got := strings.Join(c.decisions("refuse_answer"), "\n"); !strings.Contains(got, "no task names R2, R3") {
 		t.Errorf("refused was %q", got)
@@ -285,7 +285,7 @@ func TestAllOfItIsDeliveredToThePersonsBranchIfTheyWant(t *testing.T) {
 	c := newCrew(t, small)
 	c.write("mine.txt", "not committed\n")
 	a := c.open()
-	run := c.finish(a, c.begin(a, app.NewTeam{Into: "main"}).Run)
+	run := c.finish(a, c.begin(a, teamsession.Request{Into: "main"}).Run)
 	c.completed(run)
 	c.valid()
 	if got := c.git("show", "main:made.txt"); got != "main-developer-1" {
@@ -306,7 +306,7 @@ func TestWhatAPersonHasNotCommittedIsInNobodysWay(t *testing.T) {
 	c.git("add", "mine.txt")
 	before := c.persons()
 	a := c.open()
-	run := c.finish(a, c.begin(a, app.NewTeam{Into: "main"}).Run)
+	run := c.finish(a, c.begin(a, teamsession.Request{Into: "main"}).Run)
 	c.stopped(run, "cannot be merged into main")
 	if after := c.persons(); after != before {
 		t.Errorf("the person's files are\n%s\nwere\n%s", after, before)
@@ -332,7 +332,7 @@ func TestADeliveryThatConflictsIsMadeWhenThePersonHasPutItRight(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, small)
 	a := c.open()
-	run := c.begin(a, app.NewTeam{Into: "main"}).Run
+	run := c.begin(a, teamsession.Request{Into: "main"}).Run
 	c.write("made.txt", "by hand\n")
 	c.git("add", "made.txt")
 	c.git("commit", "--quiet", "--message=By hand")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gaffer/internal/app"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/statefile/jsontree"
 	"gaffer/team"
 )
@@ -149,8 +149,8 @@ func TestATeamThatCannotBeContinuedIsRefusedAndStaysAsItIs(t *testing.T) {
 		c.writeTheirs(theirs)
 		c.writeTheirs(refused.documents)
 		before := c.readTheirs()
-		_, err := a.ResumeTeam(t.Context(), app.NewTeam{})
-		none := (*app.NoTeamError)(nil)
+		_, err := a.Teams.Resume(t.Context(), teamsession.Request{})
+		none := (*teamsession.NotResumableError)(nil)
 		if !errors.As(err, &none) || !strings.Contains(err.Error(), refused.says) || !strings.Contains(none.Hint(), "team archive") {
 			t.Errorf("%s: %v", refused.says, err)
 		}

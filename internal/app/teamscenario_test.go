@@ -10,12 +10,13 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/team"
 )
 
 // scenario is a session that ends with success.
 type scenario struct {
-	wish     app.NewTeam
+	wish     teamsession.Request
 	golden   string // name of another scenario with the same golden file; empty for its own
 	parallel bool   // groups work at the same time
 	noisy    bool   // the user gets notices
@@ -31,7 +32,7 @@ func scenarios() map[string]scenario {
 	return map[string]scenario{
 		"simple": {files: made},
 		"three": {
-			wish: app.NewTeam{Requirements: listed}, parallel: true, raced: true,
+			wish: teamsession.Request{Requirements: listed}, parallel: true, raced: true,
 			files: map[string]string{"A.txt": "A", "B.txt": "B", "C.txt": "A\nand C"},
 		},
 		"qa-fails": {
@@ -71,7 +72,7 @@ func scenarios() map[string]scenario {
 			},
 		},
 		"tests-fail": {
-			wish:  app.NewTeam{Tests: []string{"echo looking at it", "! grep broken made.txt"}},
+			wish:  teamsession.Request{Tests: []string{"echo looking at it", "! grep broken made.txt"}},
 			files: map[string]string{"made.txt": "whole"},
 			check: func(c crew, a *app.App, run fleet.Run) {
 				c.tells(a, run, "main-developer-2", "a test fails after the merge: ! grep broken made.txt")
@@ -105,7 +106,7 @@ func scenarios() map[string]scenario {
 			check: func(c crew, a *app.App, run fleet.Run) { c.tells(a, run, "main-developer-2", "elsewhere") },
 		},
 		"vandal":     {noisy: true, files: map[string]string{"made.txt": "made", "tested.txt": "tested"}},
-		"phases":     {wish: app.NewTeam{Developers: 2}, parallel: true, check: checkDevelopers},
+		"phases":     {wish: teamsession.Request{Developers: 2}, parallel: true, check: checkDevelopers},
 		"corrupting": {golden: "simple", noisy: true, raced: true, files: made},
 		"lying":      {golden: "simple", files: made},
 	}

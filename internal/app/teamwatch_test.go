@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/app"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/team"
@@ -52,7 +52,7 @@ func TestTheDocumentsAreValidAtEveryMomentWhenFourDevelopersFinishTogether(t *te
 	t.Parallel()
 	c := newCrew(t, together)
 	a := c.open()
-	run := c.begin(a, app.NewTeam{}).Run
+	run := c.begin(a, teamsession.Request{}).Run
 	stop, problems := make(chan struct{}), make(chan []string)
 	go func() { problems <- c.readUntil(stop) }()
 	wait := c.background(a, run)
@@ -104,7 +104,7 @@ func TestTheProtocolsCommandsForWatchingWorkDuringARun(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, together)
 	a := c.open()
-	run := c.begin(a, app.NewTeam{}).Run
+	run := c.begin(a, teamsession.Request{}).Run
 	c.watch("null", "null", "initialization", "0")
 	wait := c.background(a, run)
 	c.waiting(4)

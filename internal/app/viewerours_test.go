@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/api/viewers"
 	"gaffer/internal/app"
 	"gaffer/internal/flow/buildrun"
+	"gaffer/internal/flow/teamsession"
 )
 
 // look opens the viewer of a project's documents, as 'gaffer serve' does.
@@ -66,7 +67,7 @@ func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 
 func TestTheTeamOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 	c := newCrew(t, "== *\nsay nothing\n")
-	begun := c.begin(c.open(), app.NewTeam{})
+	begun := c.begin(c.open(), teamsession.Request{})
 	var ours docview.TeamPicture
 	c.look(func(v *viewers.Viewer) {
 		p, err := v.Team(t.Context(), "")

@@ -23,6 +23,7 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/project/trust"
@@ -51,7 +52,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 		}
 		// A user may have retried a task before we released the run. Attend then saw an
 		// owner and started no other process, so this process must do the work.
-		if ended, err := a.hasEnded(ctx, id); ended || err != nil {
+		if ended, err := a.hasEnded(ctx, id, ""); ended || err != nil {
 			return run, err
 		}
 	}
@@ -81,7 +82,7 @@ func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 		if flushed, err = s.work(ctx); err != nil {
 			return fleet.Run{}, err
 		}
-		if ended, err = a.hasEnded(ctx, id); err == nil && !ended { // a task was retried meanwhile
+		if ended, err = a.hasEnded(ctx, id, ""); err == nil && !ended { // a task was retried meanwhile
 			s, running, err = a.look(ctx, id)
 		}
 		if err != nil {
@@ -94,15 +95,6 @@ func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	}
 	a.tick(ctx, s.run)
 	return a.Fleet.Run(ctx, id)
-}
-
-func (a *App) hasEnded(ctx context.Context, id string) (ended bool, err error) {
-	err = a.store.Read(ctx, func(r store.Reader) error {
-		run, err := r.Run(id)
-		ended = run.Status.Final()
-		return err
-	})
-	return ended, err
 }
 
 // localRun is the work of this process on a run.
@@ -142,7 +134,7 @@ func (a *App) look(ctx context.Context, id string) (*localRun, []engine.Assignme
 		if s.build, err = buildrun.NewWriter(buildProject(a.opts), a.store, r, s.run); err != nil {
 			return err
 		}
-		s.team, err = a.conductor(ctx, r, s.run)
+		s.team, err = teamsession.NewConductor(ctx, a.teamProject(), a.engine, a.store, r, s.run)
 		return err
 	})
 	if err != nil {

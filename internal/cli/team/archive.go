@@ -38,5 +38,5 @@ works on is refused; the run of one that was left is ended.`,
 
 // free ends the run of the session that is to be archived.
 func free(ctx context.Context, e *env.Env) error {
-	return connect.With(ctx, e, func(a *app.App) error { return a.FreeTeam(ctx) })
+	return connect.With(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
 }

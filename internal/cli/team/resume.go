@@ -43,7 +43,7 @@ keeps what it was begun with.`,
 			if err := checkKept(ctx, e, t, cmd.Flags()); err != nil {
 				return advised(err)
 			}
-			run, err := t.App.ResumeTeam(ctx, n)
+			run, err := t.App.Teams.Resume(ctx, n)
 			if err != nil {
 				return advised(err)
 			}

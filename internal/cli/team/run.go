@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/text/display"
 	"gaffer/team"
 )
@@ -54,13 +54,13 @@ func (o *options) flags(cmd *cobra.Command) {
 var modes = []string{"auto", "simple", "parallel"}
 
 // wish returns the options of a team from the flags and gaffer.yaml, and checks them.
-func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
+func (o options) wish(e *env.Env) (n teamsession.Request, err error) {
 	c, err := e.Config()
 	if err != nil {
 		return n, err
 	}
 	mode := cmp.Or(o.mode, c.Choice("team.mode"))
-	n = app.NewTeam{
+	n = teamsession.Request{
 		Developers: c.Number("team.developers"), Iterations: c.Number("team.iterations"),
 		Tests: o.tests, TestsTimeout: c.Duration("team.tests_timeout"), Into: o.into, Fresh: o.fresh,
 	}
@@ -95,8 +95,8 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	return n, nil
 }
 
-func (o options) run(ctx context.Context, e *env.Env, t *runview.View, n app.NewTeam) error {
-	s, err := t.App.Team(ctx, n)
+func (o options) run(ctx context.Context, e *env.Env, t *runview.View, n teamsession.Request) error {
+	s, err := t.App.Teams.Start(ctx, n)
 	if s.Archived != "" {
 		e.Talk("the session before is in %s", s.Archived)
 	}

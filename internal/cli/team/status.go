@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/flow/teamsession"
 	"gaffer/team"
 )
 
@@ -43,7 +44,7 @@ their limit; '!' marks a counter that has reached it.`,
 // view holds the documents of a session and its run.
 type view struct {
 	team.Snapshot
-	run app.TeamFound
+	run teamsession.Found
 }
 
 func look(ctx context.Context, e *env.Env, a *app.App) (v view, err error) {
@@ -54,7 +55,7 @@ func look(ctx context.Context, e *env.Env, a *app.App) (v view, err error) {
 	if v.Snapshot, err = s.Resume(ctx); err != nil {
 		return v, err
 	}
-	v.run, err = a.FindTeam(ctx, v.SessionID())
+	v.run, err = a.Teams.Find(ctx, v.SessionID())
 	return v, err
 }
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/fleet"
+	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/build"
 	"gaffer/internal/flow/spec"
@@ -42,9 +42,8 @@ type Options struct {
 	Project Project
 	Store   store.Store
 	// Runs returns the rows of the project's runs that have not ended, newest first.
-	Runs func(r store.Reader) ([]store.Run, error)
-	// Owner returns the process that works on a run.
-	Owner func(run string) fleet.Owner
+	Runs  func(r store.Reader) ([]store.Run, error)
+	Locks runlock.Locks
 	// Submit stores a plan as a run of the project.
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
 	// EndRun cancels a run and waits until it has ended.
@@ -227,7 +226,7 @@ func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 				f.Run = &made.Run
 			}
 			f.Engine, f.Status = run.ID, run.Status
-			if o := b.opts.Owner(run.ID); o.Alive {
+			if o := b.opts.Locks.Owner(run.ID); o.Alive {
 				f.Owner = o.PID
 			}
 			return nil

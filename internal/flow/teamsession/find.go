@@ -1,0 +1,215 @@
+package teamsession
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/flow/teamstate"
+	"gaffer/statefile"
+	"gaffer/team"
+)
+
+// Found describes the run of a team session.
+type Found struct {
+	Run        string // the engine's run; empty if there is none
+	Status     store.Status
+	Owner      int    // pid of the gaffer that works on it, or 0
+	Branch     string // the branch that approved work is merged into
+	Into       string // the branch to merge into at the end; empty for none
+	Tests      []string
+	Developers int
+}
+
+// Find returns the run of a session in this project.
+func (s *Sessions) Find(ctx context.Context, session string) (f Found, err error) {
+	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
+		run, start, err := s.runOf(r, session)
+		if err != nil || start == nil {
+			return err
+		}
+		f = Found{
+			Run: run.ID, Status: run.Status, Branch: start.Branch, Into: start.Into, Tests: start.Tests, Developers: start.Developers,
+		}
+		if o := s.opts.Locks.Owner(run.ID); o.Alive {
+			f.Owner = o.PID
+		}
+		return nil
+	})
+	return f, err
+}
+
+// runOf returns the run of a session and its start parameters, or nil if there is
+// none.
+func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.Start, error) {
+	runs, err := s.opts.Runs(r)
+	for _, run := range runs {
+		if !run.Conducted {
+			continue
+		}
+		start, err := teamrun.StartOf(run)
+		if err != nil {
+			return run, nil, err
+		}
+		if start != nil && start.Session == session {
+			return run, start, nil
+		}
+	}
+	return store.Run{}, nil, err
+}
+
+// NotResumableError reports that there is no session to resume.
+type NotResumableError struct{ Why string }
+
+func (e *NotResumableError) Error() string { return "no session can be resumed: " + e.Why }
+
+// Conflict marks the error as a conflict with the existing state.
+func (e *NotResumableError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *NotResumableError) Hint() string {
+	return "'gaffer team archive' puts it away, 'gaffer team --new REQUIREMENTS' archives it and begins another"
+}
+
+// Resume returns the run that continues the session in the documents. It sets a new
+// budget if n has one. The other fields of n matter only for a session that gaffer has
+// not run yet: one that was only initialised, or one of another program, which
+// continues from the state in its documents. If the session cannot be continued it
+// returns a [*NotResumableError] and leaves the documents unchanged.
+func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
+	snap, err := s.project.open().Resume(ctx)
+	if err != nil {
+		return "", err
+	}
+	f, err := s.Find(ctx, snap.SessionID())
+	switch {
+	case err != nil:
+		return "", err
+	case f.Owner > 0:
+		return "", &runlock.OwnedError{Run: f.Run, PID: f.Owner}
+	case f.Run == "":
+		return s.submitFound(ctx, n, snap)
+	case f.Status == store.Complete:
+		return "", &NotResumableError{fmt.Sprintf("session %s is completed", snap.SessionID())}
+	}
+	return f.Run, s.opts.Engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "a person resumed the session", Budget: engine.AmountOf(n.Budget)})
+}
+
+// submitFound submits a run for a session that gaffer has not run yet.
+func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapshot) (string, error) {
+	session := snap.SessionID()
+	refuse := func(why string) error { return &NotResumableError{fmt.Sprintf("session %s: %s", session, why)} }
+	if err := statefile.CheckName("session", session); err != nil {
+		return "", &NotResumableError{"its documents have no usable session_id"}
+	}
+	found, err := teamstate.ReadFound(snap)
+	if unusable := (*teamstate.FoundError)(nil); errors.As(err, &unusable) {
+		return "", refuse(unusable.Problem)
+	}
+	if err != nil {
+		return "", err
+	}
+	n.Requirements = snap.PM.OriginalRequirements
+	if strings.TrimSpace(n.Requirements) == "" {
+		return "", refuse("pm_state.json has no original_requirements")
+	}
+	if found == nil {
+		return s.submit(ctx, n, session)
+	}
+	unmerged, err := s.setBases(ctx, found, n.Into)
+	if err != nil {
+		return "", err
+	}
+	if unmerged != "" {
+		return "", refuse(unmerged)
+	}
+	kept, err := s.project.open().Copy(ctx)
+	if err != nil {
+		return "", err
+	}
+	s.project.Notice(fmt.Sprintf("session %s was begun by another program; its documents as they were are kept in %s", session, kept))
+	n.found = found
+	return s.submit(ctx, n, session)
+}
+
+// setBases sets the base of each unfinished group to the group's branch, if the
+// repository has it. It returns a message if the branch of a completed group is not
+// merged, because new work would lack it.
+func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
+	repo, err := worktree.Open(ctx, s.project.Root)
+	if err != nil {
+		return "", err
+	}
+	base, err := repo.Base(ctx, into)
+	if err != nil {
+		return "", err
+	}
+	found.Bases = map[string]string{}
+	for _, g := range found.Status {
+		if g.BranchName == "" {
+			continue
+		}
+		theirs, err := repo.Base(ctx, g.BranchName)
+		if missing := (*worktree.MissingError)(nil); errors.As(err, &missing) || err == nil && theirs.Branch == "" {
+			continue // its work is on another branch, or it has none
+		}
+		if err != nil {
+			return "", err
+		}
+		if g.Status != team.Complete {
+			found.Bases[g.ID] = g.BranchName
+			continue
+		}
+		if base.Branch == "" {
+			continue
+		}
+		merged, err := repo.Contains(ctx, base.Branch, theirs.Commit)
+		if err != nil {
+			return "", err
+		}
+		if !merged {
+			return fmt.Sprintf("group %s is complete, but its branch %s is not merged into %s; merge it with 'git merge %[2]s' and resume then",
+				g.ID, g.BranchName, base.Branch), nil
+		}
+	}
+	return "", nil
+}
+
+// End ends the run of the session in the documents, so that they can be archived.
+// It returns a [*runlock.OwnedError] if a gaffer works on the run.
+func (s *Sessions) End(ctx context.Context) error {
+	snap, err := s.project.open().Resume(ctx)
+	if err != nil {
+		return nil // no session, or an unreadable one that is archived as it is
+	}
+	f, err := s.Find(ctx, snap.SessionID())
+	if err == nil && f.Owner > 0 {
+		err = &runlock.OwnedError{Run: f.Run, PID: f.Owner}
+	}
+	if err != nil {
+		return err
+	}
+	return s.abandon(ctx)
+}
+
+// abandon ends the run of the session in the documents, and records that in them.
+func (s *Sessions) abandon(ctx context.Context) error {
+	snap, err := s.project.open().Resume(ctx)
+	if err != nil {
+		return nil // no session, or an unreadable one that is archived as it is
+	}
+	f, err := s.Find(ctx, snap.SessionID())
+	if err != nil || f.Run == "" || f.Status.Final() {
+		return err
+	}
+	if err := s.opts.EndRun(ctx, f.Run, "another session begins"); err != nil {
+		return err
+	}
+	return s.opts.WriteDocuments(ctx, f.Run)
+}

@@ -1,0 +1,221 @@
+// Package teamsession starts, finds and continues the team session of a project.
+package teamsession
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/roles"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/plan"
+	"gaffer/statefile"
+	"gaffer/team"
+)
+
+// Project names the documents of a project's team session.
+type Project struct {
+	Root   string // the project's root
+	Config *config.Config
+	Merges string // the parent folder for scratch files of merges
+	Now    func() time.Time
+	Notice func(text string) // prints a message for the user
+}
+
+// Options are the dependencies of Sessions.
+type Options struct {
+	Project Project
+	Store   store.Store
+	Engine  *engine.Engine // on the same store
+	// Runs returns the rows of all runs of the project, newest first.
+	Runs  func(r store.Reader) ([]store.Run, error)
+	Locks runlock.Locks
+	// Submit stores a plan as a run of the project.
+	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
+	// EndRun cancels a run and waits until it has ended.
+	EndRun func(ctx context.Context, run, why string) error
+	// WriteDocuments writes the documents of a run that no process works on.
+	WriteDocuments func(ctx context.Context, run string) error
+}
+
+// Sessions starts and continues the team session of a project. A project has one
+// session at a time.
+type Sessions struct {
+	opts    Options
+	project Project
+}
+
+// New returns the sessions of a project.
+func New(opts Options) *Sessions { return &Sessions{opts, opts.Project} }
+
+// Request describes a team session to start.
+type Request struct {
+	Requirements string
+	Mode         team.Mode // [team.Unplanned] lets the project manager decide
+	Developers   int
+	Iterations   int
+	Tests        []string      // shell commands that run after each merge
+	TestsTimeout time.Duration // time limit of a merge with its tests; 0 for [teamstate.DefaultTestsTimeout]
+	Into         string        // the branch to merge into at the end; empty for none
+	Budget       plan.Budget
+	Roles        string // a file that assigns agents to roles; empty for none
+	Fresh        bool   // archive the existing session
+
+	found *teamstate.Found // progress of another program; nil if the session starts here
+}
+
+// Started is the result of starting a session.
+type Started struct {
+	Run      string // the engine's run
+	Session  string
+	Archived string // folder of the previous session's documents; empty if there was none
+}
+
+// Start starts a team session and submits its run. Nothing runs before a worker works on
+// the run. An existing session is a conflict, unless n.Fresh is set.
+func (s *Sessions) Start(ctx context.Context, n Request) (started Started, err error) {
+	if _, err := s.project.Roles(n.Roles); err != nil {
+		return started, err
+	}
+	// Check the repository and the target branch, so that the user learns of a problem
+	// before anything starts.
+	repo, err := worktree.Open(ctx, s.project.Root)
+	if err != nil {
+		return started, err
+	}
+	if n.Into != "" {
+		base, err := repo.Base(ctx, n.Into)
+		if err == nil && base.Branch == "" {
+			err = &runquery.NotFoundError{What: "branch", Name: n.Into}
+		}
+		if err != nil {
+			return started, err
+		}
+	}
+	if n.Fresh {
+		if err := s.abandon(ctx); err != nil {
+			return started, err
+		}
+		started.Session, started.Archived, err = s.project.open().InitNew(ctx, n.Requirements)
+	} else {
+		started.Session, err = s.project.open().Init(ctx, n.Requirements)
+	}
+	if err != nil {
+		return started, err
+	}
+	started.Run, err = s.submit(ctx, n, started.Session)
+	return started, err
+}
+
+func (s *Sessions) submit(ctx context.Context, n Request, session string) (string, error) {
+	set, err := s.project.Roles(n.Roles)
+	if err != nil {
+		return "", err
+	}
+	p, err := teamrun.Plan(teamstate.Start{
+		Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
+		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles, Found: n.found,
+	}, set, s.project.Now())
+	if err != nil {
+		return "", err
+	}
+	p.Budget = n.Budget
+	return s.opts.Submit(ctx, p)
+}
+
+// CreateBase creates the branch that a team's work is merged into in the repository at
+// root, and returns its start commit.
+func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
+	var start teamstate.Start
+	if err := json.Unmarshal(p.Team, &start); err != nil {
+		return "", err
+	}
+	repo, err := worktree.Open(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	base, err := repo.Base(ctx, start.Into)
+	if err != nil {
+		return "", err
+	}
+	made, err := repo.Branch(ctx, start.Branch, base)
+	return made.Commit, err
+}
+
+// Roles returns the role assignments of the settings, overridden by a file.
+func (p Project) Roles(file string) (roles.Set, error) {
+	c := p.Config
+	if file != "" {
+		with, err := c.WithRoles(file)
+		if err != nil {
+			return roles.Set{}, err
+		}
+		c = with
+	}
+	return roles.Load(c, filepath.Join(p.Root, "templates"))
+}
+
+func (p Project) open() *team.Store {
+	return team.Open(p.Config.Path("paths.team"), team.Options{
+		Now: p.Now, LockTimeout: p.Config.Duration("lock_timeout"),
+		Notice: func(n statefile.Notice) { p.Notice(n.Text) },
+	})
+}
+
+// NewConductor returns the conductor of a team's run, or nil for other runs.
+func NewConductor(ctx context.Context, p Project, e *engine.Engine, events store.Store, r store.Reader, run store.Run) (*teamrun.Conductor, error) {
+	start, err := teamrun.StartOf(run)
+	if err != nil || start == nil {
+		return nil, err
+	}
+	tasks, err := r.Tasks(run.ID)
+	if err != nil || len(tasks) == 0 {
+		return nil, err
+	}
+	set, err := p.Roles(start.Roles)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := worktree.Open(ctx, p.Root)
+	if err != nil {
+		return nil, err
+	}
+	return teamrun.New(teamrun.Options{
+		Run: run, Since: tasks[0].Seq - 2, Store: events, Engine: e, Team: p.open(), Roles: set,
+		Trees: teamTrees{repo, run.ID, filepath.Join(p.Merges, run.ID)}, Notice: p.Notice,
+	})
+}
+
+// teamTrees gives access to the worktrees of a team's run.
+type teamTrees struct {
+	repo    *worktree.Repo
+	run     string
+	scratch string
+}
+
+func (t teamTrees) List(ctx context.Context) ([]worktree.Tree, error) { return t.repo.List(ctx, t.run) }
+
+func (t teamTrees) Commit(ctx context.Context, tree worktree.Tree, message string) error {
+	_, err := t.repo.Commit(ctx, tree, message)
+	return err
+}
+
+func (t teamTrees) Changes(ctx context.Context, base, branch string) (files, commits []string, err error) {
+	return t.repo.Changes(ctx, base, branch)
+}
+
+func (t teamTrees) Remove(ctx context.Context, tree worktree.Tree) error {
+	_, err := t.repo.Remove(ctx, tree, false)
+	return err
+}
+
+func (t teamTrees) Scratch() string { return t.scratch }
