@@ -128,6 +128,10 @@ var rules = []rule{
 
 	// Constructs and connects the parts.
 	{"internal/app/demo", []string{"internal/attempt/supervisor"}, nil},
+	{"internal/app/localrun", []string{
+		"internal/attempt/...", "internal/byhand/caller", "internal/engine/...", "!internal/engine/store/...", "internal/engine/store", "internal/flow/...",
+		"internal/pause", "internal/plan", "internal/record/...", "fleet", "ledger", "session", "statefile/...",
+	}, nil},
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	// The commands. They ask the areas above for everything and never reach past

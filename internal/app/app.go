@@ -15,13 +15,13 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"gaffer/internal/app/localrun"
 	"gaffer/internal/attempt/runlock"
-	"gaffer/internal/attempt/runner"
 	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/terminal"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/config"
 	"gaffer/internal/connect/localfleet"
@@ -56,9 +56,13 @@ type Options struct {
 
 // App is gaffer in one project on this machine. It is safe for concurrent use.
 type App struct {
-	Fleet  *localfleet.Fleet // the runs in the database
-	Builds *buildrun.Builds
-	Teams  *teamsession.Sessions
+	Fleet      *localfleet.Fleet // the runs in the database
+	Runs       *localrun.Runs    // works on the project's runs
+	Background *localrun.Background
+	Pending    *localrun.Pending // documents that are not written yet
+	Builds     *buildrun.Builds
+	Teams      *teamsession.Sessions
+	Terminals  *terminal.Terminals
 
 	opts     Options
 	database string // file or URL, for display
@@ -70,10 +74,7 @@ type App struct {
 	session  *session.Store
 	ledger   *ledger.Store
 	notify   notifying
-	shows    atomic.Bool // this process also serves its run over HTTP, see Show
-	pays     bool        // this process writes owed documents, see pay
-
-	attending sync.Mutex // see Attend
+	served   atomic.Bool // this process also serves its run over HTTP, see Show
 }
 
 // forever is the lease of attempts that only this machine can run. Their agents outlive
@@ -112,15 +113,24 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.Fleet = localfleet.New(localfleet.Options{
 		Store: a.store, Engine: a.engine, Query: a.query, Project: opts.Project.Root, Now: a.clock(), Agent: opts.Agent, Workers: a.workers,
 	})
+	a.Runs, a.session, a.ledger, a.Terminals = a.openProject(opts, false)
+	_, readOnly := a.store.(*snapshot)
+	a.Pending = localrun.NewPending(localrun.PendingOptions{
+		Store: a.store, Locks: a.locks, Project: opts.Project.Root, RunsOf: a.runsOf, ReadOnly: readOnly, Now: opts.Now, Notice: opts.Notice,
+	})
+	a.Background = localrun.NewBackground(localrun.BackgroundOptions{
+		Store: a.store, Query: a.query, Locks: a.locks, State: state, Project: opts.Project.Root, Shared: strings.Contains(database, "://"),
+		Settings: opts.flags(), Getenv: opts.Getenv, Agent: opts.Agent,
+	})
 	a.Builds = buildrun.New(buildrun.Options{
-		Project: buildProject(opts), Store: a.store, Locks: a.locks, Submit: a.Submit, EndRun: a.endRun, VerifyCommand: verifyCommand,
+		Project: opts.buildProject(), Store: a.store, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.EndRun, VerifyCommand: verifyCommand,
 		Runs: func(r store.Reader) ([]store.Run, error) { return a.runs(r, false) },
 	})
 	a.Teams = teamsession.New(teamsession.Options{
-		Project: a.teamProject(), Store: a.store, Engine: a.engine, Locks: a.locks, Submit: a.Submit, EndRun: a.endRun, WriteDocuments: a.writeDocuments,
-		Runs: func(r store.Reader) ([]store.Run, error) { return a.runs(r, true) },
+		Project: opts.teamProject(state), Store: a.store, Engine: a.engine, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.EndRun,
+		WriteDocuments: a.Runs.WriteDocuments,
+		Runs:           func(r store.Reader) ([]store.Run, error) { return a.runs(r, true) },
 	})
-	a.openDocuments()
 	return a, nil
 }
 
@@ -162,37 +172,6 @@ func stateFolder(getenv func(string) string) (string, error) {
 		return "", errors.New("neither XDG_STATE_HOME nor HOME says where the state of gaffer is")
 	}
 	return filepath.Join(home, ".local", "state", "gaffer"), nil
-}
-
-// shown returns the form of a path that documents contain: relative to the project's
-// root if the path is below it.
-func (a *App) shown(path string) string {
-	if rel, err := filepath.Rel(a.opts.Project.Root, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return filepath.ToSlash(path)
-}
-
-// buildProject names the documents of the project's build.
-func buildProject(opts Options) buildrun.Project {
-	return buildrun.Project{
-		Root: opts.Project.Root, Workflow: opts.Config.Path("paths.workflow"), LockTimeout: opts.Config.Duration("lock_timeout"),
-		Now: opts.Now, Notice: opts.Notice,
-	}
-}
-
-// teamProject names the documents of the project's team session.
-func (a *App) teamProject() teamsession.Project {
-	return teamsession.Project{
-		Root: a.opts.Project.Root, Config: a.opts.Config, Merges: filepath.Join(a.state, "merges"), Now: a.opts.Now, Notice: a.opts.Notice,
-	}
-}
-
-// verifyCommand returns the shell command with which a task calls gaffer to perform the
-// checks in a file.
-func verifyCommand(file string) string {
-	quoted := "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
-	return fmt.Sprintf(`"$%s" verify %s`, runner.SelfEnv, quoted)
 }
 
 // who returns the author name that events carry.
@@ -249,6 +228,3 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 		return id, err
 	}
 }
-
-// attempts returns the folder for the attempts of a run.
-func (a *App) attempts(run string) string { return filepath.Join(a.state, "attempts", run) }

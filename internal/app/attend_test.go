@@ -48,7 +48,7 @@ func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn
 	working, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := a.Work(working, id)
+		_, err := a.Runs.Work(working, id)
 		left <- err
 	}()
 	until(t, "a runs", func() (fleet.Run, error) { return a.Fleet.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
@@ -58,7 +58,7 @@ func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn
 		if err := a.Fleet.Cancel(t.Context(), id, "", ""); err != nil {
 			t.Error(err)
 		}
-		if _, err := a.Work(t.Context(), id); err != nil {
+		if _, err := a.Runs.Work(t.Context(), id); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -97,7 +97,7 @@ func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 	working, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := a.Work(working, id)
+		_, err := a.Runs.Work(working, id)
 		left <- err
 	}()
 	until(t, "an owner", look(a), func(o fleet.Owner) bool { return o.Alive && !o.Gone })
@@ -109,13 +109,13 @@ func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 		t.Errorf("after the work this machine says %+v, %v", owner, err)
 	}
 	unknown("after the work")
-	if err := b.Attend(t.Context(), id); err != nil {
+	if err := b.Background.Attend(t.Context(), id); err != nil {
 		t.Errorf("the other machine: %v", err)
 	}
 	if err := a.Fleet.Cancel(t.Context(), id, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := a.Work(t.Context(), id); err != nil || r.Owner.Gone {
+	if r, err := a.Runs.Work(t.Context(), id); err != nil || r.Owner.Gone {
 		t.Errorf("after its end: %+v, %v", r.Owner, err)
 	}
 }

@@ -45,7 +45,7 @@ func TestAServersDatabaseIsBackedUpAndRestoredAsIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := a.Work(t.Context(), id); err != nil || !done.Status.Final() {
+	if done, err := a.Runs.Work(t.Context(), id); err != nil || !done.Status.Final() {
 		t.Errorf("it does not go on: %v", err)
 	}
 }

@@ -227,7 +227,7 @@ chunks:
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, err := a.Work(t.Context(), run); err != nil || r.Status != fleet.Failed {
+			if r, err := a.Runs.Work(t.Context(), run); err != nil || r.Status != fleet.Failed {
 				t.Fatalf("%s, %v", r.Status, err)
 			}
 			p.withSpec(strings.ReplaceAll(specText, "2.4", "2.5"))
@@ -242,7 +242,7 @@ chunks:
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, err := a.Work(t.Context(), again); err != nil || r.Status != fleet.Complete {
+			if r, err := a.Runs.Work(t.Context(), again); err != nil || r.Status != fleet.Complete {
 				t.Fatalf("%s, %v", r.Status, err)
 			}
 			ones, err := os.ReadFile(filepath.Join(p.root, "ones"))
@@ -268,7 +268,7 @@ func TestAnIncompleteBuildIsNotGivenUpInSilence(t *testing.T) {
 	}
 	working, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { _, err := a.Work(working, run); left <- err }()
+	go func() { _, err := a.Runs.Work(working, run); left <- err }()
 	testenv.WaitFor(t, "one completed and one active chunk", func() *workflow.BuildRun {
 		state, _ := p.state()
 		return state.BuildRun
@@ -294,7 +294,7 @@ func TestAnIncompleteBuildIsNotGivenUpInSilence(t *testing.T) {
 	if left := marked(run); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
-	if r, err := a.Work(t.Context(), fresh); err != nil || r.Status != fleet.Complete {
+	if r, err := a.Runs.Work(t.Context(), fresh); err != nil || r.Status != fleet.Complete {
 		t.Errorf("the new run is %s, %v", r.Status, err)
 	}
 }
@@ -317,7 +317,7 @@ func TestABuildOfAnotherProgramIsGoneOnWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := a.Work(t.Context(), run)
+	r, err := a.Runs.Work(t.Context(), run)
 	if err != nil || r.Status != fleet.Failed || len(r.Tasks) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -370,7 +370,7 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 			if err := a.Fleet.Cancel(t.Context(), run, "", "the test is over"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := a.Work(t.Context(), run); err != nil {
+			if _, err := a.Runs.Work(t.Context(), run); err != nil {
 				t.Error(err)
 			}
 			keeps(t, p, data)
@@ -430,7 +430,7 @@ chunks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := a.Work(t.Context(), run); err != nil || r.Status != fleet.Complete {
+	if r, err := a.Runs.Work(t.Context(), run); err != nil || r.Status != fleet.Complete {
 		t.Fatalf("%s, %+v, %v", r.Status, r.Tasks[0].Attempt, err)
 	}
 	for _, e := range p.feed() {

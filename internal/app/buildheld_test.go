@@ -67,7 +67,7 @@ chunks:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := a.Work(t.Context(), run); err != nil || len(r.Tasks) != 1 {
+		if r, err := a.Runs.Work(t.Context(), run); err != nil || len(r.Tasks) != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestAChunkThatAPersonMarksDoneStaysDoneWhileTheBuildGoesOn(t *testing.T) {
 	if _, err := a.Builds.CompleteChunk(t.Context(), "3"); err == nil {
 		t.Error("a chunk that an agent builds was marked done")
 	}
-	if _, err := a.Work(t.Context(), run); err != nil {
+	if _, err := a.Runs.Work(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := p.statuses(), "1 completed, 2 completed, 3 completed, KEYS completed, 5 planned"; got != want {
@@ -158,7 +158,7 @@ chunks:
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := a.Work(t.Context(), run)
+		_, err := a.Runs.Work(t.Context(), run)
 		ended <- err
 	}()
 	var state workflow.State

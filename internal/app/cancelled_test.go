@@ -52,7 +52,7 @@ func TestASessionOrAnAgentThatAnotherProgramSetsToCancelledIsCancelled(t *testin
 			}
 			ended := make(chan fleet.Run, 1)
 			go func() {
-				r, err := a.Work(t.Context(), run)
+				r, err := a.Runs.Work(t.Context(), run)
 				if err != nil {
 					t.Error(err)
 				}

@@ -28,7 +28,7 @@ const workOn = "GAFFER_TEST_WORK_ON"
 // beGaffer does what 'gaffer run' and 'gaffer resume' do after the plan was submitted.
 func beGaffer(t testProject, run string) error {
 	a := t.open()
-	_, err := a.Work(context.Background(), run)
+	_, err := a.Runs.Work(context.Background(), run)
 	return errors.Join(err, a.Close())
 }
 

@@ -210,7 +210,7 @@ func (p testProject) resumesInterruptedRun() {
 	if err := a.Fleet.Answer(p.t.Context(), questions[0].ID, "yes", false); err != nil {
 		p.t.Fatal(err)
 	}
-	run, err := a.Work(p.t.Context(), questions[0].Run)
+	run, err := a.Runs.Work(p.t.Context(), questions[0].Run)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (p testProject) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
 	s := &shiftOf{p, a, id, make(chan fleet.Run, 1)}
 	go func() {
 		defer close(s.done)
-		run, err := a.Work(context.Background(), id)
+		run, err := a.Runs.Work(context.Background(), id)
 		if err != nil {
 			p.t.Error(err)
 		}
@@ -287,7 +287,7 @@ func TestOfTwoDispatchesOfABeadOneIsRefused(t *testing.T) {
 	if run := s.end(); run.Status != fleet.Cancelled {
 		t.Errorf("the first is %s", run.Status)
 	}
-	run, err := other.Work(t.Context(), id)
+	run, err := other.Runs.Work(t.Context(), id)
 	if err != nil || run.Status != fleet.Complete {
 		t.Errorf("the second is %s, %v", run.Status, err)
 	}
@@ -312,7 +312,7 @@ func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
 	}
 	working, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { _, err := a.Work(working, id); left <- err }()
+	go func() { _, err := a.Runs.Work(working, id); left <- err }()
 	s := &shiftOf{testProject: p, app: a, run: id}
 	first := s.says("bd-1", "working")
 	leave()
@@ -326,7 +326,7 @@ func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
 			t.Errorf("process %d of the first is alive when the second may start", m.PID)
 		}
 	}
-	if run, err := a.Work(t.Context(), second); err != nil || run.Status != fleet.Complete {
+	if run, err := a.Runs.Work(t.Context(), second); err != nil || run.Status != fleet.Complete {
 		t.Errorf("the second is %s, %v", run.Status, err)
 	}
 }

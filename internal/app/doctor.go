@@ -19,23 +19,24 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
+	"gaffer/internal/record/pending"
 	"gaffer/session"
 	"gaffer/statefile/host"
 )
 
 // Health is the result of Doctor.
 type Health struct {
-	Database string     `json:"database"`
-	Method   string     `json:"method"` // how the processes of attempts are identified
-	Limits   []string   `json:"limits"` // what is weaker on this system, in full sentences
-	Agents   []Agent    `json:"agents"`
-	Holding  []Holder   `json:"holding"`  // attempts that use capacity now
-	Orphans  []Orphan   `json:"orphans"`  // processes that attempts have left behind
-	Unproven []Unproven `json:"unproven"` // attempts that may still have live processes
-	Owed     []Owed     `json:"owed"`     // runs of this project with unwritten documents
-	Gone     []Gone     `json:"gone"`     // agents that run according to their session's document but have no process
-	Problems []string   `json:"problems"` // why a run could not work here and what to do, in full sentences
-	Advice   []string   `json:"advice"`   // what to do, in full sentences
+	Database string              `json:"database"`
+	Method   string              `json:"method"` // how the processes of attempts are identified
+	Limits   []string            `json:"limits"` // what is weaker on this system, in full sentences
+	Agents   []Agent             `json:"agents"`
+	Holding  []Holder            `json:"holding"`  // attempts that use capacity now
+	Orphans  []Orphan            `json:"orphans"`  // processes that attempts have left behind
+	Unproven []Unproven          `json:"unproven"` // attempts that may still have live processes
+	Owed     []pending.Documents `json:"owed"`     // runs of this project with unwritten documents
+	Gone     []Gone              `json:"gone"`     // agents that run according to their session's document but have no process
+	Problems []string            `json:"problems"` // why a run could not work here and what to do, in full sentences
+	Advice   []string            `json:"advice"`   // what to do, in full sentences
 }
 
 // Agent describes an agent program and whether it can be used here.
@@ -86,7 +87,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
 	}
 	h := Health{
 		Database: database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{}, Agents: programs(ctx, opts),
-		Holding: []Holder{}, Orphans: []Orphan{}, Owed: []Owed{}, Gone: []Gone{}, Advice: []string{},
+		Holding: []Holder{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []Gone{}, Advice: []string{},
 	}
 	if limits := supervisor.Limits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
@@ -137,9 +138,9 @@ func (a *App) examine(ctx context.Context, h *Health, repair bool) {
 // owes lists the runs whose documents are owed. With repair it first tries to write
 // them.
 func (h *Health) owes(ctx context.Context, a *App, repair bool) (err error) {
-	look := a.Owed
+	look := a.Pending.List
 	if repair {
-		look = a.Pay
+		look = a.Pending.Write
 	}
 	list, err := look(ctx, false)
 	h.Owed = append(h.Owed, list...)

@@ -1,6 +1,12 @@
 package app
 
-import "context"
+import (
+	"context"
 
-// Owe exposes owe to tests.
-func (a *App) Owe(ctx context.Context, run string) error { return a.owe(ctx, run, "") }
+	"gaffer/internal/record/pending"
+)
+
+// AddPending records that the documents of a run must be written.
+func AddPending(ctx context.Context, a *App, run string) error {
+	return pending.List{Store: a.store, Now: a.opts.Now}.Add(ctx, run, a.opts.documentPaths(), "")
+}

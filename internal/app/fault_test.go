@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/app"
 	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
@@ -124,15 +125,15 @@ func TestFaultDocumentsAreWrittenByTheNextGafferIfOneDiedBeforeItTriedAgain(t *t
 		o.dies()
 		a := o.open()
 		defer a.Close()
-		owed, err := a.Owed(o.t.Context(), false)
+		owed, err := a.Pending.List(o.t.Context(), false)
 		if err != nil || len(owed) != 1 || owed[0].Run != o.run || owed[0].Why == "" || owed[0].Since.IsZero() {
 			o.t.Errorf("owed are %+v, %v", owed, err)
 		}
-		a.PayOnOpen(o.t.Context())
+		a.Pending.WriteOnOpen(o.t.Context())
 		if ended, seen := o.says(); !ended {
 			o.t.Errorf("the documents do not say that the run has ended: %+v\n%s", seen, o.notices)
 		}
-		if owed, err := a.Owed(o.t.Context(), true); err != nil || len(owed) != 0 {
+		if owed, err := a.Pending.List(o.t.Context(), true); err != nil || len(owed) != 0 {
 			o.t.Errorf("still owed are %+v, %v", owed, err)
 		}
 	})
@@ -167,7 +168,7 @@ func TestFaultDocumentsGoWhereTheRunHadThemWhateverTheSettingsSayLater(t *testin
 	p.write("gaffer.yaml", "paths: {session: there}\n")
 	a = p.open()
 	defer a.Close()
-	a.PayOnOpen(t.Context())
+	a.Pending.WriteOnOpen(t.Context())
 	if data, err := os.ReadFile(path); !strings.Contains(string(data), `"complete"`) {
 		t.Errorf("the document is %s, %v; told %s", data, err, p.notices)
 	}
@@ -190,10 +191,10 @@ func TestFaultWhatDiesBetweenWritingDocumentsAndNotingItLeavesNothingWrong(t *te
 	before := paid()
 	a := p.open()
 	defer a.Close()
-	if err := a.Owe(t.Context(), run.ID); err != nil { // as if the process had died before settle
+	if err := app.AddPending(t.Context(), a, run.ID); err != nil { // as if the process had died before it removed the entry
 		t.Fatal(err)
 	}
-	if left, err := a.Pay(t.Context(), false); err != nil || len(left) != 0 {
+	if left, err := a.Pending.Write(t.Context(), false); err != nil || len(left) != 0 {
 		t.Errorf("left are %+v, %v", left, err)
 	}
 	if after := paid(); after != before {

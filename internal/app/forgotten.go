@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
-	"gaffer/internal/attempt/supervisor"
-	"gaffer/internal/byhand/caller"
 	"gaffer/internal/engine/store"
 	"gaffer/session"
 )
@@ -61,38 +58,9 @@ func (a *App) Forgotten(ctx context.Context, name string) error {
 			if err != nil {
 				return err
 			}
-			forgotten = &ForgottenError{id, a.shown(dir), a.database}
+			forgotten = &ForgottenError{id, a.opts.shown(dir), a.database}
 		}
 		return nil
 	})
 	return errors.Join(err, forgotten)
-}
-
-// InTaskError reports that a task of gaffer tried to start a background gaffer.
-type InTaskError struct{ Attempt string }
-
-func (e *InTaskError) Error() string {
-	return "no gaffer can be started in the background inside a task: it would be ended with the task, as all that a task starts is"
-}
-
-// Conflict marks the error as a conflict with the current state.
-func (e *InTaskError) Conflict() bool { return true }
-
-// Hint returns advice for the user.
-func (e *InTaskError) Hint() string {
-	return "run it without --detach; 'gaffer run --server' lets a server's workers run a plan"
-}
-
-// CheckDetach returns an [*InTaskError] if a task started this process. It also checks
-// the parent processes, since a task can clear the environment.
-func CheckDetach(getenv func(string) string) error {
-	if id := getenv(supervisor.Mark); id != "" {
-		return &InTaskError{id}
-	}
-	for _, agent := range caller.Above(os.Getpid()) {
-		if agent.Attempt != "" {
-			return &InTaskError{agent.Attempt}
-		}
-	}
-	return nil
 }

@@ -48,10 +48,10 @@ func notifyRules(c *config.Config) notify.Rules {
 	}
 }
 
-// teller starts a notifier for a run, or for all runs if run is empty. It begins after
+// startNotifier starts a notifier for a run, or for all runs if run is empty. It begins after
 // event from, or with new events if from is zero. It returns nil if no kinds of events
 // or no channels are configured.
-func (a *App) teller(run string, from int64) *notify.Notifier {
+func (a *App) startNotifier(run string, from int64) *notify.Notifier {
 	all, kinds := a.notify.open(a.opts), notifyKinds(a.opts.Config)
 	for _, c := range all {
 		if c.Problem != "" {
@@ -68,10 +68,10 @@ func (a *App) teller(run string, from int64) *notify.Notifier {
 	})
 }
 
-// tellOf sends notifications about a run's events after from, until end is called. end
+// notifyAbout sends notifications about a run's events after from, until end is called. end
 // waits up to lastCall for the last ones, and not at all if ctx has ended.
-func (a *App) tellOf(ctx context.Context, run string, from int64) (end func()) {
-	t := a.teller(run, from)
+func (a *App) notifyAbout(ctx context.Context, run string, from int64) (end func()) {
+	t := a.startNotifier(run, from)
 	if t == nil {
 		return func() {}
 	}

@@ -190,7 +190,7 @@ func TestAgentsDoNotGetTheSecretThatSigns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if run, err := a.Work(context.Background(), id); err != nil || run.Status != fleet.Complete {
+		if run, err := a.Runs.Work(context.Background(), id); err != nil || run.Status != fleet.Complete {
 			t.Errorf("%s, %v", run.Status, err)
 		}
 	}

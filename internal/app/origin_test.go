@@ -44,7 +44,7 @@ func (p testProject) retryFailed(run, task string) {
 	found, err := a.Fleet.Task(p.t.Context(), run, task)
 	if err == nil && found.Status == fleet.Failed {
 		if err = a.Fleet.Retry(p.t.Context(), run, task); err == nil {
-			_, err = a.Work(p.t.Context(), run)
+			_, err = a.Runs.Work(p.t.Context(), run)
 		}
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func TestARetriedTaskGoesOnFromWhereItStarted(t *testing.T) {
 	if err := a.Fleet.Retry(t.Context(), run.ID, "second"); err != nil {
 		t.Fatal(err)
 	}
-	run, err := a.Work(t.Context(), run.ID)
+	run, err := a.Runs.Work(t.Context(), run.ID)
 	if err != nil || run.Status != fleet.Complete {
 		t.Fatalf("the run is %s, %v: %+v", run.Status, err, run.Tasks[1].Attempt)
 	}
@@ -165,7 +165,7 @@ func TestBeadsStartFromTheBeadsBeforeThemInTheirRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := a.Work(t.Context(), id)
+	run, err := a.Runs.Work(t.Context(), id)
 	if err != nil || run.Status != fleet.Complete {
 		t.Fatalf("the run is %s, %v: %+v", run.Status, err, run.Tasks)
 	}

@@ -41,7 +41,7 @@ func TestSecurityARunHasOneOwnerAlsoWhenItsLockWasDeleted(t *testing.T) {
 	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var owned *runlock.OwnedError
-	if _, err := a.Work(within, run); !errors.As(err, &owned) || owned.PID != first.Process.Pid {
+	if _, err := a.Runs.Work(within, run); !errors.As(err, &owned) || owned.PID != first.Process.Pid {
 		t.Errorf("the second process gets %v, want an OwnedError with pid %d", err, first.Process.Pid)
 	}
 	if err := os.WriteFile(filepath.Join(p.root, "go"), nil, 0o600); err != nil {

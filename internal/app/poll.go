@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/internal/app/localrun"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/tmux"
@@ -17,6 +18,7 @@ import (
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
+	"gaffer/internal/record/pending"
 	"gaffer/internal/record/recorder"
 	"gaffer/ledger"
 	"gaffer/statefile/timestamp"
@@ -49,7 +51,7 @@ const (
 
 // Poll lists the attempts that are running according to this project's records, with
 // their real state. With repair it records those that have ended as lost. It may return
-// an [*OwedError] together with the list: then the store has the outcome, but documents
+// an [*pending.UnwrittenError] together with the list: then the store has the outcome, but documents
 // could not be written.
 func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := a.pollRuns(ctx)
@@ -59,7 +61,7 @@ func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	var unwritten error
 	if repair {
 		unwritten = a.repairRuns(ctx, ours)
-		if owed := (*OwedError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
+		if owed := (*pending.UnwrittenError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
 			return nil, unwritten
 		}
 	}
@@ -86,7 +88,7 @@ func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
 		}
 		list = nil
 		for _, run := range runs {
-			running, err := assignments(r, run.ID)
+			running, err := localrun.Running(r, run.ID)
 			if err != nil {
 				return err
 			}
@@ -148,11 +150,11 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 	}
 	var unwritten error
 	for run, tasks := range stale {
-		err := a.collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
+		err := a.Runs.Collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
 			continue // another gaffer works on the run by now
 		}
-		if owed := (*OwedError)(nil); errors.As(err, &owed) {
+		if owed := (*pending.UnwrittenError)(nil); errors.As(err, &owed) {
 			unwritten = err
 			continue
 		}
@@ -246,7 +248,7 @@ func (a *App) lookForSigns(ctx context.Context) signs {
 		s.sessions[name] = true
 	}
 	for _, p := range supervisor.Living() {
-		if bead, ours := carries(p.PID, a.ledgerDir()); ours {
+		if bead, ours := carries(p.PID, a.opts.Config.Path("paths.ledger")); ours {
 			s.beads[bead] = true
 		}
 	}
@@ -323,7 +325,7 @@ func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error
 		if len(mine) == 0 {
 			continue
 		}
-		if err := a.recorder(run).Flush(ctx); err != nil {
+		if err := a.Runs.Recorder(run).Flush(ctx); err != nil {
 			return fmt.Errorf("documents of run %s: %w", run.ID, err)
 		}
 		for name, outcome := range mine {

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"gaffer/internal/api/protocol"
+	"gaffer/internal/app/localrun"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/pause"
+	"gaffer/internal/record/pending"
 	"gaffer/internal/record/prune"
 	"gaffer/statefile"
 )
@@ -132,7 +134,7 @@ func (a *App) leftovers(run string) (there []string) {
 	if statefile.CheckName("run", run) != nil {
 		return nil
 	}
-	for _, path := range []string{a.attempts(run), filepath.Join(a.state, "merges", run)} {
+	for _, path := range []string{localrun.Attempts(a.state, run), filepath.Join(a.state, "merges", run)} {
 		if _, err := os.Lstat(path); err == nil {
 			there = append(there, path)
 		}
@@ -220,7 +222,7 @@ func (s *sparing) why(r store.Reader, run store.Run) (string, error) {
 	if o := s.app.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
 	}
-	switch _, err := r.Item(owedKey(run.ID)); {
+	switch _, err := r.Item(pending.Key(run.ID)); {
 	case err == nil:
 		return "its documents are not written: 'gaffer doctor'", nil
 	case !errors.Is(err, store.ErrNotFound):

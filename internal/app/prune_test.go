@@ -11,9 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gaffer/internal/app/localrun"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/memory"
+	"gaffer/internal/record/pending"
 )
 
 // oldRuns is a store with runs that ended long ago.
@@ -128,8 +130,8 @@ func TestFaultARunWhoseDocumentsAreOwedIsNotPruned(t *testing.T) {
 	o := newOldRuns(t)
 	o.add("paid", store.Complete, `{}`)
 	o.add("owing", store.Complete, `{}`)
-	err := o.store.Write(t.Context(), store.Need{Items: []store.ItemKey{owedKey("owing")}}, func(tx *store.Tx) error {
-		tx.PutItem(store.Item{ItemKey: owedKey("owing"), Data: []byte(`{}`), Made: time.Now()})
+	err := o.store.Write(t.Context(), store.Need{Items: []store.ItemKey{pending.Key("owing")}}, func(tx *store.Tx) error {
+		tx.PutItem(store.Item{ItemKey: pending.Key("owing"), Data: []byte(`{}`), Made: time.Now()})
 		return nil
 	})
 	if err != nil {
@@ -142,7 +144,8 @@ func TestFaultARunWhoseDocumentsAreOwedIsNotPruned(t *testing.T) {
 	if got := fmt.Sprint(o.left()); got != "[owing]" {
 		t.Errorf("left are %s", got)
 	}
-	if err := o.settle(t.Context(), "owing"); err != nil {
+	list := pending.List{Store: o.store, Now: time.Now}
+	if err := list.Remove(t.Context(), "owing"); err != nil {
 		t.Fatal(err)
 	}
 	if o.prune(); len(o.left()) != 0 {
@@ -153,7 +156,7 @@ func TestFaultARunWhoseDocumentsAreOwedIsNotPruned(t *testing.T) {
 func TestWhatIsLeftOfARunOnThisMachineGoesWithIt(t *testing.T) {
 	o := newOldRuns(t)
 	o.add("r", store.Complete, `{}`)
-	mine, other := filepath.Join(o.attempts("r"), "a1"), filepath.Join(o.attempts("elsewhere"), "a1")
+	mine, other := filepath.Join(localrun.Attempts(o.state, "r"), "a1"), filepath.Join(localrun.Attempts(o.state, "elsewhere"), "a1")
 	for _, dir := range []string{mine, other, filepath.Join(o.state, "merges", "r")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := a.Work(t.Context(), id)
+	r, err := a.Runs.Work(t.Context(), id)
 	if err != nil || retried != nil {
 		t.Fatal(err, retried)
 	}

@@ -2,16 +2,17 @@ package app
 
 import (
 	"context"
-	"fmt"
 	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
+	"gaffer/coordinator"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/api/runs"
 	"gaffer/internal/api/viewers"
 	"gaffer/internal/api/workers"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/sweep"
 	"gaffer/internal/record/notify"
 )
 
@@ -52,12 +53,12 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	c.stop = stop
 	c.Work = workers.New(workers.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
 	c.all.Go(func() { c.Work.Run(ctx) })
-	r := &round{engine: e, store: a.store, now: a.clock()}
-	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
+	s := &sweep.Server{Engine: e, Store: a.store, Now: a.clock(), OfflineAfter: coordinator.OfflineAfter}
+	c.all.Go(func() { sweep.Loop(ctx, s.Sweep, a.opts.Notice) })
 	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
-	c.all.Go(func() { a.keepPaying(ctx) })
+	c.all.Go(func() { a.Pending.Retry(ctx) })
 	if terms.Tell {
-		c.teller = a.teller("", 0)
+		c.teller = a.startNotifier("", 0)
 	}
 	return c, nil
 }
@@ -70,9 +71,9 @@ func (a *App) Show() (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.shows.Store(true)
+	a.served.Store(true)
 	ctx, stop := context.WithCancel(context.Background())
-	c.stop = func() { stop(); a.shows.Store(false) }
+	c.stop = func() { stop(); a.served.Store(false) }
 	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
 	return c, nil
 }
@@ -107,36 +108,4 @@ func (c *Coordinator) Close() {
 	}
 	c.Viewer.Close()
 	c.all.Wait()
-}
-
-// sweep expires leases and deadlines of runs that only this machine can do, until ctx
-// ends.
-func sweep(ctx context.Context, e *engine.Engine, notice func(string)) {
-	keepSweeping(ctx, func(ctx context.Context) (bool, error) { return e.Sweep(ctx, time.Time{}) }, notice)
-}
-
-// keepSweeping calls sweep every sweepEvery until ctx ends. It reports the first
-// failure and the first success after it.
-func keepSweeping(ctx context.Context, sweep func(context.Context) (more bool, err error), notice func(string)) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for failing := false; ; {
-		more, err := sweep(ctx)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil && !failing:
-			notice(fmt.Sprintf("sweep: %v; trying again", err))
-		case err == nil && failing:
-			notice("sweep: done again")
-		}
-		failing = err != nil
-		if more && err == nil {
-			continue
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -76,7 +76,7 @@ func TestACoordinatorShowsTheWorkerAndTheLogOfARunThatNobodySubmittedToIt(t *tes
 		}
 		ended := make(chan error, 1)
 		go func() {
-			_, err := a.Work(ctx, id)
+			_, err := a.Runs.Work(ctx, id)
 			ended <- err
 		}()
 		agents := func() ([]coordinator.Agent, error) { return c.Desk.Agents(ctx) }

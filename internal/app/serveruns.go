@@ -18,7 +18,7 @@ func (a *App) runDesk(e *engine.Engine) *runs.Service {
 		Store: a.store, Engine: e, Now: a.clock(), Random: rand.Reader,
 		Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
 		Hide:          func(run store.Run) bool { return protocol.Owns(run.ID) },
-		AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, EnsureProcess: a.Attend,
+		AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, EnsureProcess: a.Background.Attend,
 	})
 }
 

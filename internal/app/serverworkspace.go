@@ -10,6 +10,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/app/localrun"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/engine/store"
@@ -122,7 +123,7 @@ func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task)
 
 // workspaceOf returns the workspace of a run on this machine.
 func (s *ServerWorker) workspaceOf(run coordinator.WorkRun) (workspace.Workspace, error) {
-	p := workspace.Workspace{Root: s.opts.Project.Root, Trees: treesIn(s.state), LogFile: s.Log, Base: run.Base}
+	p := workspace.Workspace{Root: s.opts.Project.Root, Trees: localrun.Worktrees(s.state), LogFile: s.Log, Base: run.Base}
 	if len(run.Workflow) > 0 {
 		if err := json.Unmarshal(run.Workflow, &p.Workflow); err != nil {
 			return p, fmt.Errorf("workflow of run %s: %w", run.ID, err)

@@ -92,7 +92,7 @@ func (c crew) begin(a *app.App, n teamsession.Request) teamsession.Started {
 // finish works on a run until it ends.
 func (c crew) finish(a *app.App, run string) fleet.Run {
 	c.t.Helper()
-	r, err := a.Work(c.t.Context(), run)
+	r, err := a.Runs.Work(c.t.Context(), run)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func (c crew) background(a *app.App, run string) (wait func() fleet.Run) {
 	done := make(chan result, 1)
 	ctx, stop := context.WithCancel(c.t.Context())
 	go func() {
-		r, err := a.Work(ctx, run)
+		r, err := a.Runs.Work(ctx, run)
 		done <- result{r, err}
 	}()
 	c.t.Cleanup(stop)

@@ -16,6 +16,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/terminal"
 	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
@@ -95,7 +96,7 @@ func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
 	task.Retries = 1
 	s := p.dispatch(app.InTmux, task)
 	s.says("bd-1", "working on it")
-	at, err := s.app.Attach(t.Context(), "bd-1", false)
+	at, err := s.app.Terminals.Attach(t.Context(), "bd-1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +123,8 @@ func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
 		t.Errorf("recorded as %+v", got)
 	}
 	testenv.Wait(t, "an attach that finds no terminal", func() error { // the terminal may take a moment to end
-		_, err := s.app.Attach(t.Context(), "bd-1", false)
-		if none := (*app.NoTerminalError)(nil); !errors.As(err, &none) {
+		_, err := s.app.Terminals.Attach(t.Context(), "bd-1", false)
+		if none := (*terminal.NoTerminalError)(nil); !errors.As(err, &none) {
 			return fmt.Errorf("another error: %w", err)
 		}
 		return nil
@@ -137,7 +138,7 @@ func TestAPersonAnswersInTheTerminal(t *testing.T) {
 	task.Questions = plan.Ask
 	s := p.dispatch(app.InTmux, task)
 	s.task("bd-1", func(t fleet.Task) bool { return t.Question != nil })
-	at, err := s.app.Attach(t.Context(), "bd-1", false)
+	at, err := s.app.Terminals.Attach(t.Context(), "bd-1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 	)
 	s.says("bd-1", "working")
 	s.says("bd-2", "working")
-	at, err := s.app.Attach(t.Context(), "bd-1", false)
+	at, err := s.app.Terminals.Attach(t.Context(), "bd-1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +179,8 @@ func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 	if err := exec.Command("kill", "-9", strings.TrimSpace(string(out))).Run(); err != nil {
 		t.Fatal(err)
 	}
-	gone := (*app.NoTerminalError)(nil)
-	if _, err := s.app.Attach(t.Context(), "bd-1", false); !errors.As(err, &gone) || !strings.Contains(err.Error(), "the agent goes on without it") {
+	gone := (*terminal.NoTerminalError)(nil)
+	if _, err := s.app.Terminals.Attach(t.Context(), "bd-1", false); !errors.As(err, &gone) || !strings.Contains(err.Error(), "the agent goes on without it") {
 		t.Errorf("%v", err)
 	}
 	const told = "tmux or its session has ended; the agent goes on"
@@ -215,7 +216,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 	}
 	working, crash := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { _, err := a.Work(working, id); left <- err }()
+	go func() { _, err := a.Runs.Work(working, id); left <- err }()
 	s := &shiftOf{testProject: p, app: a, run: id}
 	for _, bead := range []string{"bd-again", "bd-once"} {
 		s.says(bead, "working")

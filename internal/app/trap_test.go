@@ -102,7 +102,7 @@ func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T
 	}
 	result := make(chan fleet.Run, 1)
 	go func() {
-		run, err := a.Work(t.Context(), id)
+		run, err := a.Runs.Work(t.Context(), id)
 		if err != nil {
 			t.Error(err)
 		}
@@ -158,7 +158,7 @@ func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 			return nil
 		})
 	}()
-	run, err := a.Work(t.Context(), id)
+	run, err := a.Runs.Work(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestAQuestionIsAnsweredByAPersonOrByItsDefault(t *testing.T) {
 			return nil
 		})
 	}()
-	run, err := a.Work(t.Context(), id)
+	run, err := a.Runs.Work(t.Context(), id)
 	if err != nil || run.Status != fleet.Complete {
 		t.Fatalf("the run is %s, %v: %+v", run.Status, err, run.Tasks)
 	}

@@ -71,7 +71,7 @@ func (p testProject) work(a *app.App, what plan.Plan) fleet.Run {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	run, err := a.Work(p.t.Context(), id)
+	run, err := a.Runs.Work(p.t.Context(), id)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
 	if err := a.Fleet.Retry(t.Context(), run.ID, "merge-1"); err != nil {
 		t.Fatal(err)
 	}
-	run, err := a.Work(t.Context(), run.ID)
+	run, err := a.Runs.Work(t.Context(), run.ID)
 	if err != nil || run.Status != fleet.Complete {
 		t.Fatalf("the run is %s, %v: %+v", run.Status, err, run.Tasks)
 	}

@@ -95,7 +95,7 @@ func TestTheBuildOfARunIsOursUntilAnotherReplacesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Work(t.Context(), run); err != nil {
+	if _, err := a.Runs.Work(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Close(); err != nil {

@@ -172,7 +172,7 @@ func (p testProject) run(tasks ...plan.Task) fleet.Run {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	run, err := a.Work(p.t.Context(), id)
+	run, err := a.Runs.Work(p.t.Context(), id)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 			}
 		}()
 		for {
-			r, err := a.Work(t.Context(), id)
+			r, err := a.Runs.Work(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ With --command, print the tmux command instead of running it.`,
 }
 
 func attach(ctx context.Context, e *env.Env, a *app.App, bead string, readOnly, told bool) error {
-	found, err := a.Attach(ctx, bead, readOnly)
+	found, err := a.Terminals.Attach(ctx, bead, readOnly)
 	if err != nil {
 		return err
 	}

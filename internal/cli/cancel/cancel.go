@@ -53,7 +53,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 				return err
 			}
 			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // no process will write the documents of an ended run
-				if r, err = a.App.Work(ctx, run); err != nil {
+				if r, err = a.App.Runs.Work(ctx, run); err != nil {
 					return err
 				}
 			}
@@ -67,7 +67,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 			if a.App == nil {
 				return nil
 			}
-			return a.App.OwedBy(ctx, run)
+			return a.App.Pending.Check(ctx, run)
 		})
 	}
 	return cmd

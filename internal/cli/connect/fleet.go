@@ -141,5 +141,7 @@ func (m machine) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return m.app.Submit(ctx, p)
 }
 
-func (m machine) Attend(ctx context.Context, run string) error { return m.app.Attend(ctx, run) }
-func (m machine) Close() error                                 { return m.app.Close() }
+func (m machine) Attend(ctx context.Context, run string) error {
+	return m.app.Background.Attend(ctx, run)
+}
+func (m machine) Close() error { return m.app.Close() }

@@ -22,7 +22,7 @@ func App(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, e
 	if err != nil {
 		return nil, err
 	}
-	a.PayOnOpen(ctx)
+	a.Pending.WriteOnOpen(ctx)
 	return a, nil
 }
 

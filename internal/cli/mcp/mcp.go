@@ -147,7 +147,7 @@ func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err 
 			s.Where = "the workers of " + t.Fleet.Where()
 			return nil
 		}
-		d, err := t.App.Background(ctx, s.Run)
+		d, err := t.App.Background.Start(ctx, s.Run)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
+	"gaffer/internal/record/pending"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 )
@@ -48,7 +49,7 @@ could not be written.`,
 
 func poll(ctx context.Context, e *env.Env, a *app.App, repair, asJSON bool) error {
 	list, unwritten := a.Poll(ctx, repair)
-	if owed := (*app.OwedError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
+	if owed := (*pending.UnwrittenError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
 		return unwritten
 	}
 	var err error

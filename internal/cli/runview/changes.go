@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
+	"gaffer/internal/app/localrun"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 )
@@ -35,7 +35,7 @@ func atOnce(r fleet.Run, remote bool) string {
 	case remote && r.Parallel == 0:
 		return "as many at once as the workers take"
 	}
-	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, app.DefaultParallel))
+	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, localrun.DefaultParallel))
 }
 
 // pauses returns a text such as "claude paused until 14:00, usage limit", or "".

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/coordinator"
-	"gaffer/internal/app"
+	"gaffer/internal/app/localrun"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/page"
@@ -35,7 +35,7 @@ func CheckFlags(e *env.Env, show, detach, remote bool) error {
 		return exit.WithHint(exit.Usage(errors.New("--open shows the run from this process, and --detach leaves it")),
 			"'gaffer serve' shows all runs until it is stopped, and 'gaffer open' opens it")
 	}
-	return app.CheckDetach(e.Getenv)
+	return localrun.CheckDetach(e.Getenv)
 }
 
 // lingering is how long the dashboard of an ended run waits for a browser to connect or

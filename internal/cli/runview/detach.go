@@ -28,7 +28,7 @@ func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 		v.env.Talk("'gaffer status --watch %s%s' shows it, 'gaffer cancel %s%s' ends it", run, server, run, server)
 		return v.env.Printf("%s\n", run)
 	}
-	d, err := v.App.Background(ctx, run)
+	d, err := v.App.Background.Start(ctx, run)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	return v.App.OwedBy(ctx, run) // scripts that read the documents next must not mistake old ones for the result
+	return v.App.Pending.Check(ctx, run) // scripts that read the documents next must not mistake old ones for the result
 }
 
 // printResult prints the result and returns the error for the exit code.

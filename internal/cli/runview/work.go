@@ -67,7 +67,7 @@ func (w *work) untilEnd(ctx context.Context) (r result) {
 			r.err = fmt.Errorf("run %s: panic: %v\n%s", w.run, p, debug.Stack())
 		}
 	}()
-	r.run, r.err = w.app.Work(ctx, w.run)
+	r.run, r.err = w.app.Runs.Work(ctx, w.run)
 	return r
 }
 

@@ -1,4 +1,4 @@
-package app
+package localrun
 
 import (
 	"cmp"
@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/byhand/caller"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
@@ -26,21 +28,44 @@ type Detached struct {
 	Log  string `json:"log"`
 }
 
+// BackgroundOptions are the settings and dependencies of Background.
+type BackgroundOptions struct {
+	Store    store.Store
+	Query    *runquery.Querier
+	Locks    runlock.Locks
+	State    string   // the folder for state of this machine
+	Project  string   // the root of a project whose runs do not name one
+	Shared   bool     // other machines may use the same database
+	Settings []string // NAME=TEXT of each setting from this command's flags
+	Getenv   func(string) string
+	// Agent is the name of the agent that this process acts for, or empty for a user.
+	Agent string
+}
+
+// Background starts processes that work on runs in the background.
+type Background struct {
+	opts      BackgroundOptions
+	attending sync.Mutex // see Attend
+}
+
+// NewBackground returns the starter of background processes.
+func NewBackground(opts BackgroundOptions) *Background { return &Background{opts: opts} }
+
 // startWithin is the time limit for a background gaffer to take over the run.
 const startWithin = 20 * time.Second
 
-// Background starts 'gaffer resume' in a new process session (setsid), in the run's
+// Start starts 'gaffer resume' in a new process session (setsid), in the run's
 // project and with the settings from this command's flags. It returns when that process
 // owns the run. The process outlives this one.
-func (a *App) Background(ctx context.Context, run string) (Detached, error) {
-	if err := CheckDetach(a.opts.Getenv); err != nil {
+func (b *Background) Start(ctx context.Context, run string) (Detached, error) {
+	if err := CheckDetach(b.opts.Getenv); err != nil {
 		return Detached{}, err
 	}
-	r, err := a.Fleet.Run(ctx, run)
+	r, err := b.opts.Query.Run(ctx, run)
 	if err != nil {
 		return Detached{}, err
 	}
-	d := Detached{Run: run, Team: r.Team, Log: filepath.Join(a.state, "runs", run+".log")}
+	d := Detached{Run: run, Team: r.Team, Log: filepath.Join(b.opts.State, "runs", run+".log")}
 	self, err := os.Executable()
 	if err != nil {
 		return d, err
@@ -57,19 +82,17 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	if err != nil {
 		return d, err
 	}
-	root := cmp.Or(r.Project, a.opts.Project.Root)
+	root := cmp.Or(r.Project, b.opts.Project)
 	if _, err := os.Stat(root); err != nil {
 		return d, fmt.Errorf("the project's folder: %w", err)
 	}
 	args := []string{"resume", run, "--project", root, "--local"}
-	for _, v := range a.opts.Config.Values() {
-		if v.Source.Flag != "" {
-			args = append(args, "--set", v.Key.Name+"="+v.Text)
-		}
+	for _, setting := range b.opts.Settings {
+		args = append(args, "--set", setting)
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = root, log, log
-	if name, ok := strings.CutPrefix(a.opts.Agent, "agent "); ok {
+	if name, ok := strings.CutPrefix(b.opts.Agent, "agent "); ok {
 		cmd.Env = append(os.Environ(), caller.AgentVar+"="+name)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -87,7 +110,7 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for ended := false; ; {
-		r, err := a.Fleet.Run(ctx, run)
+		r, err := b.opts.Query.Run(ctx, run)
 		switch {
 		case err != nil:
 			return d, err
@@ -148,30 +171,58 @@ func (e *UnattendedError) Unwrap() error { return e.Why }
 // works on the run. It skips runs that only a server's workers can do, and runs of
 // other machines on the same database.
 //
-// Store the change that needs work before you call Attend. [App.Work] checks for such
+// Store the change that needs work before you call Attend. [Runs.Work] checks for such
 // changes after it has released the run. So either Work handles the change, or Attend
 // finds the run without an owner.
-func (a *App) Attend(ctx context.Context, id string) error {
-	a.attending.Lock() // two concurrent requests must start only one process
-	defer a.attending.Unlock()
+func (b *Background) Attend(ctx context.Context, id string) error {
+	b.attending.Lock() // two concurrent requests must start only one process
+	defer b.attending.Unlock()
 	var run store.Run
-	err := a.store.Read(ctx, func(r store.Reader) (err error) {
+	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = r.Run(id)
 		return runquery.Missing(err, "run", id)
 	})
 	if err != nil {
 		return err
 	}
-	shared := strings.Contains(a.database, "://")
-	switch here := a.locks.WorkedOn(run); {
-	case run.Place != run.ID, a.locks.Owner(id).Alive, !here && shared:
+	switch here := b.opts.Locks.WorkedOn(run); {
+	case run.Place != run.ID, b.opts.Locks.Owner(id).Alive, !here && b.opts.Shared:
 		return nil
 	case !here: // a plan from elsewhere must not start here just because its row is in this database
 		return &UnattendedError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
 	}
-	_, err = a.Background(ctx, id)
+	_, err = b.Start(ctx, id)
 	if _, owned := errors.AsType[*runlock.OwnedError](err); owned || err == nil {
 		return nil
 	}
 	return &UnattendedError{id, run.Project, err}
+}
+
+// InTaskError reports that a task of gaffer tried to start a background gaffer.
+type InTaskError struct{ Attempt string }
+
+func (e *InTaskError) Error() string {
+	return "no gaffer can be started in the background inside a task: it would be ended with the task, as all that a task starts is"
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *InTaskError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *InTaskError) Hint() string {
+	return "run it without --detach; 'gaffer run --server' lets a server's workers run a plan"
+}
+
+// CheckDetach returns an [*InTaskError] if a task started this process. It also checks
+// the parent processes, since a task can clear the environment.
+func CheckDetach(getenv func(string) string) error {
+	if id := getenv(supervisor.Mark); id != "" {
+		return &InTaskError{id}
+	}
+	for _, agent := range caller.Above(os.Getpid()) {
+		if agent.Attempt != "" {
+			return &InTaskError{agent.Attempt}
+		}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package app
+package sweep
 
 import (
 	"context"
@@ -51,7 +51,7 @@ type patrol struct {
 	away   bool // the database is unreachable
 	engine *engine.Engine
 	store  *memory.Store
-	round  *round
+	server *Server
 	held   map[string]engine.Assignment // by worker
 	heard  map[string]bool
 }
@@ -69,7 +69,7 @@ func newPatrol(t *testing.T, workers ...string) *patrol {
 	ids := 0
 	clock := func() time.Time { return p.now }
 	p.engine = engine.New(p.store, engine.Options{Now: clock, Rand: func() float64 { return 0.5 }, NewID: func() string { ids++; return fmt.Sprint("id", ids) }})
-	p.round = &round{engine: p.engine, store: p.store, now: clock}
+	p.server = &Server{Engine: p.engine, Store: p.store, Now: clock, OfflineAfter: 30 * time.Second}
 	var tasks []plan.Task
 	for _, w := range workers {
 		tasks = append(tasks, plan.Task{ID: "of-" + w, Retries: 1})
@@ -114,7 +114,7 @@ func (p *patrol) pass(d time.Duration) {
 				}
 			}
 		}
-		if _, err := p.round.sweep(context.Background()); err != nil && !p.away {
+		if _, err := p.server.Sweep(context.Background()); err != nil && !p.away {
 			p.t.Fatal(err)
 		}
 	}
@@ -203,10 +203,10 @@ func TestACoordinatorThatWasStoppedForAnHourGivesNobodyUpAtOnce(t *testing.T) {
 func TestWorkersOfRunsOfThisMachineAreNotThoseThatCouldBeHeard(t *testing.T) {
 	now := time.Now()
 	local, offline := store.Worker{ID: "place", Seen: now}, store.Worker{ID: "x", Created: now, Seen: now.Add(-time.Minute)}
-	if anyOnline([]store.Worker{local, offline}, now) {
+	if anyOnline([]store.Worker{local, offline}, now.Add(-30*time.Second)) {
 		t.Error("somebody is online")
 	}
-	if !anyOnline([]store.Worker{local, offline, {ID: "y", Created: now, Seen: now.Add(-20 * time.Second)}}, now) {
+	if !anyOnline([]store.Worker{local, offline, {ID: "y", Created: now, Seen: now.Add(-20 * time.Second)}}, now.Add(-30*time.Second)) {
 		t.Error("nobody is online")
 	}
 }

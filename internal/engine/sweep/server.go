@@ -1,10 +1,10 @@
-package app
+package sweep
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 )
@@ -48,57 +48,54 @@ func (w listening) broken(now time.Time) bool {
 	return w.last.IsZero() || gap > maxGap || gap < 0
 }
 
-// round runs the periodic sweeps of a server.
-type round struct {
-	engine *engine.Engine
-	store  store.Store
-	now    func() time.Time
+// Server sweeps the leases of workers on many machines.
+type Server struct {
+	Engine       *engine.Engine
+	Store        store.Store // the engine's
+	Now          func() time.Time
+	OfflineAfter time.Duration // a worker is offline after so long without a heartbeat
 
-	watchman listening
-	online   bool
-	looked   time.Time // when online was last determined
+	listening listening
+	online    bool
+	looked    time.Time // when online was last determined
 }
 
-// sweep runs one sweep. It gives up after maxGap, because its data would be too old by
+// Sweep runs one sweep. It gives up after maxGap, because its data would be too old by
 // then.
-func (r *round) sweep(ctx context.Context) (more bool, err error) {
+func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	within, cancel := context.WithTimeout(ctx, maxGap)
 	defer cancel()
-	more, err = r.engine.Sweep(within, r.watchman.sinceAt(r.clock()))
+	more, err = s.Engine.Sweep(within, s.listening.sinceAt(s.clock()))
 	if err == nil {
-		err = r.look(within)
+		err = s.look(within)
 	}
-	r.watchman.saw(r.clock(), err == nil, r.online)
+	s.listening.saw(s.clock(), err == nil, s.online)
 	return more, err
 }
 
 // clock returns the time without its monotonic part: leases also expire while the
 // machine sleeps.
-func (r *round) clock() time.Time { return r.now().Round(0) }
+func (s *Server) clock() time.Time { return s.Now().Round(0) }
 
 // look determines whether any worker is online. It keeps the result for maxGap.
-func (r *round) look(ctx context.Context) error {
-	now := r.clock()
-	if since := now.Sub(r.looked); since >= 0 && since < maxGap {
+func (s *Server) look(ctx context.Context) error {
+	now := s.clock()
+	if since := now.Sub(s.looked); since >= 0 && since < maxGap {
 		return nil
 	}
-	return r.store.Read(ctx, func(reader store.Reader) error {
+	return s.Store.Read(ctx, func(reader store.Reader) error {
 		workers, err := reader.Workers()
 		if err != nil {
 			return err
 		}
-		r.online, r.looked = anyOnline(workers, now), now
+		s.online, s.looked = anyOnline(workers, now.Add(-s.OfflineAfter)), now
 		return nil
 	})
 }
 
-// anyOnline ignores workers that have never registered. They work for a run of their
-// own machine, and their leases do not expire.
-func anyOnline(workers []store.Worker, now time.Time) bool {
-	for _, w := range workers {
-		if !w.Created.IsZero() && now.Sub(w.Seen) < coordinator.OfflineAfter {
-			return true
-		}
-	}
-	return false
+// anyOnline reports whether a worker has sent a heartbeat after a time. It ignores
+// workers that have never registered: they work for a run of their own machine, and
+// their leases do not expire.
+func anyOnline(workers []store.Worker, after time.Time) bool {
+	return slices.ContainsFunc(workers, func(w store.Worker) bool { return !w.Created.IsZero() && w.Seen.After(after) })
 }

@@ -1,4 +1,4 @@
-package app
+package localrun
 
 import (
 	"context"
@@ -42,8 +42,8 @@ func TestAStoreThatCannotBeReadForAWhileDoesNotEndTheWork(t *testing.T) {
 				t.Fatal(err)
 			}
 			var told []string
-			a := &App{store: s, opts: Options{Now: time.Now, Notice: func(text string) { told = append(told, text) }}}
-			work := &localRun{app: a, run: store.Run{ID: "r"}}
+			opts := &Options{Store: s, Now: time.Now, Notice: func(text string) { told = append(told, text) }}
+			work := &activeRun{opts: opts, run: store.Run{ID: "r"}}
 			if err := work.watch(t.Context()); !errors.Is(err, c.wants) || len(told) != 1 {
 				t.Errorf("sick for %s: %v, told %q", c.sick, err, told)
 			}

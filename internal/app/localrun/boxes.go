@@ -1,4 +1,4 @@
-package app
+package localrun
 
 import (
 	"bytes"
@@ -13,29 +13,29 @@ import (
 	"gaffer/statefile/host"
 )
 
-// tick checks the boxes of completed tasks in the files that the run's plan was read
+// checkBoxes checks the boxes of completed tasks in the files that the run's plan was read
 // from. Then '--pending-only' skips these tasks next time. A file that is missing is
 // ignored. One that cannot be written is only reported.
-func (a *App) tick(ctx context.Context, run store.Run) {
+func (r *Runs) checkBoxes(ctx context.Context, run store.Run) {
 	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // the JSON name of plan.Task.Box
 		return // true of most plans, and saves reading many tasks
 	}
-	boxes, err := a.boxes(ctx, run.ID)
+	boxes, err := r.boxes(ctx, run.ID)
 	for file, tasks := range boxes {
 		if e := tickFile(file, tasks); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("tick the boxes in %s: %w", file, e))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		a.opts.Notice(err.Error())
+		r.opts.Notice(err.Error())
 	}
 }
 
 // boxes returns the tasks to tick, by file.
-func (a *App) boxes(ctx context.Context, run string) (boxes map[string][]string, err error) {
-	err = a.store.Read(ctx, func(r store.Reader) error {
+func (r *Runs) boxes(ctx context.Context, run string) (boxes map[string][]string, err error) {
+	err = r.opts.Store.Read(ctx, func(rows store.Reader) error {
 		boxes = map[string][]string{}
-		tasks, err := r.Tasks(run)
+		tasks, err := rows.Tasks(run)
 		for _, t := range tasks {
 			spec, unread := plan.DecodeTask(t.Spec)
 			if t.Status == store.Complete && unread == nil && spec.Box != "" {

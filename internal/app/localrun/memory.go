@@ -1,4 +1,4 @@
-package app
+package localrun
 
 import "runtime/debug"
 
@@ -7,18 +7,18 @@ import "runtime/debug"
 // in a large one.
 const (
 	memoryAlways = 40 << 20
-	memoryShown  = 64 << 20 // added if the process also serves its run over HTTP
+	memoryServed = 64 << 20 // added if the process also serves its run over HTTP
 	memoryOfPlan = 16       // multiplied by the plan's size
 	garbage      = 400      // GC percentage: garbage relative to the live heap, at most
 )
 
-// frugal sets a soft memory limit for a run whose plan has that many bytes, until undo
+// limitMemory sets a soft memory limit for a run whose plan has that many bytes, until undo
 // is called. If the live heap exceeds the limit, the collector only takes more time. It
-// is meant for a process that works on one run, and may also show it.
-func frugal(plan int, shown bool) (undo func()) {
+// is meant for a process that works on one run, and may also serve it.
+func limitMemory(plan int, served bool) (undo func()) {
 	most := int64(memoryAlways + memoryOfPlan*plan)
-	if shown {
-		most += memoryShown
+	if served {
+		most += memoryServed
 	}
 	limit := debug.SetMemoryLimit(most)
 	percent := debug.SetGCPercent(garbage)

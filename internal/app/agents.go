@@ -1,0 +1,93 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/config"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/plan"
+	"gaffer/internal/project/trust"
+)
+
+// agentOf returns the named agent. If the project's own file names its program and the
+// user has not trusted that, the agent cannot be started. But it can still read the
+// output of an agent that is running.
+func agentOf(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
+	custom, err := agentsOf(c, name)
+	if err != nil {
+		return nil, err
+	}
+	made, err := agent.New(name, custom)
+	if err != nil {
+		return nil, err
+	}
+	if err := trust.Check(getenv, root, programsOf(c, "agents."+name)); err != nil {
+		return untrusted{made, err}, nil
+	}
+	return made, nil
+}
+
+// untrusted is an agent that must not be started.
+type untrusted struct {
+	agent.Agent
+	err error
+}
+
+// Launch implements [agent.Agent].
+func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
+
+// programsOf returns the programs that the project's own file makes gaffer run, for the
+// named settings, or for all if there are no names.
+func programsOf(c *config.Config, names ...string) (list []trust.Program) {
+	for _, p := range c.Programs() {
+		if len(names) == 0 || slices.Contains(names, p.Setting) {
+			list = append(list, trust.Program(p))
+		}
+	}
+	return list
+}
+
+// Programs lists the programs that the project's own file and its git settings make
+// gaffer run.
+func Programs(ctx context.Context, opts Options) ([]trust.Program, error) {
+	list := programsOf(opts.Config)
+	repo, err := worktree.Open(ctx, opts.Project.Root)
+	if none := (*worktree.OpenError)(nil); errors.As(err, &none) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(list, repo.Programs()...), nil
+}
+
+// agentsOf returns the agents of gaffer.yaml, plus the named agent if it is built in.
+// An agent whose program is "gaffer" uses this executable, whether or not gaffer is
+// installed.
+func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
+	custom := c.Agents()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if c := custom[name]; len(c.Argv) > 0 && c.Argv[0] == "gaffer" {
+		c.Argv = append([]string{self}, c.Argv[1:]...)
+		custom[name] = c
+	}
+	if _, said := custom[name]; name == plan.FakeAgent && !said {
+		custom[name] = agent.Custom{Like: "claude", Argv: []string{self, "fake-agent", "--protocol", "claude"}}
+	}
+	if name == workspace.MergeAgent {
+		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, workspace.MergeCommand}}
+	}
+	if name == teamrun.MergeAgent {
+		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, teamrun.MergeCommand}}
+	}
+	return custom, nil
+}

@@ -1,0 +1,124 @@
+package localrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/sweep"
+	"gaffer/internal/pause"
+	"gaffer/internal/record/recorder"
+)
+
+// flush writes the documents up to the latest event. Its error means that documents
+// could not be written but can be written later. Records of other programs under the
+// same name are kept, and the recorder reports them.
+func (s *activeRun) flush(ctx context.Context) error {
+	var errs []error
+	if err := s.recorder.Flush(ctx); err != nil && !errors.As(err, new(*recorder.RefusedError)) {
+		errs = append(errs, err)
+	}
+	if s.build != nil {
+		if err := s.build.Flush(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("the state of the build: %w", err))
+		}
+	}
+	if s.team != nil {
+		if err := s.team.Flush(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("the documents of the team: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *activeRun) untilEnd(ctx context.Context) error {
+	working, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	all.Go(func() { _ = s.worker.Run(working) })   // it ends only with its context
+	all.Go(func() { _ = s.recorder.Run(working) }) // also ends only with its context; Flush returns its write errors
+	all.Go(func() { sweep.Local(working, s.opts.Engine, s.opts.Notice) })
+	if s.build != nil {
+		all.Go(func() { s.build.Run(working) })
+	}
+	if s.team != nil {
+		all.Go(func() { s.team.Run(working) })
+	}
+	if s.terminals {
+		all.Go(func() {
+			s.opts.Terminals.Watch(working, func(ctx context.Context) ([]fleet.Task, error) {
+				run, err := s.opts.Query.Run(ctx, s.run.ID)
+				return run.Tasks, err
+			})
+		})
+	}
+	return s.watch(ctx)
+}
+
+// watchEvery is the shortest interval between two reads of the events.
+const watchEvery = 10 * time.Millisecond
+
+// watchPatience is how long the events may be unreadable before the process gives up
+// its work on the run. Agents continue then, and the run can be resumed.
+const watchPatience = time.Minute
+
+// watch notifies the worker of events, and returns when the run has ended.
+func (s *activeRun) watch(ctx context.Context) error {
+	var failing time.Time // start of the failure
+	for last := s.from; ; {
+		events, err := s.next(ctx, last)
+		switch now := s.opts.Now(); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && failing.IsZero():
+			s.opts.Notice(fmt.Sprintf("what happens in run %s cannot be read: %v; trying again", s.run.ID, err))
+			failing = now
+		case err != nil && now.Sub(failing) > watchPatience:
+			return err
+		case err == nil:
+			failing = time.Time{}
+		}
+		if err != nil {
+			pause.For(ctx, sweep.Every)
+			continue
+		}
+		for _, e := range events {
+			last = e.Seq
+			if s.take(e) {
+				return nil
+			}
+		}
+		pause.For(ctx, watchEvery)
+	}
+}
+
+// next waits for events after number last and returns them.
+func (s *activeRun) next(ctx context.Context, last int64) (events []store.Event, err error) {
+	if err := s.opts.Store.Wait(ctx, last); err != nil {
+		return nil, err
+	}
+	err = s.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		events, err = r.Events(last, 1000)
+		return err
+	})
+	return events, err
+}
+
+// take notifies the worker of an event, and reports whether it is the end of the run.
+func (s *activeRun) take(e store.Event) (ended bool) {
+	switch {
+	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():
+		return true
+	case e.Run == s.run.ID && (e.Kind == "attempt.stopping" || e.Kind == "attempt.waiting" || strings.HasPrefix(e.Kind, "question.")):
+		s.worker.Attend()
+	case e.Run == s.run.ID && e.Kind == "task.ready", e.Kind == "lane.open":
+		s.worker.Wake()
+	}
+	return false
+}

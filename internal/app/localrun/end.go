@@ -1,0 +1,118 @@
+package localrun
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/pause"
+	"gaffer/internal/record/pending"
+)
+
+// endWithin is the time limit for ending an agent with all its processes.
+const endWithin = 2 * time.Minute
+
+// End cancels a task of a run, or the whole run if task is empty. It returns when none
+// of its processes runs any more. If no gaffer works on the run, it ends the attempts
+// itself.
+func (r *Runs) End(ctx context.Context, run, task, why string) error {
+	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	defer cancel()
+	err := r.opts.Cancel(ctx, run, task, why)
+	if late := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &late) {
+		return err
+	}
+	for {
+		ended, err := r.hasEnded(ctx, run, task)
+		if ended || err != nil {
+			return err
+		}
+		err = r.Collect(ctx, run, func(t store.Task) bool { return task == "" || t.Task == task })
+		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // unwritten documents were reported and keep nothing from ending
+		if err != nil && !errors.As(err, &owned) && !errors.As(err, &unwritten) {
+			return err
+		}
+		pause.For(ctx, watchEvery)
+	}
+}
+
+// hasEnded reports whether a task of a run has ended, or the run if task is empty.
+func (r *Runs) hasEnded(ctx context.Context, run, task string) (ended bool, err error) {
+	err = r.opts.Store.Read(ctx, func(rows store.Reader) error {
+		if task == "" {
+			row, err := rows.Run(run)
+			ended = row.Status.Final()
+			return err
+		}
+		row, err := rows.Task(store.TaskKey{Run: run, Task: task})
+		ended = row.Status.Final()
+		return err
+	})
+	return ended, err
+}
+
+// EndRun cancels a run and waits until it has ended.
+func (r *Runs) EndRun(ctx context.Context, run, why string) error { return r.End(ctx, run, "", why) }
+
+// Collect waits for the running attempts of a run that want selects, and records how
+// they ended. It starts nothing. It returns an [*runlock.OwnedError] if another gaffer works on
+// the run. It returns an [*pending.UnwrittenError] if everything was recorded in the store but
+// documents could not be written.
+func (r *Runs) Collect(ctx context.Context, run string, want func(store.Task) bool) error {
+	release, err := r.opts.Locks.Lock(ctx, run)
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, running, err := r.open(ctx, run)
+	if err != nil {
+		return err
+	}
+	var wanted []engine.Assignment
+	for _, one := range running {
+		if want(one.Task) {
+			wanted = append(wanted, one)
+		}
+	}
+	if err := r.pending.Add(ctx, run, r.opts.Paths, ""); err != nil {
+		return err
+	}
+	if err := s.worker.Collect(ctx, wanted); err != nil {
+		return err
+	}
+	flushed := s.flush(ctx)
+	r.finishDocuments(ctx, run, flushed)
+	if flushed == nil {
+		return nil
+	}
+	v, err := r.opts.Query.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	return &pending.UnwrittenError{Documents: pending.Documents{Run: run, Project: v.Project, Since: v.Ended, Why: oneLine(flushed)}}
+}
+
+// WriteDocuments writes the documents of a run that has ended. It does nothing if
+// another gaffer works on the run, because that process writes the documents.
+func (r *Runs) WriteDocuments(ctx context.Context, run string) error {
+	release, err := r.opts.Locks.Lock(ctx, run)
+	if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, _, err := r.open(ctx, run)
+	if err != nil {
+		return err
+	}
+	if err := r.pending.Add(ctx, run, r.opts.Paths, ""); err != nil {
+		return err
+	}
+	r.finishDocuments(ctx, run, s.flush(ctx))
+	return nil
+}

@@ -1,0 +1,252 @@
+// Package localrun works on the runs of this machine. It connects a worker, the sweeps,
+// the documents and the notifications of a run until the run has ended.
+package localrun
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/terminal"
+	"gaffer/internal/attempt/worker"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/buildrun"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/flow/teamsession"
+	"gaffer/internal/plan"
+	"gaffer/internal/record/pending"
+	"gaffer/internal/record/recorder"
+	"gaffer/ledger"
+	"gaffer/session"
+)
+
+// DefaultParallel is the number of tasks that a run executes at once on this machine, if
+// neither the plan nor a flag sets it.
+const DefaultParallel = 8
+
+// Options are the settings and dependencies of Runs.
+type Options struct {
+	Store   store.Store
+	Engine  *engine.Engine // on the same store
+	Query   *runquery.Querier
+	Locks   runlock.Locks
+	State   string // the folder for state of this machine
+	Project string // the project's root
+	Version string // of this program
+
+	Build     buildrun.Project
+	Team      teamsession.Project
+	Session   *session.Store
+	Ledger    *ledger.Store
+	Paths     map[string]string // the folders of documents, by the names of their settings
+	Terminals *terminal.Terminals
+
+	Agents     func(name string) (agent.Agent, error)
+	Supervisor supervisor.Options
+	// Cancel ends a run, or one task together with the tasks that depend on it.
+	Cancel func(ctx context.Context, run, task, why string) error
+	// Notify sends notifications about a run's events after from, until end is called.
+	Notify func(ctx context.Context, run string, from int64) (end func())
+	// Served reports whether this process also serves its run over HTTP.
+	Served func() bool
+	NewID  func() string
+	Now    func() time.Time
+	Notice func(text string) // prints a message for the user
+	// Quiet suppresses messages about records that belong to other programs.
+	Quiet bool
+}
+
+// Runs works on the runs of one project on this machine.
+type Runs struct {
+	opts    Options
+	pending pending.List
+}
+
+// New returns the runs of a project.
+func New(opts Options) *Runs {
+	return &Runs{opts, pending.List{Store: opts.Store, Now: opts.Now}}
+}
+
+// Attempts returns the folder for the attempts of a run, or for those of all runs if run
+// is empty.
+func Attempts(state, run string) string { return filepath.Join(state, "attempts", run) }
+
+// Worktrees returns the folder for the worktrees of this machine.
+func Worktrees(state string) string { return filepath.Join(state, "worktrees") }
+
+// Work runs a run until it ends, and returns its final state. It adopts the agents that
+// an earlier gaffer left running. When ctx ends it claims no more tasks and returns
+// ctx's error immediately. Running agents then continue, and the next Work adopts them.
+// If another gaffer works on the run, it returns an [*runlock.OwnedError].
+func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
+	for {
+		run, err := r.workAsOwner(ctx, id)
+		if err != nil {
+			return run, err
+		}
+		// A user may have retried a task before we released the run. Attend then saw an
+		// owner and started no other process, so this process must do the work.
+		if ended, err := r.hasEnded(ctx, id, ""); ended || err != nil {
+			return run, err
+		}
+	}
+}
+
+// workAsOwner locks a run and works on it until it has ended.
+func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
+	release, err := r.opts.Locks.Lock(ctx, id)
+	if err != nil {
+		return fleet.Run{}, err
+	}
+	defer release()
+	s, running, err := r.open(ctx, id)
+	if err != nil {
+		return fleet.Run{}, err
+	}
+	defer limitMemory(len(s.run.Plan), r.opts.Served())()
+	defer r.opts.Notify(ctx, id, s.from)()
+	if err := r.pending.Add(ctx, id, r.opts.Paths, ""); err != nil {
+		return fleet.Run{}, err
+	}
+	var flushed error
+	for ended := false; !ended; {
+		_ = s.flush(ctx) // flush reports errors itself; unwritten documents are written when the run has ended
+		if err := s.worker.Adopt(ctx, running); err != nil {
+			return fleet.Run{}, err
+		}
+		if !s.run.Status.Final() {
+			if err := s.untilEnd(ctx); err != nil {
+				return fleet.Run{}, err
+			}
+		}
+		flushed = s.flush(ctx)
+		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // a task was retried meanwhile
+			s, running, err = r.open(ctx, id)
+		}
+		if err != nil {
+			return fleet.Run{}, err
+		}
+	}
+	r.finishDocuments(ctx, id, flushed)
+	if err := os.RemoveAll(Attempts(r.opts.State, id)); err != nil { // all attempts have ended and are in the store
+		return fleet.Run{}, err
+	}
+	r.checkBoxes(ctx, s.run)
+	return r.opts.Query.Run(ctx, id)
+}
+
+// activeRun is the work of this process on a run.
+type activeRun struct {
+	opts      *Options
+	run       store.Run
+	from      int64              // the last event when the work started
+	terminals bool               // some agents run in a terminal
+	build     *buildrun.Writer   // nil if the run is not a build
+	team      *teamrun.Conductor // nil if the run is not a team's
+	worker    *worker.Worker
+	recorder  *recorder.Recorder
+}
+
+// open returns the parts that work on a run, and its attempts that are running
+// according to the store. It changes nothing.
+func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assignment, error) {
+	s := &activeRun{opts: &r.opts}
+	o := r.opts
+	var running []engine.Assignment
+	err := o.Store.Read(ctx, func(rows store.Reader) (err error) {
+		if s.run, err = rows.Run(id); err != nil {
+			return runquery.Missing(err, "run", id)
+		}
+		if s.from, err = rows.LastSeq(); err != nil {
+			return err
+		}
+		if running, err = Running(rows, id); err != nil {
+			return err
+		}
+		if s.build, err = buildrun.NewWriter(o.Build, o.Store, rows, s.run); err != nil {
+			return err
+		}
+		s.team, err = teamsession.NewConductor(ctx, o.Team, o.Engine, o.Store, rows, s.run)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.recorder = r.Recorder(s.run)
+	p, err := plan.Decode(s.run.Plan)
+	if err != nil {
+		return nil, nil, fmt.Errorf("plan of run %s: %w", id, err)
+	}
+	s.terminals = slices.ContainsFunc(p.Tasks, func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" })
+	host, _ := os.Hostname() // for display
+	s.worker = worker.New(worker.Options{
+		ID: s.run.Place, Name: host + ":" + filepath.Base(cmp.Or(s.run.Project, o.Project)), Labels: []string{engine.PlaceLabel(s.run.Place)},
+		About: fleet.WorkerMeta{Program: "gaffer", Host: host, Version: o.Version, Run: id}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
+		Engine: o.Engine, Attempts: Attempts(o.State, id), Root: o.Project, Home: Attempts(o.State, ""),
+		Workspace: workspace.Workspace{Root: o.Project, Trees: Worktrees(o.State), LogFile: r.logFile, Base: s.run.Base, Workflow: p.Workflow},
+		Agents:    o.Agents, Now: o.Now, Notice: o.Notice, Supervisor: o.Supervisor, Terminal: o.Terminals.For, NewKey: o.NewID,
+	})
+	return s, running, nil
+}
+
+// logFile returns the log file of a task.
+func (r *Runs) logFile(t store.Task) string {
+	log, err := r.opts.Session.LogPath(t.Run, t.Task)
+	if err != nil { // the task's id is not a file name; no plan contains such an id
+		return ""
+	}
+	return log
+}
+
+// Recorder returns the writer of a run's session documents and records.
+func (r *Runs) Recorder(run store.Run) *recorder.Recorder {
+	return recorder.New(recorder.Options{
+		Store: r.opts.Store, Run: run.ID, Session: r.opts.Session, Ledger: r.opts.Ledger, Project: run.Project, Notice: r.opts.Notice, Quiet: r.opts.Quiet,
+		Cancel: func(ctx context.Context, task, why string) error {
+			err := r.opts.Cancel(ctx, run.ID, task, why)
+			if ended := (*engine.ConflictError)(nil); errors.As(err, &ended) {
+				return nil
+			}
+			return err
+		},
+	})
+}
+
+// Running returns the running attempts of a run, in the order of their tasks.
+func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
+	running, err := store.RunningAttempts(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, attempt := range running {
+		if attempt.Run != run {
+			continue
+		}
+		a := engine.Assignment{Attempt: attempt}
+		if a.Task, err = r.Task(store.TaskKey{Run: run, Task: attempt.Task}); err != nil {
+			return nil, err
+		}
+		if a.Task.Last != "" {
+			before, err := r.Attempt(a.Task.Last)
+			if err != nil {
+				return nil, err
+			}
+			a.Before = &before
+		}
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b engine.Assignment) int { return cmp.Compare(a.Task.Seq, b.Task.Seq) })
+	return list, nil
+}

@@ -1,0 +1,165 @@
+package localrun
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/pause"
+	"gaffer/internal/record/pending"
+)
+
+// finishDocuments removes a run from the list of pending documents after all of them
+// were written, or else records why they could not be written. If the reason cannot be
+// stored, the entry from before remains.
+func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
+	if flushed == nil {
+		if err := r.pending.Remove(ctx, run); err != nil {
+			r.opts.Notice(fmt.Sprintf("the documents of run %s are written, but that cannot be noted: %v; they will be written once more", run, err))
+		}
+		return
+	}
+	later := "the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
+	if ended, err := r.hasEnded(ctx, run, ""); err == nil && !ended {
+		later = fmt.Sprintf("'gaffer resume %s' writes them", run)
+	}
+	r.opts.Notice(fmt.Sprintf("the documents of run %s are not all written: %s; %s", run, oneLine(flushed), later))
+	_ = r.pending.Add(ctx, run, r.opts.Paths, oneLine(flushed))
+}
+
+// oneLine returns the text of joined errors on one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// rewrite writes the documents of a run that has ended, although an earlier process could
+// not.
+func (r *Runs) rewrite(ctx context.Context, run string) error {
+	s, _, err := r.open(ctx, run)
+	if err != nil {
+		return err
+	}
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	return r.pending.Remove(ctx, run)
+}
+
+// PendingOptions are the dependencies of Pending.
+type PendingOptions struct {
+	Store   store.Store
+	Locks   runlock.Locks
+	Project string // the project's root
+	// RunsOf returns the runs of another project, with documents at those paths. Call
+	// closes to release the documents.
+	RunsOf   func(project string, paths map[string]string) (runs *Runs, closes func(), err error)
+	ReadOnly bool // the store cannot be changed
+	Now      func() time.Time
+	Notice   func(text string) // prints a message for the user
+}
+
+// Pending writes documents that earlier processes could not write.
+type Pending struct {
+	opts PendingOptions
+	list pending.List
+}
+
+// NewPending returns the pending documents of this machine.
+func NewPending(opts PendingOptions) *Pending {
+	return &Pending{opts, pending.List{Store: opts.Store, Now: opts.Now}}
+}
+
+// List returns the runs of this machine that have ended although their documents do not
+// state it, in this project or in all. It skips runs that a process is working on,
+// because that process writes the documents.
+func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Documents, error) {
+	return p.list.Ended(ctx, func(run store.Run) bool {
+		return (everywhere || run.Project == p.opts.Project) && p.opts.Locks.WorkedOn(run) && !p.opts.Locks.Owner(run.ID).Alive
+	})
+}
+
+// Check returns a [*pending.UnwrittenError] if the documents of the run are pending.
+func (p *Pending) Check(ctx context.Context, run string) error {
+	list, err := p.List(ctx, true)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		if d.Run == run {
+			return &pending.UnwrittenError{Documents: d}
+		}
+	}
+	return nil
+}
+
+// Write writes the pending documents of this project, or of all projects on this
+// machine. It returns those that it could not write.
+func (p *Pending) Write(ctx context.Context, everywhere bool) (left []pending.Documents, err error) {
+	list, err := p.List(ctx, everywhere)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range list {
+		runs, closes, err := p.opts.RunsOf(d.Project, d.Paths)
+		if err == nil {
+			err = runs.rewrite(ctx, d.Run)
+			closes()
+		}
+		if err != nil {
+			d.Why = oneLine(err)
+			left = append(left, d)
+			continue
+		}
+		p.opts.Notice(fmt.Sprintf("the documents of run %s say now how it ended; they could not be written before: %s", d.Run, d.Why))
+	}
+	return left, nil
+}
+
+// writeWithin is the time that a command spends on documents of earlier runs.
+const writeWithin = time.Second
+
+// WriteOnOpen writes the pending documents of this project within writeWithin. Every
+// command that opens the project calls it. If it fails, it prints a notice and the
+// command continues.
+func (p *Pending) WriteOnOpen(ctx context.Context) {
+	if p.opts.ReadOnly {
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	left, err := p.Write(within, false)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		p.opts.Notice(fmt.Sprintf("whether documents are owed is not known: %v", err))
+	}
+	for _, d := range left {
+		p.opts.Notice(fmt.Sprintf("the documents of run %s are still not written: %s; 'gaffer doctor' lists them", d.Run, d.Why))
+	}
+}
+
+// retryEvery is the interval at which a server looks for pending documents.
+const retryEvery = 30 * time.Second
+
+// Retry writes pending documents of this machine until ctx ends. It reports each reason
+// for a failure once.
+func (p *Pending) Retry(ctx context.Context) {
+	for reported := map[string]string{}; ctx.Err() == nil; pause.For(ctx, retryEvery) {
+		left, err := p.Write(ctx, true)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			left = append(left, pending.Documents{Why: err.Error()})
+		}
+		now := map[string]string{}
+		for _, d := range left {
+			if now[d.Run] = d.Why; reported[d.Run] != d.Why {
+				p.opts.Notice(fmt.Sprintf("the documents of run %s are still not written: %s", d.Run, d.Why))
+			}
+		}
+		reported = now
+	}
+}

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"gaffer/internal/app/localrun"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/runner"
+	"gaffer/internal/attempt/terminal"
+	"gaffer/internal/config"
+	"gaffer/internal/flow/buildrun"
+	"gaffer/internal/flow/teamsession"
+	"gaffer/internal/plan"
+	"gaffer/internal/project"
+	"gaffer/ledger"
+	"gaffer/session"
+)
+
+// openProject opens the documents of the project in opts and returns its runs. With
+// quiet, writing the documents again reports no records of other programs.
+func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
+	c := opts.Config
+	sessions := session.New(c.Path("paths.session"), session.Options{
+		Now: opts.Now, LogPrefix: opts.shown(c.Path("paths.session")), LockTimeout: min(c.Duration("lock_timeout"), lockTimeout),
+	})
+	records := ledger.Open(c.Path("paths.ledger"), ledger.Options{
+		Now: opts.Now, Name: opts.shown(c.Path("paths.ledger")), LockTimeout: c.Duration("lock_timeout"),
+	})
+	terminals := terminal.New(terminal.Options{
+		State: a.state, Project: opts.Project.Root, Ledger: c.Path("paths.ledger"), Database: a.database, FindTask: a.Fleet.FindTask,
+		Kind: opts.agentKind, Now: opts.Now, Notice: opts.Notice,
+	})
+	return localrun.New(localrun.Options{
+		Store: a.store, Engine: a.engine, Query: a.query, Locks: a.locks, State: a.state, Project: opts.Project.Root, Version: opts.Version,
+		Build: opts.buildProject(), Team: opts.teamProject(a.state), Session: sessions, Ledger: records, Paths: opts.documentPaths(), Terminals: terminals,
+		Agents:     func(name string) (agent.Agent, error) { return agentOf(opts.Getenv, opts.Project.Root, c, name) },
+		Supervisor: opts.Supervisor, Cancel: a.Fleet.Cancel, Notify: a.notifyAbout, Served: a.served.Load, NewID: newID, Now: opts.Now, Notice: opts.Notice,
+		Quiet: quiet,
+	}), sessions, records, terminals
+}
+
+// runsOf returns the runs of the project at root, with its documents at those paths.
+func (a *App) runsOf(root string, paths map[string]string) (*localrun.Runs, func(), error) {
+	opts := a.opts
+	var flags []config.Setting
+	for name, path := range paths {
+		flags = append(flags, config.Setting{Name: name, Text: path, Flag: "the run"})
+	}
+	var err error
+	if opts.Project, err = project.At(root, "the run"); err != nil {
+		return nil, nil, err
+	}
+	if opts.Config, err = config.Load(config.Inputs{Root: root, Getenv: opts.Getenv, Flags: flags}); err != nil {
+		return nil, nil, err
+	}
+	runs, sessions, _, _ := a.openProject(opts, true)
+	return runs, sessions.Close, nil
+}
+
+// documentPaths returns the folders of the project's documents, by the names of their
+// settings.
+func (o Options) documentPaths() map[string]string {
+	paths := map[string]string{}
+	for _, v := range o.Config.Values() {
+		if strings.HasPrefix(v.Key.Name, "paths.") {
+			paths[v.Key.Name] = o.Config.Path(v.Key.Name)
+		}
+	}
+	return paths
+}
+
+// flags returns the settings that come from flags of this command, as NAME=TEXT.
+func (o Options) flags() (list []string) {
+	for _, v := range o.Config.Values() {
+		if v.Source.Flag != "" {
+			list = append(list, v.Key.Name+"="+v.Text)
+		}
+	}
+	return list
+}
+
+// shown returns the form of a path that documents contain: relative to the project's
+// root if the path is below it.
+func (o Options) shown(path string) string {
+	if rel, err := filepath.Rel(o.Project.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(path)
+}
+
+// buildProject names the documents of the project's build.
+func (o Options) buildProject() buildrun.Project {
+	return buildrun.Project{
+		Root: o.Project.Root, Workflow: o.Config.Path("paths.workflow"), LockTimeout: o.Config.Duration("lock_timeout"), Now: o.Now, Notice: o.Notice,
+	}
+}
+
+// teamProject names the documents of the project's team session.
+func (o Options) teamProject(state string) teamsession.Project {
+	return teamsession.Project{Root: o.Project.Root, Config: o.Config, Merges: filepath.Join(state, "merges"), Now: o.Now, Notice: o.Notice}
+}
+
+// agentKind returns the protocol of an agent.
+func (o Options) agentKind(name string) string {
+	custom, err := agentsOf(o.Config, name)
+	if err != nil {
+		return plan.CommandAgent
+	}
+	return agent.Kind(name, custom)
+}
+
+// verifyCommand returns the shell command with which a task calls gaffer to perform the
+// checks in a file.
+func verifyCommand(file string) string {
+	quoted := "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	return fmt.Sprintf(`"$%s" verify %s`, runner.SelfEnv, quoted)
+}
