@@ -41,7 +41,7 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	var p plan.Plan
 	for _, name := range config.TeamRoles() {
 		r := set.Role(team.Role(name))
-		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, Worktree: true})
+		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, Isolation: plan.Isolation{Worktree: true}})
 	}
 	// The tests and the permissions of roles may come from the project's own file, so
 	// the user must trust these settings.

@@ -19,7 +19,7 @@ func faked(id string, steps ...string) plan.Task {
 	for _, step := range steps {
 		script += "fake: " + step + "\n"
 	}
-	return plan.Task{ID: id, Name: id, Agent: "fake", Prompt: "Do the work.\n" + script, Questions: plan.Deny}
+	return plan.Task{ID: id, Name: id, Agent: "fake", Prompt: "Do the work.\n" + script, QuestionRules: plan.QuestionRules{Questions: plan.Deny}}
 }
 
 // one runs a single task and returns it.

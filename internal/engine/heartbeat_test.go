@@ -99,7 +99,7 @@ func TestAHeartbeatThatSaysNothingOfTheStatusKeepsTheLastOneWithItsAge(t *testin
 
 func TestAHeartbeatExtendsTheLeasesOfWhatTheWorkerWasGiven(t *testing.T) {
 	f := newFixture(t)
-	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "one", Retries: 9}, {ID: "two", Retries: 9}, {ID: "three", Retries: 9}}})
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "one", Limits: plan.Limits{Retries: 9}}, {ID: "two", Limits: plan.Limits{Retries: 9}}, {ID: "three", Limits: plan.Limits{Retries: 9}}}})
 	f.heartbeat(store.Worker{ID: "a"})
 	f.heartbeat(store.Worker{ID: "b"})
 	one, two, three := f.give("a"), f.give("a"), f.give("b")
@@ -156,7 +156,7 @@ func TestAClaimForSomeLabelsOnlyTakesNoOtherTasks(t *testing.T) {
 
 func TestAFinalFailureIsNotTriedAgain(t *testing.T) {
 	f := newFixture(t)
-	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "one", Retries: 9}}})
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "one", Limits: plan.Limits{Retries: 9}}}})
 	a := f.claim()
 	o, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.Crashed}, Final: true})
 	if err != nil || o.Status != store.Failed {
@@ -170,7 +170,7 @@ func TestAnOrderedRunTriesATaskAgainBeforeTheNext(t *testing.T) {
 	run, err := f.Submit(ctx, engine.Submission{Conducted: true, Ordered: true})
 	f.must(err)
 	add := func(id string, priority int) {
-		f.must(f.Extend(ctx, engine.Extension{Run: run, Tasks: []plan.Task{{ID: id, Priority: priority, Retries: 9}}}))
+		f.must(f.Extend(ctx, engine.Extension{Run: run, Tasks: []plan.Task{{ID: id, Priority: priority, Limits: plan.Limits{Retries: 9}}}}))
 	}
 	add("third", -3)
 	add("first", -1)

@@ -115,7 +115,7 @@ func TestWhatWasToBeCancelledIsNotQueuedAgainWhenItIsHandedBack(t *testing.T) {
 
 func TestWhoCouldNotBeHeardIsNotGivenUpBeforeAWholeLease(t *testing.T) {
 	f := newFixture(t)
-	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Timeout: 62 * time.Minute, Retries: 1}}})
+	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Limits: plan.Limits{Timeout: 62 * time.Minute, Retries: 1}}}})
 	a := f.claim()
 	since := f.now.Add(time.Hour)
 	for _, c := range []struct {
@@ -166,7 +166,7 @@ func TestASweepThatHadToWaitTooLongGivesNobodyUp(t *testing.T) {
 
 func TestADeadlineIsKeptAlsoOfWhoCouldNotBeHeard(t *testing.T) {
 	f := newFixture(t)
-	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Timeout: time.Minute}}})
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Limits: plan.Limits{Timeout: time.Minute}}}})
 	a := f.claim()
 	f.now = f.now.Add(time.Hour)
 	for range 2 {
@@ -218,7 +218,7 @@ func TestABeatKeepsWhatItDoesNotSay(t *testing.T) {
 
 func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 	f := newFixture(t)
-	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Retries: 9}}})
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Limits: plan.Limits{Retries: 9}}}})
 	for i, c := range []struct {
 		worker string
 		want   int64

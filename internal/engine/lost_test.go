@@ -43,7 +43,7 @@ func TestALostWorkerCostsATaskNothing(t *testing.T) {
 
 func TestARetryIsLeftAfterALostWorker(t *testing.T) {
 	f := newFixture(t)
-	p := plan.Task{ID: "a", Agent: "claude", Retries: 1}
+	p := plan.Task{ID: "a", Agent: "claude", Limits: plan.Limits{Retries: 1}}
 	run := f.submit(plan.Plan{Tasks: []plan.Task{p}})
 	f.lose()
 	f.sweep(10 * time.Minute)
@@ -64,7 +64,7 @@ func TestATaskThatKeepsLosingItsWorkersIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Retries: c.retries}, task("b", "a")}})
+			run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Limits: plan.Limits{Retries: c.retries}}, task("b", "a")}})
 			for n := 1; n < c.lost; n++ {
 				f.lose()
 				if got := f.status(run, "a"); got != store.Queued {
@@ -89,7 +89,7 @@ func TestATaskThatKeepsLosingItsWorkersIsGivenUp(t *testing.T) {
 
 func TestATaskThatWasToStopIsNotTriedAgainWhenItsWorkerIsLost(t *testing.T) {
 	f := newFixture(t)
-	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), {ID: "b", Agent: "claude", Timeout: 30 * time.Second}}})
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), {ID: "b", Agent: "claude", Limits: plan.Limits{Timeout: 30 * time.Second}}}})
 	f.claim()
 	f.claim()
 	f.sweep(40 * time.Second) // past the deadline of b, which is asked to stop

@@ -232,7 +232,7 @@ func (w *world) plan() plan.Plan {
 	}
 	waves := w.chance(3)
 	for i := range 1 + w.rng.IntN(8) {
-		t := plan.Task{ID: fmt.Sprint("t", i), Agent: "claude", Retries: w.rng.IntN(3), Priority: w.rng.IntN(2)}
+		t := plan.Task{ID: fmt.Sprint("t", i), Agent: "claude", Limits: plan.Limits{Retries: w.rng.IntN(3)}, Priority: w.rng.IntN(2)}
 		if waves {
 			t.Wave = 1 + w.rng.IntN(3)
 		} else {
@@ -611,7 +611,7 @@ func (w *world) conduct(run string) error {
 	case 1:
 		err = w.engine().Reopen(context.Background(), engine.Reopening{Run: run, Who: "sam", Why: "go on"})
 	default:
-		added := plan.Task{ID: w.newID(), Agent: "claude", Retries: w.rng.IntN(3)}
+		added := plan.Task{ID: w.newID(), Agent: "claude", Limits: plan.Limits{Retries: w.rng.IntN(3)}}
 		x := engine.Extension{Run: run, Key: added.ID, Tasks: []plan.Task{added}}
 		for range 1 + w.rng.IntN(2) { // a client did not receive the answer
 			err = w.engine().Extend(context.Background(), x)

@@ -44,7 +44,7 @@ func (f *fixture) answer(question string) {
 
 func limited(t *testing.T) (*fixture, string, engine.Assignment) {
 	f := newFixture(t)
-	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Timeout: 10 * time.Minute}}})
+	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Limits: plan.Limits{Timeout: 10 * time.Minute}}}})
 	return f, run, f.claim()
 }
 

@@ -118,7 +118,7 @@ func beadAgent() form[string] {
 // bead reads a line of gaffer's own form.
 func (b *beadReader) bead(n *node) (Task, places) {
 	t := Task{
-		Questions: Ask, Priority: normalPriority, Timeout: BeadTimeout, Retries: BeadRetries, Dispatch: &Dispatch{}, Line: n.line,
+		QuestionRules: QuestionRules{Questions: Ask}, Priority: normalPriority, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries}, Dispatch: &Dispatch{}, FileEntry: FileEntry{Line: n.line},
 	}
 	n = b.renamed(withoutNulls(n))
 	given := readMapping(b.reader, "a bead", n, b.fields, rejected, &t)

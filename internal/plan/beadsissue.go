@@ -66,7 +66,8 @@ func (b *beadReader) addIssue(n *node) {
 	b.issues = append(b.issues, i)
 	b.draft.add(Task{
 		ID: i.id, Name: firstLine(strings.TrimSpace(i.title)), Prompt: i.prompt(), Priority: -i.priority,
-		Questions: Ask, Timeout: BeadTimeout, Retries: BeadRetries, Dispatch: &Dispatch{Bead: i.id}, Line: n.line,
+		QuestionRules: QuestionRules{Questions: Ask}, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries},
+		Dispatch: &Dispatch{Bead: i.id}, FileEntry: FileEntry{Line: n.line},
 	}, at)
 }
 

@@ -25,19 +25,19 @@ var encoded = map[string]Plan{
 	"prompt":   planOf(Task{ID: "a", Name: "The first", Prompt: "Do it.\n", PromptFile: "prompts/a.md", Agent: "claude", Model: "opus"}),
 	"command":  planOf(Task{ID: "a", Agent: CommandAgent, Argv: []string{"sh", "-c", "a && b"}}),
 	"order":    {Tasks: []Task{{ID: "a", Wave: 1, Priority: -3}, {ID: "b", Wave: 2, After: []string{"a"}}}},
-	"limits":   planOf(Task{ID: "a", Timeout: time.Hour, StallTimeout: time.Minute, Retries: 2, Budget: Budget{USD: 0.5, Tokens: 7}}),
+	"limits":   planOf(Task{ID: "a", Limits: Limits{Timeout: time.Hour, StallTimeout: time.Minute, Retries: 2, Budget: Budget{USD: 0.5, Tokens: 7}}}),
 	"checks":   planOf(Task{ID: "a", Verify: []string{"go vet ./...", "go test ./..."}}),
-	"worktree": planOf(Task{ID: "a", Worktree: true, Branch: "feature/a", Tree: "shared", Base: "main"}),
+	"worktree": planOf(Task{ID: "a", Isolation: Isolation{Worktree: true, Branch: "feature/a", Tree: "shared", Base: "main"}}),
 	"environment": planOf(Task{ID: "a", Labels: []string{"gpu"}, Files: []string{"docs/*.md"}, Env: map[string]secret.Value{
 		"A_TEXT": secret.Text("8080"), "B_ENV": {From: secret.Env, Name: "KEY"}, "C_FILE": {From: secret.File, Path: "~/key"},
 		"D_COMMAND": {From: secret.Command, Argv: []string{"pass", "show", "key"}},
 	}}),
-	"questions": planOf(Task{ID: "a", Questions: Ask, AnswerTimeout: time.Minute, AnswerDefault: "no"}),
+	"questions": planOf(Task{ID: "a", QuestionRules: QuestionRules{Questions: Ask, AnswerTimeout: time.Minute, AnswerDefault: "no"}}),
 	"bead": planOf(Task{ID: "a", Dispatch: &Dispatch{
 		Bead: "bd-1", Ledger: "/srv/state", Repo: "/srv/repo", Template: "bug-fix", Vars: map[string]string{"FILE": "a.go"}, Session: "agent-bd-1", Earlier: 2,
 	}}),
 	"step":   planOf(Task{ID: "a", Step: json.RawMessage(`{"id":"pm-1"}`), Keep: true}),
-	"source": planOf(Task{ID: "a", Done: true, Box: "/srv/project/plan.md", Line: 12}),
+	"source": planOf(Task{ID: "a", FileEntry: FileEntry{Done: true, Box: "/srv/project/plan.md", Line: 12}}),
 	"workflow": {Workflow: &Workflow{
 		ID: "login", Base: "main", Branch: "gh-12", OnComplete: OnComplete{CreatePR: true, MergeTo: "main", DeleteWorktree: true},
 	}},

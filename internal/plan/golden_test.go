@@ -51,15 +51,16 @@ func dump(p Plan) string {
 	for _, t := range p.Tasks {
 		fmt.Fprintf(&b, "\n%s needs %q\n", t.ID, p.Needs(t.ID))
 		v := reflect.ValueOf(t)
-		for i := 1; i < v.NumField(); i++ {
-			if v.Field(i).IsZero() {
+		for _, f := range reflect.VisibleFields(v.Type())[1:] {
+			value := v.FieldByIndex(f.Index)
+			if f.Anonymous || value.IsZero() {
 				continue
 			}
-			text := fmt.Sprint(v.Field(i))
-			if d, ok := v.Field(i).Interface().(*Dispatch); ok {
+			text := fmt.Sprint(value)
+			if d, ok := value.Interface().(*Dispatch); ok {
 				text = fmt.Sprintf("%+v", *d)
 			}
-			fmt.Fprintf(&b, "  %s: %.100q\n", v.Type().Field(i).Name, text)
+			fmt.Fprintf(&b, "  %s: %.100q\n", f.Name, text)
 		}
 	}
 	for _, w := range p.Warnings {

@@ -186,7 +186,7 @@ func (o *orchestrator) fromGraph(d *draft) {
 	}
 	for _, id := range o.graph.ids {
 		at := o.graph.at[id]
-		t := Task{ID: id, Name: orElse(o.graph.names[id], files[id].name), PromptFile: files[id].file, After: o.graph.after[id], Line: at.line}
+		t := Task{ID: id, Name: orElse(o.graph.names[id], files[id].name), PromptFile: files[id].file, After: o.graph.after[id], FileEntry: FileEntry{Line: at.line}}
 		d.add(t, places{id: at, prompt: at, after: o.graph.afterAt[id]})
 	}
 }
@@ -202,7 +202,7 @@ func (o *orchestrator) fromWaves(d *draft) {
 		lowest = min(lowest, item.wave)
 	}
 	for _, item := range o.items {
-		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, Line: item.at.line}
+		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
 			t.Wave-- // no wave 0: use the numbers of the headings
 		}

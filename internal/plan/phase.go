@@ -49,7 +49,7 @@ func listOrNothing() form[[]string] {
 func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
 	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
-		Prompt: string(data), PromptFile: file, Wave: 1, Questions: Ask, Done: done, Line: 1,
+		Prompt: string(data), PromptFile: file, Wave: 1, QuestionRules: QuestionRules{Questions: Ask}, FileEntry: FileEntry{Done: done, Line: 1},
 	}
 	if name == nil {
 		r.report(position{}, "the name of a phase plan is NN-XX-PLAN.md, such as 02-01-PLAN.md")

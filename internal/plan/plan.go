@@ -64,30 +64,48 @@ type Task struct {
 	Model string   `json:"Model,omitzero"` // empty leaves the choice to the agent
 	Argv  []string `json:"Argv,omitzero"`  // only for agent command
 
-	Timeout      time.Duration `json:"Timeout,omitzero"`      // of one attempt; 0 means none
-	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // maximum time without a sign of life; 0 means none
-	Retries      int           `json:"Retries,omitzero"`      // attempts after the first
-	Verify       []string      `json:"Verify,omitzero"`       // shell commands that must succeed before the task counts as done
-
-	Worktree bool   `json:"Worktree,omitzero"` // works in its own git worktree
-	Branch   string `json:"Branch,omitzero"`   // of that worktree; empty lets the runner choose
-	Tree     string `json:"Tree,omitzero"`     // worktree that it shares with other tasks of its run, on Branch; empty for none
-	Base     string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means what the project has checked out at that time; empty means where the run starts
+	Limits
+	Verify []string `json:"Verify,omitzero"` // shell commands that must succeed before the task counts as done
+	Isolation
 
 	Env      map[string]secret.Value `json:"Env,omitzero"`
 	Labels   []string                `json:"Labels,omitzero"`   // a worker must have all of them
 	Priority int                     `json:"Priority,omitzero"` // of the tasks that could start, the highest goes first
 	Files    []string                `json:"Files,omitzero"`    // paths, folders and globs that it changes
-	Budget   Budget                  `json:"Budget,omitzero"`
-
-	Questions     QuestionPolicy `json:"Questions,omitzero"`
-	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
-	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer after that
+	QuestionRules
 
 	Dispatch *Dispatch       `json:"Dispatch,omitzero"` // set for a bead
 	Step     json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol, in the JSON format of that package
 	Keep     bool            `json:"Keep,omitzero"`     // keep the agent's whole last message, not only its beginning
 
+	FileEntry
+}
+
+// Limits is how long a task may take, how often it is tried, and what it may cost.
+type Limits struct {
+	Timeout      time.Duration `json:"Timeout,omitzero"`      // of one attempt; 0 means none
+	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // maximum time without a sign of life; 0 means none
+	Retries      int           `json:"Retries,omitzero"`      // attempts after the first
+	Budget       Budget        `json:"Budget,omitzero"`
+}
+
+// Isolation says whether a task works in a git worktree, and on which branch.
+type Isolation struct {
+	Worktree bool   `json:"Worktree,omitzero"` // works in its own git worktree
+	Branch   string `json:"Branch,omitzero"`   // of that worktree; empty lets the runner choose
+	Tree     string `json:"Tree,omitzero"`     // worktree that it shares with other tasks of its run, on Branch; empty for none
+	Base     string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means what the project has checked out at that time; empty means where the run starts
+}
+
+// QuestionRules says how the questions of a task's agent are answered.
+type QuestionRules struct {
+	Questions     QuestionPolicy `json:"Questions,omitzero"`
+	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
+	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer after that
+}
+
+// FileEntry is the entry of a task in the file that it was read from.
+type FileEntry struct {
 	Done bool   `json:"Done,omitzero"` // ticked, or has a summary; left out with [Options.PendingOnly]
 	Box  string `json:"Box,omitzero"`  // file, on the machine that read the plan, whose checkbox is ticked when the task is complete
 	Line int    `json:"Line,omitzero"` // line in its file; 0 if the task is the whole file

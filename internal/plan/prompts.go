@@ -21,7 +21,7 @@ var (
 
 func promptText(text string) draft {
 	d := draft{Plan: Plan{Name: firstLine(strings.TrimSpace(text)), Source: SourceRunPrompt, OnFailure: Continue}}
-	d.add(Task{ID: "prompt", Name: d.Name, Prompt: text, Questions: Ask}, places{})
+	d.add(Task{ID: "prompt", Name: d.Name, Prompt: text, QuestionRules: QuestionRules{Questions: Ask}}, places{})
 	return d
 }
 
@@ -128,7 +128,7 @@ func (l *loader) addFiles(d *draft, files []string) {
 		if count[id] > 1 {
 			id = defaultName(file)
 		}
-		t := Task{ID: id, Name: name, PromptFile: file, Questions: Ask}
+		t := Task{ID: id, Name: name, PromptFile: file, QuestionRules: QuestionRules{Questions: Ask}}
 		if m := namedPrompt().FindStringSubmatch(name); m != nil && m[2] != "" {
 			t.Name = m[2]
 		}

@@ -73,7 +73,7 @@ func defaultFields() []field[Task] {
 func defaults() form[Task] {
 	fields := defaultFields()
 	return form[Task]{objectSchema(fields), func(r *reader, _ string, n *node) (Task, bool) {
-		t := Task{Questions: Ask}
+		t := Task{QuestionRules: QuestionRules{Questions: Ask}}
 		if n.kind == nothing {
 			return t, true // all keys are commented out
 		}

@@ -150,7 +150,7 @@ func readWorkflowPrompt(r *reader, entry pair, fields []field[prompt]) (Task, pl
 	if after, ok := given["after"]; ok {
 		at.after = after.value.or(after.at).places()
 	}
-	t := Task{ID: entry.key, PromptFile: p.path, After: p.after, Questions: Ask, Line: entry.at.line}
+	t := Task{ID: entry.key, PromptFile: p.path, After: p.after, QuestionRules: QuestionRules{Questions: Ask}, FileEntry: FileEntry{Line: entry.at.line}}
 	i := slices.IndexFunc(workflowModels, func(m struct{ word, agent, model string }) bool { return m.word == p.model })
 	if i >= 0 {
 		t.Agent, t.Model = workflowModels[i].agent, workflowModels[i].model

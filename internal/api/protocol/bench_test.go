@@ -45,7 +45,7 @@ func fill(b *testing.B, e *engine.Engine, c coordinator.Channel, n int) {
 	for n > 0 {
 		var tasks []plan.Task
 		for range min(n, 1000) {
-			tasks = append(tasks, plan.Task{ID: fmt.Sprint("t", n), Name: "task", Prompt: "do it", Labels: []string{"channel:" + c.ID}, Retries: 9, Step: []byte(step)})
+			tasks = append(tasks, plan.Task{ID: fmt.Sprint("t", n), Name: "task", Prompt: "do it", Labels: []string{"channel:" + c.ID}, Limits: plan.Limits{Retries: 9}, Step: []byte(step)})
 			n--
 		}
 		if err := e.Extend(b.Context(), engine.Extension{Run: "ch-" + c.ID, Tasks: tasks}); err != nil {

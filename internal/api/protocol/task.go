@@ -222,7 +222,7 @@ func addTask(s *engine.Step, run, channel string, t coordinator.NewTask, session
 		Session: session, Created: s.Now().UTC(),
 	}
 	words := plan.Task{
-		ID: s.NewID(), Name: t.Title, Prompt: t.Description, Labels: []string{channelLabel(channel)}, Priority: t.Priority, Retries: manyRetries,
+		ID: s.NewID(), Name: t.Title, Prompt: t.Description, Labels: []string{channelLabel(channel)}, Priority: t.Priority, Limits: plan.Limits{Retries: manyRetries},
 	}
 	if t.ChainID != "" {
 		words.Priority = -t.Sequence

@@ -163,7 +163,7 @@ func text(p plan.Plan) json.RawMessage {
 // shop returns a plan of two tasks, one after the other.
 func shop() plan.Plan {
 	return plan.Plan{Name: "shop", Source: plan.SourceOrchestrate, Tasks: []plan.Task{
-		{ID: "api", Name: "The API", Prompt: "build the API", Agent: "claude", Labels: []string{"gpu"}, Retries: 1},
+		{ID: "api", Name: "The API", Prompt: "build the API", Agent: "claude", Labels: []string{"gpu"}, Limits: plan.Limits{Retries: 1}},
 		{ID: "docs", Prompt: "write it down", After: []string{"api"}},
 	}}
 }

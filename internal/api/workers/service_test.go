@@ -187,7 +187,7 @@ func (f *fixture) task(run, id string) (t store.Task) {
 
 func TestAWorkerClaimsBeatsAndFinishes(t *testing.T) {
 	onEach(t, func(f *fixture) {
-		run := f.submit(plan.Task{ID: "one", Prompt: "do it", Timeout: time.Hour})
+		run := f.submit(plan.Task{ID: "one", Prompt: "do it", Limits: plan.Limits{Timeout: time.Hour}})
 		f.beat(worker, "mill")
 		w := f.claim("mill", "k")
 		if w.Task.Task != "one" || w.Run.ID != run || w.Run.Project != "app" || w.Attempt.Number != 1 || w.LeaseMS != 60_000 || w.Attempt.DeadlineInMS != 3_600_000 {
@@ -260,7 +260,7 @@ func TestAClaimAndATurnMayBeSaidTwice(t *testing.T) {
 // The outcome of a failure cannot be derived from the attempt later.
 func TestATurnThatFailsIsAnsweredTheSameAfterTheTaskHasGoneOn(t *testing.T) {
 	onEach(t, func(f *fixture) {
-		f.submit(plan.Task{ID: "one", Retries: 1})
+		f.submit(plan.Task{ID: "one", Limits: plan.Limits{Retries: 1}})
 		f.beat(worker, "mill")
 		turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(f.claim("mill", "k")).WorkKey, Ending: fleet.Ending{Class: "crash"}}}
 		first, err := f.Turn(f.ctx, worker, turn)
@@ -285,7 +285,7 @@ func (f *fixture) heldBy(name string) []coordinator.Work {
 
 func TestWhatWasGivenUpIsNotGivenAgainToTheSameKey(t *testing.T) {
 	onEach(t, func(f *fixture) {
-		run := f.submit(plan.Task{ID: "one", Retries: 3})
+		run := f.submit(plan.Task{ID: "one", Limits: plan.Limits{Retries: 3}})
 		f.beat(worker, "mill")
 		one := f.claim("mill", "k")
 		f.pass(2 * time.Minute)

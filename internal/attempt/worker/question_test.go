@@ -79,7 +79,7 @@ func TestAnAgentThatAsksByAToolIsNeitherTimedOutNorStalledWhileItWaits(t *testin
 		return agent.New(name, map[string]agent.Custom{"patient": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(patient, f.dir)}}})
 	}
 	const limit = 4 * time.Second
-	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "patient", Prompt: "go", Timeout: limit, StallTimeout: limit}}}})
+	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "patient", Prompt: "go", Limits: plan.Limits{Timeout: limit, StallTimeout: limit}}}}})
 	f.must(err)
 	h := f.hire("w", 1)
 	f.until(run, "a", store.Running)

@@ -89,7 +89,7 @@ func TestSecurityAReferenceWithoutAValueFailsTheTaskOnce(t *testing.T) {
 		"env": {From: secret.Env, Name: "GAFFER_TEST_NOT_SET"}, "file": {From: secret.File, Path: "/nowhere/key"},
 		"command": {From: secret.Command, Argv: []string{"sh", "-c", "echo x; exit 7"}}, "program": {From: secret.Command, Argv: []string{"none-such"}},
 	} {
-		run := f.submitTask(plan.Task{ID: name, Retries: 5, Env: map[string]secret.Value{"KEY": v}, Argv: []string{"touch", "ran-" + name}})
+		run := f.submitTask(plan.Task{ID: name, Limits: plan.Limits{Retries: 5}, Env: map[string]secret.Value{"KEY": v}, Argv: []string{"touch", "ran-" + name}})
 		f.hire("w-"+name, 1)
 		f.until(run, name, store.Failed)
 		all := f.attempts(run, name)
@@ -105,7 +105,7 @@ func TestSecurityAReferenceWithoutAValueFailsTheTaskOnce(t *testing.T) {
 func TestSecurityAWorkerDoesNotRunAnAgentThatItDoesNotAllow(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	f.allow, f.older = []string{"claude", "codex"}, true
-	run := f.submitTask(plan.Task{ID: "a", Retries: 5, Argv: []string{"touch", "ran"}})
+	run := f.submitTask(plan.Task{ID: "a", Limits: plan.Limits{Retries: 5}, Argv: []string{"touch", "ran"}})
 	f.hire("w", 1)
 	f.until(run, "a", store.Failed)
 	all := f.attempts(run, "a")

@@ -74,7 +74,7 @@ func (f *fleet) submit(retries int, scripts ...string) (run string) {
 	f.t.Helper()
 	var p plan.Plan
 	for i, script := range scripts {
-		p.Tasks = append(p.Tasks, plan.Task{ID: string(rune('a' + i)), Retries: retries, Argv: []string{"sh", "-c", script}})
+		p.Tasks = append(p.Tasks, plan.Task{ID: string(rune('a' + i)), Limits: plan.Limits{Retries: retries}, Argv: []string{"sh", "-c", script}})
 	}
 	run, err := f.Submit(context.Background(), engine.Submission{Plan: p})
 	f.must(err)
@@ -379,7 +379,7 @@ func TestAFrozenAgentHasNotStalled(t *testing.T) {
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run, err := f.Submit(context.Background(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{
-		{ID: "a", Argv: []string{"sh", "-c", strings.Replace(script, "sleep", "echo on; sleep", 1)}, StallTimeout: 3 * time.Second},
+		{ID: "a", Argv: []string{"sh", "-c", strings.Replace(script, "sleep", "echo on; sleep", 1)}, Limits: plan.Limits{StallTimeout: 3 * time.Second}},
 	}}})
 	f.must(err)
 	h := f.hire("w", 1)

@@ -234,5 +234,5 @@ func (s *mergeStep) add(t plan.Task) {
 // task returns the task that performs the step.
 func (s mergeStep) task(id, name string) (plan.Task, error) {
 	text, err := json.Marshal(s)
-	return plan.Task{ID: id, Name: name, Agent: MergeAgent, Prompt: string(text), Questions: plan.Deny}, err
+	return plan.Task{ID: id, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}}, err
 }

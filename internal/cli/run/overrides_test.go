@@ -26,9 +26,9 @@ func TestFlagsStandOverThePlanAndFillWhatItLeavesOpen(t *testing.T) {
 		Parallel: 4, OnFailure: plan.Continue, Budget: plan.Budget{USD: 9, Tokens: 100},
 		Tasks: []plan.Task{
 			{ID: "bare"},
-			{ID: "named", Agent: "codex", Model: "o9", Retries: 3, Timeout: time.Hour, Verify: []string{"make test"}},
+			{ID: "named", Agent: "codex", Model: "o9", Limits: plan.Limits{Retries: 3, Timeout: time.Hour}, Verify: []string{"make test"}},
 			{ID: "program", Agent: plan.CommandAgent, Argv: []string{"ls"}},
-			{ID: "branch", Agent: "codex", Branch: "x", Worktree: true},
+			{ID: "branch", Agent: "codex", Isolation: plan.Isolation{Branch: "x", Worktree: true}},
 		},
 	}
 	o := overrides{
@@ -40,10 +40,10 @@ func TestFlagsStandOverThePlanAndFillWhatItLeavesOpen(t *testing.T) {
 	want := plan.Plan{
 		Parallel: 2, OnFailure: plan.Stop, Budget: plan.Budget{USD: 5, Tokens: 100},
 		Tasks: []plan.Task{
-			{ID: "bare", Agent: "claude", Model: "opus", Retries: 1, Timeout: time.Minute, Worktree: true, Verify: both},
-			{ID: "named", Agent: "codex", Model: "o9", Retries: 1, Timeout: time.Minute, Worktree: true, Verify: append([]string{"make test"}, both...)},
-			{ID: "program", Agent: plan.CommandAgent, Argv: []string{"ls"}, Retries: 1, Timeout: time.Minute, Worktree: true, Verify: both},
-			{ID: "branch", Agent: "codex", Model: "opus", Branch: "x", Retries: 1, Timeout: time.Minute, Worktree: true, Verify: both},
+			{ID: "bare", Agent: "claude", Model: "opus", Limits: plan.Limits{Retries: 1, Timeout: time.Minute}, Isolation: plan.Isolation{Worktree: true}, Verify: both},
+			{ID: "named", Agent: "codex", Model: "o9", Limits: plan.Limits{Retries: 1, Timeout: time.Minute}, Isolation: plan.Isolation{Worktree: true}, Verify: append([]string{"make test"}, both...)},
+			{ID: "program", Agent: plan.CommandAgent, Argv: []string{"ls"}, Limits: plan.Limits{Retries: 1, Timeout: time.Minute}, Isolation: plan.Isolation{Worktree: true}, Verify: both},
+			{ID: "branch", Agent: "codex", Model: "opus", Isolation: plan.Isolation{Branch: "x", Worktree: true}, Limits: plan.Limits{Retries: 1, Timeout: time.Minute}, Verify: both},
 		},
 	}
 	got, err := o.apply(p)
@@ -56,7 +56,7 @@ func TestFlagsStandOverThePlanAndFillWhatItLeavesOpen(t *testing.T) {
 }
 
 func TestWithoutFlagsThePlanStays(t *testing.T) {
-	p := plan.Plan{Parallel: 4, OnFailure: plan.StopNow, Tasks: []plan.Task{{ID: "a", Retries: 3, Worktree: true}}}
+	p := plan.Plan{Parallel: 4, OnFailure: plan.StopNow, Tasks: []plan.Task{{ID: "a", Limits: plan.Limits{Retries: 3}, Isolation: plan.Isolation{Worktree: true}}}}
 	got, err := overrides{given: given()}.apply(p)
 	if diff := cmp.Diff(p, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)

@@ -338,7 +338,7 @@ func TestAnotherWorkerTakesOverWhenNothingOfTheFirstMovesAnyMore(t *testing.T) {
 	f := newFleet(t)
 	f.serve("--lease", "10s")
 	script := "for i in $(seq 150); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/one; sleep 0.1; done"
-	ticks := plan.Task{ID: "one", Retries: 5, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", script}}
+	ticks := plan.Task{ID: "one", Limits: plan.Limits{Retries: 5}, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", script}}
 	run := f.submitAt("", plan.Plan{Tasks: []plan.Task{ticks}})
 	a := f.worker("alpha")
 	until(t, "task", func() (string, bool) { return a.said(), f.marks("one") != "" })
@@ -410,7 +410,7 @@ func TestAWorkerThatIsToldTwiceHandsItsTasksBack(t *testing.T) {
 func TestAQuestionIsAnsweredOnAnotherMachine(t *testing.T) {
 	f := newFleet(t)
 	f.serve()
-	run := f.submitAt("", plan.Plan{Tasks: []plan.Task{{ID: "port", Agent: plan.FakeAgent, Prompt: "fake: ask Which? | 80 | 8080", Questions: plan.Ask}}})
+	run := f.submitAt("", plan.Plan{Tasks: []plan.Task{{ID: "port", Agent: plan.FakeAgent, Prompt: "fake: ask Which? | 80 | 8080", QuestionRules: plan.QuestionRules{Questions: plan.Ask}}}})
 	w := f.worker("alpha", "--once")
 	var question string
 	until(t, "question", func() (string, bool) {
@@ -465,7 +465,7 @@ func TestOnlyARunOfOneWorkerHasWorktreesThere(t *testing.T) {
 	f.git("commit", "-q", "--allow-empty", "-m", "first")
 	f.serve()
 	tree := func(id string) plan.Plan {
-		return plan.Plan{Tasks: []plan.Task{{ID: id, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", "pwd > $MARKS/" + id}, Worktree: true}}}
+		return plan.Plan{Tasks: []plan.Task{{ID: id, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", "pwd > $MARKS/" + id}, Isolation: plan.Isolation{Worktree: true}}}}
 	}
 	placed, other, loose := f.submitAt("alpha", tree("placed")), f.submitAt("beta", tree("other")), f.submitAt("", tree("loose"))
 	flow := tree("flow")

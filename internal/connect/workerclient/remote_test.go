@@ -249,7 +249,7 @@ func finish(a engine.Assignment) engine.Finish {
 
 func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
 	w := start(t)
-	run := w.submit(plan.Task{ID: "one", Timeout: time.Hour, Prompt: "do it"}, plan.Task{ID: "two"})
+	run := w.submit(plan.Task{ID: "one", Limits: plan.Limits{Timeout: time.Hour}, Prompt: "do it"}, plan.Task{ID: "two"})
 	e := w.worker()
 	if held := w.join(e); len(held) != 0 {
 		t.Fatalf("holds %v", held)

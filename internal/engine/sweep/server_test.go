@@ -72,7 +72,7 @@ func newPatrol(t *testing.T, workers ...string) *patrol {
 	p.server = &Server{Engine: p.engine, Store: p.store, Now: clock, OfflineAfter: 30 * time.Second}
 	var tasks []plan.Task
 	for _, w := range workers {
-		tasks = append(tasks, plan.Task{ID: "of-" + w, Retries: 1})
+		tasks = append(tasks, plan.Task{ID: "of-" + w, Limits: plan.Limits{Retries: 1}})
 	}
 	if _, err := p.engine.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: tasks}}); err != nil {
 		t.Fatal(err)

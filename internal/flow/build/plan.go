@@ -197,7 +197,7 @@ func (e *StateError) Hint() string { return "'gaffer build PLAN --fresh' starts 
 func (p Plan) task(c Chunk, s Start) plan.Task {
 	t := plan.Task{
 		ID: TaskName(c.ID), Name: label(c), Prompt: prompt(c, p.Priorities), Agent: cmp.Or(c.Agent, p.Agent), Model: cmp.Or(c.Model, p.Model),
-		Timeout: c.Timeout, Retries: defaultRetries, Questions: plan.QuestionPolicy(cmp.Or(p.Questions, string(plan.Ask))),
+		Limits: plan.Limits{Timeout: c.Timeout, Retries: defaultRetries}, QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(cmp.Or(p.Questions, string(plan.Ask)))},
 	}
 	if t.Timeout == 0 {
 		t.Timeout = p.Timeout

@@ -71,8 +71,8 @@ func (e *AgentError) Hint() string {
 // One returns the task of a single bead.
 func One(bead, text string) plan.Task {
 	return plan.Task{
-		ID: bead, Name: bead, Prompt: text, Retries: plan.BeadRetries, Timeout: plan.BeadTimeout, Questions: plan.Ask,
-		Dispatch: &plan.Dispatch{Bead: bead},
+		ID: bead, Name: bead, Prompt: text, Limits: plan.Limits{Retries: plan.BeadRetries, Timeout: plan.BeadTimeout},
+		QuestionRules: plan.QuestionRules{Questions: plan.Ask}, Dispatch: &plan.Dispatch{Bead: bead},
 	}
 }
 

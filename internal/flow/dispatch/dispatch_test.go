@@ -29,8 +29,7 @@ func dispatched(t *testing.T, task plan.Task, s dispatch.Settings) (plan.Task, e
 func TestABeadHasTheLimitsOfTheProtocolUnlessToldOtherwise(t *testing.T) {
 	got, err := dispatched(t, dispatch.One("bd-1", "Do it."), dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r"})
 	want := plan.Task{
-		ID: "bd-1", Name: "bd-1", Prompt: "Do it.", Agent: "claude", Model: "opus", Retries: 2, Timeout: time.Hour,
-		Questions: plan.Ask, Dispatch: &plan.Dispatch{Bead: "bd-1", Repo: "/r"},
+		ID: "bd-1", Name: "bd-1", Prompt: "Do it.", Agent: "claude", Model: "opus", Limits: plan.Limits{Retries: 2, Timeout: time.Hour}, QuestionRules: plan.QuestionRules{Questions: plan.Ask}, Dispatch: &plan.Dispatch{Bead: "bd-1", Repo: "/r"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)

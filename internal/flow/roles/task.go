@@ -23,9 +23,9 @@ func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	return plan.Task{
 		ID: b.Step.ID, Name: title(b, u), Prompt: text,
 		Agent: r.Agent, Model: r.Model, Labels: r.Labels,
-		Timeout: r.Timeout, StallTimeout: r.StallTimeout, Retries: r.Retries,
-		Questions: plan.QuestionPolicy(r.Questions),
-		Env:       map[string]secret.Value{roleVar: secret.Text(string(u.role))},
+		Limits:        plan.Limits{Timeout: r.Timeout, StallTimeout: r.StallTimeout, Retries: r.Retries},
+		QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(r.Questions)},
+		Env:           map[string]secret.Value{roleVar: secret.Text(string(u.role))},
 	}, nil
 }
 

@@ -94,7 +94,7 @@ func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
 	if err != nil {
 		return plan.Task{}, err
 	}
-	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), Questions: plan.Deny, Retries: mergeTries, Keep: true}
+	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}, Limits: plan.Limits{Retries: mergeTries}, Keep: true}
 	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // a test may hang, and would block every later merge
 	t.Step, err = json.Marshal(step)
 	return t, err
