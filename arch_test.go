@@ -79,9 +79,10 @@ var rules = []rule{
 
 	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
 	{"internal/flow/...", []string{
-		"internal/flow/...", "internal/attempt/runlock", "internal/attempt/verify", "internal/attempt/worktree", "internal/config", "internal/engine",
-		"internal/engine/failure", "internal/engine/runquery", "internal/engine/store", "internal/pause", "internal/plan/...", "internal/text/...",
-		"internal/yamldoc", "fleet", "statefile/...", "team", "workflow",
+		"internal/flow/...", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/attempt/verify",
+		"internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/engine/store",
+		"internal/pause", "internal/plan/...", "internal/record/...", "internal/text/...", "internal/yamldoc", "fleet", "ledger", "statefile/...", "team",
+		"workflow",
 	}, nil},
 
 	// What follows from events: documents, records, notifications, pruning.

@@ -30,6 +30,7 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/postgres"
 	"gaffer/internal/engine/store/sqlite"
+	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/plan"
@@ -62,6 +63,7 @@ type App struct {
 	Pending    *localrun.Pending // documents that are not written yet
 	Builds     *buildrun.Builds
 	Teams      *teamsession.Sessions
+	Beads      *beadrun.Beads
 	Terminals  *terminal.Terminals
 
 	opts     Options
@@ -121,6 +123,10 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.Background = localrun.NewBackground(localrun.BackgroundOptions{
 		Store: a.store, Query: a.query, Locks: a.locks, State: state, Project: opts.Project.Root, Shared: strings.Contains(database, "://"),
 		Settings: opts.flags(), Getenv: opts.Getenv, Agent: opts.Agent,
+	})
+	a.Beads = beadrun.New(beadrun.Options{
+		Store: a.store, Locks: a.locks, Project: opts.Project.Root, Ledger: a.ledger, LedgerDir: opts.Config.Path("paths.ledger"), Runs: a.runs,
+		Submit: a.Submit, End: a.Runs.End, Collect: a.Runs.Collect, Recorder: a.Runs.Recorder, Notice: opts.Notice,
 	})
 	a.Builds = buildrun.New(buildrun.Options{
 		Project: opts.buildProject(), Store: a.store, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.EndRun, VerifyCommand: verifyCommand,

@@ -6,10 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-
-	"gaffer/internal/engine/store"
-	"gaffer/internal/plan"
-	"gaffer/internal/record/recorder"
 )
 
 // Costs returns a function that looks up the cost of an attempt in this project's
@@ -28,54 +24,9 @@ func Costs(ctx context.Context, opts Options) (func(bead string, attempt int) (u
 	if err != nil {
 		return unknown, err
 	}
-	spent, err := a.spent(ctx)
+	costs, err := a.Beads.Costs(ctx)
 	if closed := a.Close(); err == nil {
 		err = closed
 	}
-	return func(bead string, attempt int) (float64, bool) {
-		micro, known := spent[attemptName(bead, attempt)]
-		return float64(micro) / 1e6, known
-	}, err
-}
-
-// spent returns the costs of this project's attempts, in millionths of a US dollar.
-func (a *App) spent(ctx context.Context) (map[string]int64, error) {
-	spent := map[string]int64{}
-	err := a.store.Read(ctx, func(r store.Reader) error {
-		runs, err := a.runs(r, true)
-		if err != nil {
-			return err
-		}
-		for _, run := range runs {
-			if run.Spent.MicroUSD == 0 {
-				continue
-			}
-			tasks, err := r.Tasks(run.ID)
-			if err != nil {
-				return err
-			}
-			for _, t := range tasks {
-				if err := spentOn(r, t, spent); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	return spent, err
-}
-
-func spentOn(r store.Reader, t store.Task, spent map[string]int64) error {
-	spec, err := plan.DecodeTask(t.Spec)
-	if err != nil {
-		return err
-	}
-	bead, earlier := recorder.Bead(t, spec)
-	attempts, err := r.Attempts(t.TaskKey)
-	for _, a := range attempts {
-		if a.Spent.MicroUSD > 0 {
-			spent[attemptName(bead, earlier+a.Number)] = a.Spent.MicroUSD
-		}
-	}
-	return err
+	return costs, err
 }

@@ -18,6 +18,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
+	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/ledger"
@@ -40,11 +41,11 @@ type shiftOf struct {
 }
 
 // dispatch starts a run of beads.
-func (p testProject) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
+func (p testProject) dispatch(way beadrun.TerminalMode, beads ...plan.Task) *shiftOf {
 	p.t.Helper()
 	a := p.open()
-	id, err := a.Dispatch(p.t.Context(), app.Dispatch{
-		Plan: plan.Plan{Name: "beads", Source: plan.SourceRunPrompt, Parallel: len(beads), Tasks: beads}, Way: way,
+	id, err := a.Beads.Dispatch(p.t.Context(), beadrun.Request{
+		Plan: plan.Plan{Name: "beads", Source: plan.SourceRunPrompt, Parallel: len(beads), Tasks: beads}, Terminal: way,
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -195,7 +196,7 @@ func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
 	late.Timeout = 45 * time.Second // long enough to print its text while nine others run
 	asks := beadOf("bd-asks", "ask Which port? | 8080 | 9090", "say thanks")
 	asks.Questions, asks.AnswerTimeout, asks.AnswerDefault = plan.Ask, time.Second, "9090"
-	s := p.dispatch(app.InTmux,
+	s := p.dispatch(beadrun.RequireTmux,
 		beadOf("bd-done", "say fine"),
 		beadOf("bd-failed", "fail it broke"),
 		retried, used, late,
@@ -265,17 +266,17 @@ func parentOf(t *testing.T, pid int) (parent int) {
 func TestOfTwoDispatchesOfABeadOneIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	s := p.dispatch(app.Headless, beadOf("bd-1", "orphan 10m", "say working", "hang"))
+	s := p.dispatch(beadrun.Headless, beadOf("bd-1", "orphan 10m", "say working", "hang"))
 	first := s.says("bd-1", "working")
 	other := p.open()
 	defer other.Close()
-	again := app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say mine")}}, Way: app.Headless}
-	_, err := other.Dispatch(t.Context(), again)
+	again := beadrun.Request{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say mine")}}, Terminal: beadrun.Headless}
+	_, err := other.Beads.Dispatch(t.Context(), again)
 	if held := (*engine.HeldError)(nil); !errors.As(err, &held) || held.By.Run != s.run {
 		t.Fatalf("%v, want it held by %s", err, s.run)
 	}
 	again.Force = true
-	id, err := other.Dispatch(t.Context(), again)
+	id, err := other.Beads.Dispatch(t.Context(), again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
 	p := newPlace(t)
 	a := p.open()
 	defer a.Close()
-	id, err := a.Dispatch(t.Context(), app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say working", "hang")}}, Way: app.Headless})
+	id, err := a.Beads.Dispatch(t.Context(), beadrun.Request{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say working", "hang")}}, Terminal: beadrun.Headless})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +318,7 @@ func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
 	first := s.says("bd-1", "working")
 	leave()
 	<-left
-	second, err := a.Dispatch(t.Context(), app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say mine")}}, Way: app.Headless, Force: true})
+	second, err := a.Beads.Dispatch(t.Context(), beadrun.Request{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say mine")}}, Terminal: beadrun.Headless, Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}

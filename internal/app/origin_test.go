@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
 	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 )
@@ -156,7 +156,7 @@ func TestBeadsStartFromTheBeadsBeforeThemInTheirRepository(t *testing.T) {
 		task.Dispatch = &plan.Dispatch{Bead: id, Repo: repo}
 		return task
 	}
-	id, err := a.Dispatch(t.Context(), app.Dispatch{Way: app.Headless, Plan: plan.Plan{Name: "beads", Source: plan.SourceRunPrompt, Tasks: []plan.Task{
+	id, err := a.Beads.Dispatch(t.Context(), beadrun.Request{Terminal: beadrun.Headless, Plan: plan.Plan{Name: "beads", Source: plan.SourceRunPrompt, Tasks: []plan.Task{
 		bead("one", p.root, "echo 1 > one.txt"),
 		bead("two", p.root, "echo 2 > two.txt"),
 		bead("away", other.root, "test ! -e one.txt && echo 3 > away.txt", "one", "two"),

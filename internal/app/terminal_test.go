@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/terminal"
 	"gaffer/internal/attempt/tmux"
+	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/ledger"
@@ -94,7 +94,7 @@ func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
 	p := newPlace(t)
 	task := beadOf("bd-1", "say working on it", "unless-attempt 2 hang", "say fine")
 	task.Retries = 1
-	s := p.dispatch(app.InTmux, task)
+	s := p.dispatch(beadrun.RequireTmux, task)
 	s.says("bd-1", "working on it")
 	at, err := s.app.Terminals.Attach(t.Context(), "bd-1", false)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestAPersonAnswersInTheTerminal(t *testing.T) {
 	p := newPlace(t)
 	task := beadOf("bd-1", "ask Which port? | 8080 | 9090", "say thanks")
 	task.Questions = plan.Ask
-	s := p.dispatch(app.InTmux, task)
+	s := p.dispatch(beadrun.RequireTmux, task)
 	s.task("bd-1", func(t fleet.Task) bool { return t.Question != nil })
 	at, err := s.app.Terminals.Attach(t.Context(), "bd-1", false)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 	p := newPlace(t)
 	gate := filepath.Join(t.TempDir(), "go")
 	wait := "tool until [ -e " + gate + " ]; do sleep 0.05; done"
-	s := p.dispatch(app.InTmux,
+	s := p.dispatch(beadrun.RequireTmux,
 		beadOf("bd-1", "say working", wait, "work 3s", "say fine"),
 		beadOf("bd-2", "say working", wait, "work 3s", "fail it broke"),
 	)
@@ -210,7 +210,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 	again := beadOf("bd-again", "say working", "hang")
 	again.Retries = 1
 	a := p.open()
-	id, err := a.Dispatch(t.Context(), app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{again, beadOf("bd-once", "say working", "hang")}}, Way: app.InTmux})
+	id, err := a.Beads.Dispatch(t.Context(), beadrun.Request{Plan: plan.Plan{Tasks: []plan.Task{again, beadOf("bd-once", "say working", "hang")}}, Terminal: beadrun.RequireTmux})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,12 +221,12 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 	for _, bead := range []string{"bd-again", "bd-once"} {
 		s.says(bead, "working")
 	}
-	if list, err := a.Poll(t.Context(), false); err != nil || len(list) != 2 || list[0].State != "running" || list[1].State != "running" {
+	if list, err := a.Beads.Poll(t.Context(), false); err != nil || len(list) != 2 || list[0].State != "running" || list[1].State != "running" {
 		t.Errorf("while they run: %+v, %v", list, err)
 	}
 	crash()
 	<-left
-	if list, err := a.Poll(t.Context(), true); err != nil || len(list) != 2 || list[0].State != app.Unattended || list[1].State != app.Unattended {
+	if list, err := a.Beads.Poll(t.Context(), true); err != nil || len(list) != 2 || list[0].State != beadrun.Unattended || list[1].State != beadrun.Unattended {
 		t.Errorf("while nobody looks after them: %+v, %v", list, err)
 	}
 	if err := a.Close(); err != nil {
@@ -237,9 +237,9 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 
 	a = p.open()
 	defer a.Close()
-	list, err := a.Poll(t.Context(), false)
+	list, err := a.Beads.Poll(t.Context(), false)
 	stale(t, list, err, "")
-	list, err = a.Poll(t.Context(), true)
+	list, err = a.Beads.Poll(t.Context(), true)
 	stale(t, list, err, "lost")
 	want := recorded{Status: ledger.Failed, Reason: "lost", Exit: -1, Retry: true} // even for a bead without retries
 	var old ledger.Result
@@ -253,7 +253,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 		}
 	}
 	p.valid()
-	if list, err := a.Poll(t.Context(), false); err != nil || len(list) != 0 {
+	if list, err := a.Beads.Poll(t.Context(), false); err != nil || len(list) != 0 {
 		t.Errorf("after the repair: %+v, %v", list, err)
 	}
 	report, err := ledger.Open(filepath.Join(p.root, "state"), ledger.Options{}).Report(t.Context(), ledger.Query{}, func(ledger.Attempt) error { return nil })
@@ -262,13 +262,13 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 	}
 }
 
-func stale(t *testing.T, list []app.Polled, err error, repaired string) {
+func stale(t *testing.T, list []beadrun.Polled, err error, repaired string) {
 	t.Helper()
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for _, p := range list {
-		if p.State != app.Stale || p.Repaired != repaired {
+		if p.State != beadrun.Stale || p.Repaired != repaired {
 			t.Errorf("%+v, want stale and repaired %q", p, repaired)
 		}
 	}

@@ -172,7 +172,7 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 		if s.from, err = rows.LastSeq(); err != nil {
 			return err
 		}
-		if running, err = Running(rows, id); err != nil {
+		if running, err = runquery.Running(rows, id); err != nil {
 			return err
 		}
 		if s.build, err = buildrun.NewWriter(o.Build, o.Store, rows, s.run); err != nil {
@@ -222,31 +222,4 @@ func (r *Runs) Recorder(run store.Run) *recorder.Recorder {
 			return err
 		},
 	})
-}
-
-// Running returns the running attempts of a run, in the order of their tasks.
-func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
-	running, err := store.RunningAttempts(r)
-	if err != nil {
-		return nil, err
-	}
-	for _, attempt := range running {
-		if attempt.Run != run {
-			continue
-		}
-		a := engine.Assignment{Attempt: attempt}
-		if a.Task, err = r.Task(store.TaskKey{Run: run, Task: attempt.Task}); err != nil {
-			return nil, err
-		}
-		if a.Task.Last != "" {
-			before, err := r.Attempt(a.Task.Last)
-			if err != nil {
-				return nil, err
-			}
-			a.Before = &before
-		}
-		list = append(list, a)
-	}
-	slices.SortFunc(list, func(a, b engine.Assignment) int { return cmp.Compare(a.Task.Seq, b.Task.Seq) })
-	return list, nil
 }

@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/engine"
 	"gaffer/internal/exit"
+	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/flow/dispatch"
 	"gaffer/internal/flow/prompt"
 	"gaffer/internal/plan"
@@ -273,14 +274,14 @@ func (o *options) settings(e *env.Env, root string, custom []string) (dispatch.S
 }
 
 func run(ctx context.Context, t *runview.View, p plan.Plan, o options) error {
-	d := app.Dispatch{Plan: p, Force: o.force}
+	d := beadrun.Request{Plan: p, Force: o.force}
 	switch {
 	case o.tmux:
-		d.Way = app.InTmux
+		d.Terminal = beadrun.RequireTmux
 	case o.headless:
-		d.Way = app.Headless
+		d.Terminal = beadrun.Headless
 	}
-	id, err := t.App.Dispatch(ctx, d)
+	id, err := t.App.Beads.Dispatch(ctx, d)
 	if held := (*engine.HeldError)(nil); errors.As(err, &held) {
 		return exit.WithHint(err, fmt.Sprintf("'gaffer attach %s' shows it, 'gaffer resume %s' looks after it, --force ends it first", held.Bead, held.By.Run))
 	}

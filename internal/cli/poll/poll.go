@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
+	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/record/pending"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -48,13 +49,13 @@ could not be written.`,
 }
 
 func poll(ctx context.Context, e *env.Env, a *app.App, repair, asJSON bool) error {
-	list, unwritten := a.Poll(ctx, repair)
+	list, unwritten := a.Beads.Poll(ctx, repair)
 	if owed := (*pending.UnwrittenError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
 		return unwritten
 	}
 	var err error
 	if asJSON {
-		err = e.PrintJSON(append([]app.Polled{}, list...))
+		err = e.PrintJSON(append([]beadrun.Polled{}, list...))
 	} else {
 		err = show(e, list)
 	}
@@ -63,7 +64,7 @@ func poll(ctx context.Context, e *env.Env, a *app.App, repair, asJSON bool) erro
 	}
 	stale := 0
 	for _, p := range list {
-		if p.State == app.Stale && p.Repaired == "" {
+		if p.State == beadrun.Stale && p.Repaired == "" {
 			stale++
 		}
 	}
@@ -77,7 +78,7 @@ func poll(ctx context.Context, e *env.Env, a *app.App, repair, asJSON bool) erro
 	return &exit.Error{Code: exit.CodeFailed, Err: fmt.Errorf("%s stale", phrase.Count(stale, "attempt")), Next: next}
 }
 
-func show(e *env.Env, list []app.Polled) error {
+func show(e *env.Env, list []beadrun.Polled) error {
 	if len(list) == 0 {
 		e.Talk("no record says that anything is running")
 		return nil
@@ -89,7 +90,7 @@ func show(e *env.Env, list []app.Polled) error {
 	return table.Print(e, rows)
 }
 
-func row(e *env.Env, p app.Polled) []table.Cell {
+func row(e *env.Env, p beadrun.Polled) []table.Cell {
 	took, pid, state := "", "", p.State
 	if !p.Started.IsZero() {
 		took = phrase.Elapsed(max(e.Now().Sub(p.Started), 0))
@@ -101,9 +102,9 @@ func row(e *env.Env, p app.Polled) []table.Cell {
 	switch {
 	case p.Repaired != "":
 		state = "now " + p.Repaired
-	case p.State == app.Stale:
+	case p.State == beadrun.Stale:
 		style = display.Red
-	case p.State == app.Unattended || p.State == "waiting":
+	case p.State == beadrun.Unattended || p.State == "waiting":
 		style = display.Yellow
 	}
 	cells := table.Row(p.Bead, fmt.Sprint(p.Attempt), p.Agent, pid, took, state, phrase.Line(p.Why))

@@ -1,4 +1,4 @@
-package app
+package beadrun
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/app/localrun"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 	"gaffer/internal/record/pending"
@@ -53,14 +53,14 @@ const (
 // their real state. With repair it records those that have ended as lost. It may return
 // an [*pending.UnwrittenError] together with the list: then the store has the outcome, but documents
 // could not be written.
-func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
-	ours, err := a.pollRuns(ctx)
+func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
+	ours, err := b.pollRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var unwritten error
 	if repair {
-		unwritten = a.repairRuns(ctx, ours)
+		unwritten = b.repairRuns(ctx, ours)
 		if owed := (*pending.UnwrittenError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
 			return nil, unwritten
 		}
@@ -69,26 +69,26 @@ func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	for _, p := range ours {
 		known[attemptName(p.Bead, p.Attempt)] = true
 	}
-	others, err := a.pollRecords(ctx, known, repair)
+	others, err := b.pollRecords(ctx, known, repair)
 	return append(ours, others...), cmp.Or(err, unwritten)
 }
 
 func attemptName(bead string, attempt int) string { return fmt.Sprintf("%s %d", bead, attempt) }
 
 // pollRuns lists the attempts that are running according to the store.
-func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
+func (b *Beads) pollRuns(ctx context.Context) (list []Polled, err error) {
 	alive := map[string]bool{}
 	for _, p := range supervisor.Living() {
 		alive[p.Attempt] = true
 	}
-	err = a.store.Read(ctx, func(r store.Reader) error {
-		runs, err := a.runs(r, false)
+	err = b.opts.Store.Read(ctx, func(r store.Reader) error {
+		runs, err := b.opts.Runs(r, false)
 		if err != nil {
 			return err
 		}
 		list = nil
 		for _, run := range runs {
-			running, err := localrun.Running(r, run.ID)
+			running, err := runquery.Running(r, run.ID)
 			if err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
 				if err != nil {
 					return err
 				}
-				p.judge(one.Attempt, a.locks.Owner(run.ID).Alive, alive[one.Attempt.ID])
+				p.judge(one.Attempt, b.opts.Locks.Owner(run.ID).Alive, alive[one.Attempt.ID])
 				list = append(list, p)
 			}
 		}
@@ -137,7 +137,7 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 }
 
 // repairRuns records in the engine how stale attempts ended.
-func (a *App) repairRuns(ctx context.Context, list []Polled) error {
+func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	stale := map[string]map[string]bool{}
 	for _, p := range list {
 		if p.State != Stale {
@@ -150,7 +150,7 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 	}
 	var unwritten error
 	for run, tasks := range stale {
-		err := a.Runs.Collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
+		err := b.opts.Collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
 			continue // another gaffer works on the run by now
 		}
@@ -166,7 +166,7 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 		if p.State != Stale {
 			continue
 		}
-		if err := a.outcome(ctx, &list[i]); err != nil {
+		if err := b.outcome(ctx, &list[i]); err != nil {
 			return err
 		}
 	}
@@ -174,8 +174,8 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 }
 
 // outcome sets the recorded outcome of a repaired attempt.
-func (a *App) outcome(ctx context.Context, p *Polled) error {
-	return a.store.Read(ctx, func(r store.Reader) error {
+func (b *Beads) outcome(ctx context.Context, p *Polled) error {
+	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
 		if err != nil || t.Last == "" || t.Attempt != "" {
 			return err
@@ -197,8 +197,8 @@ func (a *App) outcome(ctx context.Context, p *Polled) error {
 
 // pollRecords lists attempts that are running only according to their records: those of
 // other programs, and those of ended runs whose records were not finished.
-func (a *App) pollRecords(ctx context.Context, known map[string]bool, repair bool) (list []Polled, err error) {
-	err = a.ledger.Unfinished(ctx, func(r ledger.Attempt) error {
+func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair bool) (list []Polled, err error) {
+	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if known[attemptName(r.Bead, r.Attempt)] {
 			return nil
 		}
@@ -210,10 +210,10 @@ func (a *App) pollRecords(ctx context.Context, known map[string]bool, repair boo
 	if err != nil || len(list) == 0 {
 		return list, err
 	}
-	signs := a.lookForSigns(ctx)
+	evidence := b.findEvidence(ctx)
 	for i := range list {
 		p := &list[i]
-		if p.Why = signs.of(p.Bead); p.Why != "" {
+		if p.Why = evidence.of(p.Bead); p.Why != "" {
 			p.State = string(store.Running)
 			continue
 		}
@@ -221,38 +221,38 @@ func (a *App) pollRecords(ctx context.Context, known map[string]bool, repair boo
 		p.Session = ""
 	}
 	if repair {
-		err = a.repairRecords(ctx, list)
+		err = b.repairRecords(ctx, list)
 	}
 	return list, err
 }
 
-// signs holds evidence that agents which another program started are alive.
-type signs struct {
+// evidence shows that agents which another program started are alive.
+type evidence struct {
 	sessions map[string]bool // sessions of the user's own tmux server
 	beads    map[string]bool // beads named in the environment of live processes
 }
 
-func (s signs) of(bead string) string {
+func (e evidence) of(bead string) string {
 	switch {
-	case s.beads[bead]:
+	case e.beads[bead]:
 		return "a process carries its name"
-	case s.sessions["agent-"+bead]:
+	case e.sessions["agent-"+bead]:
 		return "the tmux session agent-" + bead + " is there"
 	}
 	return ""
 }
 
-func (a *App) lookForSigns(ctx context.Context) signs {
-	s := signs{sessions: map[string]bool{}, beads: map[string]bool{}}
+func (b *Beads) findEvidence(ctx context.Context) evidence {
+	e := evidence{sessions: map[string]bool{}, beads: map[string]bool{}}
 	for _, name := range tmux.UserSessions(ctx) {
-		s.sessions[name] = true
+		e.sessions[name] = true
 	}
 	for _, p := range supervisor.Living() {
-		if bead, ours := carries(p.PID, a.opts.Config.Path("paths.ledger")); ours {
-			s.beads[bead] = true
+		if bead, ours := carries(p.PID, b.opts.LedgerDir); ours {
+			e.beads[bead] = true
 		}
 	}
-	return s
+	return e
 }
 
 // carries returns the bead in a process's environment, if it is a bead of this ledger.
@@ -275,7 +275,7 @@ func carries(pid int, ledgerDir string) (bead string, ours bool) {
 
 // repairRecords finishes the records of stale attempts: with the outcome in the store,
 // or else as lost.
-func (a *App) repairRecords(ctx context.Context, list []Polled) error {
+func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
 		if p.State == Stale {
@@ -285,11 +285,11 @@ func (a *App) repairRecords(ctx context.Context, list []Polled) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	if err := a.finishRecords(ctx, stale); err != nil {
+	if err := b.finishRecords(ctx, stale); err != nil {
 		return err
 	}
 	for name, p := range stale {
-		_, err := a.ledger.Finish(ctx, ledger.Result{
+		_, err := b.opts.Ledger.Finish(ctx, ledger.Result{
 			Bead: p.Bead, Attempt: p.Attempt, Status: ledger.Failed, Reason: string(failure.Lost),
 		})
 		if other := (*ledger.ImmutableError)(nil); errors.As(err, &other) {
@@ -308,24 +308,24 @@ func (a *App) repairRecords(ctx context.Context, list []Polled) error {
 // finishRecords writes the records of this project's runs that have attempts in stale.
 // It then removes these attempts from stale. They are either finished, or belong to a
 // task that has started meanwhile and must not be touched.
-func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error {
+func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
-	err := a.store.Read(ctx, func(r store.Reader) (err error) {
-		runs, err = a.runs(r, true)
+	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		runs, err = b.opts.Runs(r, true)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
-		mine, err := a.recordedBy(ctx, run.ID, stale)
+		mine, err := b.recordedBy(ctx, run.ID, stale)
 		if err != nil {
 			return err
 		}
 		if len(mine) == 0 {
 			continue
 		}
-		if err := a.Runs.Recorder(run).Flush(ctx); err != nil {
+		if err := b.opts.Recorder(run).Flush(ctx); err != nil {
 			return fmt.Errorf("documents of run %s: %w", run.ID, err)
 		}
 		for name, outcome := range mine {
@@ -338,9 +338,9 @@ func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error
 
 // recordedBy returns the attempts in stale that belong to a run, with the status of
 // their tasks in the store.
-func (a *App) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
+func (b *Beads) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
 	mine = map[string]string{}
-	err = a.store.Read(ctx, func(r store.Reader) error {
+	err = b.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run)
 		if err != nil {
 			return err

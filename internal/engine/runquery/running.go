@@ -1,0 +1,36 @@
+package runquery
+
+import (
+	"cmp"
+	"slices"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// Running returns the running attempts of a run, in the order of their tasks.
+func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
+	running, err := store.RunningAttempts(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, attempt := range running {
+		if attempt.Run != run {
+			continue
+		}
+		a := engine.Assignment{Attempt: attempt}
+		if a.Task, err = r.Task(store.TaskKey{Run: run, Task: attempt.Task}); err != nil {
+			return nil, err
+		}
+		if a.Task.Last != "" {
+			before, err := r.Attempt(a.Task.Last)
+			if err != nil {
+				return nil, err
+			}
+			a.Before = &before
+		}
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b engine.Assignment) int { return cmp.Compare(a.Task.Seq, b.Task.Seq) })
+	return list, nil
+}

@@ -1,0 +1,128 @@
+// Package beadrun dispatches beads as a run, finds out which of their attempts are still
+// alive, and finishes the records of those that are not.
+package beadrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/tmux"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+	"gaffer/internal/record/recorder"
+	"gaffer/ledger"
+)
+
+// Options are the settings and dependencies of Beads.
+type Options struct {
+	Store     store.Store
+	Locks     runlock.Locks
+	Project   string        // the project's root
+	Ledger    *ledger.Store // the project's records
+	LedgerDir string
+	// Runs returns the rows of the project's runs, newest first. Without ended it skips
+	// runs that have ended.
+	Runs func(r store.Reader, ended bool) ([]store.Run, error)
+	// Submit stores a plan as a run of the project.
+	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
+	// End cancels a task and waits until none of its processes runs any more.
+	End func(ctx context.Context, run, task, why string) error
+	// Collect records how attempts of a run ended that no process works on.
+	Collect func(ctx context.Context, run string, want func(store.Task) bool) error
+	// Recorder returns the writer of a run's records.
+	Recorder func(run store.Run) *recorder.Recorder
+	Notice   func(text string) // prints a message for the user
+}
+
+// Beads runs the beads of a project.
+type Beads struct{ opts Options }
+
+// New returns the beads of a project.
+func New(opts Options) *Beads { return &Beads{opts} }
+
+// TerminalMode says whether dispatched agents run in a terminal.
+type TerminalMode int
+
+// Values of TerminalMode.
+const (
+	PreferTmux  TerminalMode = iota // in tmux if tmux is installed
+	RequireTmux                     // in tmux; fail if tmux is missing
+	Headless                        // never in a terminal
+)
+
+// Request is a request to run a set of beads.
+type Request struct {
+	Plan     plan.Plan // each task has a Dispatch that names its bead
+	Terminal TerminalMode
+	Force    bool // first end the agent that holds a bead, with all its processes
+}
+
+// Dispatch submits beads as one run and returns its id. If a bead already has an agent
+// it returns an [*engine.HeldError] and submits nothing, unless q.Force is set.
+func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
+	inTmux := false
+	if q.Terminal != Headless {
+		err := tmux.Available(ctx)
+		switch {
+		case err != nil && q.Terminal == RequireTmux:
+			return "", err
+		case err != nil:
+			b.opts.Notice(fmt.Sprintf("%v; agents run without a terminal, and 'gaffer logs BEAD -f' shows them", err))
+		}
+		inTmux = err == nil
+	}
+	for i := range q.Plan.Tasks {
+		if err := b.prepare(ctx, &q.Plan.Tasks[i], inTmux); err != nil {
+			return "", err
+		}
+	}
+	for {
+		run, err := b.opts.Submit(ctx, q.Plan)
+		held := (*engine.HeldError)(nil)
+		if !errors.As(err, &held) || !q.Force {
+			return run, err
+		}
+		b.opts.Notice(fmt.Sprintf("%v: ending it", held))
+		if err := b.opts.End(ctx, held.By.Run, held.By.Task, "dispatched again with --force"); err != nil {
+			return "", fmt.Errorf("end bead %s of run %s: %w", held.Bead, held.By.Run, err)
+		}
+	}
+}
+
+// prepare fills in the fields of a task's Dispatch: ledger, repository, number of
+// earlier attempts and tmux session. It returns an error if the task needs a worktree
+// that its repository cannot have, so that the user learns it before anything starts.
+func (b *Beads) prepare(ctx context.Context, t *plan.Task, inTmux bool) (err error) {
+	d := *t.Dispatch
+	d.Ledger = b.opts.LedgerDir
+	if d.Repo == "" {
+		d.Repo = b.opts.Project
+	}
+	if d.Repo, err = filepath.Abs(d.Repo); err != nil {
+		return err
+	}
+	if d.Earlier, err = b.opts.Ledger.Latest(d.Bead); err != nil {
+		return err
+	}
+	d.Session = ""
+	if inTmux {
+		d.Session = tmux.SessionName(d.Bead)
+	}
+	t.Dispatch = &d
+	if !t.Worktree && t.Branch == "" {
+		return nil
+	}
+	repo, err := worktree.Open(ctx, d.Repo)
+	if err == nil {
+		_, err = repo.Base(ctx, "")
+	}
+	if err != nil {
+		return fmt.Errorf("bead %s: %w", t.ID, err)
+	}
+	return nil
+}
