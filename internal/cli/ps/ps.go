@@ -52,7 +52,7 @@ are in one more element, which has "agents" and no tasks.`,
 			if err != nil {
 				return err
 			}
-			return show(e, picture{runs: runs, byHand: byHand, questions: ofThese(questions, runs, byHand), all: all, far: f.Where() != ""})
+			return show(e, picture{runs: runs, byHand: byHand, questions: onlyShown(questions, runs, byHand), all: all, remote: f.Where() != ""})
 		})
 	}
 	return cmd
@@ -64,7 +64,7 @@ type picture struct {
 	byHand    []fleet.Worker // agents started by hand
 	questions []connect.Asked
 	all       bool // of all projects
-	far       bool // of a server
+	remote    bool // of a server
 }
 
 // document returns the list that --json prints.
@@ -86,8 +86,8 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 // byHandName is printed instead of a run for agents started by hand.
 const byHandName = "by hand"
 
-// ofThese removes the questions of runs and agents that are not shown.
-func ofThese(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worker) []connect.Asked {
+// onlyShown removes the questions of runs and agents that are not shown.
+func onlyShown(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worker) []connect.Asked {
 	shown := map[string]bool{}
 	for _, w := range byHand {
 		shown[w.Name] = true
@@ -116,7 +116,7 @@ func show(e *env.Env, p picture) error {
 // for each agent started by hand. For a server it shows workers instead of process ids,
 // which belong to other machines.
 func rows(p picture, now time.Time) [][]table.Cell {
-	head, where := []table.Cell{
+	head := []table.Cell{
 		{Text: "Run", Keep: true},
 		{Text: "Task", Least: 20},
 		{Text: "PID", Keep: true, Drop: 1},
@@ -124,9 +124,9 @@ func rows(p picture, now time.Time) [][]table.Cell {
 		{Text: "Time", Keep: true, Drop: 5},
 		{Text: "Cost", Keep: true, Drop: 3},
 		{Text: "State", Least: 24},
-	}, pidOf
-	if p.far {
-		head[2], where = table.Cell{Text: "Worker", Drop: 4}, workerOf
+	}
+	if p.remote {
+		head[2] = table.Cell{Text: "Worker", Drop: 4}
 	}
 	if p.all {
 		head = append([]table.Cell{{Text: "Project", Drop: 4}}, head...)
@@ -137,7 +137,7 @@ func rows(p picture, now time.Time) [][]table.Cell {
 			if t.Status != fleet.Running && (t.Status != fleet.Queued || t.RetryAt.IsZero()) {
 				continue
 			}
-			row := row(r, t, now, where(t))
+			row := row(r, t, now, p.remote)
 			if p.all {
 				row = append([]table.Cell{{Text: r.Project, Short: filepath.Base(r.Project)}}, row...)
 			}
@@ -145,7 +145,7 @@ func rows(p picture, now time.Time) [][]table.Cell {
 		}
 	}
 	for _, w := range p.byHand {
-		row := byHandRow(w, now, p.far)
+		row := byHandRow(w, now, p.remote)
 		if p.all {
 			row = append([]table.Cell{{Text: w.Dir, Short: filepath.Base(w.Dir)}}, row...)
 		}
@@ -156,9 +156,9 @@ func rows(p picture, now time.Time) [][]table.Cell {
 
 // byHandRow returns the row of an agent started by hand. Such an agent has no attempts,
 // and its start time is unknown.
-func byHandRow(w fleet.Worker, now time.Time, far bool) []table.Cell {
+func byHandRow(w fleet.Worker, now time.Time, remote bool) []table.Cell {
 	where := w.Host
-	if !far && w.PID > 0 {
+	if !remote && w.PID > 0 {
 		where = fmt.Sprint(w.PID)
 	}
 	cells := table.Row(byHandName, w.Name, where, "", "", "", phrase.ByHand(w, now))
@@ -168,23 +168,15 @@ func byHandRow(w fleet.Worker, now time.Time, far bool) []table.Cell {
 	return cells
 }
 
-func pidOf(t fleet.Task) string {
-	if t.Attempt == nil || t.Attempt.PID <= 0 || t.Status != fleet.Running {
-		return ""
-	}
-	return fmt.Sprint(t.Attempt.PID)
-}
-
-func workerOf(t fleet.Task) string {
-	if t.Attempt == nil {
-		return ""
-	}
-	return t.Attempt.Worker
-}
-
-func row(r fleet.Run, t fleet.Task, now time.Time, where string) []table.Cell {
-	number, took, cost := "", "", ""
+func row(r fleet.Run, t fleet.Task, now time.Time, remote bool) []table.Cell {
+	where, number, took, cost := "", "", "", ""
 	if a := t.Attempt; a != nil {
+		switch {
+		case remote:
+			where = a.Worker
+		case a.PID > 0 && t.Status == fleet.Running:
+			where = fmt.Sprint(a.PID)
+		}
 		number, cost = fmt.Sprint(a.Number), phrase.Money(a.Spent.USD)
 		if d, ok := phrase.Took(a, now); ok {
 			took = phrase.Elapsed(d)
@@ -218,9 +210,9 @@ func remarks(p picture, now time.Time) (lines []string) {
 	}
 	for _, r := range p.runs {
 		switch {
-		case p.far && r.Counts.Running == 0:
+		case p.remote && r.Counts.Running == 0:
 			lines = append(lines, fmt.Sprintf("run %s: %s, and no worker has a task of it", r.ID, phrase.Counts(r.Counts)))
-		case !p.far && !r.Owner.Alive:
+		case !p.remote && !r.Owner.Alive:
 			lines = append(lines, fmt.Sprintf("run %s: nobody looks after it, %s; 'gaffer resume %s' takes it up",
 				r.ID, phrase.Counts(r.Counts), r.ID))
 		}

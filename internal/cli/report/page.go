@@ -28,13 +28,18 @@ func writePage(e *env.Env, name string, r ledger.Report, from report.Source) err
 	return nil
 }
 
-// replace atomically replaces the file at path. After an error the old file is
-// unchanged. It creates the new file in a temporary folder, so that the file gets the
-// permissions of the user's umask.
+// replace atomically replaces the file at path, or creates it. After an error the old
+// file is unchanged. It creates the new file in a temporary folder, so that the file gets
+// the permissions of the user's umask.
 func replace(path string, write func(io.Writer) error) (err error) {
-	before, err := mayReplace(path)
-	if err != nil {
+	before, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		before = nil
+	case err != nil:
 		return err
+	case !before.Mode().IsRegular():
+		return &exit.Error{Code: exit.CodeConflict, Err: errors.New("is not a regular file, and is not replaced"), Next: "name another file"}
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-")
 	if err != nil {
@@ -47,37 +52,22 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	}
 	defer func() { _ = f.Close() }() // after success it is already closed; otherwise an earlier error is returned
 	out := bufio.NewWriter(f)
-	for _, step := range []func() error{
-		func() error { return write(out) }, out.Flush,
-		func() error { return keepPermissions(f, before) },
-		f.Sync, f.Close,
-		func() error { return os.Rename(f.Name(), path) },
-	} {
-		if err := step(); err != nil {
+	if err := write(out); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if before != nil {
+		if err := f.Chmod(before.Mode().Perm()); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func keepPermissions(f *os.File, before fs.FileInfo) error {
-	if before == nil {
-		return nil
+	if err := f.Sync(); err != nil {
+		return err
 	}
-	return f.Chmod(before.Mode().Perm())
-}
-
-// mayReplace returns the file at path, or nil if nothing exists there. It returns an
-// error if something other than a regular file exists there.
-func mayReplace(path string) (fs.FileInfo, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, &exit.Error{Code: exit.CodeConflict, Err: errors.New("is not a regular file, and is not replaced"), Next: "name another file"}
+	if err := f.Close(); err != nil {
+		return err
 	}
-	return info, nil
+	return os.Rename(f.Name(), path)
 }

@@ -77,7 +77,14 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	if c.Server() != "" {
 		return server(ctx, e, o, query)
 	}
-	query.Cost = costs(ctx, e)
+	opts, err := connect.Options(e, nil)
+	if err == nil {
+		query.Cost, err = app.Costs(ctx, opts)
+	}
+	if err != nil { // print the report without costs
+		query.Cost = nil
+		e.Talk("what runs have cost is not known: %s", display.Printable(err.Error()))
+	}
 	root := c.Path("paths.ledger")
 	store := ledger.Open(root, ledger.Options{Now: e.Now})
 	if *o.json {
@@ -87,26 +94,18 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	if err != nil {
 		return err
 	}
-	tellUnmatched(e, r.Unmatched)
+	printUnmatched(e, r.Unmatched)
 	if o.html != "" {
 		return writePage(e, o.html, r, report.Source{Ledger: root, Version: e.Version})
 	}
-	nearby(e.Dir, r.LeftOut)
-	return e.Printf("%s", report.Text(r, screen(e)))
-}
-
-// costs returns a function that looks up the cost of a bead's attempt in the database.
-// If the database cannot be read, the report is printed without costs.
-func costs(ctx context.Context, e *env.Env) func(string, int) (float64, bool) {
-	opts, err := connect.Options(e, nil)
-	if err == nil {
-		var known func(string, int) (float64, bool)
-		if known, err = app.Costs(ctx, opts); err == nil {
-			return known
+	for _, l := range r.LeftOut {
+		for i, file := range l.Files {
+			if name, err := filepath.Rel(e.Dir, file); err == nil && filepath.IsAbs(file) && filepath.IsLocal(name) {
+				l.Files[i] = name
+			}
 		}
 	}
-	e.Talk("what runs have cost is not known: %s", display.Printable(err.Error()))
-	return nil
+	return e.Printf("%s", report.Text(r, screen(e)))
 }
 
 func (o options) query(e *env.Env) (ledger.Query, error) {
@@ -130,22 +129,11 @@ func (o options) query(e *env.Env) (ledger.Query, error) {
 	return q, nil
 }
 
-// nearby makes the paths of files below dir relative to dir.
-func nearby(dir string, list []ledger.LeftOut) {
-	for _, l := range list {
-		for i, file := range l.Files {
-			if name, err := filepath.Rel(dir, file); err == nil && filepath.IsAbs(file) && filepath.IsLocal(name) {
-				l.Files[i] = name
-			}
-		}
-	}
-}
-
 // maxSeen is the maximum number of existing names that are listed for an unknown one.
 const maxSeen = 12
 
-// tellUnmatched prints the names in the query that no record has.
-func tellUnmatched(e *env.Env, list []ledger.Unmatched) {
+// printUnmatched prints the names in the query that no record has.
+func printUnmatched(e *env.Env, list []ledger.Unmatched) {
 	for _, u := range list {
 		text := fmt.Sprintf("no record has %s %q", u.Field, display.Printable(u.Name))
 		if near := suggest.Nearest(u.Name, u.Seen); near != "" {

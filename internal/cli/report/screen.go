@@ -10,18 +10,14 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// screen describes the terminal that stdout is written to.
+// screen describes the terminal that stdout is written to. Its width is that of the
+// terminal, otherwise the value of COLUMNS, otherwise 0.
 func screen(e *env.Env) report.Screen {
-	return report.Screen{Width: width(e), Color: e.Color(e.Out), ASCII: !drawsUnicode(e.Getenv)}
-}
-
-// width returns the width of the terminal, otherwise the value of COLUMNS, otherwise 0.
-func width(e *env.Env) int {
-	if columns := terminal.Columns(e.Out); columns > 0 {
-		return columns
+	width := terminal.Columns(e.Out)
+	if width == 0 {
+		width, _ = strconv.Atoi(e.Getenv("COLUMNS")) // ignore a value that is not a number
 	}
-	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // ignore a value that is not a number
-	return columns
+	return report.Screen{Width: width, Color: e.Color(e.Out), ASCII: !drawsUnicode(e.Getenv)}
 }
 
 // drawsUnicode reports whether the locale uses UTF-8. It returns true if no locale is

@@ -26,7 +26,7 @@ func server(ctx context.Context, e *env.Env, o options, query ledger.Query) erro
 	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("server %s: the report: %w", f.Where(), err)
 	}
-	tellUnmatched(e, r.Unmatched)
+	printUnmatched(e, r.Unmatched)
 	switch {
 	case *o.json:
 		return e.PrintJSON(text)

@@ -45,22 +45,22 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return runview.WithFleet(ctx, e, func(t *runview.View) error {
-			id, err := connect.FindRun(ctx, t.Fleet, append(args, "")[0], false)
+		return runview.WithFleet(ctx, e, func(v *runview.View) error {
+			id, err := connect.FindRun(ctx, v.Fleet, append(args, "")[0], false)
 			if err != nil {
 				return err
 			}
 			if watch {
-				return t.Watch(ctx, id, *asJSON)
+				return v.Watch(ctx, id, *asJSON)
 			}
-			r, err := t.Fleet.Run(ctx, id)
+			r, err := v.Fleet.Run(ctx, id)
 			if err != nil {
 				return err
 			}
 			if *asJSON {
 				return e.PrintJSON(r)
 			}
-			return show(e, r, t.Fleet.Where() != "")
+			return show(e, r, v.Fleet.Where() != "")
 		})
 	}
 	return cmd
@@ -68,12 +68,12 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 
 // show prints the tasks as a table, failed ones first. For a server's run it includes
 // the workers.
-func show(e *env.Env, r fleet.Run, far bool) error {
+func show(e *env.Env, r fleet.Run, remote bool) error {
 	now := e.Now()
 	table.Talk(e, "run %s, %s", display.Printable(r.ID), display.Line(r.Name, 60))
 	head := []table.Cell{{Text: "Task", Least: 18}, {Text: "Name", Drop: 1, Least: 28}, {Text: "Status", Keep: true}, {Text: "Time", Keep: true, Drop: 3}, {Text: "Now", Least: 20}}
 	named := slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Name != "" && t.Name != t.ID })
-	if far {
+	if remote {
 		head = append(head, table.Cell{Text: "Worker", Drop: 2})
 	}
 	if !named {
@@ -81,17 +81,17 @@ func show(e *env.Env, r fleet.Run, far bool) error {
 	}
 	rows := [][]table.Cell{head}
 	for _, t := range phrase.FailedFirst(r.Tasks) {
-		rows = append(rows, row(t, now, named, far))
+		rows = append(rows, row(t, now, named, remote))
 	}
 	if err := table.Print(e, rows); err != nil {
 		return err
 	}
-	return table.Lines(e, nil, summary(r, now, far)...)
+	return table.Lines(e, nil, summary(r, now, remote)...)
 }
 
 // row returns the row of a task: its status, the duration of its last attempt, and what
 // it does now or its agent's last message.
-func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
+func row(t fleet.Task, now time.Time, named, remote bool) []table.Cell {
 	took := ""
 	if d, ok := phrase.Took(t.Attempt, now); ok {
 		took = phrase.Elapsed(d)
@@ -108,8 +108,12 @@ func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
 		}
 		cells = append(cells, table.Cell{Text: name})
 	}
-	cells = append(cells, table.Cell{Text: phrase.TaskLabel(t), Style: style(t)}, table.Cell{Text: took}, table.Cell{Text: phrase.Line(state)})
-	if far {
+	style := phrase.Style(t.Status)
+	if phrase.Waiting(t) {
+		style = display.Yellow
+	}
+	cells = append(cells, table.Cell{Text: phrase.TaskLabel(t), Style: style}, table.Cell{Text: took}, table.Cell{Text: phrase.Line(state)})
+	if remote {
 		worker := ""
 		if t.Attempt != nil {
 			worker = t.Attempt.Worker
@@ -119,16 +123,9 @@ func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
 	return cells
 }
 
-func style(t fleet.Task) display.Style {
-	if phrase.Waiting(t) {
-		return display.Yellow
-	}
-	return phrase.Style(t.Status)
-}
-
 // summary returns a line such as "Running: 2 complete, 1 queued, $0.42", and lines
 // about what needs the user's attention.
-func summary(r fleet.Run, now time.Time, far bool) []string {
+func summary(r fleet.Run, now time.Time, remote bool) []string {
 	word := string(r.Status)
 	first := strings.ToUpper(word[:1]) + word[1:] + ": " + phrase.RunCounts(r)
 	if spent := phrase.Spent(r.Spent); spent != "" {
@@ -143,7 +140,7 @@ func summary(r fleet.Run, now time.Time, far bool) []string {
 			lines = append(lines, phrase.Asks(*t.Question))
 		}
 	}
-	if !r.Status.Final() && !r.Owner.Alive && !far {
+	if !r.Status.Final() && !r.Owner.Alive && !remote {
 		lines = append(lines, fmt.Sprintf("nobody looks after this run; 'gaffer resume %s' takes it up", r.ID))
 	}
 	return lines

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/byhand/hookevents"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/project"
+	"gaffer/internal/text/display"
 	"gaffer/internal/ui/statusline"
 	"gaffer/statefile/jsontree"
 )
@@ -70,28 +70,40 @@ func Main(e *env.Env, args []string) (code int, ok bool) {
 	return 0, cmd.RunE(cmd, nil) == nil
 }
 
+// databaseTimeout is the timeout for a database on another machine.
+const databaseTimeout = 500 * time.Millisecond
+
 // show prints the status line. It ignores errors and panics, because they must not
 // break a prompt.
 func show(ctx context.Context, e *env.Env, o options) {
 	defer func() { _ = recover() }()
-	agent := readAgent(e.In)
-	p := locate(e, o.named, statusline.ReadAgent(agent).Dirs)
-	line := statusline.Read(p.documents(agent))
+	var agent []byte
+	if e.In != nil && !display.IsTerminal(e.In) {
+		agent = readWithin(e.In, agentWithin)
+	}
+	line := statusline.Read(findFolders(e, o.named, statusline.ReadAgent(agent).Dirs).documents(agent))
 	if o.fleet || o.all {
-		line.Fleet = glance(ctx, e, o.all)
-		note(e, agent)
+		if opts, err := connect.Options(e, func(string) {}); err == nil {
+			ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+			defer cancel()
+			if g, err := app.Glance(ctx, opts, o.all); err == nil {
+				line.Fleet = &g
+			}
+		}
+		storeUsage(e, agent)
 	}
 	if o.json {
 		_ = e.PrintJSON(line)
 		return
 	}
-	rows := statusline.Render(line, statusline.Look{Color: colored(e), Columns: columns(e), Now: e.Now()})
+	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // 0 if it is not a number
+	rows := statusline.Render(line, statusline.Format{Color: colored(e), Columns: columns, Now: e.Now()})
 	_ = e.Printf("%s\n", strings.Join(rows, "\n"))
 }
 
-// note stores the usage that the agent program reports, for views of the fleet. It
+// storeUsage stores the usage that the agent program reports, for views of the fleet. It
 // skips agents that gaffer runs, because gaffer has better figures for them.
-func note(e *env.Env, agent []byte) {
+func storeUsage(e *env.Env, agent []byte) {
 	doc, err := jsontree.Parse(agent)
 	if err != nil || e.Getenv(supervisor.Mark) != "" {
 		return
@@ -102,23 +114,6 @@ func note(e *env.Env, agent []byte) {
 	}
 }
 
-// patience is the timeout for a database on another machine.
-const patience = 500 * time.Millisecond
-
-func glance(ctx context.Context, e *env.Env, everywhere bool) *fleet.Glance {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	opts, err := connect.Options(e, func(string) {})
-	if err != nil {
-		return nil
-	}
-	g, err := app.Glance(ctx, opts, everywhere)
-	if err != nil {
-		return nil
-	}
-	return &g
-}
-
 // colored reports whether to use colour. Unlike other commands it does not require a
 // terminal, because agent programs display colours of a status line.
 func colored(e *env.Env) bool {
@@ -126,12 +121,4 @@ func colored(e *env.Env) bool {
 		return c.Choice("color") == "always"
 	}
 	return e.Getenv("NO_COLOR") == "" && e.Getenv("FORCE_COLOR") != "0"
-}
-
-func columns(e *env.Env) int {
-	n, err := strconv.Atoi(e.Getenv("COLUMNS"))
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -43,9 +43,17 @@ func Open(ctx context.Context, getenv func(string) string, url string) error {
 // display is known, because it might open a text browser in the terminal.
 func programs(getenv func(string) string, system, url string) (list [][]string) {
 	for _, line := range strings.Split(getenv("BROWSER"), ":") {
-		if argv := strings.Fields(line); len(argv) > 0 {
-			list = append(list, fill(argv, url))
+		argv := strings.Fields(line)
+		if len(argv) == 0 {
+			continue
 		}
+		if !strings.Contains(line, "%s") {
+			argv = append(argv, "%s")
+		}
+		for i := range argv {
+			argv[i] = strings.ReplaceAll(argv[i], "%s", url)
+		}
+		list = append(list, argv)
 	}
 	switch {
 	case system == "darwin" && getenv("SSH_CONNECTION") == "":
@@ -54,18 +62,6 @@ func programs(getenv func(string) string, system, url string) (list [][]string) 
 		list = append(list, []string{"xdg-open", url})
 	}
 	return list
-}
-
-func fill(argv []string, url string) []string {
-	filled, found := make([]string, len(argv)), false
-	for i, arg := range argv {
-		found = found || strings.Contains(arg, "%s")
-		filled[i] = strings.ReplaceAll(arg, "%s", url)
-	}
-	if !found {
-		filled = append(filled, url)
-	}
-	return filled
 }
 
 // start runs a program in a session of its own, so that it does not read the user's
@@ -82,7 +78,13 @@ func start(ctx context.Context, argv []string) error {
 	defer tick.Stop()
 	for {
 		if status, over := ended(cmd.Process.Pid); over {
-			return verdict(status)
+			switch {
+			case status.Signaled():
+				return fmt.Errorf("ended by signal %d", status.Signal())
+			case status.ExitStatus() != 0:
+				return fmt.Errorf("exit code %d", status.ExitStatus())
+			}
+			return nil
 		}
 		select {
 		case <-tick.C:
@@ -96,14 +98,4 @@ func start(ctx context.Context, argv []string) error {
 func ended(pid int) (status syscall.WaitStatus, over bool) {
 	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return status, err == nil && got == pid
-}
-
-func verdict(status syscall.WaitStatus) error {
-	switch {
-	case status.Signaled():
-		return fmt.Errorf("ended by signal %d", status.Signal())
-	case status.ExitStatus() != 0:
-		return fmt.Errorf("exit code %d", status.ExitStatus())
-	}
-	return nil
 }

@@ -1,11 +1,9 @@
 package statusline
 
 import (
-	"math"
 	"path/filepath"
 
 	"gaffer/statefile/jsontree"
-	"gaffer/workflow"
 )
 
 // Agent is the status that an agent program writes to stdin.
@@ -26,16 +24,4 @@ func ReadAgent(data []byte) Agent {
 	}
 	a.Used, a.Told = number(v.Get("context_window").Get("used_percentage"))
 	return a
-}
-
-// compactAt is the usage of its context window, in percent, at which an agent
-// compacts it. The status line shows this usage as 100 percent.
-const compactAt = 84
-
-func contextOf(a Agent) *Context {
-	if !a.Told {
-		return nil
-	}
-	percent := int(max(0, min(100, math.Round(a.Used/compactAt*100))))
-	return &Context{Percent: percent, Level: workflow.LevelOf(float64(percent))}
 }

@@ -1,8 +1,10 @@
 package statusline
 
 import (
+	"cmp"
+	"math"
+
 	"gaffer/internal/flow/spec"
-	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
 
@@ -17,75 +19,48 @@ type Documents struct {
 	Agent   []byte // the status of the agent program
 }
 
-// Read returns the line. It always succeeds.
+// compactAt is the usage of its context window, in percent, at which an agent
+// compacts it. The status line shows this usage as 100 percent.
+const compactAt = 84
+
+// Read returns the line. It always succeeds. As the protocol requires, a state that is
+// null, broken or of another form counts as empty.
 func Read(d Documents) Line {
-	config, state := parse(d.Config).Get("versions"), parse(d.State)
+	versions, state := parse(d.Config).Get("versions"), parse(d.State)
+	s, _ := workflow.Read(state)
 	line := Line{
 		Project: d.Project, Branch: Branch(d.Head), SpecStatus: spec.StatusOf(d.Spec),
-		Version:     text(config.Get("external").Get("current")),
-		SpecVersion: text(config.Get("spec").Get("current")),
-		Context:     contextOf(ReadAgent(d.Agent)),
+		Version: text(versions.Get("external").Get("current")),
+		// The state has a copy; config.json is authoritative.
+		SpecVersion: cmp.Or(text(versions.Get("spec").Get("current")), text(state.Get("specVersion"))),
+		Command:     text(state.Get("currentCommand")),
+		Chunks:      chunksOf(state, s.BuildRun),
+		Section:     text(state.Get("activeSection")), SectionNumber: text(state.Get("activeSectionNumber")),
+		Next: text(state.Get("nextStep")),
 	}
-	sections := readState(&line, state)
+	if a := ReadAgent(d.Agent); a.Told {
+		percent := int(max(0, min(100, math.Round(a.Used/compactAt*100))))
+		line.Context = &Context{Percent: percent, Level: workflow.LevelOf(float64(percent))}
+	}
+	if satisfied, total, ok := pair(state.Get("scenarioScore"), "satisfied", "total"); ok {
+		line.Score = &workflow.Score{Satisfied: satisfied, Total: total}
+	}
+	sections, all := s.SectionCounts(), 0
+	for _, n := range sections {
+		all += n
+	}
+	if all > 0 { // these need no more work
+		line.Ready = &Ready{Ready: sections["aligned"] + sections["ready-to-execute"] + sections["satisfied"], Total: all}
+	}
+	for _, change := range state.Get("untrackedChanges").Items() {
+		if !change.Absent() {
+			line.Untracked++
+		}
+	}
 	if used := d.Used || d.State != nil || d.Config != nil || d.Spec != nil; used && line.Next == "" && line.Command == "" {
 		line.Next, line.Derived = next(line, sections, d.Spec != nil), true
 	}
 	return line
-}
-
-// readState fills in the values of state.json, and returns the number of sections by
-// readiness. As the protocol requires, a state that is null, broken or of another
-// form counts as empty.
-func readState(line *Line, v jsontree.Value) (sections map[string]int) {
-	s, _ := workflow.Read(v)
-	if line.SpecVersion == "" {
-		line.SpecVersion = text(v.Get("specVersion")) // a copy; config.json is authoritative
-	}
-	line.Command = text(v.Get("currentCommand"))
-	line.Chunks = chunksOf(v, s.BuildRun)
-	line.Section, line.SectionNumber = text(v.Get("activeSection")), text(v.Get("activeSectionNumber"))
-	line.Score = scoreOf(v.Get("scenarioScore"))
-	sections = s.SectionCounts()
-	line.Ready = readyOf(sections)
-	line.Untracked = present(v.Get("untrackedChanges"))
-	line.Next = text(v.Get("nextStep"))
-	return sections
-}
-
-func scoreOf(v jsontree.Value) *workflow.Score {
-	satisfied, total, ok := pair(v, "satisfied", "total")
-	if !ok {
-		return nil
-	}
-	return &workflow.Score{Satisfied: satisfied, Total: total}
-}
-
-// readyWords lists the readiness values of sections that need no more work.
-var readyWords = []string{"aligned", "ready-to-execute", "satisfied"}
-
-func readyOf(sections map[string]int) *Ready {
-	var r Ready
-	for _, count := range sections {
-		r.Total += count
-	}
-	for _, word := range readyWords {
-		r.Ready += sections[word]
-	}
-	if r.Total == 0 {
-		return nil
-	}
-	return &r
-}
-
-// present counts the items of an array that are not empty.
-func present(v jsontree.Value) int {
-	n := 0
-	for _, item := range v.Items() {
-		if !item.Absent() {
-			n++
-		}
-	}
-	return n
 }
 
 // next suggests a next step, for a state that names none.

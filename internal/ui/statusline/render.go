@@ -12,8 +12,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Look describes how the rows are shown.
-type Look struct {
+// Format describes how the rows are shown.
+type Format struct {
 	Color   bool
 	Columns int // 0 means unlimited
 	Now     time.Time
@@ -21,11 +21,11 @@ type Look struct {
 
 // Render returns the rows: the project, the current work if any, and the runs of
 // gaffer if l.Fleet is set and not empty. Each row is printable and on one line.
-func Render(l Line, look Look) []string {
+func Render(l Line, f Format) []string {
 	var rows []string
-	for _, row := range [][]part{project(l), work(l), running(l.Fleet, look.Now)} {
+	for _, row := range [][]part{project(l), work(l), running(l.Fleet, f.Now)} {
 		if len(row) > 0 {
-			rows = append(rows, look.join(row))
+			rows = append(rows, f.join(row))
 		}
 	}
 	return rows
@@ -58,19 +58,16 @@ func project(l Line) []part {
 		row = add(row, "", l.SpecStatus)
 	}
 	if c := l.Context; c != nil {
-		row = append(row, part{fmt.Sprintf("◐ %d%%", c.Percent), levelStyle(c.Level)})
+		style := display.Green
+		switch c.Level {
+		case workflow.Red:
+			style = display.Red
+		case workflow.Yellow:
+			style = display.Yellow
+		}
+		row = append(row, part{fmt.Sprintf("◐ %d%%", c.Percent), style})
 	}
 	return row
-}
-
-func levelStyle(l workflow.Level) display.Style {
-	switch l {
-	case workflow.Red:
-		return display.Red
-	case workflow.Yellow:
-		return display.Yellow
-	}
-	return display.Green
 }
 
 func work(l Line) []part {
@@ -146,24 +143,24 @@ func running(g *fleet.Glance, now time.Time) (row []part) {
 	return row
 }
 
-// join puts the parts on one line that is at most k.Columns wide.
-func (k Look) join(row []part) string {
+// join puts the parts on one line that is at most f.Columns wide.
+func (f Format) join(row []part) string {
 	var b strings.Builder
-	room := k.Columns
+	room := f.Columns
 	for i, p := range row {
 		if i > 0 {
-			b.WriteString(" " + k.paint(display.Faint, "│") + " ")
+			b.WriteString(" " + f.paint(display.Faint, "│") + " ")
 		}
-		if k.Columns <= 0 {
-			b.WriteString(k.paint(p.style, p.text))
+		if f.Columns <= 0 {
+			b.WriteString(f.paint(p.style, p.text))
 			continue
 		}
 		if i < len(row)-1 && cells.Width(p.text)+roomBehind > room {
 			// The other parts do not fit after this one.
-			b.WriteString(k.paint(p.style, cells.Truncate(p.text+" …", room)))
+			b.WriteString(f.paint(p.style, cells.Truncate(p.text+" …", room)))
 			break
 		}
-		b.WriteString(k.paint(p.style, cells.Truncate(p.text, room)))
+		b.WriteString(f.paint(p.style, cells.Truncate(p.text, room)))
 		room -= cells.Width(p.text) + separator
 	}
 	return b.String()
@@ -174,9 +171,9 @@ const (
 	roomBehind = separator + 2 // the room that the next part needs at least
 )
 
-func (k Look) paint(style display.Style, text string) string {
-	if !k.Color || style == "" {
+func (f Format) paint(style display.Style, text string) string {
+	if !f.Color {
 		return text
 	}
-	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+	return style.Paint(text)
 }

@@ -36,12 +36,12 @@ func demo(t *testing.T) Documents {
 
 // rows returns the rows without colour, one per line.
 func rows(d Documents) string {
-	return strings.Join(Render(Read(d), Look{Now: noon}), "\n")
+	return strings.Join(Render(Read(d), Format{Now: noon}), "\n")
 }
 
 // second returns the second row of a project with a spec and this state.
 func second(state string) string {
-	all := Render(Read(Documents{Project: "p", State: []byte(state), Spec: []byte{}}), Look{Now: noon})
+	all := Render(Read(Documents{Project: "p", State: []byte(state), Spec: []byte{}}), Format{Now: noon})
 	if len(all) != 2 {
 		return strings.Join(all, "\n")
 	}
@@ -57,7 +57,7 @@ evolve │ ▸ 2/4 │ #core-flow (2.2) │ ✓ 5/8 │ ◆ 28/40 │ △ 1 │ 
 }
 
 func TestTheSeparatorIsFaintAndTheContextColouredByItsLevel(t *testing.T) {
-	got := Render(Read(demo(t)), Look{Color: true, Now: noon})
+	got := Render(Read(demo(t)), Format{Color: true, Now: noon})
 	sep := " \x1b[2m│\x1b[0m "
 	want := []string{
 		strings.Join([]string{"demo 1.2.0", "⎇ main", "▤ 2.1", "draft", "\x1b[32m◐ 50%\x1b[0m"}, sep),
@@ -77,13 +77,13 @@ func TestTheContextIsOfWhatCanBeFilledBeforeItIsCompacted(t *testing.T) {
 		"-3": "\x1b[32m◐ 0%", `"42"`: "\x1b[32m◐ 50%",
 	} {
 		d := Documents{Project: "p", Agent: []byte(`{"context_window": {"used_percentage": ` + used + `}}`)}
-		if got := Render(Read(d), Look{Color: true})[0]; !strings.HasSuffix(got, " "+want+"\x1b[0m") {
+		if got := Render(Read(d), Format{Color: true})[0]; !strings.HasSuffix(got, " "+want+"\x1b[0m") {
 			t.Errorf("%s: %q, want …%q", used, got, want)
 		}
 	}
 	for _, none := range []string{"null", "{}", `"much"`, `"NaN"`, "true", "1e999"} {
 		d := Documents{Project: "p", Agent: []byte(`{"context_window": {"used_percentage": ` + none + `}}`)}
-		if got := Render(Read(d), Look{})[0]; got != "p" {
+		if got := Render(Read(d), Format{})[0]; got != "p" {
 			t.Errorf("%s: %q", none, got)
 		}
 	}
@@ -107,7 +107,7 @@ func TestTheFirstRowHasWhatIsKnown(t *testing.T) {
 		"an empty spec":             {Documents{Project: "p", Spec: []byte{}}, "p"},
 		"front matter without end":  {Documents{Project: "p", Spec: []byte("---\nstatus: draft")}, "p │ draft"},
 	} {
-		if got := Render(Read(c.d), Look{})[0]; got != c.want {
+		if got := Render(Read(c.d), Format{})[0]; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestTheStatusIsReadFromFencedFrontMatterBelowTheTitle(t *testing.T) {
 		"after an example in a fence": "# Demo\n\n```sh\nstatus: wrong\n```\n\n```yaml\n---\nstatus: draft\n---\n```\n",
 		"cut off before its end":      "# Demo\n```yaml\n---\nstatus: draft\ntitle: De",
 	} {
-		if got := Render(Read(Documents{Project: "p", Spec: []byte(spec)}), Look{})[0]; got != "p │ draft" {
+		if got := Render(Read(Documents{Project: "p", Spec: []byte(spec)}), Format{})[0]; got != "p │ draft" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -133,7 +133,7 @@ func TestTheStatusIsReadFromFencedFrontMatterBelowTheTitle(t *testing.T) {
 		"text after the fenced block": "# Demo\n```yaml\ntitle: x\n```\nstatus: draft\n",
 		"an example deep in the text": "# Demo\n" + strings.Repeat("text\n", 100) + "```yaml\n---\nstatus: draft\n---\n```\n",
 	} {
-		if got := Render(Read(Documents{Project: "p", Spec: []byte(spec)}), Look{})[0]; got != "p" {
+		if got := Render(Read(Documents{Project: "p", Spec: []byte(spec)}), Format{})[0]; got != "p" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -216,7 +216,7 @@ func TestTheNextStepIsNotDerivedWhereSomebodyWorksOrHasSaidIt(t *testing.T) {
 }
 
 func TestASecondRowThatIsEmptyIsAbsent(t *testing.T) {
-	if got := Render(Line{Project: "p"}, Look{}); len(got) != 1 {
+	if got := Render(Line{Project: "p"}, Format{}); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
 }
@@ -255,14 +255,14 @@ func TestWhatGafferRunsIsAThirdRow(t *testing.T) {
 		Lanes: []fleet.Lane{{Name: "claude", Until: noon.Add(2 * time.Hour), Reason: "usage limit"}},
 	}}
 	want := "● 3 running │ ? 2 waiting 4m │ ✗ 1 failed │ $1.24 today │ ‖ claude paused until 14:00, usage limit"
-	if got := Render(line, Look{Now: noon}); len(got) != 2 || got[1] != want {
+	if got := Render(line, Format{Now: noon}); len(got) != 2 || got[1] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := Render(Line{Project: "p", Fleet: &fleet.Glance{}}, Look{Now: noon}); len(got) != 1 {
+	if got := Render(Line{Project: "p", Fleet: &fleet.Glance{}}, Format{Now: noon}); len(got) != 1 {
 		t.Errorf("nothing runs: %q", got)
 	}
 	line.Fleet = &fleet.Glance{Waiting: 1, Asked: noon.Add(time.Hour)}
-	if got := Render(line, Look{Now: noon})[1]; got != "? 1 waiting 0s" {
+	if got := Render(line, Format{Now: noon})[1]; got != "? 1 waiting 0s" {
 		t.Errorf("asked by a clock that is ahead: %q", got)
 	}
 }
@@ -270,9 +270,9 @@ func TestWhatGafferRunsIsAThirdRow(t *testing.T) {
 func TestARowIsCutToTheColumnsAndShowsThatItWas(t *testing.T) {
 	line := Read(demo(t))
 	line.Fleet = &fleet.Glance{Running: 30, Failed: 12, Today: fleet.Cost{USD: 1}, Lanes: []fleet.Lane{{Name: "声声声声声声"}}}
-	whole := Render(line, Look{Now: noon})
+	whole := Render(line, Format{Now: noon})
 	for columns := 1; columns < 140; columns++ {
-		for i, row := range Render(line, Look{Now: noon, Columns: columns}) {
+		for i, row := range Render(line, Format{Now: noon, Columns: columns}) {
 			switch width := cells.Width(row); {
 			case width > columns:
 				t.Errorf("%d columns: %d in %q", columns, width, row)
@@ -289,7 +289,7 @@ func TestARowIsCutToTheColumnsAndShowsThatItWas(t *testing.T) {
 func check(t *testing.T, line Line) {
 	t.Helper()
 	for _, columns := range []int{0, 1, 7, 40} {
-		got := Render(line, Look{Now: noon, Columns: columns})
+		got := Render(line, Format{Now: noon, Columns: columns})
 		if len(got) < 1 || len(got) > 3 {
 			t.Fatalf("%d rows: %q", len(got), got)
 		}

@@ -16,16 +16,16 @@ import (
 	"gaffer/workflow"
 )
 
-// place holds the folders that the status line is read from.
-type place struct {
+// folders holds the folders that the status line is read from.
+type folders struct {
 	root     string // the project's root
 	dir      string // the agent's working folder: below root, or in a worktree
 	workflow string
 }
 
-// locate finds the project: the one that a flag or variable names, otherwise that of
+// findFolders finds the project: the one that a flag or variable names, otherwise that of
 // the agent's working folder, otherwise that of the current folder.
-func locate(e *env.Env, named bool, dirs []string) place {
+func findFolders(e *env.Env, named bool, dirs []string) folders {
 	dir := e.Dir
 	for _, d := range dirs {
 		if info, err := os.Stat(d); err == nil && info.IsDir() {
@@ -38,11 +38,16 @@ func locate(e *env.Env, named bool, dirs []string) place {
 	}
 	found, err := e.Project()
 	if err != nil {
-		return place{root: dir, dir: dir, workflow: filepath.Join(dir, ".fctry")}
+		return folders{root: dir, dir: dir, workflow: filepath.Join(dir, ".fctry")}
 	}
-	p := place{root: found.Root, dir: dir, workflow: filepath.Join(found.Root, ".fctry")}
-	if named && !below(found.Root, dir) {
-		p.dir = found.Root
+	p := folders{root: found.Root, dir: dir, workflow: filepath.Join(found.Root, ".fctry")}
+	if named {
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = resolved
+		}
+		if below, err := filepath.Rel(found.Root, dir); err != nil || !filepath.IsLocal(below) {
+			p.dir = found.Root
+		}
 	}
 	if c, err := e.Config(); err == nil {
 		p.workflow = c.Path("paths.workflow")
@@ -50,16 +55,8 @@ func locate(e *env.Env, named bool, dirs []string) place {
 	return p
 }
 
-func below(root, dir string) bool {
-	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = resolved
-	}
-	rel, err := filepath.Rel(root, dir)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // documents reads the existing documents without taking a lock or waiting for a writer.
-func (p place) documents(agent []byte) statusline.Documents {
+func (p folders) documents(agent []byte) statusline.Documents {
 	d := statusline.Documents{
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
 		Spec: beginning(filepath.Join(p.workflow, "spec.md"), maxFront),
@@ -85,8 +82,16 @@ func readHead(dir string) []byte {
 		if head := beginning(filepath.Join(dotGit, "HEAD"), maxHead); head != nil {
 			return head
 		}
-		if link := beginning(dotGit, maxHead); link != nil {
-			return linkedHead(dir, link)
+		if link := beginning(dotGit, maxHead); link != nil { // a linked worktree, where .git is a file
+			line, _, _ := strings.Cut(string(link), "\n")
+			gitDir, ok := strings.CutPrefix(strings.TrimSpace(line), "gitdir: ")
+			if !ok {
+				return nil
+			}
+			if !filepath.IsAbs(gitDir) {
+				gitDir = filepath.Join(dir, gitDir)
+			}
+			return beginning(filepath.Join(gitDir, "HEAD"), maxHead)
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -94,19 +99,6 @@ func readHead(dir string) []byte {
 		}
 		dir = parent
 	}
-}
-
-// linkedHead returns HEAD if .git is a file, as in a linked worktree.
-func linkedHead(dir string, link []byte) []byte {
-	line, _, _ := strings.Cut(string(link), "\n")
-	gitDir, ok := strings.CutPrefix(strings.TrimSpace(line), "gitdir: ")
-	if !ok {
-		return nil
-	}
-	if !filepath.IsAbs(gitDir) {
-		gitDir = filepath.Join(dir, gitDir)
-	}
-	return beginning(filepath.Join(gitDir, "HEAD"), maxHead)
 }
 
 // beginning reads at most this number of bytes of a regular file. It returns nil if the
