@@ -14,6 +14,7 @@ type result struct {
 	waits       []time.Duration
 	size        int           // of the last body
 	server, own time.Duration // processor time
+	database    time.Duration // processor time of PostgreSQL
 }
 
 func (r *result) perSecond() float64 { return float64(len(r.waits)) / r.took.Seconds() }
@@ -41,7 +42,8 @@ type client struct {
 type crew struct {
 	*loop
 	clients []*client
-	busy    int // clients that have more to ask
+	busy    int       // clients that have more to ask
+	used    time.Time // when the last of them had no more to ask
 }
 
 func (b *bench) newCrew() (*crew, error) {
@@ -49,7 +51,7 @@ func (b *bench) newCrew() (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &crew{loop: l}
+	w := &crew{loop: l, used: time.Now()}
 	for range b.clients {
 		c := &client{}
 		if c.conn, err = l.dial(b.server.address, func(*conn) (int, error) { return c.answered(&w.busy) }); err != nil {
@@ -60,14 +62,27 @@ func (b *bench) newCrew() (*crew, error) {
 	return w, nil
 }
 
+// maxIdle is how long connections are kept open without a request.
+const maxIdle = 5 * time.Second
+
 // load asks over some connections until each has no more to ask, and adds the
 // time that it took to all.
 func (b *bench) load(clients int, all *result, newClient func(i int) func(answer) ([]byte, *result)) error {
+	if time.Since(b.crew.used) > maxIdle { // the server may have closed the connections
+		if err := b.crew.close(); err != nil {
+			return err
+		}
+		var err error
+		if b.crew, err = b.newCrew(); err != nil {
+			return err
+		}
+	}
+	defer func() { b.crew.used = time.Now() }()
 	list := b.crew.clients[:clients]
 	for i, c := range list {
 		c.next = newClient(i)
 	}
-	began, server, mine := time.Now(), b.server.cpu(), own()
+	began, server, database, mine := time.Now(), b.server.cpu(), b.server.databaseCPU(), own()
 	for _, c := range list {
 		b.crew.busy++
 		if err := c.ask(answer{status: http.StatusOK}, &b.crew.busy); err != nil {
@@ -81,6 +96,7 @@ func (b *bench) load(clients int, all *result, newClient func(i int) func(answer
 	}
 	all.took += time.Since(began)
 	all.server += b.server.cpu() - server
+	all.database += b.server.databaseCPU() - database
 	all.own += own() - mine
 	return nil
 }

@@ -31,12 +31,15 @@ type settings struct {
 	program     string
 	db          string
 	postgres    string // the URL of the server that was started
+	postgresPID int
+	latency     time.Duration
 	dir         string
 	each        time.Duration
 	clients     int
 	short, long int // tasks that are queued while claims are measured
 	readers     int
 	events      int // in a second
+	workers     int
 	only        string
 }
 
@@ -45,14 +48,16 @@ func main() {
 	var s settings
 	flag.StringVar(&s.program, "gaffer", "gaffer", "the program to measure, a file")
 	flag.StringVar(&s.db, "db", "sqlite", "its database: sqlite, or postgres, of which a server is started")
+	flag.DurationVar(&s.latency, "latency", time.Millisecond, "added to each round trip to PostgreSQL")
 	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
 	flag.DurationVar(&s.each, "each", 5*time.Second, "how long each figure is measured")
 	flag.IntVar(&s.clients, "clients", 32, "connections that ask at once")
-	flag.IntVar(&s.short, "short", 2_000, "tasks in the short queue")
+	flag.IntVar(&s.short, "short", 100, "tasks in the short queue")
 	flag.IntVar(&s.long, "long", 100_000, "tasks in the long queue; 0 leaves it out")
 	flag.IntVar(&s.readers, "readers", 1_000, "readers of the stream; 0 leaves it out")
 	flag.IntVar(&s.events, "events", 100, "events in a second for them")
-	flag.StringVar(&s.only, "only", "", "measure only beats, tasks or stream")
+	flag.IntVar(&s.workers, "workers", 10_000, "workers that send a heartbeat every 15 s; 0 leaves it out")
+	flag.StringVar(&s.only, "only", "", "measure only beats, workers, tasks or stream")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -77,7 +82,10 @@ func run(ctx context.Context, s settings) (err error) {
 			return fmt.Errorf("start PostgreSQL: %w", err)
 		}
 		defer func() { _ = pg.Stop() }() // it ends with this process either way
-		s.postgres = pg.URL
+		s.postgresPID = pg.PID()
+		if s.postgres, err = delayed(ctx, pg.URL, s.latency); err != nil {
+			return err
+		}
 	default:
 		return fmt.Errorf("-db %q: want sqlite or postgres", s.db)
 	}
@@ -131,6 +139,11 @@ func measure(b *bench) error {
 	if b.wants("beats") {
 		if err := b.beats(); err != nil {
 			return fmt.Errorf("heartbeats: %w", err)
+		}
+	}
+	if b.wants("workers") && b.workers > 0 {
+		if err := b.manyWorkers(); err != nil {
+			return fmt.Errorf("workers: %w", err)
 		}
 	}
 	if b.wants("tasks") {

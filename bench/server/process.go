@@ -27,6 +27,7 @@ type process struct {
 	token   string
 	log     *os.File
 	drained chan struct{} // closed when its output has ended
+	dbPID   int           // of PostgreSQL; 0 if the database is SQLite
 }
 
 // start runs the server as somebody would: a database on disk, its log in a
@@ -40,7 +41,7 @@ func start(ctx context.Context, s settings, dir string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{drained: make(chan struct{})}
+	p := &process{drained: make(chan struct{}), dbPID: s.postgresPID}
 	if p.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		return nil, err
 	}
@@ -121,20 +122,45 @@ func (p *process) stop() error {
 }
 
 // cpu is the processor time that the server has used.
-func (p *process) cpu() time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
+func (p *process) cpu() time.Duration { _, used := processorTime(p.cmd.Process.Pid); return used }
+
+// databaseCPU is the processor time that PostgreSQL has used, over all its processes.
+func (p *process) databaseCPU() (sum time.Duration) {
+	if p.dbPID == 0 {
 		return 0
+	}
+	children := map[int][]int{}
+	used := map[int]time.Duration{}
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		parent, time := processorTime(pid)
+		children[parent] = append(children[parent], pid)
+		used[pid] = time
+	}
+	for todo := []int{p.dbPID}; len(todo) > 0; todo = todo[1:] {
+		sum += used[todo[0]]
+		todo = append(todo, children[todo[0]]...)
+	}
+	return sum
+}
+
+// processorTime returns the parent of a process and the processor time that it has used.
+func processorTime(pid int) (parent int, used time.Duration) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0
 	}
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
-		return 0
+		return 0, 0
 	}
 	const perSecond = 100 // Linux has no other
+	parent, _ = strconv.Atoi(fields[1])
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * time.Second / perSecond
+	return parent, time.Duration(user+system) * time.Second / perSecond
 }
 
 // memory prints how much the server has now and how much it had at the most.

@@ -45,7 +45,7 @@ func syncs(dir string) (r result, err error) {
 }
 
 func heading() {
-	fmt.Printf("%-44s %9s %9s %9s %9s %11s %9s   %s\n", "", "in 1 s", "p50", "p99", "most", "server CPU", "load CPU", "aims")
+	fmt.Printf("%-44s %9s %9s %9s %9s %11s %11s %9s   %s\n", "", "in 1 s", "p50", "p99", "most", "server CPU", "db CPU", "load CPU", "aims")
 }
 
 // row prints a figure. Processor time is for each of it.
@@ -54,8 +54,8 @@ func row(name string, r result, aims ...aim) {
 	for _, a := range aims {
 		texts = append(texts, a.String())
 	}
-	fmt.Printf("%-44s %9.0f %9s %9s %9s %11s %9s   %s\n", name, r.perSecond(), r.wait(.5), r.wait(.99), r.wait(1),
-		r.each(r.server), r.each(r.own), strings.Join(texts, ", "))
+	fmt.Printf("%-44s %9.0f %9s %9s %9s %11s %11s %9s   %s\n", name, r.perSecond(), r.wait(.5), r.wait(.99), r.wait(1),
+		r.each(r.server), r.each(r.database), r.each(r.own), strings.Join(texts, ", "))
 }
 
 // wait is a quantile for people.

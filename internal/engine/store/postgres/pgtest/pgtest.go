@@ -199,6 +199,9 @@ func (s *Server) run() error {
 	return fmt.Errorf("postgres: %w: %s", s.cmd.Wait(), said.String())
 }
 
+// PID returns the process whose descendants are the server.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Stop ends the server and deletes its files.
 func (s *Server) Stop() error {
 	_ = s.alive.Close()

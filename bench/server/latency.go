@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"time"
+)
+
+// delayed starts a proxy in front of a PostgreSQL server that listens on a Unix socket,
+// and returns the URL of the proxy. Every round trip through it takes latency longer.
+func delayed(ctx context.Context, server string, latency time.Duration) (string, error) {
+	address, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	query := address.Query()
+	socket := filepath.Join(query.Get("host"), ".s.PGSQL.5432")
+	query.Del("host")
+	query.Set("sslmode", "disable")
+	address.Host, address.RawQuery = listener.Addr().String(), query.Encode()
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			backend, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go forward(backend, client, latency/2)
+			go forward(client, backend, latency/2)
+		}
+	}()
+	return address.String(), nil
+}
+
+// forward copies from one connection to the other. It delivers each piece after a delay.
+func forward(to, from net.Conn, delay time.Duration) {
+	type piece struct {
+		data []byte
+		due  time.Time
+	}
+	pieces := make(chan piece, 1024)
+	go func() {
+		defer close(pieces)
+		for {
+			buffer := make([]byte, 64<<10)
+			n, err := from.Read(buffer)
+			if n > 0 {
+				pieces <- piece{buffer[:n], time.Now().Add(delay)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for p := range pieces {
+		time.Sleep(time.Until(p.due))
+		if _, err := to.Write(p.data); err != nil && !errors.Is(err, io.EOF) {
+			break
+		}
+	}
+	_ = to.Close()
+	for range pieces { // the reading side ends when its connection is closed
+	}
+}
