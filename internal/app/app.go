@@ -83,10 +83,6 @@ type App struct {
 // gaffer, and the next gaffer on this machine adopts them.
 const forever = 100 * 365 * 24 * time.Hour
 
-// remembered is the number of rows that the store caches. One process runs a few agents
-// at a time, but its plan may be long.
-const remembered = 2048
-
 // lockTimeout is the longest wait for a document that another program has locked.
 // Meanwhile no other document is written.
 const lockTimeout = 5 * time.Second
@@ -103,7 +99,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	} else if closed := readOnly(a.database); closed != nil {
 		a.store, err = openSnapshot(ctx, a.database, closed)
 	} else {
-		a.store, err = sqlite.OpenWith(ctx, a.database, sqlite.Options{Remember: remembered})
+		a.store, err = sqlite.Open(ctx, a.database)
 	}
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot,
 			return nil, errors.Join(why, err)
 		}
 	}
-	s, err := sqlite.OpenWith(ctx, to, sqlite.Options{Remember: remembered})
+	s, err := sqlite.Open(ctx, to)
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}

@@ -30,9 +30,6 @@ type Coordinator struct {
 	teller *notify.Notifier // nil if no notifications are sent
 }
 
-// served is the number of rows that the store caches when many workers use it.
-const served = 16384
-
 // Terms are the settings of a server. Zero values mean the defaults.
 type Terms struct {
 	Lease   time.Duration // how long an attempt lives without a heartbeat of its worker
@@ -42,8 +39,8 @@ type Terms struct {
 
 // Coordinate starts serving workers and supervising their attempts. Close ends it.
 func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
-	if s, ok := a.store.(interface{ Remember(rows int) }); ok {
-		s.Remember(served)
+	if s, ok := a.store.(interface{ TuneForServer() }); ok {
+		s.TuneForServer()
 	}
 	c, e, err := a.desks(terms)
 	if err != nil {

@@ -60,6 +60,9 @@ func (b *heartbeats) beats(said store.Worker, held []Held) (orders []Order, err 
 	if err := b.workers.appear(said); err != nil {
 		return nil, err
 	}
+	for _, h := range held { // a remote database loads all of them together
+		_, _ = b.Attempt(h.Attempt)
+	}
 	for _, h := range held {
 		order, err := b.beat(h)
 		if err != nil {

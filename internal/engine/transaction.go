@@ -52,9 +52,26 @@ func (e *Engine) write(ctx context.Context, who string, need store.Need, do func
 	if who == "" {
 		who = e.opts.Who
 	}
+	var ids []string
 	return e.store.Write(ctx, need, func(tx *store.Tx) error {
-		return do(newTransaction(&change{Tx: tx, opts: e.opts, now: e.opts.Now(), who: who}))
+		opts := e.opts
+		opts.NewID = sameIDs(&ids, e.opts.NewID)
+		return do(newTransaction(&change{Tx: tx, opts: opts, now: e.opts.Now(), who: who}))
 	})
+}
+
+// sameIDs returns the ids of known, one at each call, and then new ones, which it adds to
+// known. A store may run a transaction several times before it commits it. Each run gets
+// the same ids, so that it looks up the same rows.
+func sameIDs(known *[]string, newID func() string) func() string {
+	used := 0
+	return func() string {
+		if used == len(*known) {
+			*known = append(*known, newID())
+		}
+		used++
+		return (*known)[used-1]
+	}
 }
 
 // change is what all parts of a transaction share: the rows, the events, and a single

@@ -155,6 +155,9 @@ func sameButTimes(a, b *store.Worker) bool {
 // extendLeases renews the leases of the worker's running attempts and returns their
 // ids. It leaves out attempts that have ended since they were assigned.
 func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
+	for _, id := range w.Holds { // a remote database loads all of them together
+		_, _ = ws.Attempt(id)
+	}
 	for _, id := range w.Holds {
 		a, err := ws.Attempt(id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {

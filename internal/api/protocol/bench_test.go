@@ -21,7 +21,7 @@ import (
 func BenchmarkDesk(b *testing.B) {
 	for _, queued := range []int{2_000, 100_000} {
 		b.Run(fmt.Sprint(queued), func(b *testing.B) {
-			s, err := sqlite.OpenWith(b.Context(), filepath.Join(b.TempDir(), "gaffer.db"), sqlite.Options{Remember: 1 << 17})
+			s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "gaffer.db"))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -82,6 +82,7 @@ func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n c
 	}
 	need := store.Need{Promises: engine.OnceNeed(onceEvent, once), Items: []store.ItemKey{countKey()}}
 	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
+		n := n // this function may run more than once
 		about, err := subject(s, by, n)
 		if err != nil {
 			return err

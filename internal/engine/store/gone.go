@@ -38,8 +38,8 @@ func (g *Gone) takeIn(later *Gone) {
 	g.Events = append(g.Events, later.Events...)
 }
 
-// errShared rejects a request that deletes rows in a shared session: other requests of
-// that session would still see the rows.
+// errShared rejects a request that deletes rows in a shared transaction: other requests
+// of that transaction would still see the rows.
 var errShared = errors.New("rows are taken away by a request that has not asked to be alone")
 
 // TakeAway deletes rows; missing ones are ignored. It requires [Need.Alone]. The

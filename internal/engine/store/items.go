@@ -25,7 +25,7 @@ func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 // Item returns an item.
 func (tx *Tx) Item(key ItemKey) (Item, error) {
 	change, err := get(tx, itemsOf, key, func(key ItemKey) (itemChange, error) {
-		item, err := tx.session.Item(key)
+		item, err := tx.stored.Item(key)
 		return itemChange{item: item}, err
 	})
 	if err == nil && change.gone {
@@ -44,7 +44,7 @@ func (tx *Tx) DropItem(key ItemKey) {
 
 // Items returns the items of a kind and a parent whose Seq is greater than after.
 func (tx *Tx) Items(kind, parent string, after int64, limit int) ([]Item, error) {
-	stored, err := tx.session.Items(kind, parent, after, limit+len(tx.rows.items.keys)+len(tx.mine.items.keys))
+	stored, err := tx.stored.Items(kind, parent, after, limit+len(tx.rows.items.keys)+len(tx.mine.items.keys))
 	changes := make([]itemChange, len(stored))
 	for i, item := range stored {
 		changes[i].item = item

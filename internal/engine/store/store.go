@@ -126,7 +126,7 @@ type Need struct {
 	Claims   int      // the maximum number of tasks that it will claim
 	Workers  []string // ids
 	Items    []ItemKey
-	Alone    bool // no other request may share its session
+	Alone    bool // no other request may share its transaction
 }
 
 // Claim describes which tasks a worker could start.
@@ -163,4 +163,6 @@ type Changes struct {
 	Dropped   []ItemKey // deleted items
 	Gone      Gone
 	Events    []Event // with their Seq
+
+	read *rows // see StoredTask
 }

@@ -7,32 +7,46 @@ import (
 	"time"
 )
 
-// Session is a transaction as a database implements it: reads of the committed state,
-// and a way to write changes. While a session is open, no other process has one.
-type Session interface {
+// Transaction is a transaction as a database implements it: lookups in the committed
+// state, and a way to write changes. While a transaction is open, no other process has
+// one.
+type Transaction interface {
 	Reader
-	// Prefetch receives the rows that the session's requests will look up, so that a
-	// remote database can fetch them all at once.
-	Prefetch(Need) error
 	// Commit writes new and changed rows and makes them durable. The numbers of the
 	// events must follow the last one in the database without a gap. If it is unknown
 	// whether the commit succeeded, the error is a [*CommitError]. Any other error
-	// means that nothing was written. The session ends in every case.
+	// means that nothing was written. The transaction ends in every case.
 	Commit(Changes) error
-	// Rollback ends the session without changes.
+	// Rollback ends the transaction without changes.
 	Rollback() error
 }
 
-// Tx is one request's view of a session. The request sees its own changes at once.
-// Later requests of the session see them after it has succeeded.
+// Loader is implemented by transactions of a remote database. The lookups of many
+// requests then take few round trips: a lookup whose result is not loaded yet returns
+// [ErrNotLoaded], and Load fetches the results of all such lookups at once. The requests
+// must run again after that.
+type Loader interface {
+	// Missed reports whether a lookup since the last call was not loaded.
+	Missed() bool
+	Load() error
+	// LoadEach makes all further lookups fetch their results at once.
+	LoadEach() error
+}
+
+// ErrNotLoaded reports a lookup whose result must be loaded first; see [Loader].
+var ErrNotLoaded = errors.New("not loaded yet")
+
+// Tx is one request's view of a transaction. The request sees its own changes at once.
+// Later requests of the transaction see them after it has succeeded.
 type Tx struct {
-	session Session
-	rows    *rows // changes of earlier requests in the session, not yet written
+	stored  Transaction
+	read    *rows // rows that were read in the transaction, as they are stored
+	rows    *rows // changes of earlier requests in the transaction, not yet written
 	mine    rows  // changes of this request
 	lastSeq *int64
 }
 
-// rows holds changed rows by their keys.
+// rows holds rows by their keys.
 type rows struct {
 	runs      table[string, Run]
 	tasks     table[TaskKey, Task]
@@ -45,9 +59,16 @@ type rows struct {
 	items     table[ItemKey, itemChange]
 	gone      Gone
 	events    []Event
+	allOf     map[string]*allTasks // by run; only for rows that were read
 }
 
-// table holds the changed rows of one kind, in the order in which they were first put.
+// allTasks holds the keys of all tasks of a run, and by task those that need it.
+type allTasks struct {
+	keys       []TaskKey
+	dependents map[string][]TaskKey
+}
+
+// table holds rows of one kind, in the order in which they were first put.
 type table[K comparable, V any] struct {
 	keys []K
 	rows []V
@@ -98,7 +119,7 @@ func (t *table[K, V]) takeIn(later *table[K, V], requests int) {
 }
 
 func (r *rows) takeIn(later *rows, requests int) {
-	r.runs.takeIn(&later.runs, 1) // most sessions touch only one
+	r.runs.takeIn(&later.runs, 1) // most transactions touch only one
 	r.tasks.takeIn(&later.tasks, requests)
 	r.attempts.takeIn(&later.attempts, requests)
 	r.workers.takeIn(&later.workers, requests)
@@ -120,60 +141,76 @@ func (r *rows) changes() Changes {
 	}
 }
 
+// StoredTask returns a task as it was before the changes, if the transaction has read it.
+func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
+	if c.read == nil {
+		return Task{}, false
+	}
+	i := c.read.tasks.find(key)
+	if i < 0 {
+		return Task{}, false
+	}
+	return c.read.tasks.rows[i], true
+}
+
 // get returns the row as this request sees it.
 func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
-	for _, r := range []*rows{&tx.mine, tx.rows} {
+	for _, r := range []*rows{&tx.mine, tx.rows, tx.read} {
 		t := of(r)
 		if i := t.find(key); i >= 0 {
 			return t.rows[i], nil
 		}
 	}
-	return stored(key)
+	row, err := stored(key)
+	if err == nil {
+		of(tx.read).put(key, row)
+	}
+	return row, err
 }
 
 // Run returns a run.
 func (tx *Tx) Run(id string) (Run, error) {
-	return get(tx, func(r *rows) *table[string, Run] { return &r.runs }, id, tx.session.Run)
+	return get(tx, func(r *rows) *table[string, Run] { return &r.runs }, id, tx.stored.Run)
 }
 
 // Task returns a task.
 func (tx *Tx) Task(key TaskKey) (Task, error) {
-	return get(tx, tasksOf, key, tx.session.Task)
+	return get(tx, tasksOf, key, tx.stored.Task)
 }
 
 func tasksOf(r *rows) *table[TaskKey, Task] { return &r.tasks }
 
 // Attempt returns an attempt.
 func (tx *Tx) Attempt(id string) (Attempt, error) {
-	return get(tx, attemptsOf, id, tx.session.Attempt)
+	return get(tx, attemptsOf, id, tx.stored.Attempt)
 }
 
 func attemptsOf(r *rows) *table[string, Attempt] { return &r.attempts }
 
 // Worker returns a worker.
 func (tx *Tx) Worker(id string) (Worker, error) {
-	return get(tx, workersOf, id, tx.session.Worker)
+	return get(tx, workersOf, id, tx.stored.Worker)
 }
 
 func workersOf(r *rows) *table[string, Worker] { return &r.workers }
 
 // Question returns a question.
 func (tx *Tx) Question(id string) (Question, error) {
-	return get(tx, questionsOf, id, tx.session.Question)
+	return get(tx, questionsOf, id, tx.stored.Question)
 }
 
 func questionsOf(r *rows) *table[string, Question] { return &r.questions }
 
 // Lane returns a lane.
 func (tx *Tx) Lane(name string) (Lane, error) {
-	return get(tx, lanesOf, name, tx.session.Lane)
+	return get(tx, lanesOf, name, tx.stored.Lane)
 }
 
 func lanesOf(r *rows) *table[string, Lane] { return &r.lanes }
 
 // Promise returns the idempotency record of a key.
 func (tx *Tx) Promise(key string) (Promise, error) {
-	return get(tx, func(r *rows) *table[string, Promise] { return &r.promises }, key, tx.session.Promise)
+	return get(tx, func(r *rows) *table[string, Promise] { return &r.promises }, key, tx.stored.Promise)
 }
 
 // PutRun adds or changes a run.
@@ -213,7 +250,7 @@ func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.mine.events)) 
 
 // RunningRuns returns the runs that have not ended.
 func (tx *Tx) RunningRuns() ([]Run, error) {
-	stored, err := tx.session.RunningRuns()
+	stored, err := tx.stored.RunningRuns()
 	return overlay(tx, func(r *rows) *table[string, Run] { return &r.runs }, stored, err, func(r Run) string { return r.ID },
 		func(r *Run) bool { return r.Status == Running },
 		func(a, b Run) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
@@ -221,8 +258,40 @@ func (tx *Tx) RunningRuns() ([]Run, error) {
 
 // Tasks returns the tasks of a run.
 func (tx *Tx) Tasks(run string) ([]Task, error) {
-	stored, err := tx.session.Tasks(run)
+	var stored []Task
+	var err error
+	if all := tx.read.allOf[run]; all != nil {
+		stored = tx.read.tasksOf(all.keys)
+	} else if stored, err = tx.stored.Tasks(run); err == nil {
+		tx.read.putAllOf(run, stored)
+	}
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.Run == run }, bySeq)
+}
+
+// putAllOf remembers all stored tasks of a run.
+func (r *rows) putAllOf(run string, tasks []Task) {
+	all := &allTasks{dependents: map[string][]TaskKey{}}
+	for _, t := range tasks {
+		r.tasks.put(t.TaskKey, t)
+		all.keys = append(all.keys, t.TaskKey)
+		for _, need := range t.Needs {
+			if below := all.dependents[need]; len(below) == 0 || below[len(below)-1] != t.TaskKey {
+				all.dependents[need] = append(below, t.TaskKey)
+			}
+		}
+	}
+	if r.allOf == nil {
+		r.allOf = map[string]*allTasks{}
+	}
+	r.allOf[run] = all
+}
+
+func (r *rows) tasksOf(keys []TaskKey) []Task {
+	list := make([]Task, len(keys))
+	for i, key := range keys {
+		list[i] = r.tasks.rows[r.tasks.find(key)]
+	}
+	return list
 }
 
 func (t Task) key() TaskKey { return t.TaskKey }
@@ -231,7 +300,13 @@ func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 
 // Dependents returns the tasks that need the given task.
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
-	stored, err := tx.session.Dependents(key)
+	var stored []Task
+	var err error
+	if all := tx.read.allOf[key.Run]; all != nil {
+		stored = tx.read.tasksOf(all.dependents[key.Task])
+	} else {
+		stored, err = tx.stored.Dependents(key)
+	}
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool {
 		return t.Run == key.Run && slices.Contains(t.Needs, key.Task)
 	}, bySeq)
@@ -240,8 +315,8 @@ func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 // Claimable returns tasks that may start now.
 func (tx *Tx) Claimable(c Claim) ([]Task, error) {
 	unchanged := c
-	unchanged.Skip = tx.hasPut
-	stored, err := tx.session.Claimable(unchanged)
+	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || c.Skip != nil && c.Skip(key) }
+	stored, err := tx.stored.Claimable(unchanged)
 	list, err := overlay(tx, tasksOf, stored, err, Task.key, c.takes, ByPriority)
 	return list[:min(c.Limit, len(list))], err
 }
@@ -274,15 +349,15 @@ func (t Task) DelayedUntil(now time.Time) bool {
 // Waiting returns tasks of a run that may become ready.
 func (tx *Tx) Waiting(w Wait) ([]Task, error) {
 	unchanged := w
-	unchanged.Skip = tx.hasPut
-	stored, err := tx.session.Waiting(unchanged)
+	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || w.Skip != nil && w.Skip(key) }
+	stored, err := tx.stored.Waiting(unchanged)
 	list, err := overlay(tx, tasksOf, stored, err, Task.key, w.takes, ByPriority)
 	return list[:min(w.Limit, len(list))], err
 }
 
 // Delayed returns tasks whose NotBefore has passed.
 func (tx *Tx) Delayed(now time.Time, limit int) ([]Task, error) {
-	stored, err := tx.session.Delayed(now, limit+tx.changedTasks())
+	stored, err := tx.stored.Delayed(now, limit+tx.changedTasks())
 	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.DelayedUntil(now) }, ByNotBefore)
 	return list[:min(limit, len(list))], err
 }
@@ -292,7 +367,7 @@ func ByNotBefore(a, b Task) int {
 	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Seq, b.Seq))
 }
 
-// hasPut reports whether a request of this session has put the task.
+// hasPut reports whether a request of this transaction has put the task.
 func (tx *Tx) hasPut(key TaskKey) bool { return tx.mine.tasks.has(key) || tx.rows.tasks.has(key) }
 
 func (tx *Tx) changedTasks() int { return len(tx.rows.tasks.keys) + len(tx.mine.tasks.keys) }
@@ -304,7 +379,7 @@ func ByPriority(a, b Task) int {
 
 // LabelSets returns the distinct labels of ready tasks.
 func (tx *Tx) LabelSets() ([]string, error) {
-	sets, err := tx.session.LabelSets()
+	sets, err := tx.stored.LabelSets()
 	for _, r := range []*rows{tx.rows, &tx.mine} {
 		for i := range r.tasks.rows {
 			if t := &r.tasks.rows[i]; t.Ready && !slices.Contains(sets, t.Labels) {
@@ -318,14 +393,14 @@ func (tx *Tx) LabelSets() ([]string, error) {
 
 // Lanes returns all lanes.
 func (tx *Tx) Lanes() ([]Lane, error) {
-	stored, err := tx.session.Lanes()
+	stored, err := tx.stored.Lanes()
 	return overlay(tx, lanesOf, stored, err, func(l Lane) string { return l.Name }, func(*Lane) bool { return true },
 		func(a, b Lane) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Due returns running attempts whose lease or deadline has passed.
 func (tx *Tx) Due(now time.Time, limit int) ([]Attempt, error) {
-	stored, err := tx.session.Due(now, limit+len(tx.rows.attempts.keys)+len(tx.mine.attempts.keys))
+	stored, err := tx.stored.Due(now, limit+len(tx.rows.attempts.keys)+len(tx.mine.attempts.keys))
 	list, err := overlay(tx, attemptsOf, stored, err, func(a Attempt) string { return a.ID },
 		func(a *Attempt) bool { return a.Status == Running && a.Due().Before(now) },
 		func(a, b Attempt) int { return cmp.Or(a.Due().Compare(b.Due()), cmp.Compare(a.ID, b.ID)) })
@@ -343,7 +418,7 @@ func (a Attempt) Due() time.Time {
 
 // Expired returns open questions whose time to answer has passed.
 func (tx *Tx) Expired(now time.Time, limit int) ([]Question, error) {
-	stored, err := tx.session.Expired(now, limit+len(tx.rows.questions.keys)+len(tx.mine.questions.keys))
+	stored, err := tx.stored.Expired(now, limit+len(tx.rows.questions.keys)+len(tx.mine.questions.keys))
 	list, err := overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
 		func(q *Question) bool { return q.Overdue(now) },
 		func(a, b Question) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.ID, b.ID)) })
@@ -357,13 +432,13 @@ func (q Question) Overdue(now time.Time) bool {
 
 // Questions returns the open questions of an attempt.
 func (tx *Tx) Questions(attempt string) ([]Question, error) {
-	stored, err := tx.session.Questions(true)
+	stored, err := tx.stored.Questions(true)
 	return overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
 		func(q *Question) bool { return !q.Closed && q.Attempt == attempt },
 		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 }
 
-// overlay merges the session's changed rows into a stored list: it removes rows that no
+// overlay merges the transaction's changed rows into a stored list: it removes rows that no
 // longer belong, and adds rows that now belong.
 func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
@@ -371,10 +446,12 @@ func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	mine, before := of(&tx.mine), of(tx.rows)
+	mine, before, read := of(&tx.mine), of(tx.rows), of(tx.read)
 	list := stored[:0]
 	for i := range stored {
-		if k := key(stored[i]); belongs(&stored[i]) && !mine.has(k) && !before.has(k) {
+		k := key(stored[i])
+		read.put(k, stored[i])
+		if belongs(&stored[i]) && !mine.has(k) && !before.has(k) {
 			list = append(list, stored[i])
 		}
 	}

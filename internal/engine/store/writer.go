@@ -1,95 +1,43 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
 
 	"gaffer/statefile/group"
 )
 
 // Writer is the writing half of a store. It puts requests that wait at the same time
-// into one session, so that they share one commit.
+// into one transaction, so that they share one commit.
 type Writer struct {
-	// Open begins a session. It waits until no other process has one.
-	Open func(ctx context.Context) (Session, error)
+	// Open begins a transaction. It waits until no other process has one.
+	Open func(ctx context.Context) (Transaction, error)
 	// Committed is called with the number of the last event after each commit.
 	Committed func(lastSeq int64)
-	// AtOnce is the maximum number of concurrent sessions, for databases whose sessions
-	// implement [Sender]. The sessions share the requests evenly.
-	AtOnce int
 
-	group   group.Group[*request]
-	tickets atomic.Int64
-	flying  atomic.Int64 // requests whose session was sent and not yet answered
+	group group.Group[*request]
 }
 
 type request struct {
-	ticket int64 // arrival order; lower is older
-	need   Need
 	change func(tx *Tx) error
-	err    error // the error that change returned
-	alone  bool  // it needs a session of its own
-	sent   sent
-}
-
-// sent is a commit in progress.
-type sent struct {
-	answer func() error // waits for the result; shared by all requests of the session
-	shared bool
+	alone  bool // it needs a transaction of its own
+	err    error
+	repeat bool // it must run again, in a transaction of its own
 }
 
 // Write implements [Store].
 func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error) error {
-	r := &request{ticket: w.tickets.Add(1), need: need, change: change, alone: need.Alone}
+	r := &request{change: change, alone: need.Alone}
 	for {
-		r.sent = sent{}
 		if err := w.group.Do(ctx, r, &leader{writer: w}); err != nil {
 			return err
 		}
-		if r.sent.answer == nil {
-			continue // the request was left for the next session
+		if !r.repeat {
+			return r.err
 		}
-		if again, err := r.answered(); !again {
-			return err
-		}
+		r.repeat, r.alone = false, true
 	}
-}
-
-// answered waits for the result of r's session. If the database rejected the session,
-// each request is repeated in a session of its own, so that one request cannot make
-// another fail. It is not repeated if the result is unknown or the database is busy.
-func (r *request) answered() (again bool, err error) {
-	err = r.sent.answer()
-	var unknown *CommitError
-	var busy interface{ Busy() bool }
-	switch {
-	case err == nil:
-		return false, r.err
-	case errors.Is(err, ErrStale):
-		return true, nil
-	case r.sent.shared && !errors.As(err, &unknown) && !errors.As(err, &busy):
-		r.alone = true
-		return true, nil
-	}
-	return false, err
-}
-
-// ErrStale reports that a session has read rows which had already changed. Nothing of
-// the session was written, and its requests must run again.
-var ErrStale = errors.New("others have written meanwhile")
-
-// Sender is a [Session] whose commit can be awaited while the next session is in
-// progress. The next session sees the sent changes. If they are not stored in the end,
-// the next session becomes stale automatically.
-type Sender interface {
-	// Send starts the commit and returns a function that waits for its result, which
-	// must be called. After Send, only that function may use the session.
-	Send(Changes) (answer func() error)
 }
 
 // CommitError is a failed commit with an unknown result: only the database's reply may
@@ -103,172 +51,156 @@ func (e *CommitError) Unwrap() error { return e.Err }
 
 // leader makes the changes of all waiting requests. It is a [group.Leader].
 type leader struct {
-	writer  *Writer
-	session Session // nil when none is open
+	writer *Writer
+	open   Transaction // nil when none is open
 }
 
-// Prepare opens the session.
+// Prepare opens the transaction.
 func (l *leader) Prepare(ctx context.Context, _ *request) (func(), error) {
 	var err error
-	l.session, err = l.writer.Open(ctx)
+	l.open, err = l.writer.Open(ctx)
 	return l.release, err
 }
 
-// release rolls back a session that a panic has left open.
+// release rolls back a transaction that a panic has left open.
 func (l *leader) release() {
-	if l.session != nil {
-		_ = l.session.Rollback() // the panic is more important than this error
+	if l.open != nil {
+		_ = l.open.Rollback() // the panic is more important than this error
 	}
 }
 
-// Work makes the changes of all requests. Each request waits for the result itself.
-// Work waits only for sessions that are followed by another session of this leader,
-// because the requests in them cannot wait yet.
+// Work makes the changes of all requests: one transaction for each request that must be
+// alone, and one for all others. If the database rejects a shared transaction, each of
+// its requests is repeated in a transaction of its own, so that one request cannot make
+// another fail. It is not repeated if the result is unknown or the database is busy.
 func (l *leader) Work(batch []*request) []error {
-	all := parts(l.writer.share(batch))
-	for i, part := range all {
-		s := sent{answer: l.commit(part), shared: len(part) > 1}
-		for _, r := range part {
-			r.sent = s
+	var together []*request
+	for _, r := range batch {
+		if !r.alone {
+			together = append(together, r)
+		} else if err := l.commit([]*request{r}); err != nil {
+			r.err = err
 		}
-		if i < len(all)-1 {
-			_ = s.answer()
+	}
+	if len(together) == 0 {
+		return make([]error, len(batch))
+	}
+	err := l.commit(together)
+	var unknown *CommitError
+	var busy interface{ Busy() bool }
+	repeat := len(together) > 1 && !errors.As(err, &unknown) && !errors.As(err, &busy)
+	for _, r := range together {
+		if err != nil {
+			r.err, r.repeat = err, repeat
 		}
 	}
 	return make([]error, len(batch))
 }
 
-// minShare is the minimum number of requests for a session while another one is in
-// progress.
-const minShare = 4
-
-// share returns the oldest requests of a batch, so many that this session and the sent
-// ones have equal size. If one session had nearly all requests, the database server
-// would be idle while the next one is prepared.
-func (w *Writer) share(batch []*request) []*request {
-	if w.AtOnce < 2 || slices.ContainsFunc(batch, func(r *request) bool { return r.alone }) {
-		return batch
-	}
-	share := (len(batch) + int(w.flying.Load()) + w.AtOnce - 1) / w.AtOnce
-	if share = max(share, minShare); share >= len(batch) {
-		return batch
-	}
-	slices.SortFunc(batch, func(a, b *request) int { return cmp.Compare(a.ticket, b.ticket) })
-	return batch[:share]
-}
-
-// parts splits a batch into sessions: one for each request that must be alone, and one
-// for all others.
-func parts(batch []*request) (parts [][]*request) {
-	var together []*request
-	for _, r := range batch {
-		if r.alone {
-			parts = append(parts, []*request{r})
-		} else {
-			together = append(together, r)
+// commit runs the requests one after the other and commits their changes. It sets the
+// error of each request whose change has failed. It returns an error that no single
+// request is known to have caused.
+func (l *leader) commit(batch []*request) (err error) {
+	if l.open == nil {
+		if l.open, err = l.writer.Open(context.Background()); err != nil {
+			return err
 		}
 	}
-	if len(together) > 0 {
-		parts = append(parts, together)
-	}
-	return parts
-}
-
-// commit runs the requests one after the other and sends the session. The returned
-// function reports an error that no single request is known to have caused.
-func (l *leader) commit(batch []*request) (answer func() error) {
-	last, err := l.begin(batch)
-	if err != nil {
-		return func() error { return err }
-	}
-	var all rows
-	changed := false
-	for _, r := range batch {
-		tx := &Tx{session: l.session, rows: &all, lastSeq: &last}
-		if r.err = r.change(tx); r.err != nil {
-			continue
-		}
-		if r.err = tx.mine.check(); r.err != nil {
-			continue
-		}
-		if !r.alone && !tx.mine.gone.Empty() {
-			r.err = errShared
-			continue
-		}
-		last += int64(len(tx.mine.events))
-		all.takeIn(&tx.mine, len(batch))
-		changed = true
-	}
-	session := l.session
-	l.session = nil
-	if !changed {
-		err := session.Rollback()
-		return func() error { return err }
-	}
-	return l.writer.send(session, all.changes(), last, len(batch))
-}
-
-// begin opens a session, if none is open, and returns the number of the last event.
-func (l *leader) begin(batch []*request) (last int64, err error) {
-	if l.session == nil {
-		if l.session, err = l.writer.Open(context.Background()); err != nil {
-			return 0, err
-		}
-	}
-	if err := l.session.Prefetch(needOf(batch)); err != nil {
-		return 0, l.giveUp(err)
-	}
-	if last, err = l.session.LastSeq(); err != nil {
-		return 0, l.giveUp(err)
-	}
-	return last, nil
-}
-
-// send commits a session. When the commit is durable, it calls Committed.
-func (w *Writer) send(session Session, c Changes, last int64, requests int) (answer func() error) {
-	wait := w.depart(session, c, int64(requests))
-	return sync.OnceValue(func() error {
-		err := wait()
-		if err == nil && w.Committed != nil {
-			w.Committed(last)
+	b := batchChanges{transaction: l.open}
+	if err := b.run(batch); err != nil {
+		open := l.open
+		l.open = nil
+		if rollback := open.Rollback(); rollback != nil {
+			return fmt.Errorf("%w (and rollback: %w)", err, rollback)
 		}
 		return err
-	})
+	}
+	open := l.open
+	l.open = nil
+	if !b.changed {
+		return open.Rollback()
+	}
+	changes := b.all.changes()
+	changes.read = &b.read
+	if err := open.Commit(changes); err != nil {
+		return err
+	}
+	if l.writer.Committed != nil {
+		l.writer.Committed(b.last)
+	}
+	return nil
 }
 
-// depart starts the commit of a session and returns a function that waits for the
-// result.
-func (w *Writer) depart(session Session, c Changes, requests int64) (wait func() error) {
-	sender, ok := session.(Sender)
-	if !ok {
-		err := session.Commit(c)
-		return func() error { return err }
+// batchChanges collects the changes of all requests of a transaction.
+type batchChanges struct {
+	transaction Transaction
+	read, all   rows
+	last        int64 // number of the last event, including new ones
+	changed     bool
+}
+
+// maxLoads is how often results are loaded for a batch. Requests that need more make
+// each of their lookups at once. A request that looks up a new random key each time would
+// never end otherwise.
+const maxLoads = 12
+
+// run runs the requests in their order. If the transaction is a [Loader], a request may
+// lack results. Then it and the requests after it run only to find out what to load, and
+// run again with the loaded results.
+func (b *batchChanges) run(batch []*request) error {
+	loader, _ := b.transaction.(Loader)
+	if loader != nil && len(batch) == 1 {
+		if err := loader.LoadEach(); err != nil {
+			return err
+		}
 	}
-	w.flying.Add(requests)
-	answer := sender.Send(c)
-	return func() error {
-		defer w.flying.Add(-requests)
-		return answer()
+	last, err := b.transaction.LastSeq()
+	if err != nil {
+		return err
+	}
+	b.last = last
+	for loads := 1; ; loads++ {
+		done := len(batch)
+		for i, r := range batch {
+			tx := b.newTx()
+			r.err = r.change(tx)
+			switch {
+			case loader != nil && loader.Missed():
+				done = min(done, i)
+			case i < done:
+				b.accept(r, tx, len(batch))
+			}
+		}
+		if batch = batch[done:]; len(batch) == 0 {
+			return nil
+		}
+		if loads >= maxLoads {
+			err = loader.LoadEach()
+		} else {
+			err = loader.Load()
+		}
+		if err != nil {
+			return err
+		}
 	}
 }
 
-func (l *leader) giveUp(err error) error {
-	session := l.session
-	l.session = nil
-	if rollback := session.Rollback(); rollback != nil {
-		return fmt.Errorf("%w (and rollback: %w)", err, rollback)
-	}
-	return err
+func (b *batchChanges) newTx() *Tx {
+	return &Tx{stored: b.transaction, read: &b.read, rows: &b.all, lastSeq: &b.last}
 }
 
-func needOf(batch []*request) (all Need) {
-	for _, r := range batch {
-		all.Promises = append(all.Promises, r.need.Promises...)
-		all.Attempts = append(all.Attempts, r.need.Attempts...)
-		all.Runs = append(all.Runs, r.need.Runs...)
-		all.Workers = append(all.Workers, r.need.Workers...)
-		all.Items = append(all.Items, r.need.Items...)
-		all.Claims += r.need.Claims
+// accept adds the changes of a request to those of the batch, unless they are invalid.
+func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
+	if r.err == nil {
+		r.err = tx.mine.check()
 	}
-	return all
+	if r.err == nil && !r.alone && !tx.mine.gone.Empty() {
+		r.err = errShared
+	}
+	if r.err != nil {
+		return
+	}
+	b.last += int64(len(tx.mine.events))
+	b.all.takeIn(&tx.mine, requests)
+	b.changed = true
 }

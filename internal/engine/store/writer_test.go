@@ -14,14 +14,13 @@ import (
 type fake struct {
 	Reader
 	writer *Writer
-	full   int // number of requests to wait for before the first session begins
+	full   int // number of requests to wait for before the first transaction begins
 
-	last      int64
-	sessions  int
-	needs     []Need
-	committed []Changes
-	refuse    func(Changes) error
-	commit    error
+	last         int64
+	transactions int
+	committed    []Changes
+	refuse       func(Changes) error
+	commit       error
 }
 
 func newFake() *fake {
@@ -30,16 +29,15 @@ func newFake() *fake {
 	return f
 }
 
-// begin waits until enough requests are waiting, so that they share the session.
-func (f *fake) begin(context.Context) (Session, error) {
-	for f.sessions == 0 && f.writer.group.Waiting() < f.full {
+// begin waits until enough requests are waiting, so that they share the transaction.
+func (f *fake) begin(context.Context) (Transaction, error) {
+	for f.transactions == 0 && f.writer.group.Waiting() < f.full {
 		runtime.Gosched()
 	}
-	f.sessions++
+	f.transactions++
 	return f, nil
 }
 
-func (f *fake) Prefetch(n Need) error              { f.needs = append(f.needs, n); return nil }
 func (f *fake) LastSeq() (int64, error)            { return f.last, nil }
 func (f *fake) Worker(string) (Worker, error)      { return Worker{}, ErrNotFound }
 func (f *fake) Claimable(Claim) ([]Task, error)    { return nil, nil }
@@ -70,7 +68,7 @@ func (f *fake) together(changes ...func(*Tx) error) []error {
 		for f.writer.group.Waiting() < i { // keep their order
 			runtime.Gosched()
 		}
-		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), Need{Claims: 1}, change) })
+		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), Need{}, change) })
 	}
 	wg.Wait()
 	return errs
@@ -88,8 +86,8 @@ func TestRequestsThatWaitAtTheSameTimeShareACommit(t *testing.T) {
 	if err := errors.Join(f.together(event("a"), event("b"), event("c"))...); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.committed) != 1 || f.needs[0].Claims != 3 {
-		t.Fatalf("%d commits, needs %v; want 1 commit for 3 claims", len(f.committed), f.needs)
+	if len(f.committed) != 1 {
+		t.Fatalf("%d commits, want 1", len(f.committed))
 	}
 	for i, e := range f.committed[0].Events {
 		if e.Seq != int64(i+1) {
@@ -179,8 +177,8 @@ func TestABadKeyIsTheErrorOfItsRequestAlone(t *testing.T) {
 	f := newFake()
 	errs := f.together(event("a"), func(tx *Tx) error { tx.PutRun(Run{ID: "\x00"}); return nil }, event("c"))
 	var bad *KeyError
-	if errs[0] != nil || !errors.As(errs[1], &bad) || errs[2] != nil || f.sessions != 1 {
-		t.Errorf("errors are %v in %d sessions, want that of the second alone in one", errs, f.sessions)
+	if errs[0] != nil || !errors.As(errs[1], &bad) || errs[2] != nil || f.transactions != 1 {
+		t.Errorf("errors are %v in %d transactions, want that of the second alone in one", errs, f.transactions)
 	}
 }
 
@@ -195,5 +193,126 @@ func TestNothingIsCommittedWhenAllFail(t *testing.T) {
 	}
 	if len(f.committed) != 0 {
 		t.Errorf("%d commits, want none", len(f.committed))
+	}
+}
+
+// A busy database is busy for all requests, so retrying each alone does not help.
+type busy struct{}
+
+func (busy) Error() string { return "busy" }
+func (busy) Busy() bool    { return true }
+
+func TestABusyDatabaseIsNotTriedByEachAlone(t *testing.T) {
+	f := newFake()
+	f.refuse = func(Changes) error { return busy{} }
+	for _, err := range f.together(event("a"), event("b")) {
+		if !errors.Is(err, busy{}) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if f.transactions != 1 {
+		t.Errorf("%d transactions, want 1", f.transactions)
+	}
+}
+
+// remote is a database whose lookups must be loaded first.
+type remote struct {
+	*fake
+	loaded, wanted map[string]bool
+	missed, each   bool
+	loads          int
+}
+
+func newRemote() *remote {
+	r := &remote{fake: newFake(), loaded: map[string]bool{}, wanted: map[string]bool{}}
+	r.writer.Open = func(ctx context.Context) (Transaction, error) {
+		_, err := r.begin(ctx)
+		return r, err
+	}
+	return r
+}
+
+func (r *remote) Worker(id string) (Worker, error) {
+	if r.wanted[id] = true; r.each {
+		_ = r.Load()
+	}
+	if !r.loaded[id] {
+		r.missed = true
+		return Worker{}, ErrNotLoaded
+	}
+	return Worker{ID: id}, nil
+}
+
+func (r *remote) Missed() bool {
+	missed := r.missed
+	r.missed = false
+	return missed
+}
+
+func (r *remote) Load() error {
+	r.loads++
+	for id := range r.wanted {
+		r.loaded[id] = true
+	}
+	return nil
+}
+
+func (r *remote) LoadEach() error {
+	r.each = true
+	return r.Load()
+}
+
+// chain looks up workers one after the other and counts them.
+func chain(ids ...string) func(*Tx) error {
+	return func(tx *Tx) error {
+		for _, id := range ids {
+			w, err := tx.Worker(id)
+			if err != nil {
+				return err
+			}
+			w.Slots++
+			tx.PutWorker(w)
+		}
+		tx.Append(Event{Kind: fmt.Sprint(ids)})
+		return nil
+	}
+}
+
+func TestLookupsOfManyRequestsAreLoadedTogether(t *testing.T) {
+	r := newRemote()
+	errs := r.together(chain("a", "b"), chain("c"), chain("a", "d"), chain("e", "a"))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if r.loads != 2 {
+		t.Errorf("%d loads, want 2: one for each step of a request", r.loads)
+	}
+	c := r.committed[0]
+	slots := map[string]int{}
+	for _, w := range c.Workers {
+		slots[w.ID] = w.Slots
+	}
+	if fmt.Sprint(slots) != "map[a:3 b:1 c:1 d:1 e:1]" || len(r.committed) != 1 {
+		t.Errorf("counts are %v in %d commits", slots, len(r.committed))
+	}
+	for i, e := range c.Events {
+		if e.Seq != int64(i+1) || e.Kind != []string{"[a b]", "[c]", "[a d]", "[e a]"}[i] {
+			t.Errorf("event %d is %d %s", i+1, e.Seq, e.Kind)
+		}
+	}
+}
+
+func TestARequestThatNeverFindsWhatWasLoadedEnds(t *testing.T) {
+	r := newRemote()
+	n := 0
+	random := func(tx *Tx) error {
+		n++
+		return chain(fmt.Sprint("random", n))(tx)
+	}
+	if err := errors.Join(r.together(random, chain("a"))...); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.committed) != 1 || len(r.committed[0].Events) != 2 {
+		t.Errorf("committed %v", r.committed)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // Store is a store in memory.
 type Store struct {
 	writer store.Writer
-	turn   chan struct{} // semaphore: held by the open session
+	turn   chan struct{} // semaphore: held by the open transaction
 
 	mu     sync.RWMutex
 	data   data
@@ -89,34 +89,32 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 // Close implements [store.Store].
 func (s *Store) Close() error { return nil }
 
-// open waits for its turn, because sessions are serial.
-func (s *Store) open(ctx context.Context) (store.Session, error) {
+// open waits for its turn, because transactions are serial.
+func (s *Store) open(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.turn <- struct{}{}:
-		return &session{data: &s.data, store: s}, nil
+		return &transaction{data: &s.data, store: s}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// session reads the stored rows. They do not change while it is open.
-type session struct {
+// transaction reads the stored rows. They do not change while it is open.
+type transaction struct {
 	*data
 	store *Store
 }
 
-func (s *session) Prefetch(store.Need) error { return nil }
-
-func (s *session) Rollback() error {
-	<-s.store.turn
+func (t *transaction) Rollback() error {
+	<-t.store.turn
 	return nil
 }
 
-func (s *session) Commit(c store.Changes) error {
-	defer func() { <-s.store.turn }()
+func (t *transaction) Commit(c store.Changes) error {
+	defer func() { <-t.store.turn }()
 	lost, err := false, error(nil)
-	if s.store.FailCommit != nil {
-		lost, err = s.store.FailCommit()
+	if t.store.FailCommit != nil {
+		lost, err = t.store.FailCommit()
 	}
 	if err != nil {
 		err = &store.CommitError{Err: err}
@@ -124,11 +122,11 @@ func (s *session) Commit(c store.Changes) error {
 	if lost {
 		return err
 	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	s.apply(c)
-	close(s.store.stored)
-	s.store.stored = make(chan struct{})
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	t.apply(c)
+	close(t.store.stored)
+	t.store.stored = make(chan struct{})
 	return err
 }
 

@@ -1,281 +1,197 @@
 package postgres
 
 import (
-	"bytes"
-	"strconv"
+	"github.com/jackc/pgx/v5"
 
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/record"
 )
 
-// write builds the message that writes a session's changes.
-type write struct {
-	*session
-	message
+// The statements that write rows. Each writes all rows of a kind: a parameter is an
+// array with one element for each row.
+const (
+	putRuns = `INSERT INTO run (id, status, created, data) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
+		ON CONFLICT (id) DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`
+	putPlans = `INSERT INTO plan (run, plan) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
+	// A long spec is stored outside its row. Setting the column to its old value keeps it
+	// there.
+	putTasks = `INSERT INTO task (run, task, seq, status, ready, idle, wave, not_before, priority, labels, lane, data, spec)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
+			$9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[])
+		ON CONFLICT (run, task) DO UPDATE SET seq = excluded.seq, status = excluded.status, ready = excluded.ready,
+		idle = excluded.idle, wave = excluded.wave, not_before = excluded.not_before, priority = excluded.priority,
+		labels = excluded.labels, lane = excluded.lane, data = excluded.data,
+		spec = CASE WHEN task.spec = excluded.spec THEN task.spec ELSE excluded.spec END`
+	putNeeds    = `INSERT INTO need (run, need, task) SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING`
+	putAttempts = `INSERT INTO attempt (id, run, task, status, started, due, data)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
+		ON CONFLICT (id) DO UPDATE SET status = excluded.status, started = excluded.started, due = excluded.due, data = excluded.data`
+	putQuestions = `INSERT INTO question (id, attempt, closed, asked, expires, data)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bigint[], $5::bigint[], $6::text[])
+		ON CONFLICT (id) DO UPDATE SET closed = excluded.closed, asked = excluded.asked, expires = excluded.expires, data = excluded.data`
+	putWorkers = `INSERT INTO worker (id, data) SELECT * FROM unnest($1::text[], $2::text[])
+		ON CONFLICT (id) DO UPDATE SET data = excluded.data`
+	putLanes = `INSERT INTO lane (name, data) SELECT * FROM unnest($1::text[], $2::text[])
+		ON CONFLICT (name) DO UPDATE SET data = excluded.data`
+	putPromises = `INSERT INTO promise (key, made, data) SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
+		ON CONFLICT (key) DO UPDATE SET made = excluded.made, data = excluded.data`
+	putCursors = `INSERT INTO cursor (name, seq, data) SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
+		ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, data = excluded.data`
+	putItems = `INSERT INTO item (kind, id, parent, seq, data)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
+		ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`
+	dropItems = `DELETE FROM item USING unnest($1::text[], $2::text[]) AS i (kind, id) WHERE item.kind = i.kind AND item.id = i.id`
+	addEvents = `INSERT INTO event (seq, data, row, tried) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])`
+	// Versions of gaffer before this one cache rows while writes is unchanged.
+	setLastEvent = `UPDATE last_event SET seq = $1, writes = writes + 1`
+)
+
+// rowWriter adds statements to a batch.
+type rowWriter struct {
+	batch   pgx.Batch
+	encoder record.Writer
+	err     error
 }
 
-// all adds all changes. It uses one statement for the rows of a kind, or two if some
-// are known to exist: an update costs less than an insert that must check for
-// conflicts.
-func (w *write) all(c store.Changes, after head) {
-	w.head(after)
-	w.runs(pointers(c.Runs))
-	w.tasks(pointers(c.Tasks))
-	w.attempts(pointers(c.Attempts))
-	w.questions(pointers(c.Questions))
-	w.small(c)
-	w.items(pointers(c.Items), c.Dropped)
-	w.events(pointers(c.Events))
-	w.takeAway(c.Gone)
-	if len(c.Events) > 0 && w.store.herald.now() {
-		w.statement(notify)
-		w.text(w.store.channel())
-		w.text(strconv.FormatInt(after.seq, 10))
-		w.run()
-	}
-}
-
-func pointers[R any](rows []R) []*R {
-	all := make([]*R, len(rows))
+// column returns one value for each row.
+func column[R, V any](rows []R, value func(r *R) V) []V {
+	list := make([]V, len(rows))
 	for i := range rows {
-		all[i] = &rows[i]
+		list[i] = value(&rows[i])
 	}
-	return all
+	return list
 }
 
-func (w *write) head(after head) {
-	class, turn := w.store.turn()
-	w.statement(moveHead)
-	w.number(after.seq)
-	w.number(after.stamp)
-	w.number(w.store.known.stamp)
-	w.short(class)
-	w.short(turn)
-	w.run()
-}
-
-// rowsOf adds rows as JSON.
-func rowsOf[R any](w *write, rows []*R) {
-	records(&w.message, rows, func(b []byte, row *R) ([]byte, error) { return w.store.record.Append(b, row) })
-}
-
-func (w *write) runs(runs []*store.Run) {
-	var known, other, planned []*store.Run
-	for _, r := range runs {
-		switch {
-		case w.Seen.Runs.Has(r.ID):
-			known = append(known, r)
-			continue
-		case r.Plan != nil:
-			planned = append(planned, r)
+// data returns each row as JSON.
+func data[R any](w *rowWriter, rows []R) []string {
+	return column(rows, func(r *R) string {
+		text, err := w.encoder.Text(r)
+		if w.err == nil {
+			w.err = err
 		}
-		other = append(other, r)
-	}
-	if len(known) > 0 {
-		w.statement(changeRuns)
-		w.runColumns(known)
-		w.run()
-	}
-	if len(other) > 0 {
-		w.statement(putRuns)
-		w.runColumns(other)
-		w.run()
-	}
-	if len(planned) > 0 {
-		w.statement(putPlans)
-		texts(&w.message, planned, func(r *store.Run) string { return r.ID })
-		raws(&w.message, planned, func(r *store.Run) []byte { return r.Plan })
-		w.run()
-	}
+		return text
+	})
 }
 
-func (w *write) runColumns(runs []*store.Run) {
-	texts(&w.message, runs, func(r *store.Run) string { return r.ID })
-	texts(&w.message, runs, func(r *store.Run) string { return string(r.Status) })
-	numbers(&w.message, runs, func(r *store.Run) int64 { return record.Nanos(r.Created) })
-	records(&w.message, runs, func(b []byte, r *store.Run) ([]byte, error) {
+// texts returns one JSON text for each row, or nil.
+func texts[R any](rows []R, text func(r *R) []byte) []*string {
+	return column(rows, func(r *R) *string {
+		if raw := text(r); raw != nil {
+			s := string(raw)
+			return &s
+		}
+		return nil
+	})
+}
+
+// all adds the statements that write c.
+func (w *rowWriter) all(c store.Changes, last int64) {
+	w.batch.Queue(setLastEvent, last)
+	w.runs(c.Runs)
+	w.tasks(&c)
+	if rows := c.Attempts; len(rows) > 0 {
+		w.batch.Queue(putAttempts, column(rows, func(a *store.Attempt) string { return a.ID }),
+			column(rows, func(a *store.Attempt) string { return a.Run }),
+			column(rows, func(a *store.Attempt) string { return a.Task }),
+			column(rows, func(a *store.Attempt) string { return string(a.Status) }),
+			column(rows, func(a *store.Attempt) int64 { return record.Nanos(a.Started) }),
+			column(rows, func(a *store.Attempt) int64 { return record.Nanos(a.Due()) }), data(w, rows))
+	}
+	if rows := c.Questions; len(rows) > 0 {
+		w.batch.Queue(putQuestions, column(rows, func(q *store.Question) string { return q.ID }),
+			column(rows, func(q *store.Question) string { return q.Attempt }),
+			column(rows, func(q *store.Question) bool { return q.Closed }),
+			column(rows, func(q *store.Question) int64 { return record.Nanos(q.Asked) }),
+			column(rows, func(q *store.Question) *int64 { return record.NanosOrNull(q.Expires) }), data(w, rows))
+	}
+	if rows := c.Workers; len(rows) > 0 {
+		w.batch.Queue(putWorkers, column(rows, func(r *store.Worker) string { return r.ID }), data(w, rows))
+	}
+	if rows := c.Lanes; len(rows) > 0 {
+		w.batch.Queue(putLanes, column(rows, func(l *store.Lane) string { return l.Name }), data(w, rows))
+	}
+	if rows := c.Promises; len(rows) > 0 {
+		w.batch.Queue(putPromises, column(rows, func(p *store.Promise) string { return p.Key }),
+			column(rows, func(p *store.Promise) int64 { return record.Nanos(p.Made) }), data(w, rows))
+	}
+	if rows := c.Cursors; len(rows) > 0 {
+		w.batch.Queue(putCursors, column(rows, func(c *store.Cursor) string { return c.Name }),
+			column(rows, func(c *store.Cursor) int64 { return c.Seq }), data(w, rows))
+	}
+	if rows := c.Items; len(rows) > 0 {
+		w.batch.Queue(putItems, column(rows, func(i *store.Item) string { return i.Kind }),
+			column(rows, func(i *store.Item) string { return i.ID }),
+			column(rows, func(i *store.Item) string { return i.Parent }),
+			column(rows, func(i *store.Item) int64 { return i.Seq }), data(w, rows))
+	}
+	if keys := c.Dropped; len(keys) > 0 {
+		w.batch.Queue(dropItems, column(keys, func(k *store.ItemKey) string { return k.Kind }),
+			column(keys, func(k *store.ItemKey) string { return k.ID }))
+	}
+	if rows := c.Events; len(rows) > 0 {
+		bare := column(rows, func(e *store.Event) store.Event {
+			bare := *e
+			bare.Row, bare.Tried = nil, nil
+			return bare
+		})
+		w.batch.Queue(addEvents, column(rows, func(e *store.Event) int64 { return e.Seq }), data(w, bare),
+			texts(rows, func(e *store.Event) []byte { return e.Row }), texts(rows, func(e *store.Event) []byte { return e.Tried }))
+	}
+	w.takeAway(c.Gone)
+}
+
+func (w *rowWriter) runs(rows []store.Run) {
+	if len(rows) == 0 {
+		return
+	}
+	var plans, runs []string
+	bare := column(rows, func(r *store.Run) store.Run {
+		if r.Plan != nil {
+			runs, plans = append(runs, r.ID), append(plans, string(r.Plan))
+		}
 		bare := *r
 		bare.Plan = nil
-		return w.store.record.Append(b, &bare)
+		return bare
 	})
+	w.batch.Queue(putRuns, column(rows, func(r *store.Run) string { return r.ID }),
+		column(rows, func(r *store.Run) string { return string(r.Status) }),
+		column(rows, func(r *store.Run) int64 { return record.Nanos(r.Created) }), data(w, bare))
+	if len(plans) > 0 {
+		w.batch.Queue(putPlans, runs, plans)
+	}
 }
 
-// tasks leaves out columns that are known to be unchanged: the needs, which never
-// change, and the spec and the position in the queue, which hardly ever do.
-func (w *write) tasks(tasks []*store.Task) {
-	var moved, other []*store.Task
-	var needs [][3]string
-	for _, t := range tasks {
-		before, there := w.Seen.Tasks.Known(t.TaskKey)
-		if there && samePlace(&before, t) && bytes.Equal(before.Spec, t.Spec) {
-			moved = append(moved, t)
-			continue
+// tasks writes tasks. The needs of a task never change, so they are written only with a
+// task that may be new.
+func (w *rowWriter) tasks(c *store.Changes) {
+	rows := c.Tasks
+	if len(rows) == 0 {
+		return
+	}
+	var runs, needs, tasks []string
+	bare := column(rows, func(t *store.Task) store.Task {
+		if _, known := c.StoredTask(t.TaskKey); !known {
+			for _, need := range t.Needs {
+				runs, needs, tasks = append(runs, t.Run), append(needs, need), append(tasks, t.Task)
+			}
 		}
-		other = append(other, t)
-		for _, n := range t.Needs {
-			needs = append(needs, [3]string{t.Run, n, t.Task})
-		}
-	}
-	if len(moved) > 0 {
-		w.statement(moveTasks)
-		w.taskColumns(moved)
-		w.run()
-	}
-	if len(other) > 0 {
-		w.statement(putTasks)
-		w.taskColumns(other)
-		w.taskPlaces(other)
-		w.run()
-	}
-	if len(needs) > 0 {
-		w.statement(putNeeds)
-		texts(&w.message, needs, func(n [3]string) string { return n[0] })
-		texts(&w.message, needs, func(n [3]string) string { return n[1] })
-		texts(&w.message, needs, func(n [3]string) string { return n[2] })
-		w.run()
-	}
-}
-
-// samePlace reports whether the columns of taskPlaces are the same.
-func samePlace(a, b *store.Task) bool {
-	return a.Seq == b.Seq && a.Wave == b.Wave && a.Priority == b.Priority && a.Labels == b.Labels && a.Lane == b.Lane
-}
-
-func (w *write) taskColumns(tasks []*store.Task) {
-	m := &w.message
-	texts(m, tasks, func(t *store.Task) string { return t.Run })
-	texts(m, tasks, func(t *store.Task) string { return t.Task })
-	texts(m, tasks, func(t *store.Task) string { return string(t.Status) })
-	bools(m, tasks, func(t *store.Task) bool { return t.Ready })
-	bools(m, tasks, (*store.Task).Idle)
-	numbersOrNull(m, tasks, func(t *store.Task) *int64 { return record.NanosOrNull(t.NotBefore) })
-	records(m, tasks, func(b []byte, t *store.Task) ([]byte, error) {
 		bare := *t
 		bare.Spec = nil
-		return bare.AppendJSON(b)
+		return bare
 	})
-}
-
-func (w *write) taskPlaces(tasks []*store.Task) {
-	m := &w.message
-	numbers(m, tasks, func(t *store.Task) int64 { return t.Seq })
-	numbers(m, tasks, func(t *store.Task) int64 { return int64(t.Wave) })
-	numbers(m, tasks, func(t *store.Task) int64 { return int64(t.Priority) })
-	texts(m, tasks, func(t *store.Task) string { return t.Labels })
-	texts(m, tasks, func(t *store.Task) string { return t.Lane })
-	raws(m, tasks, func(t *store.Task) []byte { return t.Spec })
-}
-
-func (w *write) attempts(attempts []*store.Attempt) {
-	var known, other []*store.Attempt
-	for _, a := range attempts {
-		if before, there := w.Seen.Attempts.Known(a.ID); there && before.Started.Equal(a.Started) && before.Key() == a.Key() {
-			known = append(known, a)
-		} else {
-			other = append(other, a)
-		}
+	w.batch.Queue(putTasks, column(rows, func(t *store.Task) string { return t.Run }),
+		column(rows, func(t *store.Task) string { return t.Task }),
+		column(rows, func(t *store.Task) int64 { return t.Seq }),
+		column(rows, func(t *store.Task) string { return string(t.Status) }),
+		column(rows, func(t *store.Task) bool { return t.Ready }),
+		column(rows, (*store.Task).Idle),
+		column(rows, func(t *store.Task) int64 { return int64(t.Wave) }),
+		column(rows, func(t *store.Task) *int64 { return record.NanosOrNull(t.NotBefore) }),
+		column(rows, func(t *store.Task) int64 { return int64(t.Priority) }),
+		column(rows, func(t *store.Task) string { return t.Labels }),
+		column(rows, func(t *store.Task) string { return t.Lane }),
+		data(w, bare), texts(rows, func(t *store.Task) []byte { return t.Spec }))
+	if len(needs) > 0 {
+		w.batch.Queue(putNeeds, runs, needs, tasks)
 	}
-	if len(known) > 0 {
-		w.statement(changeAttempts)
-		w.attemptColumns(known)
-		w.run()
-	}
-	if len(other) > 0 {
-		w.statement(putAttempts)
-		w.attemptColumns(other)
-		texts(&w.message, other, func(a *store.Attempt) string { return a.Run })
-		texts(&w.message, other, func(a *store.Attempt) string { return a.Task })
-		numbers(&w.message, other, func(a *store.Attempt) int64 { return record.Nanos(a.Started) })
-		w.run()
-	}
-}
-
-func (w *write) attemptColumns(attempts []*store.Attempt) {
-	m := &w.message
-	texts(m, attempts, func(a *store.Attempt) string { return a.ID })
-	texts(m, attempts, func(a *store.Attempt) string { return string(a.Status) })
-	numbers(m, attempts, func(a *store.Attempt) int64 { return record.Nanos(a.Due()) })
-	records(m, attempts, func(b []byte, a *store.Attempt) ([]byte, error) { return a.AppendJSON(b) })
-}
-
-func (w *write) questions(questions []*store.Question) {
-	if len(questions) == 0 {
-		return
-	}
-	m := &w.message
-	w.statement(putQuestions)
-	texts(m, questions, func(q *store.Question) string { return q.ID })
-	texts(m, questions, func(q *store.Question) string { return q.Attempt })
-	bools(m, questions, func(q *store.Question) bool { return q.Closed })
-	numbers(m, questions, func(q *store.Question) int64 { return record.Nanos(q.Asked) })
-	numbersOrNull(m, questions, func(q *store.Question) *int64 { return record.NanosOrNull(q.Expires) })
-	rowsOf(w, questions)
-	w.run()
-}
-
-// small writes the kinds of rows that are hardly ever searched except by key.
-func (w *write) small(c store.Changes) {
-	m := &w.message
-	if len(c.Workers) > 0 {
-		w.statement(putWorkers)
-		texts(m, pointers(c.Workers), func(w *store.Worker) string { return w.ID })
-		records(m, pointers(c.Workers), func(b []byte, w *store.Worker) ([]byte, error) { return w.AppendJSON(b) })
-		w.run()
-	}
-	if len(c.Lanes) > 0 {
-		w.statement(putLanes)
-		texts(m, pointers(c.Lanes), func(l *store.Lane) string { return l.Name })
-		rowsOf(w, pointers(c.Lanes))
-		w.run()
-	}
-	if len(c.Promises) > 0 {
-		w.statement(putPromises)
-		texts(m, pointers(c.Promises), func(p *store.Promise) string { return p.Key })
-		numbers(m, pointers(c.Promises), func(p *store.Promise) int64 { return record.Nanos(p.Made) })
-		rowsOf(w, pointers(c.Promises))
-		w.run()
-	}
-	if len(c.Cursors) > 0 {
-		w.statement(putCursors)
-		texts(m, pointers(c.Cursors), func(c *store.Cursor) string { return c.Name })
-		numbers(m, pointers(c.Cursors), func(c *store.Cursor) int64 { return c.Seq })
-		rowsOf(w, pointers(c.Cursors))
-		w.run()
-	}
-}
-
-func (w *write) items(put []*store.Item, dropped []store.ItemKey) {
-	m := &w.message
-	if len(put) > 0 {
-		w.statement(putItems)
-		texts(m, put, func(i *store.Item) string { return i.Kind })
-		texts(m, put, func(i *store.Item) string { return i.ID })
-		texts(m, put, func(i *store.Item) string { return i.Parent })
-		numbers(m, put, func(i *store.Item) int64 { return i.Seq })
-		records(m, put, func(b []byte, i *store.Item) ([]byte, error) { return i.AppendJSON(b) })
-		w.run()
-	}
-	if len(dropped) > 0 {
-		w.statement(dropItems)
-		texts(m, dropped, func(k store.ItemKey) string { return k.Kind })
-		texts(m, dropped, func(k store.ItemKey) string { return k.ID })
-		w.run()
-	}
-}
-
-func (w *write) events(events []*store.Event) {
-	if len(events) == 0 {
-		return
-	}
-	m := &w.message
-	w.statement(addEvents)
-	numbers(m, events, func(e *store.Event) int64 { return e.Seq })
-	records(m, events, func(b []byte, e *store.Event) ([]byte, error) {
-		bare := *e
-		bare.Row, bare.Tried = nil, nil
-		return bare.AppendJSON(b)
-	})
-	raws(m, events, func(e *store.Event) []byte { return e.Row })
-	raws(m, events, func(e *store.Event) []byte { return e.Tried })
-	w.run()
 }

@@ -1,116 +1,127 @@
 package postgres
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"gaffer/internal/engine/store"
-	"gaffer/internal/engine/store/memo"
 	"gaffer/internal/engine/store/record"
 )
 
-// querier is a connection, a transaction or a pool.
-type querier interface {
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
-}
-
-// reader looks up rows.
+// reader looks up rows. All columns that it selects have the type TEXT.
 type reader struct {
-	ctx   context.Context // for all its queries: a Reader lives for one call
-	db    querier
 	store *Store
-
-	memo.Queue
-	fetched map[string]fetchedLists // by run
+	// rows runs a query. In a writing transaction it may return [store.ErrNotLoaded].
+	rows func(query string, args ...any) ([]textRow, error)
+	// rowsNow runs a query that must not be repeated with the same arguments.
+	rowsNow func(query string, args ...any) ([]textRow, error)
+	// rowsByKey runs a query that selects the rows of several keys, for one key. Each
+	// parameter is an array with one part of each key. The first column is the position
+	// of the key, from 1.
+	rowsByKey func(query string, key ...string) ([]textRow, error)
 }
 
-func (s *Store) newReader(ctx context.Context, db querier) *reader {
-	r := &reader{ctx: ctx, db: db, store: s}
-	r.ReadyLists, r.IdleLists = r.readyLists, r.idleLists
-	r.Ready, r.Idle = &memo.Ready{}, &memo.Idle{}
-	r.Ready.Fetch, r.Idle.Fetch = r.readyHead, r.idleHead
-	return r
+const (
+	oneKey  = "unnest($1::text[]) WITH ORDINALITY AS k (key, n)"
+	twoKeys = "unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (key, key2, n)"
+
+	runByID    = "SELECT k.n::text, data FROM " + oneKey + " JOIN run ON id = key"
+	planByRun  = "SELECT k.n::text, plan FROM " + oneKey + " JOIN plan ON run = key"
+	taskByKey  = "SELECT k.n::text, data, spec FROM " + twoKeys + " JOIN task ON run = key AND task = key2"
+	dependents = "SELECT k.n::text, t.data, t.spec FROM " + twoKeys + " JOIN need ON need.run = key AND need.need = key2 " +
+		"JOIN task t ON t.run = need.run AND t.task = need.task ORDER BY t.seq"
+	attemptByID  = "SELECT k.n::text, data FROM " + oneKey + " JOIN attempt ON id = key"
+	itemByKey    = "SELECT k.n::text, data FROM " + twoKeys + " JOIN item ON kind = key AND id = key2"
+	workerByID   = "SELECT k.n::text, data FROM " + oneKey + " JOIN worker ON id = key"
+	questionByID = "SELECT k.n::text, data FROM " + oneKey + " JOIN question ON id = key"
+	laneByName   = "SELECT k.n::text, data FROM " + oneKey + " JOIN lane ON name = key"
+	promiseByKey = "SELECT k.n::text, data FROM " + oneKey + " JOIN promise p ON p.key = k.key"
+	cursorByName = "SELECT k.n::text, data FROM " + oneKey + " JOIN cursor ON name = key"
+)
+
+// textRow is a row of a result. A column is nil if it is NULL.
+type textRow [][]byte
+
+// textRows copies a result.
+func textRows(rows pgx.Rows) ([]textRow, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (textRow, error) {
+		raw := row.RawValues()
+		columns := make(textRow, len(raw))
+		for i, value := range raw {
+			if value != nil {
+				columns[i] = append([]byte{}, value...) // the driver reuses its buffer
+			}
+		}
+		return columns, nil
+	})
+}
+
+// decode decodes rows whose last column is data.
+func decode[V any](rows []textRow, err error) (list []V, _ error) {
+	for _, row := range rows {
+		v, err := record.Read[V](row[len(row)-1])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, err
 }
 
 // many returns all rows of a query that selects data.
 func many[V any](r *reader, query string, args ...any) (list []V, err error) {
-	rows, err := r.db.Query(r.ctx, query, args...)
+	return decode[V](r.rows(query, args...))
+}
+
+// one returns the only row of a query by key that selects data.
+func one[V any](r *reader, query string, key ...string) (row V, err error) {
+	list, err := decode[V](r.rowsByKey(query, key...))
 	if err != nil {
-		return nil, r.store.fail(err)
+		return row, err
 	}
-	list, err = pgx.CollectRows(rows, scanRow[V])
-	return list, r.store.fail(err)
-}
-
-// one returns the only row of a query that selects data.
-func one[V any](r *reader, query string, args ...any) (V, error) {
-	list, err := many[V](r, query, args...)
-	if len(list) > 0 && err == nil {
-		return list[0], nil
+	if len(list) == 0 {
+		return row, store.ErrNotFound
 	}
-	var none V
-	return none, errors.Join(err, notFound(err))
+	return list[0], nil
 }
 
-func notFound(err error) error {
-	if err == nil {
-		return store.ErrNotFound
+// readTask decodes a row whose last columns are data and spec.
+func readTask(row textRow) (store.Task, error) {
+	t, err := record.Read[store.Task](row[len(row)-2])
+	t.Spec = row[len(row)-1]
+	return t, err
+}
+
+// decodeTasks decodes rows whose last columns are data and spec.
+func decodeTasks(rows []textRow, err error) (list []store.Task, _ error) {
+	for _, row := range rows {
+		t, err := readTask(row)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
 	}
-	return nil
-}
-
-// scanRow decodes a row whose last column is data.
-func scanRow[V any](row pgx.CollectableRow) (V, error) {
-	raw := row.RawValues()
-	return record.Read[V](raw[len(raw)-1])
-}
-
-// scanTask decodes a row whose last columns are data and spec.
-func scanTask(row pgx.CollectableRow) (store.Task, error) {
-	raw := row.RawValues()
-	task, err := record.Read[store.Task](raw[len(raw)-2])
-	task.Spec = cloneRaw(raw[len(raw)-1])
-	return task, err
-}
-
-func scanEvent(row pgx.CollectableRow) (store.Event, error) {
-	raw := row.RawValues()
-	event, err := record.Read[store.Event](raw[0])
-	event.Row, event.Tried = cloneRaw(raw[1]), cloneRaw(raw[2])
-	return event, err
-}
-
-// cloneRaw copies a value before the driver overwrites its buffer.
-func cloneRaw(raw []byte) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	return append(json.RawMessage{}, raw...)
+	return list, err
 }
 
 func (r *reader) Run(id string) (store.Run, error) {
-	run, err := one[store.Run](r, "SELECT data FROM run WHERE id = $1", id)
+	run, err := one[store.Run](r, runByID, id)
 	if err != nil {
 		return run, err
 	}
-	return r.withPlan(run)
-}
-
-func (r *reader) withPlan(run store.Run) (_ store.Run, err error) {
-	run.Plan, err = r.store.plans.Get(run.ID, r.plan)
+	run.Plan, err = r.store.plans.Get(id, r.plan)
 	return run, err
 }
 
 func (r *reader) plan(run string) (json.RawMessage, error) {
-	plan, err := one[json.RawMessage](r, "SELECT plan FROM plan WHERE run = $1", run)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
+	rows, err := r.rowsByKey(planByRun, run)
+	if err != nil || len(rows) == 0 {
+		return nil, err
 	}
-	return plan, err
+	return rows[0][0], nil
 }
 
 func (r *reader) Runs() ([]store.Run, error) {
@@ -125,7 +136,7 @@ func (r *reader) runs(query string) ([]store.Run, error) {
 	list, err := many[store.Run](r, query)
 	for i := range list {
 		if err == nil {
-			list[i], err = r.withPlan(list[i])
+			list[i].Plan, err = r.store.plans.Get(list[i].ID, r.plan)
 		}
 	}
 	return list, err
@@ -133,16 +144,11 @@ func (r *reader) runs(query string) ([]store.Run, error) {
 
 // tasks returns the rows of a query that selects data and spec.
 func (r *reader) tasks(query string, args ...any) ([]store.Task, error) {
-	rows, err := r.db.Query(r.ctx, query, args...)
-	if err != nil {
-		return nil, r.store.fail(err)
-	}
-	list, err := pgx.CollectRows(rows, scanTask)
-	return list, r.store.fail(err)
+	return decodeTasks(r.rows(query, args...))
 }
 
 func (r *reader) Task(key store.TaskKey) (store.Task, error) {
-	list, err := r.tasks("SELECT data, spec FROM task WHERE run = $1 AND task = $2", key.Run, key.Task)
+	list, err := decodeTasks(r.rowsByKey(taskByKey, key.Run, key.Task))
 	if err != nil {
 		return store.Task{}, err
 	}
@@ -160,40 +166,42 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = $1 AND status = $2 AND " + final + " ORDER BY seq DESC LIMIT $3"
-	endedCounts = "SELECT status, count(*) FROM task WHERE " + final + " GROUP BY status"
+	endedCounts = "SELECT status, count(*)::text FROM task WHERE " + final + " GROUP BY status"
 )
 
 func (r *reader) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
-	return r.tasks(ended, run, in, limit)
+	return r.tasks(ended, run, string(in), limit)
 }
 
 func (r *reader) EndedCounts() (map[store.Status]int, error) {
-	rows, err := r.db.Query(r.ctx, endedCounts)
-	if err != nil {
-		return nil, r.store.fail(err)
-	}
+	return r.counts(endedCounts)
+}
+
+// counts returns the result of a query that selects statuses and their numbers.
+func (r *reader) counts(query string, args ...any) (map[store.Status]int, error) {
+	rows, err := r.rows(query, args...)
 	counts := map[store.Status]int{}
-	var in store.Status
-	var n int
-	_, err = pgx.ForEachRow(rows, []any{&in, &n}, func() error {
-		counts[in] = n
-		return nil
-	})
-	return counts, r.store.fail(err)
+	for _, row := range rows {
+		n, err := strconv.Atoi(string(row[1]))
+		if err != nil {
+			return nil, err
+		}
+		counts[store.Status(row[0])] = n
+	}
+	return counts, err
 }
 
 func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
-	return r.tasks(`SELECT t.data, t.spec FROM need n JOIN task t ON t.run = n.run AND t.task = n.task
-		WHERE n.run = $1 AND n.need = $2 ORDER BY t.seq`, key.Run, key.Task)
+	return decodeTasks(r.rowsByKey(dependents, key.Run, key.Task))
 }
 
 func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {
-	return r.tasks(`SELECT data, spec FROM task WHERE idle AND not_before IS NOT NULL AND not_before <= $1
-		ORDER BY not_before, seq LIMIT $2`, record.Nanos(now), limit)
+	return decodeTasks(r.rowsNow(`SELECT data, spec FROM task WHERE idle AND not_before IS NOT NULL AND not_before <= $1
+		ORDER BY not_before, seq LIMIT $2`, record.Nanos(now), limit))
 }
 
 func (r *reader) Attempt(id string) (store.Attempt, error) {
-	return one[store.Attempt](r, "SELECT data FROM attempt WHERE id = $1", id)
+	return one[store.Attempt](r, attemptByID, id)
 }
 
 func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
@@ -205,7 +213,7 @@ func (r *reader) AttemptsOf(run string) ([]store.Attempt, error) {
 }
 
 func (r *reader) Item(key store.ItemKey) (store.Item, error) {
-	return one[store.Item](r, "SELECT data FROM item WHERE kind = $1 AND id = $2", key.Kind, key.ID)
+	return one[store.Item](r, itemByKey, key.Kind, key.ID)
 }
 
 const itemList = "SELECT data FROM item WHERE kind = $1 AND parent = $2 AND seq > $3 ORDER BY seq, id LIMIT $4"
@@ -215,12 +223,12 @@ func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Ite
 }
 
 func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
-	return many[store.Attempt](r, "SELECT data FROM attempt WHERE status = 'running' AND due < $1 ORDER BY due, id LIMIT $2",
-		record.Nanos(now), limit)
+	return decode[store.Attempt](r.rowsNow("SELECT data FROM attempt WHERE status = 'running' AND due < $1 ORDER BY due, id LIMIT $2",
+		record.Nanos(now), limit))
 }
 
 func (r *reader) Worker(id string) (store.Worker, error) {
-	return one[store.Worker](r, "SELECT data FROM worker WHERE id = $1", id)
+	return one[store.Worker](r, workerByID, id)
 }
 
 func (r *reader) Workers() ([]store.Worker, error) {
@@ -228,7 +236,7 @@ func (r *reader) Workers() ([]store.Worker, error) {
 }
 
 func (r *reader) Question(id string) (store.Question, error) {
-	return one[store.Question](r, "SELECT data FROM question WHERE id = $1", id)
+	return one[store.Question](r, questionByID, id)
 }
 
 const openQuestions = "SELECT data FROM question WHERE NOT closed ORDER BY asked, id"
@@ -241,12 +249,12 @@ func (r *reader) Questions(open bool) ([]store.Question, error) {
 }
 
 func (r *reader) Expired(now time.Time, limit int) ([]store.Question, error) {
-	return many[store.Question](r, `SELECT data FROM question WHERE NOT closed AND expires IS NOT NULL AND expires < $1
-		ORDER BY expires, id LIMIT $2`, record.Nanos(now), limit)
+	return decode[store.Question](r.rowsNow(`SELECT data FROM question WHERE NOT closed AND expires IS NOT NULL AND expires < $1
+		ORDER BY expires, id LIMIT $2`, record.Nanos(now), limit))
 }
 
 func (r *reader) Lane(name string) (store.Lane, error) {
-	return one[store.Lane](r, "SELECT data FROM lane WHERE name = $1", name)
+	return one[store.Lane](r, laneByName, name)
 }
 
 const allLanes = "SELECT data FROM lane ORDER BY name"
@@ -254,11 +262,11 @@ const allLanes = "SELECT data FROM lane ORDER BY name"
 func (r *reader) Lanes() ([]store.Lane, error) { return many[store.Lane](r, allLanes) }
 
 func (r *reader) Promise(key string) (store.Promise, error) {
-	return one[store.Promise](r, "SELECT data FROM promise WHERE key = $1", key)
+	return one[store.Promise](r, promiseByKey, key)
 }
 
 func (r *reader) Cursor(name string) (store.Cursor, error) {
-	return one[store.Cursor](r, "SELECT data FROM cursor WHERE name = $1", name)
+	return one[store.Cursor](r, cursorByName, name)
 }
 
 func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
@@ -266,20 +274,23 @@ func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
 }
 
 // events returns the rows of a query that selects data, row and tried.
-func (r *reader) events(query string, args ...any) ([]store.Event, error) {
-	rows, err := r.db.Query(r.ctx, query, args...)
-	if err != nil {
-		return nil, r.store.fail(err)
+func (r *reader) events(query string, args ...any) (list []store.Event, err error) {
+	rows, err := r.rows(query, args...)
+	for _, row := range rows {
+		e, err := record.Read[store.Event](row[0])
+		if err != nil {
+			return nil, err
+		}
+		e.Row, e.Tried = row[1], row[2]
+		list = append(list, e)
 	}
-	list, err := pgx.CollectRows(rows, scanEvent)
-	return list, r.store.fail(err)
+	return list, err
 }
 
-func (r *reader) LastSeq() (last int64, err error) {
-	rows, err := r.db.Query(r.ctx, "SELECT seq FROM last_event")
+func (r *reader) LastSeq() (int64, error) {
+	rows, err := r.rows("SELECT seq::text FROM last_event")
 	if err != nil {
-		return 0, r.store.fail(err)
+		return 0, err
 	}
-	last, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
-	return last, r.store.fail(err)
+	return strconv.ParseInt(string(rows[0][0]), 10, 64)
 }

@@ -21,9 +21,9 @@ var schemas embed.FS
 // migrationLock is the advisory lock of the process that migrates the schema: "gaff".
 const migrationLock = 0x67616666
 
-// prepareDatabase migrates the schema to the current version. Several processes may
+// migrate migrates the schema to the current version. Several processes may
 // call it at the same time.
-func (s *Store) prepareDatabase(ctx context.Context) error {
+func (s *Store) migrate(ctx context.Context) error {
 	steps, err := readSteps(schemas)
 	if err != nil {
 		return err
@@ -33,12 +33,10 @@ func (s *Store) prepareDatabase(ctx context.Context) error {
 		return s.fail(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	tx, err := conn.Begin(ctx)
-	if err != nil {
+	if err := conn.SendBatch(ctx, s.settings.begin("BEGIN")).Close(); err != nil {
 		return s.fail(err)
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	version, err := s.version(ctx, tx)
+	version, err := s.version(ctx, conn)
 	if err != nil {
 		return s.fail(err)
 	}
@@ -51,45 +49,46 @@ func (s *Store) prepareDatabase(ctx context.Context) error {
 		}
 	}
 	if version < len(steps) {
-		if _, err := tx.Exec(ctx, "UPDATE schema_version SET version = $1", len(steps)); err != nil {
+		if _, err := conn.Exec(ctx, "UPDATE schema_version SET version = $1", len(steps)); err != nil {
 			return s.fail(err)
 		}
 	}
-	return s.fail(tx.Commit(ctx))
+	_, err = conn.Exec(ctx, "COMMIT")
+	return s.fail(err)
 }
 
 // version returns the version of the schema. If there is no schema, it creates one and
 // returns 0.
-func (s *Store) version(ctx context.Context, tx pgx.Tx) (version int, err error) {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
+func (s *Store) version(ctx context.Context, conn *pgx.Conn) (version int, err error) {
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
 		return 0, err
 	}
 	var there bool
-	err = tx.QueryRow(ctx, "SELECT to_regclass('schema_version') IS NOT NULL").Scan(&there)
+	err = conn.QueryRow(ctx, "SELECT to_regclass('schema_version') IS NOT NULL").Scan(&there)
 	if err == nil && !there {
-		err = s.createSchema(ctx, tx)
+		err = s.createSchema(ctx, conn)
 	}
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRow(ctx, "SELECT version FROM schema_version").Scan(&version)
+	err = conn.QueryRow(ctx, "SELECT version FROM schema_version").Scan(&version)
 	return version, err
 }
 
 // createSchema creates the schema unless it exists: a database role may be allowed to
 // use an existing schema, but not to create one.
-func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
+func (s *Store) createSchema(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
-	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&there)
+	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&there)
 	if err == nil && !there {
-		_, err = tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{s.schema}.Sanitize())
+		_, err = conn.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{s.schema}.Sanitize())
 	}
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, "CREATE TABLE schema_version (version INTEGER NOT NULL)")
+	_, err = conn.Exec(ctx, "CREATE TABLE schema_version (version INTEGER NOT NULL)")
 	if err == nil {
-		_, err = tx.Exec(ctx, "INSERT INTO schema_version VALUES (0)")
+		_, err = conn.Exec(ctx, "INSERT INTO schema_version VALUES (0)")
 	}
 	return err
 }

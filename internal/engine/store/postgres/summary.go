@@ -1,10 +1,6 @@
 package postgres
 
-import (
-	"github.com/jackc/pgx/v5"
-
-	"gaffer/internal/engine/store"
-)
+import "gaffer/internal/engine/store"
 
 var _ store.Summaries = (*reader)(nil)
 
@@ -18,16 +14,5 @@ func (r *reader) LatestRuns(running bool, from, limit int) ([]store.Run, error) 
 
 // TaskCounts implements [store.Summaries].
 func (r *reader) TaskCounts(run string) (map[store.Status]int, error) {
-	rows, err := r.db.Query(r.ctx, "SELECT status, count(*)::int FROM task WHERE run = $1 GROUP BY status", run)
-	if err != nil {
-		return nil, r.store.fail(err)
-	}
-	counts := map[store.Status]int{}
-	var status string
-	var n int
-	_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error {
-		counts[store.Status(status)] = n
-		return nil
-	})
-	return counts, r.store.fail(err)
+	return r.counts("SELECT status, count(*)::text FROM task WHERE run = $1 GROUP BY status", run)
 }

@@ -1,96 +1,104 @@
 package postgres
 
 import (
-	"github.com/jackc/pgx/v5"
+	"math"
 
 	"gaffer/internal/engine/store"
-	"gaffer/internal/engine/store/memo"
 )
 
 // A list is a range of the index task_ready or task_idle. Each list is found with one
 // index lookup, however long the lists before it are.
 const (
-	withReadyLists = `WITH RECURSIVE list AS (
-		(SELECT labels, lane FROM task WHERE ready ORDER BY labels, lane LIMIT 1)
+	labelSets = `WITH RECURSIVE list AS (
+		SELECT (SELECT labels FROM task WHERE ready ORDER BY labels LIMIT 1) AS labels
 		UNION ALL
-		SELECT n.labels, n.lane FROM list, LATERAL (
-			SELECT labels, lane FROM task WHERE ready AND (labels, lane) > (list.labels, list.lane)
-			ORDER BY labels, lane LIMIT 1) n)`
-	readyLists = withReadyLists + ` SELECT labels, lane FROM list`
-	readyHead  = `SELECT data, spec FROM task WHERE ready AND labels = $1 AND lane = $2 ORDER BY priority DESC, seq LIMIT $3`
-	// readyKeys selects the keys of the first tasks of all lists.
-	readyKeys = withReadyLists + ` SELECT list.labels, list.lane, t.priority, t.seq, t.run, t.task FROM list, LATERAL (
-			SELECT priority, seq, run, task FROM task WHERE ready AND labels = list.labels AND lane = list.lane
-			ORDER BY priority DESC, seq LIMIT $1) t`
+		SELECT (SELECT labels FROM task WHERE ready AND labels > list.labels ORDER BY labels LIMIT 1)
+		FROM list WHERE list.labels IS NOT NULL)
+		SELECT labels FROM list WHERE labels IS NOT NULL`
 
-	withIdleLists = `WITH RECURSIVE list AS (
-		(SELECT wave, lane FROM task WHERE idle AND run = r.id AND wave <= $2 ORDER BY wave, lane LIMIT 1)
+	// readyTasks selects the first tasks of each list with one of the label sets $1. It
+	// leaves out the lanes $2. If $3 is not empty, it selects only these lanes.
+	readyTasks = `WITH RECURSIVE list AS (
+		SELECT l.labels, (SELECT lane FROM task WHERE ready AND labels = l.labels ORDER BY lane LIMIT 1) AS lane
+		FROM (SELECT labels COLLATE "C" AS labels FROM unnest($1::text[]) AS l (labels)) l
+		UNION ALL
+		SELECT labels, (SELECT lane FROM task t WHERE ready AND t.labels = list.labels AND t.lane > list.lane ORDER BY lane LIMIT 1)
+		FROM list WHERE list.lane IS NOT NULL)
+		SELECT t.run, t.task, t.data, t.spec FROM list, LATERAL (
+			SELECT run, task, data, spec, priority, seq FROM task WHERE ready AND labels = list.labels AND lane = list.lane
+			ORDER BY priority DESC, seq LIMIT $4) t
+		WHERE list.lane <> ALL ($2::text[]) AND (cardinality($3::text[]) = 0 OR list.lane = ANY ($3::text[]))
+		ORDER BY t.priority DESC, t.seq LIMIT $4`
+
+	// idleTasks selects the first tasks of each list of the run $1 up to the wave $2. It
+	// leaves out the lanes $3.
+	idleTasks = `WITH RECURSIVE list AS (
+		(SELECT wave, lane FROM task WHERE idle AND run = $1 AND wave <= $2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
 		SELECT n.wave, n.lane FROM list, LATERAL (
-			SELECT wave, lane FROM task WHERE idle AND run = r.id AND (wave, lane) > (list.wave, list.lane) AND wave <= $2
-			ORDER BY wave, lane LIMIT 1) n)`
-	idleLists = `SELECT l.wave, l.lane FROM (SELECT $1::text COLLATE "C" AS id) r, LATERAL (` + withIdleLists + ` SELECT * FROM list) l`
-	// idleHeads selects the first tasks of the first lists of several runs.
-	idleHeads = `SELECT r.id, l.wave, l.lane, t.task, t.data, t.spec FROM unnest($1::text[]) AS r (id),
-		LATERAL (` + withIdleLists + ` SELECT * FROM list LIMIT $3) l,
-		LATERAL (SELECT task, data, spec FROM task WHERE idle AND run = r.id AND wave = l.wave AND lane = l.lane
-			ORDER BY priority DESC, seq LIMIT $4) t`
-	idleHead = `SELECT data, spec FROM task WHERE idle AND run = $1 AND wave = $2 AND lane = $3 ORDER BY priority DESC, seq LIMIT $4`
+			SELECT wave, lane FROM task WHERE idle AND run = $1 AND (wave, lane) > (list.wave, list.lane) AND wave <= $2
+			ORDER BY wave, lane LIMIT 1) n)
+		SELECT t.run, t.task, t.data, t.spec FROM list, LATERAL (
+			SELECT run, task, data, spec, priority, seq FROM task WHERE idle AND run = $1 AND wave = list.wave AND lane = list.lane
+			ORDER BY priority DESC, seq LIMIT $4) t
+		WHERE list.lane <> ALL ($3::text[])
+		ORDER BY t.priority DESC, t.seq LIMIT $4`
 )
 
-const (
-	tasksByKey = `SELECT t.data, t.spec FROM unnest($1::text[], $2::text[]) AS k (run, task)
-		JOIN task t ON t.run = k.run AND t.task = k.task`
-	// dependents selects the tasks that need the given ones. The first column is the
-	// needed task.
-	dependents = `SELECT n.need, t.data, t.spec FROM unnest($1::text[], $2::text[]) AS k (run, task)
-		JOIN need n ON n.run = k.run AND n.need = k.task JOIN task t ON t.run = n.run AND t.task = n.task ORDER BY t.seq`
-)
-
-func (r *reader) readyLists() ([]memo.ReadyList, error) {
-	rows, err := r.db.Query(r.ctx, readyLists)
-	if err != nil {
-		return nil, r.store.fail(err)
+// LabelSets implements [store.Reader].
+func (r *reader) LabelSets() ([]string, error) {
+	rows, err := r.rows(labelSets)
+	var sets []string
+	for _, row := range rows {
+		sets = append(sets, string(row[0]))
 	}
-	lists, err := pgx.CollectRows(rows, pgx.RowToStructByPos[memo.ReadyList])
-	return lists, r.store.fail(err)
+	return sets, err
 }
 
-func (r *reader) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
-	return r.tasks(readyHead, l.Labels, l.Lane, limit)
+// Claimable implements [store.Reader].
+func (r *reader) Claimable(c store.Claim) ([]store.Task, error) {
+	return r.firstTasks(c.Limit, c.Skip, c.Takes, readyTasks, notNil(c.Labels), notNil(c.Paused), notNil(c.Lanes))
 }
 
-// fetchedLists holds the idle lists of a run that were prefetched.
-type fetchedLists struct {
-	lists []memo.IdleList
-	upTo  int // lists is complete up to this wave
+// Waiting implements [store.Reader].
+func (r *reader) Waiting(w store.Wait) ([]store.Task, error) {
+	return r.firstTasks(w.Limit, w.Skip, w.Takes, idleTasks, w.Run, w.Wave, notNil(w.Paused))
 }
 
-func (r *reader) idleLists(upTo memo.IdleList) ([]memo.IdleList, error) {
-	if known, ok := r.fetched[upTo.Run]; ok && upTo.Wave <= known.upTo {
-		return known.within(upTo.Wave), nil
-	}
-	rows, err := r.db.Query(r.ctx, idleLists, upTo.Run, upTo.Wave)
-	if err != nil {
-		return nil, r.store.fail(err)
-	}
-	lists, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (memo.IdleList, error) {
-		l := memo.IdleList{Run: upTo.Run}
-		err := row.Scan(&l.Wave, &l.Lane)
-		return l, err
-	})
-	return lists, r.store.fail(err)
-}
+// notNil makes a nil list empty, because nil would be sent as NULL.
+func notNil(list []string) []string { return append([]string{}, list...) }
 
-func (h fetchedLists) within(wave int) (lists []memo.IdleList) {
-	for _, l := range h.lists {
-		if l.Wave <= wave {
-			lists = append(lists, l)
+// someTasks is the minimum number of tasks to fetch from the queue. The requests of a
+// transaction take them one after the other.
+const someTasks = 32
+
+// firstTasks returns the first tasks of a query that are not skipped and that takes
+// accepts, at most limit. The last parameter of the query is the number of its rows. If
+// too many of them are left out, it repeats the query for more.
+func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, takes func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
+	for fetch := max(limit, someTasks); ; fetch = min(2*fetch, math.MaxInt32) {
+		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)
+		if err != nil {
+			return nil, err
+		}
+		var list []store.Task
+		for _, row := range rows {
+			if len(list) == limit {
+				return list, nil
+			}
+			if skip != nil && skip(store.TaskKey{Run: string(row[0]), Task: string(row[1])}) {
+				continue
+			}
+			t, err := readTask(row)
+			if err != nil {
+				return nil, err
+			}
+			if takes(t) {
+				list = append(list, t)
+			}
+		}
+		if len(list) == limit || len(rows) < fetch {
+			return list, nil
 		}
 	}
-	return lists
-}
-
-func (r *reader) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
-	return r.tasks(idleHead, l.Run, l.Wave, l.Lane, limit)
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // takeAway deletes rows.
-func (s *session) takeAway(g store.Gone) error {
+func (w *rowWriter) takeAway(g store.Gone) {
 	for _, drop := range []struct {
 		query string
 		count int
@@ -42,24 +42,10 @@ func (s *session) takeAway(g store.Gone) error {
 		{dropLists, len(g.Lists), g.Lists},
 		{dropEvents, len(g.Events), g.Events},
 	} {
-		if drop.count == 0 {
-			continue
-		}
-		keys, err := s.store.record.Text(drop.keys)
-		if err != nil {
-			return err
-		}
-		if err := s.store.write.exec(drop.query, keys); err != nil {
-			return err
+		if drop.count > 0 {
+			w.put(drop.query, drop.keys)
 		}
 	}
-	return nil
-}
-
-// forget clears the cache. Rows are deleted so rarely that this costs little.
-func (s *Store) forget(g store.Gone) {
-	s.seen = nil
-	s.plans.Forget(g.Runs...)
 }
 
 func (r *reader) Headings(after int64, limit int) ([]store.Event, error) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gaffer/internal/engine/store"
-	"gaffer/internal/engine/store/memo"
 	"gaffer/internal/engine/store/record"
 )
 
@@ -61,7 +60,7 @@ func lookOver(c *conn, look func(r store.Reader) error) error {
 	if err := c.exec("BEGIN"); err != nil {
 		return err
 	}
-	return errors.Join(look(Glancer{newReader(c, new(memo.Plans))}), c.exec("ROLLBACK"))
+	return errors.Join(look(Glancer{&reader{c: c, plans: new(store.PlanCache)}}), c.exec("ROLLBACK"))
 }
 
 // Glancer has queries that return less than those of a reader, and are faster.

@@ -6,24 +6,13 @@ import (
 	"time"
 
 	"gaffer/internal/engine/store"
-	"gaffer/internal/engine/store/memo"
 	"gaffer/internal/engine/store/record"
 )
 
 // reader looks up rows on one connection.
 type reader struct {
 	c     *conn
-	plans *memo.Plans
-
-	memo.Queue
-}
-
-func newReader(c *conn, plans *memo.Plans) *reader {
-	r := &reader{c: c, plans: plans}
-	r.ReadyLists, r.IdleLists = r.readyLists, r.idleLists
-	r.Ready, r.Idle = &memo.Ready{}, &memo.Idle{}
-	r.Ready.Fetch, r.Idle.Fetch = r.readyHead, r.idleHead
-	return r
+	plans *store.PlanCache
 }
 
 // one returns the only row of a query that selects data.
@@ -154,13 +143,6 @@ func (r *reader) EndedCounts() (map[store.Status]int, error) {
 func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 	return r.tasks(`SELECT t.data, t.spec FROM need n JOIN task t ON t.run = n.run AND t.task = n.task
 		WHERE n.run = ? AND n.need = ? ORDER BY t.seq`, key.Run, key.Task)
-}
-
-// independent reports whether no task of a run needs another.
-func (r *reader) independent(run string) (bool, error) {
-	var needs bool
-	err := r.c.get("SELECT EXISTS (SELECT 1 FROM need WHERE run = ?)", []any{&needs}, run)
-	return !needs, err
 }
 
 func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {

@@ -14,29 +14,23 @@ import (
 	"time"
 
 	"gaffer/internal/engine/store"
-	"gaffer/internal/engine/store/memo"
 	"gaffer/internal/engine/store/record"
 )
 
 // Store is a store in a file.
 type Store struct {
-	remember int // number of cached rows of a kind
-	path     string
-	writer   store.Writer
-	bell     store.Bell
-	plans    memo.Plans
-	queue    queuePlace
-	file     os.FileInfo // the file at path, from before it was opened
+	path   string
+	writer store.Writer
+	bell   store.Bell
+	plans  store.PlanCache
+	queue  queuePlace
+	file   os.FileInfo // the file at path, from before it was opened
 
-	open   chan struct{} // semaphore: held by the open session
+	open   chan struct{} // semaphore: held by the open transaction
 	db     *sql.DB
 	write  *conn
 	record record.Writer
-	// The cache of the sessions, and the version of the file that it is valid for.
-	seen    *memo.Seen
-	version int64
-	last    int64 // the number of the last event, or -1
-	closed  bool  // guarded by open
+	closed bool // guarded by open
 
 	reads *pool
 }
@@ -48,22 +42,12 @@ const pollEvery = 250 * time.Millisecond
 
 // Open opens the database in a file and migrates its schema to the current version. It
 // creates the file and its folder if they do not exist.
-func Open(ctx context.Context, path string) (*Store, error) { return OpenWith(ctx, path, Options{}) }
-
-// Options configures how a database is used.
-type Options struct {
-	// Remember is the number of tasks and attempts that are cached between sessions;
-	// memo.DefaultLimit if zero. A server with many clients is faster with more.
-	Remember int
-}
-
-// OpenWith does the same as Open, with options.
-func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
+func Open(ctx context.Context, path string) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queuePlace{queue: queueOf(path)}, last: -1}
+	s := &Store{path: path, open: make(chan struct{}, 1), queue: queuePlace{queue: queueOf(path)}}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	err = s.connect(ctx)
 	for try := 1; isGone(err) && try < maxTries; try++ { // a backup was restored in the meantime
@@ -101,10 +85,6 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	s.reads, err = newPool(s.path)
 	return err
 }
-
-// forMany tunes a connection for a server with many clients: a page cache for the pages
-// that keep changing, and a log that is merged before merging takes noticeably long.
-const forMany = "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000"
 
 // isThere returns a [*GoneError] if the file at the path is no longer the one that is
 // open.
@@ -184,22 +164,24 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	}
 	err = c.exec("BEGIN")
 	if err == nil {
-		err = errors.Join(look(newReader(c, &s.plans)), c.exec("ROLLBACK"))
+		err = errors.Join(look(s.newReader(c)), c.exec("ROLLBACK"))
 	}
 	s.reads.giveBack(c)
 	return err
 }
 
-// Remember changes the number of tasks and attempts that are cached between sessions. A
-// process calls it when it starts to serve many clients.
-func (s *Store) Remember(rows int) {
+// TuneForServer tunes the writing connection for a server with many clients: a page
+// cache for the pages that keep changing, and a log that is merged before merging takes
+// noticeably long.
+func (s *Store) TuneForServer() {
 	s.open <- struct{}{}
 	defer func() { <-s.open }()
-	s.remember, s.seen = rows, nil
-	if rows >= memo.DefaultLimit && s.write != nil {
-		_, _ = s.write.ExecContext(context.Background(), forMany) // a failure only makes it slower
+	if s.write != nil {
+		_, _ = s.write.ExecContext(context.Background(), "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000") // a failure only makes it slower
 	}
 }
+
+func (s *Store) newReader(c *conn) *reader { return &reader{c: c, plans: &s.plans} }
 
 // Wait implements [store.Store].
 func (s *Store) Wait(ctx context.Context, after int64) error {
@@ -217,7 +199,7 @@ func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	defer s.reads.giveBack(c)
-	return newReader(c, &s.plans).LastSeq()
+	return s.newReader(c).LastSeq()
 }
 
 var errClosed = errors.New("the store is closed")

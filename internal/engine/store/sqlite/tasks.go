@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"errors"
+	"slices"
+
 	"gaffer/internal/engine/store"
-	"gaffer/internal/engine/store/memo"
 )
 
 // A list is a range of the index task_ready or task_idle. Each list is found with one
@@ -10,15 +12,22 @@ import (
 // columns separately, because SQLite would use the index only for the first column of a
 // row comparison.
 const (
-	readyLists = `WITH RECURSIVE list (labels, lane) AS (
-		SELECT * FROM (SELECT labels, lane FROM task WHERE ready = 1 ORDER BY labels, lane LIMIT 1)
+	labelSets = `WITH RECURSIVE list (labels) AS (
+		SELECT (SELECT labels FROM task WHERE ready = 1 ORDER BY labels LIMIT 1)
 		UNION ALL
-		SELECT t.labels, t.lane FROM list JOIN task t ON t.rowid = coalesce(
-			(SELECT rowid FROM task WHERE ready = 1 AND labels = list.labels AND lane > list.lane ORDER BY lane LIMIT 1),
-			(SELECT rowid FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels, lane LIMIT 1)))
-		SELECT labels, lane FROM list`
-	readyHead = `FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?+0`
+		SELECT (SELECT labels FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels LIMIT 1)
+		FROM list WHERE list.labels IS NOT NULL)
+		SELECT labels FROM list WHERE labels IS NOT NULL`
+	// readyLanes selects the lanes of the ready tasks with a set of labels.
+	readyLanes = `WITH RECURSIVE list (lane) AS (
+		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 ORDER BY lane LIMIT 1)
+		UNION ALL
+		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 AND lane > list.lane ORDER BY lane LIMIT 1)
+		FROM list WHERE list.lane IS NOT NULL)
+		SELECT lane FROM list WHERE lane IS NOT NULL`
+	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
+	// idleLists selects the waves and lanes of the idle tasks of a run.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -26,57 +35,102 @@ const (
 			(SELECT rowid FROM task WHERE idle = 1 AND run = ?1 AND wave = list.wave AND lane > list.lane ORDER BY lane LIMIT 1),
 			(SELECT rowid FROM task WHERE idle = 1 AND run = ?1 AND wave > list.wave AND wave <= ?2 ORDER BY wave, lane LIMIT 1)))
 		SELECT wave, lane FROM list`
-	idleHead = `FROM task WHERE idle = 1 AND run = ? AND wave = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?+0`
+	idleTasks = `SELECT run, task, data, spec FROM task WHERE idle = 1 AND run = ? AND wave = ? AND lane = ? ORDER BY priority DESC, seq`
 )
 
-func (r *reader) readyLists() (lists []memo.ReadyList, err error) {
-	err = r.c.each(readyLists, func(scan func(...any) error) error {
-		var l memo.ReadyList
-		err := scan(&l.Labels, &l.Lane)
-		lists = append(lists, l)
+// LabelSets implements [store.Reader].
+func (r *reader) LabelSets() (sets []string, err error) {
+	err = r.c.each(labelSets, func(scan func(...any) error) error {
+		var labels string
+		err := scan(&labels)
+		sets = append(sets, labels)
 		return err
 	})
-	return lists, err
+	return sets, err
 }
 
-func (r *reader) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
-	return r.tasks("SELECT data, spec "+readyHead, l.Labels, l.Lane, limit)
+// Claimable implements [store.Reader].
+func (r *reader) Claimable(c store.Claim) (list []store.Task, err error) {
+	for _, labels := range c.Labels {
+		var lanes []string
+		err := r.c.each(readyLanes, func(scan func(...any) error) error {
+			var lane string
+			err := scan(&lane)
+			if !slices.Contains(c.Paused, lane) && (len(c.Lanes) == 0 || slices.Contains(c.Lanes, lane)) {
+				lanes = append(lanes, lane)
+			}
+			return err
+		}, labels)
+		if err != nil {
+			return nil, err
+		}
+		for _, lane := range lanes {
+			tasks, err := r.firstTasks(c.Limit, c.Skip, c.Takes, readyTasks, labels, lane)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, tasks...)
+		}
+	}
+	slices.SortFunc(list, store.ByPriority)
+	return list[:min(c.Limit, len(list))], nil
 }
 
-func (r *reader) idleLists(upTo memo.IdleList) (lists []memo.IdleList, err error) {
+// Waiting implements [store.Reader].
+func (r *reader) Waiting(w store.Wait) (list []store.Task, err error) {
+	type idleList struct {
+		wave int
+		lane string
+	}
+	var lists []idleList
 	err = r.c.each(idleLists, func(scan func(...any) error) error {
-		l := memo.IdleList{Run: upTo.Run}
-		err := scan(&l.Wave, &l.Lane)
-		lists = append(lists, l)
+		var l idleList
+		err := scan(&l.wave, &l.lane)
+		if !slices.Contains(w.Paused, l.lane) {
+			lists = append(lists, l)
+		}
 		return err
-	}, upTo.Run, upTo.Wave)
-	return lists, err
+	}, w.Run, w.Wave)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lists {
+		tasks, err := r.firstTasks(w.Limit, w.Skip, w.Takes, idleTasks, w.Run, l.wave, l.lane)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tasks...)
+	}
+	slices.SortFunc(list, store.ByPriority)
+	return list[:min(w.Limit, len(list))], nil
 }
 
-func (r *reader) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
-	return r.tasks("SELECT data, spec "+idleHead, l.Run, l.Wave, l.Lane, limit)
-}
+var errEnough = errors.New("enough rows")
 
-// readyHead decodes only the tasks that are not cached.
-func (s *session) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
-	return s.head(readyHead, l.Labels, l.Lane, limit)
-}
-
-func (s *session) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
-	return s.head(idleHead, l.Run, l.Wave, l.Lane, limit)
-}
-
-func (s *session) head(query string, args ...any) (list []store.Task, err error) {
-	err = s.stored.c.each("SELECT run, task, data, spec "+query, func(scan func(...any) error) error {
+// firstTasks returns the first rows of a query that are not skipped and that takes
+// accepts, at most limit. It does not decode or even read the others.
+func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, takes func(store.Task) bool, query string, args ...any) (list []store.Task, err error) {
+	err = r.c.each(query, func(scan func(...any) error) error {
+		if len(list) == limit {
+			return errEnough
+		}
 		var key store.TaskKey
 		var data string
 		var spec *string
 		if err := scan(&key.Run, &key.Task, &data, &spec); err != nil {
 			return err
 		}
-		t, err := s.Seen.Tasks.Get(key, func(store.TaskKey) (store.Task, error) { return readTask(data, spec) })
-		list = append(list, t)
+		if skip != nil && skip(key) {
+			return nil
+		}
+		t, err := readTask(data, spec)
+		if err == nil && takes(t) {
+			list = append(list, t)
+		}
 		return err
 	}, args...)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return list, err
 }

@@ -1,14 +1,14 @@
-package memo
+package store
 
 import (
 	"encoding/json"
 	"sync"
 )
 
-// Plans caches the plans of runs between sessions. Plans never change. They can be
-// large, and every request that touches a run would read its plan again. Plans is safe
-// for concurrent use; the zero value is ready to use.
-type Plans struct {
+// PlanCache caches the plans of runs. Plans never change. They can be large, and every
+// request that touches a run would read its plan again. It is safe for concurrent use;
+// the zero value is ready to use.
+type PlanCache struct {
 	mu    sync.Mutex
 	byRun map[string]json.RawMessage
 	size  int
@@ -18,7 +18,7 @@ type Plans struct {
 const maxPlans = 64 << 20
 
 // Get returns a plan from the cache, or else looks it up.
-func (p *Plans) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
+func (p *PlanCache) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
 	p.mu.Lock()
 	plan, ok := p.byRun[run]
 	p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *Plans) Get(run string, look func(run string) (json.RawMessage, error)) 
 }
 
 // Put caches the plan of a run that was written, unless it is already cached.
-func (p *Plans) Put(run string, plan json.RawMessage) {
+func (p *PlanCache) Put(run string, plan json.RawMessage) {
 	p.mu.Lock()
 	_, known := p.byRun[run]
 	p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *Plans) Put(run string, plan json.RawMessage) {
 }
 
 // Forget removes the plans of deleted runs.
-func (p *Plans) Forget(runs ...string) {
+func (p *PlanCache) Forget(runs ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, run := range runs {
@@ -52,7 +52,7 @@ func (p *Plans) Forget(runs ...string) {
 	}
 }
 
-func (p *Plans) put(run string, plan json.RawMessage) {
+func (p *PlanCache) put(run string, plan json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.byRun == nil || p.size+len(plan) > maxPlans {

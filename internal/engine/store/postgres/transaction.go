@@ -1,0 +1,278 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"gaffer/internal/engine/store"
+)
+
+// transaction is a writing transaction. There is one at a time over all processes,
+// because each locks the row of last_event.
+//
+// It is a [store.Loader]: lookups are collected, and Load makes all of them in one
+// exchange with the server. Their results are kept until the end of the transaction.
+type transaction struct {
+	*reader
+	store   *Store
+	ctx     context.Context // not the context of a request: several requests share the transaction
+	cancel  context.CancelFunc
+	last    int64 // number of the last event
+	each    bool  // make each lookup at once
+	missed  bool
+	wanted  []*lookup
+	lookups map[string]*lookup // by query and arguments
+}
+
+// lookup is a query whose result the requests need.
+type lookup struct {
+	query  string
+	args   []any
+	keys   []string // if the query is one by keys
+	loaded bool
+	rows   []textRow
+}
+
+// begin waits until no other transaction is open.
+func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
+	select {
+	case s.open <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	t := &transaction{store: s, lookups: map[string]*lookup{}}
+	t.ctx, t.cancel = context.WithTimeout(context.Background(), maxTransaction)
+	t.reader = &reader{store: s, rows: t.find, rowsNow: t.findNow, rowsByKey: t.findKey}
+	// Nearly every transaction needs these.
+	_, _ = t.find(allLanes)
+	_, _ = t.find(openQuestions)
+	_, _ = t.find(labelSets)
+	t.missed = false
+	if err := t.begin(); err != nil {
+		t.end()
+		return nil, err
+	}
+	return t, nil
+}
+
+// begin begins the transaction on the server. If the connection has broken since its last
+// use, it opens a new one.
+func (t *transaction) begin() (err error) {
+	if t.store.closed {
+		return errClosed
+	}
+	for {
+		fresh := t.store.conn == nil
+		if fresh {
+			if t.store.conn, err = pgx.ConnectConfig(t.ctx, t.store.config.Copy()); err != nil {
+				t.store.conn = nil
+				return t.store.fail(err)
+			}
+		}
+		batch := t.store.settings.begin("BEGIN")
+		batch.Queue(durable)
+		// Row locks are not fair: a waiting transaction could be overtaken again and
+		// again. So transactions queue for an advisory lock first.
+		batch.Queue("SELECT pg_advisory_xact_lock($1, $2)", migrationLock, t.store.queueKey())
+		batch.Queue("SELECT seq FROM last_event FOR UPDATE").QueryRow(func(row pgx.Row) error { return row.Scan(&t.last) })
+		if err = t.send(batch); err == nil {
+			return nil
+		}
+		broken := t.store.conn.IsClosed()
+		t.store.disconnect() // this also ends the transaction
+		if fresh || !broken {
+			return err
+		}
+	}
+}
+
+// find returns the result of a query if it is loaded.
+func (t *transaction) find(query string, args ...any) ([]textRow, error) {
+	text, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	return t.result(query+string(text), lookup{query: query, args: args})
+}
+
+// findKey returns the rows of one key if they are loaded.
+func (t *transaction) findKey(query string, key ...string) ([]textRow, error) {
+	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // no key contains a zero byte
+}
+
+func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
+	l := t.lookups[name]
+	if l == nil {
+		l = &wanted
+		t.lookups[name] = l
+		t.wanted = append(t.wanted, l)
+	}
+	if !l.loaded && t.each {
+		if err := t.Load(); err != nil {
+			return nil, err
+		}
+	}
+	if !l.loaded {
+		t.missed = true
+		return nil, store.ErrNotLoaded
+	}
+	return l.rows, nil
+}
+
+// findNow makes a query at once. It is for queries whose arguments differ each time.
+func (t *transaction) findNow(query string, args ...any) ([]textRow, error) {
+	l := &lookup{query: query, args: args}
+	t.wanted = append(t.wanted, l)
+	err := t.Load()
+	return l.rows, err
+}
+
+// Missed implements [store.Loader].
+func (t *transaction) Missed() bool {
+	missed := t.missed
+	t.missed = false
+	return missed
+}
+
+// LoadEach implements [store.Loader].
+func (t *transaction) LoadEach() error {
+	t.each = true
+	return t.Load()
+}
+
+// Load implements [store.Loader].
+func (t *transaction) Load() error {
+	if len(t.wanted) == 0 {
+		return nil
+	}
+	return t.send(&pgx.Batch{})
+}
+
+// send sends a batch and all wanted lookups in one exchange with the server. Lookups of
+// the same query by keys become one statement.
+func (t *transaction) send(batch *pgx.Batch) error {
+	byQuery := map[string][]*lookup{}
+	for _, l := range t.wanted {
+		if l.keys != nil {
+			byQuery[l.query] = append(byQuery[l.query], l)
+			continue
+		}
+		batch.Queue(l.query, l.args...).Query(func(rows pgx.Rows) (err error) {
+			l.rows, err = textRows(rows)
+			return err
+		})
+	}
+	for query, list := range byQuery {
+		columns := make([]any, len(list[0].keys))
+		for c := range columns {
+			columns[c] = column(list, func(l **lookup) string { return (*l).keys[c] })
+		}
+		batch.Queue(query, columns...).Query(func(found pgx.Rows) error {
+			rows, err := textRows(found)
+			for _, row := range rows {
+				n, err := strconv.Atoi(string(row[0]))
+				if err != nil {
+					return err
+				}
+				list[n-1].rows = append(list[n-1].rows, row[1:])
+			}
+			return err
+		})
+	}
+	if err := t.store.conn.SendBatch(t.ctx, batch).Close(); err != nil {
+		return t.store.fail(err)
+	}
+	for _, l := range t.wanted {
+		l.loaded = true
+	}
+	t.wanted = nil
+	return nil
+}
+
+// durable makes sure that the commit is durable, even if the server's default is
+// different.
+const durable = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
+
+// queueKey returns the key of the advisory lock for which transactions queue.
+func (s *Store) queueKey() int32 {
+	h := fnv.New32()
+	_, _ = h.Write([]byte(s.schema))
+	return int32(h.Sum32())
+}
+
+// LastSeq implements [store.Reader].
+func (t *transaction) LastSeq() (int64, error) { return t.last, nil }
+
+// Commit implements [store.Transaction]. It sends all statements and the commit in one
+// exchange with the server.
+func (t *transaction) Commit(c store.Changes) error {
+	defer t.end()
+	last := t.last + int64(len(c.Events))
+	var w rowWriter
+	w.all(c, last)
+	if w.err != nil {
+		return errors.Join(w.err, t.rollback())
+	}
+	if len(c.Events) > 0 {
+		w.batch.Queue("SELECT pg_notify($1, $2)", t.store.channel(), strconv.FormatInt(last, 10))
+	}
+	tag := ""
+	w.batch.Queue("COMMIT").Exec(func(ct pgconn.CommandTag) error {
+		tag = ct.String()
+		return nil
+	})
+	err := t.store.conn.SendBatch(t.ctx, &w.batch).Close()
+	if err == nil && tag != "COMMIT" {
+		err = fmt.Errorf("the server answered %s", tag)
+	}
+	if err == nil {
+		t.store.plans.Forget(c.Gone.Runs...)
+		return nil
+	}
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR" {
+		return errors.Join(t.store.fail(err), t.rollback())
+	}
+	t.store.disconnect()
+	return &store.CommitError{Err: t.store.fail(err)}
+}
+
+// Rollback implements [store.Transaction].
+func (t *transaction) Rollback() error {
+	defer t.end()
+	return t.rollback()
+}
+
+func (t *transaction) rollback() error {
+	if _, err := t.store.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
+		t.store.disconnect() // this also ends the transaction
+		return t.store.fail(err)
+	}
+	return nil
+}
+
+// end makes room for another transaction.
+func (t *transaction) end() {
+	t.cancel()
+	<-t.store.open
+}
+
+// disconnect closes the connection on which transactions are made.
+func (s *Store) disconnect() {
+	if s.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.conn.Close(ctx) // the server ends the transaction either way
+	s.conn = nil
+}

@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"gaffer/internal/engine/store"
+	"gaffer/statefile/host"
+)
+
+// transaction is a write transaction. There is one at a time, over all processes.
+type transaction struct {
+	*reader
+	store *Store
+	turn  host.Lock
+}
+
+// begin waits until no other transaction is open.
+func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
+	select {
+	case s.open <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	turn, err := s.take(ctx)
+	if err != nil {
+		<-s.open
+		return nil, err
+	}
+	return &transaction{store: s, turn: turn, reader: s.newReader(s.write)}, nil
+}
+
+func (s *Store) take(ctx context.Context) (host.Lock, error) {
+	if s.closed {
+		return nil, errClosed
+	}
+	turn, err := s.queue.wait(ctx)
+	if err != nil {
+		return nil, cmp.Or(s.isThere(), err)
+	}
+	if err = s.isThere(); err == nil {
+		err = s.write.exec("BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		return nil, errors.Join(err, turn.Unlock())
+	}
+	return turn, nil
+}
+
+// Commit implements [store.Transaction].
+func (t *transaction) Commit(c store.Changes) error {
+	if err := t.apply(c); err != nil {
+		return errors.Join(err, t.store.write.exec("ROLLBACK"), t.end())
+	}
+	if err := t.store.write.exec("COMMIT"); err != nil {
+		_ = t.store.write.exec("ROLLBACK") // after some errors SQLite has already rolled back
+		return &store.CommitError{Err: errors.Join(err, t.end())}
+	}
+	t.store.plans.Forget(c.Gone.Runs...)
+	for _, r := range c.Runs {
+		t.store.plans.Put(r.ID, r.Plan)
+	}
+	return t.end()
+}
+
+// Rollback implements [store.Transaction].
+func (t *transaction) Rollback() error {
+	return errors.Join(t.store.write.exec("ROLLBACK"), t.end())
+}
+
+// end makes room for the next transaction.
+func (t *transaction) end() error {
+	defer func() { <-t.store.open }()
+	return t.turn.Unlock()
+}
