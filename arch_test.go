@@ -133,6 +133,10 @@ var rules = []rule{
 		"internal/attempt/...", "internal/byhand/caller", "internal/engine/...", "!internal/engine/store/...", "internal/engine/store", "internal/flow/...",
 		"internal/pause", "internal/plan", "internal/record/...", "fleet", "ledger", "session", "statefile/...",
 	}, nil},
+	{"internal/app/retention", []string{
+		"internal/app/localrun", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/engine/store", "internal/flow/...", "internal/pause",
+		"internal/record/...", "statefile",
+	}, nil},
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	// The commands. They ask the areas above for everything and never reach past

@@ -18,7 +18,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gaffer/internal/api/protocol"
 	"gaffer/internal/app/localrun"
+	"gaffer/internal/app/retention"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/terminal"
@@ -65,6 +67,7 @@ type App struct {
 	Teams      *teamsession.Sessions
 	Beads      *beadrun.Beads
 	Terminals  *terminal.Terminals
+	Pruner     *retention.Pruner
 
 	opts     Options
 	database string // file or URL, for display
@@ -132,6 +135,9 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Project: opts.teamProject(state), Store: a.store, Engine: a.engine, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.EndRun,
 		WriteDocuments: a.Runs.WriteDocuments,
 		Runs:           func(r store.Reader) ([]store.Run, error) { return a.runs(r, true) },
+	})
+	a.Pruner = retention.New(retention.Options{
+		Store: a.store, Locks: a.locks, State: state, Database: database, Who: opts.who(), Protocol: protocol.Rows{}, Now: opts.Now, Notice: opts.Notice,
 	})
 	return a, nil
 }

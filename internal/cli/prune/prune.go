@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/app/retention"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
@@ -77,7 +78,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		}
 	}
 	return connect.With(ctx, e, func(a *app.App) error {
-		p, err := a.Prunable(ctx, app.Retention{Older: time.Duration(o.older), Keep: o.keep})
+		p, err := a.Pruner.Find(ctx, retention.Policy{Older: time.Duration(o.older), Keep: o.keep})
 		if err != nil {
 			return err
 		}
@@ -91,20 +92,20 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		if !take {
 			return show(e, p.Pruned, *o.json)
 		}
-		done, err := p.Take(ctx)
+		done, err := p.Delete(ctx)
 		return errors.Join(show(e, done, *o.json), err)
 	})
 }
 
 // agreed asks the user for confirmation.
-func agreed(ctx context.Context, e *env.Env, p app.Pruned) (bool, error) {
+func agreed(ctx context.Context, e *env.Env, p retention.Pruned) (bool, error) {
 	for _, row := range counts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
 	}
 	return e.Confirm(ctx, "Take it away?")
 }
 
-func show(e *env.Env, p app.Pruned, asJSON bool) error {
+func show(e *env.Env, p retention.Pruned, asJSON bool) error {
 	if asJSON {
 		return e.PrintJSON(p)
 	}
@@ -133,7 +134,7 @@ func show(e *env.Env, p app.Pruned, asJSON bool) error {
 const worthShrinking = 1 << 20
 
 // counts returns a row for each kind of data that is deleted or would be deleted.
-func counts(p app.Pruned) [][]string {
+func counts(p retention.Pruned) [][]string {
 	verb := "would go"
 	if p.Taken {
 		verb = "gone"

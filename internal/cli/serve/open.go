@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gaffer/internal/app"
+	"gaffer/internal/app/retention"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/page"
@@ -27,7 +28,7 @@ func Open(e *env.Env) Opener {
 			return page.Backend{}, errors.Join(err, a.Close())
 		}
 		b := page.BackendOf(c)
-		b.Retain = func(older time.Duration) func() { return a.Retain(app.Retention{Older: older}) }
+		b.Retain = func(older time.Duration) func() { return a.Pruner.Run(retention.Policy{Older: older}) }
 		b.Close = func() error {
 			c.Close()
 			return a.Close()

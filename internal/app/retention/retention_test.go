@@ -1,4 +1,4 @@
-package app
+package retention
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gaffer/internal/api/protocol"
 	"gaffer/internal/app/localrun"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/engine/store"
@@ -20,18 +21,22 @@ import (
 
 // oldRuns is a store with runs that ended long ago.
 type oldRuns struct {
-	*App
-	t    *testing.T
-	made int
-	told []string
+	*Pruner
+	t     *testing.T
+	store store.Store
+	state string
+	locks runlock.Locks
+	made  int
+	told  []string
 }
 
 func newOldRuns(t *testing.T) *oldRuns {
-	o := &oldRuns{t: t}
-	state := t.TempDir()
-	o.App = &App{store: memory.New(), state: state, locks: runlock.Locks(filepath.Join(state, "runs")), opts: Options{
-		Now: time.Now, Getenv: func(string) string { return "" }, Notice: func(text string) { o.told = append(o.told, text) },
-	}}
+	o := &oldRuns{t: t, store: memory.New(), state: t.TempDir()}
+	o.locks = runlock.Locks(filepath.Join(o.state, "runs"))
+	o.Pruner = New(Options{
+		Store: o.store, State: o.state, Locks: o.locks, Protocol: protocol.Rows{}, Now: time.Now,
+		Notice: func(text string) { o.told = append(o.told, text) },
+	})
 	return o
 }
 
@@ -70,11 +75,11 @@ func (o *oldRuns) left() (ids []string) {
 
 func (o *oldRuns) prune() (*Pruning, Pruned) {
 	o.t.Helper()
-	p, err := o.Prunable(o.t.Context(), Retention{Older: 30 * 24 * time.Hour})
+	p, err := o.Find(o.t.Context(), Policy{Older: 30 * 24 * time.Hour})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	done, err := p.Take(o.t.Context())
+	done, err := p.Delete(o.t.Context())
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -195,8 +200,8 @@ func TestRetentionGoesOnUntilItIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOldRuns(t)
 		o.add("first", store.Complete, `{}`)
-		stop := o.Retain(Retention{Older: 30 * 24 * time.Hour})
-		time.Sleep(retainAfter - time.Second)
+		stop := o.Run(Policy{Older: 30 * 24 * time.Hour})
+		time.Sleep(firstAfter - time.Second)
 		synctest.Wait()
 		if !slices.Equal(o.left(), []string{"first"}) {
 			t.Errorf("left are %v, right after the start", o.left())
@@ -207,7 +212,7 @@ func TestRetentionGoesOnUntilItIsStopped(t *testing.T) {
 			t.Errorf("left are %v", o.left())
 		}
 		o.add("second", store.Complete, `{}`)
-		time.Sleep(retainEvery)
+		time.Sleep(checkEvery)
 		synctest.Wait()
 		if len(o.left()) != 0 || len(o.told) != 0 {
 			t.Errorf("left are %v, told %v", o.left(), o.told)

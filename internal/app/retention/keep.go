@@ -1,0 +1,120 @@
+package retention
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/buildrun"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/record/pending"
+)
+
+// keeper decides which old runs are kept.
+type keeper struct {
+	locks  runlock.Locks
+	alive  map[string]int    // pid of a live process, by run; nil before findProcesses
+	latest map[string]string // id of the latest run that can be resumed, by kind and project
+}
+
+// why returns the reason to keep a run, or "". Earlier runs of a bead need not be kept:
+// its attempts are numbered from its records.
+func (k *keeper) why(r store.Reader, run store.Run) (string, error) {
+	if o := k.locks.Owner(run.ID); o.Alive {
+		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
+	}
+	switch _, err := r.Item(pending.Key(run.ID)); {
+	case err == nil:
+		return "its documents are not written: 'gaffer doctor'", nil
+	case !errors.Is(err, store.ErrNotFound):
+		return "", err
+	}
+	if err := k.findProcesses(r); err != nil {
+		return "", err
+	}
+	if pid := k.alive[run.ID]; pid > 0 {
+		return fmt.Sprintf("process %d of it is alive: 'gaffer doctor --repair'", pid), nil
+	}
+	if run.Status == store.Complete {
+		return "", nil
+	}
+	kind, err := resumableAs(run)
+	if err != nil || kind == "" {
+		return "", err
+	}
+	latest, err := k.latestOf(r, run, kind)
+	if err != nil || latest != run.ID {
+		return "", err
+	}
+	return fmt.Sprintf("it is the latest %s of its project, and can be resumed", kind), nil
+}
+
+// findProcesses finds live processes of attempts that this store knows.
+func (k *keeper) findProcesses(r store.Reader) error {
+	if k.alive != nil {
+		return nil
+	}
+	k.alive = map[string]int{}
+	for _, p := range supervisor.Living() {
+		attempt, err := r.Attempt(p.Attempt)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		k.alive[attempt.Run] = p.PID
+	}
+	return nil
+}
+
+// resumableAs returns the kind ("team" or "build") of a run that a user can continue
+// from the project's documents even after it has ended. A project has one of each kind
+// at a time. It returns "" for other runs.
+func resumableAs(run store.Run) (kind string, err error) {
+	if run.Conducted {
+		start, err := teamrun.StartOf(run)
+		if err != nil || start == nil {
+			return "", err
+		}
+		return "team", nil
+	}
+	b, err := buildrun.BuildOf(run)
+	if err != nil || b == nil {
+		return "", err
+	}
+	return "build", nil
+}
+
+// latestOf returns the latest run of that kind in the run's project.
+func (k *keeper) latestOf(r store.Reader, of store.Run, kind string) (string, error) {
+	key := kind + " " + of.Project
+	if id, known := k.latest[key]; known {
+		return id, nil
+	}
+	all, err := r.RunsBefore(endOfTime)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range slices.Backward(all) {
+		if run.Project != of.Project {
+			continue
+		}
+		if run, err = r.Run(run.ID); err != nil {
+			return "", err
+		}
+		if as, err := resumableAs(run); err != nil || as != kind {
+			continue // an unreadable run cannot be resumed
+		}
+		k.latest[key] = run.ID
+		return run.ID, nil
+	}
+	return "", nil
+}
+
+// endOfTime is later than the end of every run.
+var endOfTime = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)

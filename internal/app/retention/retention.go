@@ -1,0 +1,225 @@
+// Package retention deletes the data of runs that ended long ago, from the database and
+// from this machine.
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/app/localrun"
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/pause"
+	"gaffer/internal/record/prune"
+	"gaffer/statefile"
+)
+
+// Options are the settings and dependencies of a Pruner.
+type Options struct {
+	Store    store.Store
+	Locks    runlock.Locks
+	State    string // the folder for state of this machine
+	Database string // the database file, if the store is one
+	Who      string // the author of the events
+	// Protocol finds the old rows of protocol clients.
+	Protocol prune.ProtocolRows
+	Now      func() time.Time
+	Notice   func(text string) // prints a message for the user
+}
+
+// Pruner deletes old data.
+type Pruner struct{ opts Options }
+
+// New returns a pruner.
+func New(opts Options) *Pruner { return &Pruner{opts} }
+
+// Policy says how long ended runs are kept.
+type Policy struct {
+	Older time.Duration // delete what ended longer ago than this
+	Keep  int           // but keep this many of the latest runs of each project
+}
+
+// Pruned counts what can be deleted, or was deleted.
+type Pruned struct {
+	Before    time.Time `json:"before"`
+	Runs      int       `json:"runs"`
+	Oldest    time.Time `json:"oldest,omitzero"` // when the oldest and the newest of these runs ended
+	Newest    time.Time `json:"newest,omitzero"`
+	Tasks     int       `json:"tasks"`
+	Attempts  int       `json:"attempts"`
+	Questions int       `json:"questions"`
+	Inputs    int       `json:"inputs"`
+	Notes     int       `json:"notes"`
+	Promises  int       `json:"promises"`
+	Workers   int       `json:"workers"`
+	Events    int       `json:"events"`
+	Folders   int       `json:"folders"` // on this machine
+	IDs       []string  `json:"run_ids"`
+	Kept      int       `json:"kept"` // old runs that are among the latest of their project
+	Spared    []Spared  `json:"spared"`
+	Taken     bool      `json:"taken"` // it was deleted; otherwise it was only counted
+	// For a database in a file, after the deletion: the size of the file, and how much
+	// of it is free for reuse.
+	File      string `json:"file,omitempty"`
+	FileBytes int64  `json:"file_bytes,omitempty"`
+	FreeBytes int64  `json:"free_bytes,omitempty"`
+}
+
+// Spared is an old run that is kept.
+type Spared struct {
+	Run string `json:"run"`
+	Why string `json:"why"`
+}
+
+// Nothing reports whether there is nothing to delete.
+func (p Pruned) Nothing() bool {
+	return p.Runs+p.Tasks+p.Attempts+p.Questions+p.Inputs+p.Notes+p.Promises+p.Workers+p.Events+p.Folders == 0
+}
+
+// Pruning is a list of old data to delete.
+type Pruning struct {
+	Pruned
+	pruner *Pruner
+	found  prune.Found
+}
+
+// Find finds data of runs that ended long ago, in this database and on this
+// machine. It changes nothing.
+func (p *Pruner) Find(ctx context.Context, policy Policy) (*Pruning, error) {
+	now := p.opts.Now()
+	k := &keeper{locks: p.opts.Locks, latest: map[string]string{}}
+	found, err := prune.Look(ctx, p.opts.Store, prune.Retention{
+		Before: now.Add(-policy.Older), Now: now, Keep: policy.Keep, Spare: k.why, Protocol: p.opts.Protocol,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for what is old: %w", err)
+	}
+	old := &Pruning{pruner: p, found: found, Pruned: counted(found.Counts)}
+	old.Before, old.Kept, old.IDs, old.Spared = found.Before, found.Kept, []string{}, []Spared{}
+	for _, run := range found.Ended {
+		old.IDs = append(old.IDs, run.ID)
+		old.Folders += len(p.leftovers(run.ID))
+		if old.Oldest.IsZero() || run.Ended.Before(old.Oldest) {
+			old.Oldest = run.Ended
+		}
+		if run.Ended.After(old.Newest) {
+			old.Newest = run.Ended
+		}
+	}
+	for _, s := range found.Spared {
+		old.Spared = append(old.Spared, Spared(s))
+	}
+	return old, nil
+}
+
+func counted(c prune.Counts) Pruned {
+	return Pruned{
+		Runs: c.Runs, Tasks: c.Tasks, Attempts: c.Attempts, Questions: c.Questions, Inputs: c.Inputs, Notes: c.Notes,
+		Promises: c.Promises, Workers: c.Workers, Events: c.Events,
+	}
+}
+
+// Delete deletes the data that was found, as far as it still qualifies.
+func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
+	by, gone := p.pruner, []string{}
+	folders := 0
+	counts, err := prune.Delete(ctx, by.opts.Store, p.found, prune.DeleteOptions{
+		Now: by.opts.Now, Who: by.opts.Who, Tell: by.opts.Notice,
+		Hold: func(run string) (func(), error) {
+			if err := statefile.CheckName("run", run); err != nil {
+				return nil, err // another program stored this id; it must not become part of a path
+			}
+			return by.opts.Locks.Lock(ctx, run)
+		},
+		Gone: func(run string) {
+			gone = append(gone, run)
+			folders += by.clear(run)
+		},
+	})
+	done := counted(counts)
+	done.Before, done.Oldest, done.Newest, done.Kept, done.Spared = p.Before, p.Oldest, p.Newest, p.Kept, p.Spared
+	done.Folders, done.IDs, done.Taken = folders, gone, true
+	if file, ok := by.opts.Store.(interface {
+		Size(ctx context.Context) (bytes, free int64, err error)
+	}); ok && err == nil {
+		done.File = by.opts.Database
+		done.FileBytes, done.FreeBytes, err = file.Size(ctx)
+	}
+	return done, err
+}
+
+// leftovers returns the folders of a run on this machine, apart from its documents.
+func (p *Pruner) leftovers(run string) (there []string) {
+	if statefile.CheckName("run", run) != nil {
+		return nil
+	}
+	for _, path := range []string{localrun.Attempts(p.opts.State, run), filepath.Join(p.opts.State, "merges", run)} {
+		if _, err := os.Lstat(path); err == nil {
+			there = append(there, path)
+		}
+	}
+	return there
+}
+
+// clear deletes the leftovers of a run on this machine. The caller holds the run's
+// lock.
+func (p *Pruner) clear(run string) (folders int) {
+	for _, path := range p.leftovers(run) {
+		if err := os.RemoveAll(path); err != nil {
+			p.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
+			continue
+		}
+		folders++
+	}
+	// The log of a background gaffer, and the lock that we hold.
+	for _, file := range []string{filepath.Join(p.opts.State, "runs", run+".log"), p.opts.Locks.File(run)} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
+		}
+	}
+	return folders
+}
+
+const (
+	// firstAfter is the delay of the first check, so that it does not slow down the
+	// start.
+	firstAfter = time.Minute
+	// checkEvery is the interval between checks for old data.
+	checkEvery = time.Hour
+)
+
+// Run deletes old data periodically until stop is called. stop waits for a deletion
+// in progress. Errors are reported and retried.
+func (p *Pruner) Run(policy Policy) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for wait := firstAfter; ; wait = checkEvery {
+			if pause.For(ctx, wait); ctx.Err() != nil {
+				return
+			}
+			if err := p.pruneOnce(ctx, policy); err != nil && ctx.Err() == nil {
+				p.opts.Notice(fmt.Sprintf("retention: %v; trying again in an hour", err))
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (p *Pruner) pruneOnce(ctx context.Context, policy Policy) error {
+	old, err := p.Find(ctx, policy)
+	if err != nil || old.Nothing() {
+		return err
+	}
+	_, err = old.Delete(ctx)
+	return err
+}
