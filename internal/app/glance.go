@@ -47,7 +47,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 			return g, err
 		}
 	}
-	byHand := byHand(state, opts.Getenv, opts.Now).Glimpse(ctx)
+	byHand := byHand(state, opts.Getenv, opts.Now).FindQuickly(ctx)
 	askByHand(&g, others, byHand, func(dir string) bool { return everywhere || opts.Project.Contains(dir) })
 	return g, nil
 }
@@ -55,7 +55,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 // askByHand counts the questions of agents that belong to no run: those in the store,
 // and those of agents on this machine that wait at their own prompts. An agent on this
 // machine counts only if holds reports true for its folder.
-func askByHand(g *fleet.Glance, questions []fleet.Question, agents []discover.Sighting, holds func(dir string) bool) {
+func askByHand(g *fleet.Glance, questions []fleet.Question, agents []discover.Agent, holds func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {
 		outside[s.Name] = s.Dir != "" && !holds(s.Dir)

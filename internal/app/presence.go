@@ -47,7 +47,7 @@ func WorkersByHand(ctx context.Context, opts Options) ([]fleet.Worker, error) {
 }
 
 func workersByHand(ctx context.Context, state string, opts Options) (list []fleet.Worker) {
-	seen, err := byHand(state, opts.Getenv, opts.Now).Look(ctx)
+	seen, err := byHand(state, opts.Getenv, opts.Now).Find(ctx)
 	if err != nil {
 		return nil // ctx has ended
 	}
@@ -86,7 +86,7 @@ func (a *App) presence(d *protocol.Service) register.Options {
 	machine, _ := os.Hostname() // for display
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
 	return register.Options{
-		Look: byHand(a.state, a.opts.Getenv, a.opts.Now).Look, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
+		Find: byHand(a.state, a.opts.Getenv, a.opts.Now).Find, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
 			_, err := d.Heartbeat(ctx, by, h)
 			return err
@@ -102,7 +102,7 @@ func (s *ServerWorker) tellByHand(ctx context.Context) {
 	}
 	machine, _ := os.Hostname() // for display
 	tellByHand(ctx, register.Options{
-		Look: byHand(s.state, s.opts.Getenv, s.opts.Now).Look, Host: machine, Now: s.opts.Now,
+		Find: byHand(s.state, s.opts.Getenv, s.opts.Now).Find, Host: machine, Now: s.opts.Now,
 		Notice: func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
 			_, err := client.Agents.Heartbeat(ctx, h)

@@ -13,7 +13,7 @@ func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
 	p := newPlace(t)
 	hook := func(status hookevents.Status, ended bool) {
 		t.Helper()
-		_, err := hookevents.In(filepath.Join(p.home, "gaffer")).Update(t.Context(), "claude", "s1", func(s hookevents.Session) hookevents.Session {
+		_, err := hookevents.NewFolder(filepath.Join(p.home, "gaffer")).Update(t.Context(), "claude", "s1", func(s hookevents.Session) hookevents.Session {
 			s.Program, s.Session, s.Dir, s.Status, s.Ended, s.At = "claude", "s1", "/p", status, ended, time.Now()
 			return s
 		})

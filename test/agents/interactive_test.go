@@ -38,20 +38,20 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 		return func() { c.play(modes...); asked, again = c.asked(1), c.asked(2); c.say(text) }
 	}
 	delays := c.passes([]point{
-		{"it has started", nil, c.shows("for shortcuts"), idle, file, true, func(s discover.Sighting) bool { session = s.Session; return session != "" }},
+		{"it has started", nil, c.shows("for shortcuts"), idle, file, true, func(s discover.Agent) bool { session = s.Session; return session != "" }},
 		{"the model is asked", next("say one", "hangmid"), func() bool { return asked() }, running, file, true, nil},
 		{"Esc while the model thinks", func() { c.keys("Escape") }, c.shows(interrupted), idle, file, false, nil},
-		{"a permission is asked for", next("say two", "tool:"+work), c.shows(prompt), waiting, file, true, func(s discover.Sighting) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
+		{"a permission is asked for", next("say two", "tool:"+work), c.shows(prompt), waiting, file, true, func(s discover.Agent) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
 		{"it is given, the tool runs", func() { c.keys("Enter") }, c.made("begun"), running, file, false, nil},
 		{"the turn is over", func() { c.write("over", "") }, c.shows("Done. The tool ran."), idle, file, true, nil},
 		{"a permission is asked for again", next("say three", "tool:touch never"), c.shows(prompt), waiting, file, true, nil},
 		{"Esc at the prompt", func() { c.keys("Escape") }, c.notSeen(prompt), idle, file, false, nil},
 		{"a question is asked", next("say four", "ask"), c.shows("Which colour?"), waiting, file, true, nil},
 		{"the question is answered", func() { c.keys("Enter") }, c.notSeen("Enter to select"), idle, file, true, nil},
-		{"the model fails", next("say five", "400"), c.shows("API Error"), idle, file, true, func(s discover.Sighting) bool { return s.Error != "" }},
-		{"the model is overloaded and asked again", next("say six", "529once", "hangmid"), func() bool { return again() }, running, file, true, func(s discover.Sighting) bool { return s.Error == "" }},
+		{"the model fails", next("say five", "400"), c.shows("API Error"), idle, file, true, func(s discover.Agent) bool { return s.Error != "" }},
+		{"the model is overloaded and asked again", next("say six", "529once", "hangmid"), func() bool { return again() }, running, file, true, func(s discover.Agent) bool { return s.Error == "" }},
 		{"Esc while it tries again", func() { c.keys("Escape") }, c.notSeen("esc to interrupt"), idle, file, false, nil},
-		{"/clear", func() { c.say("/clear") }, c.notSeen("say six"), idle, file, true, func(s discover.Sighting) bool { return s.Session != session }},
+		{"/clear", func() { c.say("/clear") }, c.notSeen("say six"), idle, file, true, func(s discover.Agent) bool { return s.Session != session }},
 		{"a turn after it", next("say seven", "slow"), func() bool { return asked() }, running, file, true, nil},
 		{"its end", nil, c.shows("word8"), idle, file, true, nil},
 	})
@@ -79,13 +79,13 @@ func TestWhatCodexDoesInATerminalIsKnown(t *testing.T) {
 		{"it has started", nil, c.shows("for shortcuts"), idle, title, false, nil},
 		{"the model is asked", next("say one", "hang"), func() bool { return asked() }, running, title, true, nil},
 		{"Esc while the model thinks", func() { c.keys("Escape") }, c.shows(interrupted), idle, title, true, nil},
-		{"a permission is asked for", next("say two", "toolx:"+work), c.shows(prompt), waiting, title, true, func(s discover.Sighting) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
+		{"a permission is asked for", next("say two", "toolx:"+work), c.shows(prompt), waiting, title, true, func(s discover.Agent) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
 		{"it is given, the tool runs", func() { c.keys("y") }, c.made("begun"), running, title, false, nil},
 		{"the turn is over", func() { c.write("over", "") }, c.shows("Done. The tool ran."), idle, title, true, nil},
 		{"a permission is asked for again", next("say three", "toolx:touch never"), c.shows(prompt), waiting, title, true, nil},
 		{"Esc at the prompt", func() { c.keys("Escape") }, c.notSeen(prompt), idle, title, true, nil},
-		{"the model fails", next("say four", "400"), c.shows("■ "), idle, title, false, func(s discover.Sighting) bool { return s.Error != "" }},
-		{"a turn after it", next("say five", "slow"), func() bool { return asked() }, running, title, true, func(s discover.Sighting) bool { return s.Error == "" }},
+		{"the model fails", next("say four", "400"), c.shows("■ "), idle, title, false, func(s discover.Agent) bool { return s.Error != "" }},
+		{"a turn after it", next("say five", "slow"), func() bool { return asked() }, running, title, true, func(s discover.Agent) bool { return s.Error == "" }},
 		{"its end", nil, c.shows("word8"), idle, title, true, nil},
 		{"another turn", next("say six", "hang"), func() bool { return asked() }, running, title, true, nil},
 		{"Esc in it", func() { c.keys("Escape") }, c.notSeen("esc to interrupt"), idle, title, true, nil},
@@ -114,7 +114,7 @@ func TestAProgramThatMustBeSetUpIsSeenToWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			term := c.open(newPlace(t))
-			term.seen(point{name: name, status: waiting, source: discover.FromScreen, also: func(s discover.Sighting) bool {
+			term.seen(point{name: name, status: waiting, source: discover.FromScreen, also: func(s discover.Agent) bool {
 				return s.For == "needs set-up: "+c.want
 			}})
 			term.ends()

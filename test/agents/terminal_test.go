@@ -115,16 +115,16 @@ func (t *terminal) asked(n int) func() bool {
 func (t *terminal) made(file string) func() bool { return func() bool { return t.has(file) } }
 
 // look returns the sighting of this agent.
-func (t *terminal) look() (discover.Sighting, bool) {
+func (t *terminal) look() (discover.Agent, bool) {
 	t.Helper()
-	list, err := t.lookout.Look(t.Context())
+	list, err := t.lookout.Find(t.Context())
 	t.must(err)
 	for _, s := range list {
 		if s.PID == t.pid {
 			return s, true
 		}
 	}
-	return discover.Sighting{}, false
+	return discover.Agent{}, false
 }
 
 // point is a moment of a session: a condition, and what gaffer must then show.
@@ -135,7 +135,7 @@ type point struct {
 	status hookevents.Status
 	source discover.Source
 	hook   bool // the hooks alone would show it, too
-	also   func(discover.Sighting) bool
+	also   func(discover.Agent) bool
 }
 
 // passes goes through the points and returns how long gaffer took to notice each of
@@ -155,7 +155,7 @@ func (t *terminal) passes(points []point) (delays []time.Duration) {
 // seen waits until gaffer shows the state of a point, from the expected source.
 func (t *terminal) seen(pt point) time.Duration {
 	t.Helper()
-	var s discover.Sighting
+	var s discover.Agent
 	began := time.Now()
 	testenv.Wait(t, fmt.Sprintf("%s: %s by %s", pt.name, pt.status, pt.source), func() error {
 		s, _ = t.look()
@@ -172,7 +172,7 @@ func (t *terminal) seen(pt point) time.Duration {
 		t.Errorf("%s: another worker: %s, before %s", pt.name, s.ID, t.id)
 	}
 	if pt.hook {
-		doc := hookevents.In(filepath.Join(t.home, ".local/state/gaffer"))
+		doc := hookevents.NewFolder(filepath.Join(t.home, ".local/state/gaffer"))
 		t.until("the hooks tell of "+pt.name, func() bool { return doc.Load(t.program, s.Session).Status == pt.status })
 	}
 	t.Logf("%-7s %-36s %-7s %-13s %6.0f ms  %s %s", t.program, pt.name, s.Status, s.Source, float64(took)/1e6, s.For, s.Error)

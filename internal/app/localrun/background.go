@@ -219,7 +219,7 @@ func CheckDetach(getenv func(string) string) error {
 	if id := getenv(supervisor.Mark); id != "" {
 		return &InTaskError{id}
 	}
-	for _, agent := range caller.Above(os.Getpid()) {
+	for _, agent := range caller.Ancestors(os.Getpid()) {
 		if agent.Attempt != "" {
 			return &InTaskError{agent.Attempt}
 		}

@@ -16,7 +16,7 @@ func Agents() []Process {
 		if !mayBeAgent(nameOfProcess(pid)) {
 			continue
 		}
-		p, ok := Look(pid)
+		p, ok := Find(pid)
 		if !ok || p.Terminal == 0 || p.State == 'Z' || !mine(pid) {
 			continue
 		}
@@ -61,8 +61,8 @@ func nameOfProcess(pid int) string {
 	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
-// Look reads /proc/PID/stat. It returns false if the process does not exist.
-func Look(pid int) (Process, bool) {
+// Find reads /proc/PID/stat. It returns false if the process does not exist.
+func Find(pid int) (Process, bool) {
 	var buf [1024]byte
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -229,7 +229,7 @@ func Ancestor(program string) int {
 	const most = 12
 	pid := os.Getppid()
 	for range most {
-		p, ok := Look(pid)
+		p, ok := Find(pid)
 		if !ok || pid <= 1 {
 			return 0
 		}
@@ -272,7 +272,7 @@ const opencode = "opencode"
 // Children returns the pids of the processes whose parent is pid.
 func Children(pid int) (list []int) {
 	for _, other := range pids() {
-		if p, ok := Look(other); ok && p.Parent == pid {
+		if p, ok := Find(other); ok && p.Parent == pid {
 			list = append(list, other)
 		}
 	}

@@ -8,8 +8,8 @@ func Agents() []Process { return nil }
 // Ancestor returns 0: the ancestor is unknown on this system.
 func Ancestor(string) int { return 0 }
 
-// Look returns false: processes cannot be read on this system.
-func Look(int) (Process, bool) { return Process{}, false }
+// Find returns false: processes cannot be read on this system.
+func Find(int) (Process, bool) { return Process{}, false }
 
 // Variables returns nil: environments cannot be read on this system.
 func Variables(int, ...string) map[string]string { return nil }

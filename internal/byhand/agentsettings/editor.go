@@ -66,11 +66,11 @@ func (e *Editor) each(files []File, plan func(File) (Edit, error)) ([]Edit, erro
 }
 
 func (e *Editor) plan(f File) (Edit, error) {
-	edit, records, err := e.look(f)
+	edit, records, err := e.read(f)
 	if err != nil {
 		return Edit{}, err
 	}
-	was, known := of(records, edit.Old)
+	was, known := recordOf(records, edit.Old)
 	known = known && edit.Existed
 	var base []byte
 	if known {
@@ -86,18 +86,18 @@ func (e *Editor) plan(f File) (Edit, error) {
 		edit.rec.Created, edit.rec.Folders = was.Created, was.Folders
 	}
 	if !edit.Existed {
-		edit.rec.Folders, err = e.made(f.Path)
+		edit.rec.Folders, err = e.createdFolders(f.Path)
 	}
 	return edit, err
 }
 
 func (e *Editor) planUndo(f File) (Edit, error) {
-	edit, records, err := e.look(f)
+	edit, records, err := e.read(f)
 	edit.undo = true
 	if err != nil || !edit.Existed {
 		return edit, err
 	}
-	if was, known := of(records, edit.Old); known {
+	if was, known := recordOf(records, edit.Old); known {
 		edit.rec = was
 		if edit.New = reverse(edit.Old, was.Splices); edit.New != nil {
 			edit.Remove = was.Created
@@ -108,22 +108,22 @@ func (e *Editor) planUndo(f File) (Edit, error) {
 	return edit, err
 }
 
-// look reads a file and its records in the journal.
-func (e *Editor) look(f File) (Edit, []record, error) {
+// read reads a file and its records in the journal.
+func (e *Editor) read(f File) (Edit, []record, error) {
 	data, err := statefile.ReadBytes(e.Host, f.Path)
 	edit := Edit{File: f, Existed: err == nil, Old: data}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = e.checkAbsent(f.Path)
 	}
 	if err != nil {
-		return Edit{}, nil, plainly(err)
+		return Edit{}, nil, withoutPath(err)
 	}
 	records, err := openJournal(e.Host, e.Dir).read(f.Path)
 	return edit, records, err
 }
 
-// plainly removes the path from an error, because the caller adds it.
-func plainly(err error) error {
+// withoutPath removes the path from an error, because the caller adds it.
+func withoutPath(err error) error {
 	if form := (*statefile.FormError)(nil); errors.As(err, &form) {
 		return &formError{form.Problem}
 	}
@@ -156,10 +156,10 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// made returns the missing folders above a file, and the folders above it that were
+// createdFolders returns the missing folders above a file, and the folders above it that were
 // created for other files, innermost first. Deleting the last of these files deletes
 // the folders too.
-func (e *Editor) made(path string) (folders []string, err error) {
+func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
 		if err == nil {
@@ -227,7 +227,7 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 		return err
 	}
 	for range maxTries {
-		now, err := e.again(shown)
+		now, err := e.planAgain(shown)
 		if err != nil {
 			return err
 		}
@@ -243,10 +243,10 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 	return &ChangedError{shown.File.Path}
 }
 
-// again plans an edit for the file's current content. Changes of other programs
+// planAgain plans an edit for the file's current content. Changes of other programs
 // around our entries do not matter. It returns a ChangedError if the entries of
 // others that stay are no longer those that were shown.
-func (e *Editor) again(shown Edit) (Edit, error) {
+func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {
 		plan = e.planUndo

@@ -20,7 +20,7 @@ func (e *TextError) Error() string {
 func (e *TextError) Invalid() bool { return true }
 
 // Hint returns what to do next.
-func (e *TextError) Hint() string { return "nothing was written; mend the file and try again" }
+func (e *TextError) Hint() string { return "nothing was written; correct the file and try again" }
 
 // ShapeError reports a value of another type than the file's program expects.
 type ShapeError struct {
@@ -41,17 +41,17 @@ func (e *ShapeError) Error() string {
 func (e *ShapeError) Invalid() bool { return true }
 
 // Hint returns what to do next.
-func (e *ShapeError) Hint() string { return "nothing was written; mend the file and try again" }
+func (e *ShapeError) Hint() string { return "nothing was written; correct the file and try again" }
 
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
-// awryError reports a planned change that would make a file unreadable for its
+// unsafeChangeError reports a planned change that would make a file unreadable for its
 // program. That is a bug of gaffer; it is found before anything is written.
-type awryError struct{ problem string }
+type unsafeChangeError struct{ problem string }
 
-func (e *awryError) Error() string { return "the change would spoil the file: " + e.problem }
+func (e *unsafeChangeError) Error() string { return "the change would spoil the file: " + e.problem }
 
 // Hint returns what to do next.
-func (e *awryError) Hint() string {
+func (e *unsafeChangeError) Hint() string {
 	return "nothing was written; make the change by hand, and report this with the file"
 }

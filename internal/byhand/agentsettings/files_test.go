@@ -175,7 +175,7 @@ func holdsAll(t *testing.T, f File, old, made []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := w.look(made, f.Entries); err != nil || !found.complete {
+	if found, err := w.inspect(made, f.Entries); err != nil || !found.complete {
 		t.Fatalf("complete %v, %v:\n%s", found.complete, err, made)
 	}
 	// All bytes of old are still there in the same order; only commas and our entries
@@ -216,7 +216,7 @@ func decode(t *testing.T, f Format, data []byte) any {
 		}
 		return m
 	}
-	plain, _ := blank(data)
+	plain, _ := standardize(data)
 	plain = bytes.TrimSpace(bytes.TrimPrefix(plain, []byte(byteOrderMark)))
 	if len(plain) == 0 {
 		return map[string]any{}
@@ -292,7 +292,7 @@ func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
 				t.Errorf("ours is still there:\n%s", left)
 			}
 			if w, _ := writerOf(f.Format); f.Format == TOML {
-				if found, err := w.look(left, f.Entries); err != nil || found.complete {
+				if found, err := w.inspect(left, f.Entries); err != nil || found.complete {
 					t.Errorf("ours is still there, or %v:\n%s", err, left)
 				}
 			}
@@ -338,7 +338,7 @@ func touched(t *testing.T, f Format, made []byte) []byte {
 		}
 		return append([]byte(text), made...)
 	}
-	plain, _ := blank(made)
+	plain, _ := standardize(made)
 	open := bytes.IndexByte(plain, '{')
 	return bytes.Join([][]byte{made[:open+1], []byte(` "theirs": 1,`), made[open+1:]}, nil)
 }

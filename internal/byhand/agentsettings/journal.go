@@ -102,8 +102,8 @@ func (j journal) write(ctx context.Context, file string, records []record) error
 	})
 }
 
-// of returns the record of the change that produced these bytes.
-func of(records []record, data []byte) (record, bool) {
+// recordOf returns the record of the change that produced these bytes.
+func recordOf(records []record, data []byte) (record, bool) {
 	sum := sumOf(data)
 	for _, r := range records {
 		if r.After == sum {

@@ -18,31 +18,41 @@ func (jsonWriter) check(text []byte) error {
 	return err
 }
 
-func (jsonWriter) look(old []byte, entries []Entry) (found, error) {
+func (jsonWriter) inspect(old []byte, entries []Entry) (found, error) {
 	t, err := parseJSON(old)
 	if err != nil {
 		return found{}, err
 	}
-	f := found{complete: true, loose: t.loose}
-	right := 0
+	c, err := compare(entries, t.state)
+	return found{complete: len(c.missing) == 0 && t.ours(entries) == c.present, kept: c.kept, loose: t.loose}, err
+}
+
+// comparison is the result of comparing a file with the entries that it should have.
+type comparison struct {
+	missing []Entry // missing, or different from what they should be
+	present int
+	kept    []string // entries of other programs that stay, by Entry.What
+}
+
+func compare(entries []Entry, stateOf func(Entry) (state, error)) (c comparison, err error) {
 	for _, e := range entries {
 		if e.Value == nil {
 			continue
 		}
-		state, err := t.state(e)
-		switch {
-		case err != nil:
-			return found{}, err
-		case state == theirs:
-			f.kept = append(f.kept, e.What)
-		case state == present:
-			right++
-		default:
-			f.complete = false
+		s, err := stateOf(e)
+		if err != nil {
+			return comparison{}, err
+		}
+		switch s {
+		case absent:
+			c.missing = append(c.missing, e)
+		case present:
+			c.present++
+		case theirs:
+			c.kept = append(c.kept, e.What)
 		}
 	}
-	f.complete = f.complete && t.ours(entries) == right
-	return f, nil
+	return c, nil
 }
 
 // state says whether a file has an entry.
@@ -72,7 +82,7 @@ func (t *jsonText) state(e Entry) (state, error) {
 		return absent, nil
 	}
 	switch got := jsontree.Interface(at); {
-	case reflect.DeepEqual(got, want), e.grown(got, want) && e.starts(got):
+	case reflect.DeepEqual(got, want), e.isExtended(got, want) && e.hasCommand(got):
 		return present, nil
 	case e.Mine(got) || e.Force:
 		return absent, nil
@@ -89,7 +99,7 @@ func (t *jsonText) descend(e Entry) (at jsontree.Value, rest []string, err error
 	}
 	for i, name := range e.Path {
 		if at.Kind() != jsontree.Object {
-			return at, nil, t.misshapen(at, e.Path[:i], jsontree.Object)
+			return at, nil, t.shapeError(at, e.Path[:i], jsontree.Object)
 		}
 		next := at.Get(name)
 		if next.Kind() == jsontree.Missing {
@@ -98,18 +108,18 @@ func (t *jsonText) descend(e Entry) (at jsontree.Value, rest []string, err error
 		at = next
 	}
 	if e.Item && at.Kind() != jsontree.Array {
-		return at, nil, t.misshapen(at, e.Path, jsontree.Array)
+		return at, nil, t.shapeError(at, e.Path, jsontree.Array)
 	}
 	return at, nil, nil
 }
 
-func (jsonWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
 	t, err := parseJSON(old)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	for _, e := range entries {
-		line, ok, err := t.grown(e)
+		line, ok, err := t.extended(e)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -117,21 +127,21 @@ func (jsonWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splice
 			rest = append(rest, e)
 			continue
 		}
-		grown = append(grown, e)
-		text, err := encoded(e.Mend(line.Text()))
+		extended = append(extended, e)
+		text, err := encoded(e.FixCommand(line.Text()))
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		place, _ := line.Place()
 		splices = append(splices, Splice{At: place.From, Old: bytes.Clone(old[place.From:place.To]), New: text})
 	}
-	return grown, rest, ordered(splices), nil
+	return extended, rest, ordered(splices), nil
 }
 
-// grown returns the command of one of our entries to which a user has added
+// extended returns the command of one of our entries to which a user has added
 // something.
-func (t *jsonText) grown(e Entry) (line jsontree.Value, ok bool, err error) {
-	if e.Mend == nil || e.Value == nil {
+func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
+	if e.FixCommand == nil || e.Value == nil {
 		return line, false, nil
 	}
 	at, rest, err := t.descend(e)
@@ -142,7 +152,7 @@ func (t *jsonText) grown(e Entry) (line jsontree.Value, ok bool, err error) {
 	if err != nil {
 		return line, false, err
 	}
-	return at.Get(starter), e.grown(jsontree.Interface(at), want), nil
+	return at.Get(commandMember), e.isExtended(jsontree.Interface(at), want), nil
 }
 
 // ours counts our entries anywhere in the document.

@@ -12,19 +12,13 @@ func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := compare(entries, t.state)
+	if err != nil {
+		return nil, err
+	}
 	var splices []Splice
-	var groups []*growth
-	for _, e := range entries {
-		if e.Value == nil {
-			continue
-		}
-		s, err := t.state(e)
-		if err != nil {
-			return nil, err
-		}
-		if s != absent {
-			continue
-		}
+	var groups []*additions
+	for _, e := range c.missing {
 		at, rest, _ := t.descend(e)
 		if len(rest) == 0 && !e.Item {
 			splice, err := t.exchange(at, e)
@@ -34,7 +28,7 @@ func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 			splices = append(splices, splice)
 			continue
 		}
-		if err := growthOf(&groups, at).put(rest, e); err != nil {
+		if err := additionsTo(&groups, at).put(rest, e); err != nil {
 			return nil, err
 		}
 	}
@@ -44,25 +38,25 @@ func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return ordered(splices), nil
 }
 
-// growth collects the parts to add at the end of one container.
-type growth struct {
+// additions collects the parts to add at the end of one container.
+type additions struct {
 	at   jsontree.Value
-	tree branch
+	tree newValue
 }
 
-func growthOf(groups *[]*growth, at jsontree.Value) *growth {
+func additionsTo(groups *[]*additions, at jsontree.Value) *additions {
 	place, _ := at.Place()
 	for _, g := range *groups {
 		if there, _ := g.at.Place(); there == place {
 			return g
 		}
 	}
-	g := &growth{at: at}
+	g := &additions{at: at}
 	*groups = append(*groups, g)
 	return g
 }
 
-func (g *growth) put(rest []string, e Entry) error {
+func (g *additions) put(rest []string, e Entry) error {
 	text, err := encoded(e.Value)
 	if err != nil {
 		return err
@@ -79,22 +73,22 @@ func (g *growth) put(rest []string, e Entry) error {
 	return nil
 }
 
-// branch is a value to be written: a leaf, an object with members, or an array with
+// newValue is a value to be written: a leaf, an object with members, or an array with
 // items.
-type branch struct {
+type newValue struct {
 	name    string
 	leaf    []byte
-	members []*branch
+	members []*newValue
 	items   [][]byte
 }
 
-func (b *branch) member(name string) *branch {
+func (b *newValue) member(name string) *newValue {
 	for _, m := range b.members {
 		if m.name == name {
 			return m
 		}
 	}
-	m := &branch{name: name}
+	m := &newValue{name: name}
 	b.members = append(b.members, m)
 	return m
 }
@@ -111,9 +105,9 @@ func (t *jsonText) exchange(at jsontree.Value, e Entry) (Splice, error) {
 }
 
 // grow adds parts at the end of a container, or a document to an empty file.
-func (t *jsonText) grow(at jsontree.Value, b branch) []Splice {
+func (t *jsonText) grow(at jsontree.Value, b newValue) []Splice {
 	if at.Kind() == jsontree.Missing {
-		return []Splice{putIn(len(t.src), t.document(b))}
+		return []Splice{insertion(len(t.src), t.document(b))}
 	}
 	l := t.layout(at)
 	text := strings.Join(l.parts(b), ","+l.between())
@@ -129,9 +123,9 @@ func (t *jsonText) grow(at jsontree.Value, b branch) []Splice {
 	}
 	last := list[len(list)-1].To
 	if comma := t.comma(last); comma >= 0 { // the file uses trailing commas, so ours gets one too
-		return []Splice{putIn(after(comma+1), l.between()+text+",")}
+		return []Splice{insertion(after(comma+1), l.between()+text+",")}
 	}
-	return []Splice{putIn(last, ","), putIn(after(last), l.between()+text)}
+	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
 }
 
 // lineEnd returns the end of the line if only comments follow on it, else at. So a
@@ -160,7 +154,7 @@ func (t *jsonText) fill(at jsontree.Value, l layout, text string) Splice {
 	from, to := place.From+1, place.To-1
 	inner := t.src[from:to]
 	if !l.lines {
-		return putIn(to, text)
+		return insertion(to, text)
 	}
 	last := bytes.LastIndexByte(inner, '\n')
 	if last >= 0 && len(bytes.TrimSpace(inner[last:])) == 0 {
@@ -168,13 +162,13 @@ func (t *jsonText) fill(at jsontree.Value, l layout, text string) Splice {
 		if end > from && t.src[end-1] == '\r' {
 			end--
 		}
-		return putIn(end, l.between()+text)
+		return insertion(end, l.between()+text)
 	}
-	return putIn(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
+	return insertion(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
 }
 
 // document returns the content of a file that had no value.
-func (t *jsonText) document(b branch) string {
+func (t *jsonText) document(b newValue) string {
 	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
 	lead := ""
 	if text := bytes.TrimPrefix(t.src, []byte(byteOrderMark)); len(text) > 0 && text[len(text)-1] != '\n' {
@@ -246,7 +240,7 @@ func (l layout) between() string {
 
 // parts formats the items and members of a branch. Each is on one line, except
 // objects in a container with lines.
-func (l layout) parts(b branch) (list []string) {
+func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
 	}
@@ -257,7 +251,7 @@ func (l layout) parts(b branch) (list []string) {
 	return list
 }
 
-func (l layout) value(b *branch) string {
+func (l layout) value(b *newValue) string {
 	switch {
 	case b.leaf != nil:
 		return l.flat(b.leaf)

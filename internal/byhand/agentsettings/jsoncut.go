@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-func (jsonWriter) cut(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error) {
+func (jsonWriter) remove(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error) {
 	t, err := parseJSON(old)
 	if err != nil {
 		return nil, err
@@ -62,14 +62,14 @@ func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
 		end := list[i].To
 		comma := c.comma(end)
 		if comma >= 0 {
-			splices = append(splices, cutOut(c.src, comma, comma+1))
+			splices = append(splices, deletion(c.src, comma, comma+1))
 			end = comma + 1
 		}
-		splices = append(splices, cutOut(c.src, c.begins(list[i].Name, end), list[i].To))
+		splices = append(splices, deletion(c.src, c.begins(list[i].Name, end), list[i].To))
 	}
 	if n := len(list) - 1; last >= 0 && last < n && c.comma(list[n].To) < 0 {
 		comma := c.comma(list[last].To)
-		splices = append(splices, cutOut(c.src, comma, comma+1))
+		splices = append(splices, deletion(c.src, comma, comma+1))
 	}
 	return splices
 }

@@ -18,7 +18,7 @@ type jsonText struct {
 
 func parseJSON(src []byte) (*jsonText, error) {
 	t := &jsonText{src: src}
-	t.plain, t.loose = blank(src)
+	t.plain, t.loose = standardize(src)
 	if len(bytes.Trim(bytes.TrimPrefix(t.plain, []byte(byteOrderMark)), " \t\r\n")) == 0 {
 		return t, nil
 	}
@@ -31,16 +31,16 @@ func parseJSON(src []byte) (*jsonText, error) {
 	}
 	t.root = doc.Value()
 	if t.root.Kind() != jsontree.Object {
-		return nil, t.misshapen(t.root, nil, jsontree.Object)
+		return nil, t.shapeError(t.root, nil, jsontree.Object)
 	}
 	return t, nil
 }
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// blank replaces comments and trailing commas by spaces, and describes where the
+// standardize replaces comments and trailing commas by spaces, and describes where the
 // first one is.
-func blank(src []byte) (plain []byte, loose string) {
+func standardize(src []byte) (plain []byte, loose string) {
 	plain = bytes.Clone(src)
 	first, what := -1, ""
 	note := func(at int, kind string) {
@@ -123,7 +123,7 @@ func trails(b []byte, i int) bool {
 		len(before) > 0 && !bytes.ContainsAny(before[len(before)-1:], "{[,:")
 }
 
-func (t *jsonText) misshapen(v jsontree.Value, path []string, want jsontree.Kind) error {
+func (t *jsonText) shapeError(v jsontree.Value, path []string, want jsontree.Kind) error {
 	place, _ := v.Place()
 	return &ShapeError{At: dotted(path), Line: lineOf(t.src, place.From), Found: v.Kind().String(), Want: want.String()}
 }

@@ -14,7 +14,7 @@ const heading = "# What gaffer keeps on this machine ('gaffer init')"
 
 func (lineWriter) check([]byte) error { return nil }
 
-func (lineWriter) look(old []byte, entries []Entry) (found, error) {
+func (lineWriter) inspect(old []byte, entries []Entry) (found, error) {
 	return found{complete: len(missing(old, entries)) == 0}, nil
 }
 
@@ -38,7 +38,7 @@ func (lineWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 		return nil, nil
 	}
 	block := append([]string{heading}, lines...)
-	return []Splice{putIn(len(old), paragraph(old, block))}, nil
+	return []Splice{insertion(len(old), paragraph(old, block))}, nil
 }
 
 // paragraph formats lines to append to a text, with a blank line before them. They
@@ -58,12 +58,12 @@ func paragraph(old []byte, lines []string) string {
 	return eol + body + eol
 }
 
-// mend returns no grown entries: users cannot add anything to a line of ours.
-func (lineWriter) mend(_ []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+// fixCommands returns no extended entries: users cannot add anything to a line of ours.
+func (lineWriter) fixCommands(_ []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
 	return nil, entries, nil, nil
 }
 
-func (lineWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
+func (lineWriter) remove(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
 	ours := map[string]bool{}
 	for _, e := range entries {
 		if line, ok := e.Value.(string); ok {
@@ -82,7 +82,7 @@ func (lineWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splic
 		for ; i+1 < len(lines) && ours[strings.TrimSpace(string(lines[i+1]))]; i++ {
 			at += len(lines[i+1])
 		}
-		splices = append(splices, cutOut(old, blankBefore(old, from), at))
+		splices = append(splices, deletion(old, blankBefore(old, from), at))
 	}
 	return splices, nil
 }

@@ -208,7 +208,7 @@ func (w Integration) statusLine() Entry {
 	e := Entry{
 		What: "status line", Path: []string{"statusLine"}, Mine: isOurLine,
 		Value: command{Type: "command", Command: w.Shell + " statusline --fleet"}, Force: w.Status == StatusLineReplace,
-		Mend: func(line string) string {
+		FixCommand: func(line string) string {
 			_, flags, _ := cutProgram(line, "statusline")
 			return w.Shell + " statusline" + flags
 		},
@@ -227,14 +227,14 @@ func (w Integration) mendServer(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {
 	return Entry{
-		What: "MCP server", Path: []string{"mcpServers", Server}, Mine: isOurServer, Mend: w.mendServer,
+		What: "MCP server", Path: []string{"mcpServers", Server}, Mine: isOurServer, FixCommand: w.mendServer,
 		Value: server{Type: "stdio", Command: w.Argv[0], Args: w.serverArgs()},
 	}
 }
 
 func (w Integration) tomlServer() Entry {
 	return Entry{
-		What: "MCP server", Path: []string{"mcp_servers", Server}, Mine: isOurServer, Mend: w.mendServer,
+		What: "MCP server", Path: []string{"mcp_servers", Server}, Mine: isOurServer, FixCommand: w.mendServer,
 		Value: Table{{"command", w.Argv[0]}, {"args", w.serverArgs()}, {"tool_timeout_sec", codexToolTimeout}},
 	}
 }

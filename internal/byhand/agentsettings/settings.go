@@ -38,24 +38,24 @@ type Entry struct {
 	// Mine reports whether a decoded value is an entry of ours, also of another
 	// version of gaffer.
 	Mine func(v any) bool
-	// Mend, if set, returns the corrected command of an entry of ours. If the user
+	// FixCommand, if set, returns the corrected command of an entry of ours. If the user
 	// has added something to the entry, only its command is corrected.
-	Mend func(command string) string
+	FixCommand func(command string) string
 	// Force replaces an entry of another program.
 	Force bool
 }
 
-// grown reports whether the user has added to or changed one of our entries:
+// isExtended reports whether the user has added to or changed one of our entries:
 // arguments, an environment, a flag.
-func (e Entry) grown(got, want any) bool {
+func (e Entry) isExtended(got, want any) bool {
 	has, _ := got.(map[string]any)
 	wants, _ := want.(map[string]any)
-	if e.Mend == nil || !e.Mine(got) {
+	if e.FixCommand == nil || !e.Mine(got) {
 		return false
 	}
 	for name, v := range has {
-		if line, ok := v.(string); ok && name == starter {
-			v = e.Mend(line)
+		if line, ok := v.(string); ok && name == commandMember {
+			v = e.FixCommand(line)
 		}
 		if !reflect.DeepEqual(v, wants[name]) {
 			return true
@@ -64,13 +64,13 @@ func (e Entry) grown(got, want any) bool {
 	return false
 }
 
-// starts reports whether a grown entry has the right command.
-func (e Entry) starts(got any) bool {
-	line := got.(map[string]any)[starter].(string) // Mine has checked that it is a string
-	return line == e.Mend(line)
+// hasCommand reports whether an extended entry has the right command.
+func (e Entry) hasCommand(got any) bool {
+	line := got.(map[string]any)[commandMember].(string) // Mine has checked that it is a string
+	return line == e.FixCommand(line)
 }
 
-const starter = "command" // the member of an entry that holds the command
+const commandMember = "command" // the member of an entry that holds the command
 
 // Change is the planned change of one file.
 type Change struct {
@@ -98,33 +98,33 @@ func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byt
 	if err != nil {
 		return Change{}, err
 	}
-	found, err := w.look(old, entries)
+	found, err := w.inspect(old, entries)
 	if err != nil {
 		return Change{}, err
 	}
 	if found.complete {
 		return Change{Base: base, New: old, Kept: found.kept, Loose: found.loose}, nil
 	}
-	c, err := planGrown(f, w, old, entries, replaced)
+	c, err := planExtended(f, w, old, entries, replaced)
 	if err == nil && c.New == nil {
-		c, err = planAnew(f, w, old, base, entries, replaced)
+		c, err = planFresh(f, w, old, base, entries, replaced)
 	}
 	if err != nil {
 		return Change{}, err
 	}
-	after, err := w.look(c.New, entries)
+	after, err := w.inspect(c.New, entries)
 	if err != nil {
-		return Change{}, &awryError{err.Error()}
+		return Change{}, &unsafeChangeError{err.Error()}
 	}
 	if !after.complete || !bytes.Equal(reverse(c.New, c.Splices), c.Base) {
-		return Change{}, &awryError{"something is missing"}
+		return Change{}, &unsafeChangeError{"something is missing"}
 	}
 	c.Kept, c.Loose, c.Replaced = after.kept, found.loose, replacedIn(f, c.Base, c.New, entries)
 	return c, nil
 }
 
-// planAnew removes our entries and inserts them again.
-func planAnew(f Format, w writer, old, base []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
+// planFresh removes our entries and inserts them again.
+func planFresh(f Format, w writer, old, base []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	if base == nil {
 		if base, err = Strip(f, old, entries, replaced); err != nil {
 			return c, err
@@ -134,14 +134,14 @@ func planAnew(f Format, w writer, old, base []byte, entries []Entry, replaced ma
 	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
 }
 
-// planGrown is like planAnew, but leaves entries that the user has added to in place.
+// planExtended is like planFresh, but leaves entries that the user has added to in place.
 // It returns a Change without New if there is no such entry, or if one occurs twice.
-func planGrown(f Format, w writer, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
-	grown, rest, mends, err := w.mend(old, entries)
-	if err != nil || len(grown) == 0 {
+func planExtended(f Format, w writer, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
+	extended, rest, fixes, err := w.fixCommands(old, entries)
+	if err != nil || len(extended) == 0 {
 		return c, err
 	}
-	text, err := Strip(f, apply(old, mends), rest, replaced)
+	text, err := Strip(f, apply(old, fixes), rest, replaced)
 	if err != nil {
 		return c, err
 	}
@@ -149,15 +149,15 @@ func planGrown(f Format, w writer, old []byte, entries []Entry, replaced map[str
 	if err != nil {
 		return c, err
 	}
-	cuts, err := w.cut(text, grown, replaced)
+	cuts, err := w.remove(text, extended, replaced)
 	if err != nil {
 		return c, err
 	}
 	made := apply(text, adds)
-	if after, err := w.look(made, entries); err != nil || !after.complete {
+	if after, err := w.inspect(made, entries); err != nil || !after.complete {
 		return c, err
 	}
-	return Change{Base: apply(text, cuts), New: made, Splices: across(cuts, adds)}, nil
+	return Change{Base: apply(text, cuts), New: made, Splices: combine(cuts, adds)}, nil
 }
 
 // Strip returns old without our entries. replaced holds the values of others that
@@ -167,13 +167,13 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 	if err != nil {
 		return nil, err
 	}
-	splices, err := w.cut(old, entries, replaced)
+	splices, err := w.remove(old, entries, replaced)
 	if err != nil {
 		return nil, err
 	}
 	made := apply(old, splices)
 	if err := w.check(made); err != nil {
-		return nil, &awryError{err.Error()}
+		return nil, &unsafeChangeError{err.Error()}
 	}
 	return made, nil
 }
@@ -182,15 +182,15 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 type writer interface {
 	// check returns an error if a file cannot be parsed.
 	check(text []byte) error
-	// look returns which of the entries a file has.
-	look(old []byte, entries []Entry) (found, error)
+	// inspect returns which of the entries a file has.
+	inspect(old []byte, entries []Entry) (found, error)
 	// add returns the splices that insert the entries into a file without ours.
 	add(old []byte, entries []Entry) ([]Splice, error)
-	// mend separates the entries that the user has added to from the others, and
+	// fixCommands separates the entries that the user has added to from the others, and
 	// returns the splices that correct their commands.
-	mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error)
-	// cut returns the splices that remove our entries.
-	cut(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
+	fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error)
+	// remove returns the splices that remove our entries.
+	remove(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
 }
 
 // found describes which of our entries a file has.

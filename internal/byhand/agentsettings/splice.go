@@ -28,9 +28,9 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
-// across returns the splices that lead from the result of cuts to the result of adds,
+// combine returns the splices that lead from the result of cuts to the result of adds,
 // where both apply to the same text. The two are ordered and do not overlap.
-func across(cuts, adds []Splice) (splices []Splice) {
+func combine(cuts, adds []Splice) (splices []Splice) {
 	shift := 0 // offset of the result of the cuts, relative to the text
 	for len(cuts) > 0 || len(adds) > 0 {
 		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
@@ -72,8 +72,8 @@ func reverse(made []byte, splices []Splice) []byte {
 	return append(b, made[from:]...)
 }
 
-func cutOut(text []byte, from, to int) Splice {
+func deletion(text []byte, from, to int) Splice {
 	return Splice{At: from, Old: slices.Clone(text[from:to])}
 }
 
-func putIn(at int, text string) Splice { return Splice{At: at, New: []byte(text)} }
+func insertion(at int, text string) Splice { return Splice{At: at, New: []byte(text)} }

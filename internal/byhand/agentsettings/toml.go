@@ -97,27 +97,13 @@ func (tomlWriter) check(text []byte) error {
 	return err
 }
 
-func (tomlWriter) look(old []byte, entries []Entry) (found, error) {
+func (tomlWriter) inspect(old []byte, entries []Entry) (found, error) {
 	t, err := parseTOML(old)
 	if err != nil {
 		return found{}, err
 	}
-	f := found{complete: true}
-	for _, e := range entries {
-		if e.Value == nil {
-			continue
-		}
-		s, err := t.state(e)
-		switch {
-		case err != nil:
-			return found{}, err
-		case s == theirs:
-			f.kept = append(f.kept, e.What)
-		case s == absent:
-			f.complete = false
-		}
-	}
-	return f, nil
+	c, err := compare(entries, t.state)
+	return found{complete: len(c.missing) == 0, kept: c.kept}, err
 }
 
 func (t *tomlText) state(e Entry) (state, error) {
@@ -127,7 +113,7 @@ func (t *tomlText) state(e Entry) (state, error) {
 	}
 	want := any(e.Value.(Table).decoded())
 	switch {
-	case reflect.DeepEqual(got, want), e.grown(got, want) && e.starts(got):
+	case reflect.DeepEqual(got, want), e.isExtended(got, want) && e.hasCommand(got):
 		return present, nil
 	case e.Mine(got):
 		return absent, nil
@@ -167,25 +153,19 @@ func (tomlWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := compare(entries, t.state)
+	if err != nil {
+		return nil, err
+	}
 	var splices []Splice
-	for _, e := range entries {
-		if e.Value == nil {
-			continue
-		}
-		s, err := t.state(e)
-		if err != nil {
-			return nil, err
-		}
-		if s != absent {
-			continue
-		}
+	for _, e := range c.missing {
 		table := e.Value.(Table)
 		if in, ok := t.inlineAt(e.Path[:len(e.Path)-1]); ok {
-			splices = append(splices, t.join(in, e.Path[len(e.Path)-1], table))
+			splices = append(splices, t.addMember(in, e.Path[len(e.Path)-1], table))
 			continue
 		}
 		block := append([]string{"[" + tomlPath(e.Path) + "]"}, table.lines()...)
-		splices = append(splices, putIn(len(old), paragraph(old, block)))
+		splices = append(splices, insertion(len(old), paragraph(old, block)))
 	}
 	return ordered(splices), nil
 }
@@ -200,16 +180,16 @@ func (t *tomlText) inlineAt(path []string) (tomlItem, bool) {
 	return tomlItem{}, false
 }
 
-// join adds a member to an inline table.
-func (t *tomlText) join(in tomlItem, name string, table Table) Splice {
+// addMember adds a member to an inline table.
+func (t *tomlText) addMember(in tomlItem, name string, table Table) Splice {
 	text := tomlKey(name) + " = { " + strings.Join(table.lines(), ", ") + " }"
 	if n := len(in.members); n > 0 {
-		return putIn(in.members[n-1].to, ", "+text)
+		return insertion(in.members[n-1].to, ", "+text)
 	}
-	return putIn(in.value+1, " "+text+" ")
+	return insertion(in.value+1, " "+text+" ")
 }
 
-func (tomlWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+func (tomlWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
 	t, err := parseTOML(old)
 	if err != nil {
 		return nil, nil, nil, err
@@ -220,16 +200,16 @@ func (tomlWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splice
 			return nil, nil, nil, err
 		}
 		table, _ := e.Value.(Table)
-		at, ok := find(t.statements, append(slices.Clone(e.Path), starter))
-		if !ok || table == nil || !e.grown(got, table.decoded()) {
+		at, ok := find(t.statements, append(slices.Clone(e.Path), commandMember))
+		if !ok || table == nil || !e.isExtended(got, table.decoded()) {
 			rest = append(rest, e)
 			continue
 		}
-		grown = append(grown, e)
-		line := got.(map[string]any)[starter].(string)
-		splices = append(splices, Splice{At: at.value, Old: slices.Clone(old[at.value:at.to]), New: []byte(quoteTOML(e.Mend(line)))})
+		extended = append(extended, e)
+		line := got.(map[string]any)[commandMember].(string)
+		splices = append(splices, Splice{At: at.value, Old: slices.Clone(old[at.value:at.to]), New: []byte(quoteTOML(e.FixCommand(line)))})
 	}
-	return grown, rest, ordered(splices), nil
+	return extended, rest, ordered(splices), nil
 }
 
 // find returns the key at a path, also one in an inline table.
@@ -249,7 +229,7 @@ func find(items []tomlItem, path []string) (tomlItem, bool) {
 	return tomlItem{}, false
 }
 
-func (tomlWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
+func (tomlWriter) remove(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
 	t, err := parseTOML(old)
 	if err != nil {
 		return nil, err
@@ -270,7 +250,7 @@ func (tomlWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splic
 // remove returns the splices that remove everything at a path or below it.
 func (t *tomlText) remove(path []string) (splices []Splice) {
 	if in, ok := t.inlineAt(path[:len(path)-1]); ok {
-		return t.leave(in, path[len(path)-1])
+		return t.removeMember(in, path[len(path)-1])
 	}
 	for i := 0; i < len(t.statements); i++ {
 		st := t.statements[i]
@@ -284,7 +264,7 @@ func (t *tomlText) remove(path []string) (splices []Splice) {
 				i++
 			}
 		}
-		splices = append(splices, cutOut(t.src, from, t.nextLine(t.statements[i].to)))
+		splices = append(splices, deletion(t.src, from, t.nextLine(t.statements[i].to)))
 	}
 	return splices
 }
@@ -306,21 +286,21 @@ func (t *tomlText) nextLine(at int) int {
 	return min(at+1, len(t.src))
 }
 
-// leave removes the members called name from an inline table.
-func (t *tomlText) leave(in tomlItem, name string) (splices []Splice) {
+// removeMember removes the members called name from an inline table.
+func (t *tomlText) removeMember(in tomlItem, name string) (splices []Splice) {
 	kept := false // an earlier member stays
 	for i, m := range in.members {
 		switch {
 		case m.path[0] != name:
 			kept = true
 		case kept: // remove the comma before it too
-			splices = append(splices, cutOut(t.src, in.members[i-1].to, m.to))
+			splices = append(splices, deletion(t.src, in.members[i-1].to, m.to))
 		case i+1 < len(in.members):
-			splices = append(splices, cutOut(t.src, m.from, in.members[i+1].from))
+			splices = append(splices, deletion(t.src, m.from, in.members[i+1].from))
 		}
 	}
 	if !kept {
-		return []Splice{cutOut(t.src, in.value+1, in.to-1)}
+		return []Splice{deletion(t.src, in.value+1, in.to-1)}
 	}
 	return splices
 }

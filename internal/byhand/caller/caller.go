@@ -59,8 +59,8 @@ func (a Agent) Name() string {
 	return "agent of attempt " + a.Attempt
 }
 
-// Of returns the agent that an environment names, or nil.
-func Of(getenv func(string) string) *Agent {
+// Current returns the agent that an environment names, or nil.
+func Current(getenv func(string) string) *Agent {
 	switch {
 	case getenv(AttemptVar) != "":
 		return &Agent{Attempt: getenv(AttemptVar), Run: getenv(RunVar), Task: getenv(TaskVar), Getenv: getenv}
@@ -88,13 +88,13 @@ func (*RefusedError) Hint() string {
 // deepest is the maximum number of ancestors that are inspected.
 const deepest = 64
 
-// Above returns the agents among the ancestors of a process, the nearest first. If
+// Ancestors returns the agents among the ancestors of a process, the nearest first. If
 // there are none but the process is in the control group of an attempt, it belongs to
 // that attempt: it has outlived its supervisor.
-func Above(pid int) (list []Agent) {
+func Ancestors(pid int) (list []Agent) {
 	above := pid
 	for range deepest {
-		p, ok := agentproc.Look(above)
+		p, ok := agentproc.Find(above)
 		if !ok || p.Parent <= 1 {
 			break
 		}
@@ -129,7 +129,7 @@ func attemptOfGroup(pid int) (attempt string) {
 // at returns the agent that a process is or belongs to, or nil.
 func at(pid int) *Agent {
 	getenv := environ(pid)
-	if a := Of(getenv); a != nil {
+	if a := Current(getenv); a != nil {
 		return a
 	}
 	words := agentproc.Arguments(pid)
@@ -146,11 +146,11 @@ func at(pid int) *Agent {
 // name its attempt, but the environment of the agent below it does.
 func supervised(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
-		if a := Of(environ(child)); a != nil && a.Attempt != "" {
+		if a := Current(environ(child)); a != nil && a.Attempt != "" {
 			return a
 		}
 	}
-	return Of(func(name string) string {
+	return Current(func(name string) string {
 		if name == AttemptVar {
 			return Detached
 		}

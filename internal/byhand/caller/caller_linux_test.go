@@ -14,7 +14,7 @@ import (
 // TestMain prints the agents above the process if a test has started it for that.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("CALLER_TEST_ASK"); text != "" {
-		for _, a := range Above(os.Getpid()) {
+		for _, a := range Ancestors(os.Getpid()) {
 			_, _ = os.Stdout.WriteString(a.Name() + " " + a.Getenv("MARKER") + "\n")
 		}
 		os.Exit(0)
@@ -105,13 +105,13 @@ func TestSecurityAProcessWithNothingAboveItBelongsToTheAttemptOfItsControlGroup(
 	}
 	t.Cleanup(func() { _ = os.Remove(dir) })
 	out := above(t, []string{"sh", "-c", `echo $$ > ` + dir + `/cgroup.procs; sh -c "$CALLER_TEST_RUN"; true`})
-	if before := Above(os.Getpid()); len(before) == 0 && out != "agent of attempt 1a2b3c \n" {
+	if before := Ancestors(os.Getpid()); len(before) == 0 && out != "agent of attempt 1a2b3c \n" {
 		t.Errorf("found %q", out)
 	}
 }
 
 func TestAProcessWithoutAnAgentAboveHasNone(t *testing.T) {
-	before := len(Above(os.Getpid()))
+	before := len(Ancestors(os.Getpid()))
 	out := above(t, []string{"sh", "-c", `sh -c "$CALLER_TEST_RUN"; true`})
 	if n := strings.Count(out, "\n"); n != before {
 		t.Errorf("found %s more than above this test: %q", strconv.Itoa(n-before), out)

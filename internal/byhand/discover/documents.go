@@ -25,11 +25,11 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// orphan returns the only unfinished session of a program in a folder that has no
+// sessionWithoutProcess returns the only unfinished session of a program in a folder that has no
 // known process, because a server has run its hooks. If there are several, they
 // cannot be assigned to processes; it returns nil and marks them as claimed, so that
 // they do not count as additional agents.
-func orphan(docs []*document, program, dir string) *hookevents.Session {
+func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
 	for _, d := range docs {
@@ -47,9 +47,9 @@ func orphan(docs []*document, program, dir string) *hookevents.Session {
 
 // unclaimed returns the sessions of agents without a terminal, and of agents whose
 // process is not visible. It deletes documents of sessions that ended long ago.
-func (l *Finder) unclaimed(docs []*document, seen []*found) []*found {
-	var list []*found
-	newest := map[host.Process]*found{}
+func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
+	var list []*candidate
+	newest := map[host.Process]*candidate{}
 	for _, d := range docs {
 		s := &d.session
 		alive := host.OS().Alive(s.Process)
@@ -62,7 +62,7 @@ func (l *Finder) unclaimed(docs []*document, seen []*found) []*found {
 		if d.claimed || s.Attempt != "" || s.Ended {
 			continue
 		}
-		f := &found{evidence: Evidence{Program: s.Program, Process: s.Process, Alive: alive, Dir: s.Dir, Hook: s}}
+		f := &candidate{evidence: Evidence{Program: s.Program, Process: s.Process, Alive: alive, Dir: s.Dir, Hook: s}}
 		if before := newest[s.Process]; s.Process.PID != 0 && before != nil {
 			if s.At.After(before.evidence.Hook.At) {
 				before.evidence = f.evidence
@@ -79,7 +79,7 @@ func (l *Finder) unclaimed(docs []*document, seen []*found) []*found {
 }
 
 // isOld reports whether a document is no longer needed.
-func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*found) bool {
+func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*candidate) bool {
 	age := l.now().Sub(s.At)
 	switch alive {
 	case host.Dead:
@@ -92,7 +92,7 @@ func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*found)
 
 // superseded reports whether the process of a session has started another session
 // since.
-func superseded(s hookevents.Session, seen []*found) bool {
+func superseded(s hookevents.Session, seen []*candidate) bool {
 	for _, f := range seen {
 		if h := f.evidence.Hook; h != nil && h.Process == s.Process && h.Session != s.Session && h.At.After(s.At) {
 			return true

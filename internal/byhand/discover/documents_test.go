@@ -17,7 +17,7 @@ func TestSessionsInOneFolderWhoseProcessNobodyKnowsAreNoAgentsOfTheirOwn(t *test
 		docs = append(docs, elsewhere)
 		told := 0
 		for range 3 { // processes in that folder
-			if orphan(docs, agentproc.Codex, "/w") != nil {
+			if sessionWithoutProcess(docs, agentproc.Codex, "/w") != nil {
 				told++
 			}
 		}

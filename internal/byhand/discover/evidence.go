@@ -19,16 +19,16 @@ type Evidence struct {
 	Dir     string        // working directory
 	Pane    string        // tmux pane, such as %3
 
-	File    *Note               // Claude's session file of its process
+	File    *SessionFile        // Claude's session file of its process
 	Hook    *hookevents.Session // state according to its hooks
 	Title   *Title              // title of its pane
 	Rollout *Rollout            // Codex's log of its thread
 	Screen  string              // text of its pane, read only if no better source exists
 }
 
-// Note is the session file that Claude Code writes for each of its interactive
+// SessionFile is the session file that Claude Code writes for each of its interactive
 // processes.
-type Note struct {
+type SessionFile struct {
 	Session string
 	Dir     string
 	Status  string    // idle, busy or waiting; empty if it is not interactive
@@ -53,8 +53,8 @@ type Rollout struct {
 	Context int64 // size of the context, in tokens
 }
 
-// Sighting is an agent that the user has started, and its state.
-type Sighting struct {
+// Agent is an agent that the user has started, and its state.
+type Agent struct {
 	ID      string            `json:"id"`
 	Name    string            `json:"name"`
 	Program string            `json:"program"`
@@ -82,8 +82,8 @@ func spinner(title string) bool {
 	return false
 }
 
-// read returns the status that a title shows, if it shows one.
-func (t *Title) read(program, dir string) (hookevents.Status, bool) {
+// status returns the status that a title shows, if it shows one.
+func (t *Title) status(program, dir string) (hookevents.Status, bool) {
 	if t == nil {
 		return "", false
 	}

@@ -26,9 +26,9 @@ type Finder struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	known   map[identity]facts
+	known   map[identity]startEnvironment
 	records map[string]record    // parsed rollouts, by path
-	seen    map[string]Sighting  // the result of the last Look, by id
+	seen    map[string]Agent     // the result of the last Find, by id
 	silent  map[string]time.Time // tmux servers that did not answer, and when
 }
 
@@ -39,8 +39,8 @@ type identity struct {
 	name  string
 }
 
-// facts are values from the environment with which a process was started.
-type facts struct {
+// startEnvironment holds values from the environment with which a process was started.
+type startEnvironment struct {
 	attempt string
 	home    string
 	config  string // Claude's configuration folder
@@ -60,31 +60,31 @@ type record struct {
 // for the user with this home folder.
 func NewFinder(state, home string, now func() time.Time) *Finder {
 	return &Finder{
-		folder: hookevents.In(state), home: home, now: now,
-		known: map[identity]facts{}, records: map[string]record{}, seen: map[string]Sighting{}, silent: map[string]time.Time{},
+		folder: hookevents.NewFolder(state), home: home, now: now,
+		known: map[identity]startEnvironment{}, records: map[string]record{}, seen: map[string]Agent{}, silent: map[string]time.Time{},
 	}
 }
 
 const (
 	forgetDead    = time.Hour      // after the last event of a process that has ended
 	forgetUnknown = 24 * time.Hour // after the last event of an unknown process
-	shun          = time.Minute    // how long a tmux server that did not answer is skipped
+	skipSilentFor = time.Minute    // how long a tmux server that did not answer is skipped
 )
 
-// Look returns the running agents, by name, except those that gaffer runs itself. It
+// Find returns the running agents, by name, except those that gaffer runs itself. It
 // deletes documents of sessions that ended long ago.
-func (l *Finder) Look(ctx context.Context) ([]Sighting, error) {
+func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.gather(l.documents())
-	l.titles(ctx, all)
-	return l.judge(ctx, all), ctx.Err()
+	l.readTitles(ctx, all)
+	return l.statuses(ctx, all), ctx.Err()
 }
 
-// Glimpse is like Look for a status line. It does not query tmux servers, so it
+// FindQuickly is like Find for a status line. It does not query tmux servers, so it
 // starts no process, and it changes nothing. Information that only a title or a
 // screen shows is missing.
-func (l *Finder) Glimpse(ctx context.Context) []Sighting {
+func (l *Finder) FindQuickly(ctx context.Context) []Agent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sessions := l.folder.Sessions()
@@ -92,15 +92,15 @@ func (l *Finder) Glimpse(ctx context.Context) []Sighting {
 	for i := range sessions {
 		docs[i] = &document{session: sessions[i]}
 	}
-	return l.judge(ctx, l.gather(docs))
+	return l.statuses(ctx, l.gather(docs))
 }
 
-func (l *Finder) judge(ctx context.Context, all []*found) []Sighting {
+func (l *Finder) statuses(ctx context.Context, all []*candidate) []Agent {
 	now := l.now()
-	list := []Sighting{}
-	seen := map[string]Sighting{}
+	list := []Agent{}
+	seen := map[string]Agent{}
 	for _, f := range all {
-		l.screen(ctx, f, now)
+		l.readScreen(ctx, f, now)
 		s, ok := Judge(f.evidence, now)
 		if !ok {
 			continue
@@ -112,33 +112,33 @@ func (l *Finder) judge(ctx context.Context, all []*found) []Sighting {
 			}
 		}
 		if s.Program == agentproc.Claude {
-			m := l.folder.Meter(s.Session)
+			m := l.folder.Usage(s.Session)
 			s.Context, s.CostUSD = m.Context, m.CostUSD
 		}
 		seen[s.ID] = s
 		list = append(list, s)
 	}
 	l.seen = seen
-	slices.SortFunc(list, func(a, b Sighting) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(list, func(a, b Agent) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	return list
 }
 
-// found is an agent and the evidence gathered so far.
-type found struct {
-	evidence Evidence
-	facts    facts
-	terminal uint64
+// candidate is an agent and the evidence gathered so far.
+type candidate struct {
+	evidence    Evidence
+	environment startEnvironment
+	terminal    uint64
 }
 
 // gather matches processes with documents. For each process it uses the session with
 // the latest hook event. It skips processes with another HOME, because they do not
 // belong to this user's setup; a test's agents are an example.
-func (l *Finder) gather(docs []*document) []*found {
-	var list []*found
-	known := map[identity]facts{}
+func (l *Finder) gather(docs []*document) []*candidate {
+	var list []*candidate
+	known := map[identity]startEnvironment{}
 	for _, p := range agentproc.Agents() {
 		id := identity{p.PID, p.Start, p.Program}
-		f, sure := l.factsOf(id)
+		f, sure := l.environmentOf(id)
 		if sure {
 			known[id] = f
 		}
@@ -150,20 +150,20 @@ func (l *Finder) gather(docs []*document) []*found {
 	return append(list, l.unclaimed(docs, list)...)
 }
 
-// factsOf returns the facts of a process. They are not sure if no variable was found:
+// environmentOf returns the environment of a process. It is not sure if no variable was found:
 // a new process has the name of its program a moment before it has its environment.
-func (l *Finder) factsOf(id identity) (f facts, sure bool) {
+func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.known[id]; ok {
 		return f, true
 	}
 	v := agentproc.Variables(id.pid, "GAFFER_ATTEMPT", "CLAUDE_CONFIG_DIR", "HOME", "TMUX", "TMUX_PANE")
-	f = facts{attempt: v["GAFFER_ATTEMPT"], home: v["HOME"], config: v["CLAUDE_CONFIG_DIR"], pane: v["TMUX_PANE"]}
+	f = startEnvironment{attempt: v["GAFFER_ATTEMPT"], home: v["HOME"], config: v["CLAUDE_CONFIG_DIR"], pane: v["TMUX_PANE"]}
 	if f.config == "" {
 		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
 	f.socket = socketOf(v["TMUX"])
 	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // a program may hide TMUX from the processes that it starts, so try its ancestors
-		p, ok := agentproc.Look(pid)
+		p, ok := agentproc.Find(pid)
 		if !ok || p.Parent <= 1 {
 			break
 		}
@@ -182,7 +182,7 @@ func socketOf(variable string) string {
 }
 
 // agent gathers the evidence about a process that needs no other program.
-func (l *Finder) agent(p agentproc.Process, f facts, docs []*document) *found {
+func (l *Finder) agent(p agentproc.Process, f startEnvironment, docs []*document) *candidate {
 	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
 	e.Process = host.Process{PID: p.PID, Start: p.Start, Boot: self.Boot, Space: self.Space, Host: self.Host}
@@ -196,20 +196,20 @@ func (l *Finder) agent(p agentproc.Process, f facts, docs []*document) *found {
 		}
 	}
 	if e.Hook == nil {
-		e.Hook = orphan(docs, p.Program, e.Dir)
+		e.Hook = sessionWithoutProcess(docs, p.Program, e.Dir)
 	}
 	switch p.Program {
 	case agentproc.Claude:
-		e.File = readNote(f.config, p.PID)
+		e.File = readSessionFile(f.config, p.PID)
 	case agentproc.Codex:
 		e.Rollout = l.rollout(p.PID, e.Hook)
 	}
-	return &found{evidence: e, facts: f, terminal: p.Terminal}
+	return &candidate{evidence: e, environment: f, terminal: p.Terminal}
 }
 
-// readNote reads Claude's session file of one process.
-func readNote(config string, pid int) *Note {
-	data, err := hookevents.ReadSmall(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
+// readSessionFile reads Claude's session file of one process.
+func readSessionFile(config string, pid int) *SessionFile {
+	data, err := hookevents.ReadSmallFile(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
 	if err != nil {
 		return nil
 	}
@@ -225,7 +225,7 @@ func readNote(config string, pid int) *Note {
 	if json.Unmarshal(data, &n) != nil || n.PID != pid {
 		return nil
 	}
-	note := &Note{Session: n.SessionID, Dir: n.Dir, Status: n.Status, For: hookevents.Line(n.For)}
+	note := &SessionFile{Session: n.SessionID, Dir: n.Dir, Status: n.Status, For: hookevents.OneLine(n.For)}
 	note.Start, _ = strconv.ParseUint(n.Start, 10, 64)
 	if n.UpdatedAt > 0 {
 		note.Since = time.UnixMilli(n.UpdatedAt).UTC()
@@ -269,14 +269,14 @@ func (l *Finder) forgetRecords() {
 	}
 }
 
-// titles adds the titles of tmux panes. It queries each tmux server once, and only if
+// readTitles adds the titles of tmux panes. It queries each tmux server once, and only if
 // a title can matter. A pane is identified by its terminal.
-func (l *Finder) titles(ctx context.Context, list []*found) {
+func (l *Finder) readTitles(ctx context.Context, list []*candidate) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}
 	for _, f := range list {
-		f.evidence.Pane = f.facts.pane
-		socket := f.facts.socket
+		f.evidence.Pane = f.environment.pane
+		socket := f.environment.socket
 		if socket == "" || !f.evidence.needsTitle(now) {
 			continue
 		}
@@ -292,7 +292,7 @@ func (l *Finder) titles(ctx context.Context, list []*found) {
 }
 
 func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[uint64]tmux.Pane {
-	if when, ok := l.silent[socket]; ok && now.Sub(when) < shun {
+	if when, ok := l.silent[socket]; ok && now.Sub(when) < skipSilentFor {
 		return nil
 	}
 	delete(l.silent, socket)
@@ -307,13 +307,13 @@ func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[ui
 	return by
 }
 
-// screen reads the text of a pane if no other source shows the agent's status.
-func (l *Finder) screen(ctx context.Context, f *found, now time.Time) {
+// readScreen reads the text of a pane if no other source shows the agent's status.
+func (l *Finder) readScreen(ctx context.Context, f *candidate, now time.Time) {
 	e := &f.evidence
-	if f.facts.socket == "" || e.Title == nil || e.Stopped || e.settled(now) {
+	if f.environment.socket == "" || e.Title == nil || e.Stopped || e.settled(now) {
 		return
 	}
-	if _, silent := l.silent[f.facts.socket]; !silent {
-		e.Screen, _ = tmux.Screen(ctx, f.facts.socket, e.Pane)
+	if _, silent := l.silent[f.environment.socket]; !silent {
+		e.Screen, _ = tmux.Screen(ctx, f.environment.socket, e.Pane)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// word is the status according to one source.
-type word struct {
+// report is the status according to one source.
+type report struct {
 	status hookevents.Status
 	source Source
 	since  time.Time
@@ -25,15 +25,15 @@ type word struct {
 //
 // Judge returns false if the agent is gone: its process has ended, or its process is
 // unknown and its hooks have sent no event for an hour.
-func Judge(e Evidence, now time.Time) (Sighting, bool) {
+func Judge(e Evidence, now time.Time) (Agent, bool) {
 	if e.Alive == host.Dead || e.Alive == host.Unknown && !lately(e.Hook, now) {
-		return Sighting{}, false
+		return Agent{}, false
 	}
 	w := e.judge(now)
 	if e.Stopped {
 		w.status, w.source, w.why = hookevents.Idle, FromProcess, "stopped by a signal"
 	}
-	return e.sighting(w), true
+	return e.agent(w), true
 }
 
 // unheardAfter is how long a session without a known process counts after its last
@@ -45,23 +45,23 @@ func lately(s *hookevents.Session, now time.Time) bool {
 }
 
 // judge returns the status of the first source that has one.
-func (e Evidence) judge(now time.Time) word {
+func (e Evidence) judge(now time.Time) report {
 	for _, ask := range e.sources() {
 		if w, ok := ask(now); ok {
 			return w
 		}
 	}
-	return word{status: hookevents.Idle, source: FromProcess}
+	return report{status: hookevents.Idle, source: FromProcess}
 }
 
-func (e Evidence) sources() []func(time.Time) (word, bool) {
+func (e Evidence) sources() []func(time.Time) (report, bool) {
 	switch e.Program {
 	case agentproc.Claude:
-		return []func(time.Time) (word, bool){e.fromFile, e.fromHook, e.fromClaudeTitle, e.fromScreen}
+		return []func(time.Time) (report, bool){e.fromFile, e.fromHook, e.fromClaudeTitle, e.fromScreen}
 	case agentproc.Codex:
-		return []func(time.Time) (word, bool){e.fromTitle, e.fromRollout, e.fromHook, e.fromScreen}
+		return []func(time.Time) (report, bool){e.fromTitle, e.fromRollout, e.fromHook, e.fromScreen}
 	}
-	return []func(time.Time) (word, bool){e.fromTitle, e.fromHook, e.fromScreen}
+	return []func(time.Time) (report, bool){e.fromTitle, e.fromHook, e.fromScreen}
 }
 
 // settled reports whether the status is known without reading the screen.
@@ -81,12 +81,12 @@ func (e Evidence) needsTitle(now time.Time) bool {
 
 // fromFile returns the status of Claude's session file. It ignores the file of an
 // earlier process with the same pid, because a killed process leaves its file behind.
-func (e Evidence) fromFile(time.Time) (word, bool) {
+func (e Evidence) fromFile(time.Time) (report, bool) {
 	n := e.File
 	if n == nil || n.Start != 0 && e.Process.Start != 0 && n.Start != e.Process.Start {
-		return word{}, false
+		return report{}, false
 	}
-	w := word{source: FromFile, since: n.Since}
+	w := report{source: FromFile, since: n.Since}
 	switch n.Status {
 	case "idle":
 		w.status, w.err = hookevents.Idle, e.hookError()
@@ -95,7 +95,7 @@ func (e Evidence) fromFile(time.Time) (word, bool) {
 	case "waiting":
 		w.status, w.why = hookevents.Waiting, cmp.Or(e.hookFor(), n.For)
 	default:
-		return word{}, false
+		return report{}, false
 	}
 	return w, true
 }
@@ -113,7 +113,7 @@ func (e Evidence) hookFor() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Waiting || e.otherSession() {
 		return ""
 	}
-	return e.Hook.For()
+	return e.Hook.WaitsFor()
 }
 
 // otherSession reports whether the hooks belong to a session that the process has
@@ -127,31 +127,31 @@ const patience = 3 * time.Second
 
 // fromHook returns the status according to the hooks, unless Claude's title
 // contradicts it: pressing Esc triggers no hook.
-func (e Evidence) fromHook(now time.Time) (word, bool) {
+func (e Evidence) fromHook(now time.Time) (report, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {
-		return word{}, false
+		return report{}, false
 	}
-	w := word{status: s.Status, source: FromHook, since: s.Since, why: s.For(), err: s.Error}
+	w := report{status: s.Status, source: FromHook, since: s.Since, why: s.WaitsFor(), err: s.Error}
 	if e.Program != agentproc.Claude || now.Sub(s.At) < patience || s.Status == hookevents.Idle {
 		return w, true
 	}
 	running, ok := e.Title.claude()
 	switch {
 	case ok && s.Status == hookevents.Running && !running:
-		return word{status: hookevents.Idle, source: FromTitle}, true
+		return report{status: hookevents.Idle, source: FromTitle}, true
 	case ok && s.Status == hookevents.Waiting && running:
-		return word{status: hookevents.Running, source: FromTitle}, true
+		return report{status: hookevents.Running, source: FromTitle}, true
 	}
 	return w, true
 }
 
-func (e Evidence) fromTitle(time.Time) (word, bool) {
-	status, ok := e.Title.read(e.Program, e.Dir)
+func (e Evidence) fromTitle(time.Time) (report, bool) {
+	status, ok := e.Title.status(e.Program, e.Dir)
 	if !ok {
-		return word{}, false
+		return report{}, false
 	}
-	w := word{status: status, source: FromTitle}
+	w := report{status: status, source: FromTitle}
 	switch status {
 	case hookevents.Waiting:
 		w.why = cmp.Or(e.hookFor(), "action required")
@@ -166,27 +166,27 @@ func (e Evidence) fromTitle(time.Time) (word, bool) {
 
 // fromClaudeTitle returns the running status if the title shows it, and false
 // otherwise.
-func (e Evidence) fromClaudeTitle(time.Time) (word, bool) {
+func (e Evidence) fromClaudeTitle(time.Time) (report, bool) {
 	running, _ := e.Title.claude()
-	return word{status: hookevents.Running, source: FromTitle}, running
+	return report{status: hookevents.Running, source: FromTitle}, running
 }
 
 // fromRollout returns the status that Codex has logged. A rollout has no status for
 // waiting. So a hook that reported waiting since the turn began takes precedence.
-func (e Evidence) fromRollout(now time.Time) (word, bool) {
+func (e Evidence) fromRollout(now time.Time) (report, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {
-		return word{}, false
+		return report{}, false
 	}
 	if s := e.Hook; r.Status == hookevents.Running && s != nil && s.Status == hookevents.Waiting && !s.Since.Before(r.Since) {
 		return e.fromHook(now)
 	}
-	return word{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
+	return report{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
 }
 
-// sighting combines the status with the other evidence.
-func (e Evidence) sighting(w word) Sighting {
-	s := Sighting{
+// agent combines the status with the other evidence.
+func (e Evidence) agent(w report) Agent {
+	s := Agent{
 		Program: e.Program, Dir: e.Dir, PID: e.Process.PID, Pane: e.Pane,
 		Status: w.status, Source: w.source, Since: w.since, For: w.why, Error: w.err,
 	}
@@ -203,6 +203,6 @@ func (e Evidence) sighting(w word) Sighting {
 			s.Context = min(100, float64(r.Tokens)*100/float64(r.Context))
 		}
 	}
-	s.ID, s.Name = hookevents.ID(e.Program, e.Process, s.Session), hookevents.Name(e.Program, e.Process, s.Session)
+	s.ID, s.Name = hookevents.WorkerID(e.Program, e.Process, s.Session), hookevents.WorkerName(e.Program, e.Process, s.Session)
 	return s
 }

@@ -21,7 +21,7 @@ func alive(program string) Evidence {
 func hook(status hookevents.Status, ago time.Duration) *hookevents.Session {
 	s := &hookevents.Session{Program: agentproc.Claude, Session: "s", Status: status, At: noon.Add(-ago), Since: noon.Add(-ago)}
 	if status == hookevents.Waiting {
-		s.Asked = []hookevents.Asked{{Tool: "Bash", What: "make"}}
+		s.Asked = []hookevents.PendingDecision{{Tool: "Bash", What: "make"}}
 	}
 	return s
 }
@@ -34,16 +34,20 @@ func TestTheBestSourceThatSpeaksIsBelieved(t *testing.T) {
 		change  func(*Evidence)
 		want    string // status, source, what it waits for
 	}{
-		"the file beats a newer hook": {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "idle", Start: 7}, hook(hookevents.Running, 0) }, "idle sessions-file"},
-		"the file of Esc":             {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "idle", Start: 7}, hook(hookevents.Waiting, long) }, "idle sessions-file"},
-		"busy is running":             {agentproc.Claude, func(e *Evidence) { e.File = &Note{Status: "busy"} }, "running sessions-file"},
+		"the file beats a newer hook": {agentproc.Claude, func(e *Evidence) {
+			e.File, e.Hook = &SessionFile{Status: "idle", Start: 7}, hook(hookevents.Running, 0)
+		}, "idle sessions-file"},
+		"the file of Esc": {agentproc.Claude, func(e *Evidence) {
+			e.File, e.Hook = &SessionFile{Status: "idle", Start: 7}, hook(hookevents.Waiting, long)
+		}, "idle sessions-file"},
+		"busy is running": {agentproc.Claude, func(e *Evidence) { e.File = &SessionFile{Status: "busy"} }, "running sessions-file"},
 		"the hook knows more of a wait": {agentproc.Claude, func(e *Evidence) {
-			e.File, e.Hook = &Note{Status: "waiting", For: "permission prompt"}, hook(hookevents.Waiting, 0)
+			e.File, e.Hook = &SessionFile{Status: "waiting", For: "permission prompt"}, hook(hookevents.Waiting, 0)
 		}, "waiting sessions-file Bash: make"},
-		"a wait without a hook":            {agentproc.Claude, func(e *Evidence) { e.File = &Note{Status: "waiting", For: "permission prompt"} }, "waiting sessions-file permission prompt"},
-		"the file of another process":      {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "busy", Start: 8}, hook(hookevents.Idle, 0) }, "idle hook"},
-		"a file without a status":          {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Start: 7}, hook(hookevents.Running, 0) }, "running hook"},
-		"a file with a word of tomorrow":   {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "dreaming"}, hook(hookevents.Running, 0) }, "running hook"},
+		"a wait without a hook":            {agentproc.Claude, func(e *Evidence) { e.File = &SessionFile{Status: "waiting", For: "permission prompt"} }, "waiting sessions-file permission prompt"},
+		"the file of another process":      {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &SessionFile{Status: "busy", Start: 8}, hook(hookevents.Idle, 0) }, "idle hook"},
+		"a file without a status":          {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &SessionFile{Start: 7}, hook(hookevents.Running, 0) }, "running hook"},
+		"a file with a word of tomorrow":   {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &SessionFile{Status: "dreaming"}, hook(hookevents.Running, 0) }, "running hook"},
 		"a title shows what no hook tells": {agentproc.Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ Claude Code"), hook(hookevents.Running, long) }, "idle title"},
 		"a title that lags": {agentproc.Claude, func(e *Evidence) {
 			e.Title, e.Hook = title("✳ Claude Code"), hook(hookevents.Running, time.Second)
@@ -94,7 +98,7 @@ func TestTheBestSourceThatSpeaksIsBelieved(t *testing.T) {
 
 func TestLivenessComesBeforeEverything(t *testing.T) {
 	e := alive(agentproc.Claude)
-	e.File, e.Hook, e.Alive = &Note{Status: "busy", Start: 7}, hook(hookevents.Running, 0), host.Dead
+	e.File, e.Hook, e.Alive = &SessionFile{Status: "busy", Start: 7}, hook(hookevents.Running, 0), host.Dead
 	if s, ok := Judge(e, noon); ok {
 		t.Errorf("dead: %+v", s)
 	}
@@ -112,15 +116,15 @@ func TestAnErrorIsThatOfTheLastTurn(t *testing.T) {
 	e := alive(agentproc.Claude)
 	e.Hook = hook(hookevents.Idle, time.Second)
 	e.Hook.Error = "rate_limit"
-	e.File = &Note{Status: "idle"}
+	e.File = &SessionFile{Status: "idle"}
 	if s, _ := Judge(e, noon); s.Error != "rate_limit" {
 		t.Errorf("%+v", s)
 	}
-	e.File = &Note{Status: "busy"}
+	e.File = &SessionFile{Status: "busy"}
 	if s, _ := Judge(e, noon); s.Error != "" {
 		t.Errorf("%+v", s)
 	}
-	e.File = &Note{Status: "idle", Session: "another"}
+	e.File = &SessionFile{Status: "idle", Session: "another"}
 	if s, _ := Judge(e, noon); s.Error != "" || s.Session != "another" {
 		t.Errorf("%+v", s)
 	}

@@ -90,7 +90,7 @@ func (r *Rollout) row(row []byte) {
 	case "task_started":
 		r.Status = hookevents.Running
 	case "task_complete":
-		r.Status, r.Error = hookevents.Idle, hookevents.Line(payload.Get("error").Get("message").Text())
+		r.Status, r.Error = hookevents.Idle, hookevents.OneLine(payload.Get("error").Get("message").Text())
 	case "turn_aborted":
 		r.Status = hookevents.Idle
 	default:

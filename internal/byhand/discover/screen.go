@@ -27,13 +27,13 @@ var prompts = []string{"Esc to cancel", "Press enter to confirm", "Enter to sele
 
 // fromScreen derives the status from the text in the pane. The texts change with the
 // versions of the programs, so it is the last source.
-func (e Evidence) fromScreen(time.Time) (word, bool) {
+func (e Evidence) fromScreen(time.Time) (report, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
-		return word{}, false
+		return report{}, false
 	}
 	for _, s := range setUps {
 		if strings.Contains(e.Screen, s.text) {
-			return word{status: hookevents.Waiting, source: FromScreen, why: "needs set-up: " + s.what}, true
+			return report{status: hookevents.Waiting, source: FromScreen, why: "needs set-up: " + s.what}, true
 		}
 	}
 	const rows = 15
@@ -41,11 +41,11 @@ func (e Evidence) fromScreen(time.Time) (word, bool) {
 	end := strings.Join(lines[max(0, len(lines)-rows):], "\n")
 	for _, p := range prompts {
 		if strings.Contains(end, p) {
-			return word{status: hookevents.Waiting, source: FromScreen, why: "a decision"}, true
+			return report{status: hookevents.Waiting, source: FromScreen, why: "a decision"}, true
 		}
 	}
 	if low := strings.ToLower(end); strings.Contains(low, "esc to interrupt") || strings.Contains(low, "esc to cancel, ") {
-		return word{status: hookevents.Running, source: FromScreen}, true
+		return report{status: hookevents.Running, source: FromScreen}, true
 	}
-	return word{status: hookevents.Idle, source: FromScreen}, true
+	return report{status: hookevents.Idle, source: FromScreen}, true
 }

@@ -36,25 +36,25 @@ type Question struct {
 	Many    bool // more than one option may be chosen
 }
 
-// Read returns the event in a program's JSON.
-func Read(program string, v jsontree.Value) Event {
+// ParseEvent returns the event in a program's JSON.
+func ParseEvent(program string, v jsontree.Value) Event {
 	e := Event{
 		Program: program,
 		Name:    v.Get("hook_event_name").Text(), Session: v.Get("session_id").Text(), Agent: v.Get("agent_id").Text(),
 		Dir: v.Get("cwd").Text(), Transcript: v.Get("transcript_path").Text(), Model: v.Get("model").Text(),
 		Kind: first(v, "source", "reason", "trigger", "notification_type"),
-		Tool: v.Get("tool_name").Text(), Message: Line(v.Get("message").Text()), Error: Line(v.Get("error").Text()),
+		Tool: v.Get("tool_name").Text(), Message: OneLine(v.Get("message").Text()), Error: OneLine(v.Get("error").Text()),
 	}
 	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // Codex's notify uses other names
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
 	if e.Message == "" {
-		e.Message = Line(v.Get("last_assistant_message").Text())
+		e.Message = OneLine(v.Get("last_assistant_message").Text())
 	}
-	e.Working = working(v.Get("background_tasks"))
+	e.Working = countWorking(v.Get("background_tasks"))
 	if input := v.Get("tool_input"); e.Tool != "" {
-		e.Input, e.Doing = fingerprint(input.Raw()), doing(input)
+		e.Input, e.Doing = fingerprint(input.Raw()), summarizeInput(input)
 		e.Questions = questions(input.Get("questions"))
 	}
 	return e
@@ -69,9 +69,9 @@ func first(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// working counts the background tasks, without shell commands: a server that an agent
+// countWorking counts the background tasks, without shell commands: a server that an agent
 // has started does not mean that the agent is working.
-func working(tasks jsontree.Value) (n int) {
+func countWorking(tasks jsontree.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
 			n++
@@ -80,18 +80,18 @@ func working(tasks jsontree.Value) (n int) {
 	return n
 }
 
-// doing returns the essential part of a tool's input on one line.
-func doing(input jsontree.Value) string {
+// summarizeInput returns the essential part of a tool's input on one line.
+func summarizeInput(input jsontree.Value) string {
 	for _, name := range []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "url", "pattern", "query", "prompt", "description"} {
 		switch v := input.Get(name); v.Kind() {
 		case jsontree.String:
-			return Line(v.Text())
+			return OneLine(v.Text())
 		case jsontree.Array:
-			return Line(words(v))
+			return OneLine(words(v))
 		}
 	}
 	for _, q := range input.Get("questions").Items() {
-		return Line(q.Get("question").Text())
+		return OneLine(q.Get("question").Text())
 	}
 	return ""
 }
@@ -130,8 +130,8 @@ func questions(v jsontree.Value) (list []Question) {
 	return list
 }
 
-// Line returns the text of another program as one printable line.
-func Line(text string) string {
+// OneLine returns the text of another program as one printable line.
+func OneLine(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]
 	}

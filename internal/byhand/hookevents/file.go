@@ -20,8 +20,8 @@ func open(path string, flags int) (fd int, err error) {
 // errNotSmall is returned for a file that is not regular or too large.
 var errNotSmall = errors.New("no regular file")
 
-// ReadSmall reads a regular file of at most most bytes. It never blocks.
-func ReadSmall(path string, most int64) ([]byte, error) {
+// ReadSmallFile reads a regular file of at most most bytes. It never blocks.
+func ReadSmallFile(path string, most int64) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}

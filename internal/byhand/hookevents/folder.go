@@ -16,8 +16,8 @@ import (
 // Folder is the folder of the session documents.
 type Folder struct{ path string }
 
-// In returns the folder below gaffer's state folder. It does not create it.
-func In(state string) Folder { return Folder{state + "/interactive"} }
+// NewFolder returns the folder below gaffer's state folder. It does not create it.
+func NewFolder(state string) Folder { return Folder{state + "/interactive"} }
 
 const (
 	lockName = ".lock"
@@ -105,7 +105,7 @@ func (f Folder) Load(program, session string) Session {
 // the file is incomplete or belongs to another session, it returns the zero value and
 // true for spoilt.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
-	data, err := ReadSmall(path, maxDoc)
+	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
 		return Session{}, errors.Is(err, errNotSmall)
 	}
@@ -125,8 +125,8 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	list, paths, useless := f.read()
 	for _, name := range useless {
 		path := f.path + "/" + name
-		if isMeter(name) {
-			f.forgetMeter(name, now)
+		if isUsageFile(name) {
+			f.removeOldUsage(name, now)
 			continue
 		}
 		program, _, _ := strings.Cut(name, ".")
@@ -156,7 +156,7 @@ func (f Folder) read() (list []Session, paths, useless []string) {
 	for _, name := range names {
 		program, rest, _ := strings.Cut(name, ".")
 		switch {
-		case isMeter(name):
+		case isUsageFile(name):
 			useless = append(useless, name)
 			continue
 		case !strings.HasSuffix(rest, ".json") || !agentproc.IsProgram(program):
@@ -188,7 +188,7 @@ func (f Folder) remove(path string, isRight func() bool) {
 	defer cancel()
 	unlock, err := f.lock(ctx)
 	if err != nil {
-		return // the next Look tries again
+		return // the next Find tries again
 	}
 	defer unlock()
 	if isRight() {

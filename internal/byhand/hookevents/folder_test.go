@@ -15,7 +15,7 @@ import (
 )
 
 func TestUpdatesAtTheSameTimeLoseNothing(t *testing.T) {
-	f := In(t.TempDir())
+	f := NewFolder(t.TempDir())
 	var wg sync.WaitGroup
 	const each, writers = 20, 8
 	for range writers {
@@ -39,7 +39,7 @@ func TestUpdatesAtTheSameTimeLoseNothing(t *testing.T) {
 }
 
 func TestADocumentThatIsSpoiltIsBegunAnew(t *testing.T) {
-	f := In(t.TempDir())
+	f := NewFolder(t.TempDir())
 	for _, text := range []string{"", "{", "[]", `{"program":"codex","session":"s","status":"idle"}`, `{"program":"claude","session":"s","status":"mad"}`, `{"program":"claude","session":"t","status":"idle"}`} {
 		if err := os.MkdirAll(f.path, 0o700); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestADocumentThatIsSpoiltIsBegunAnew(t *testing.T) {
 }
 
 func TestASessionIsKeptUnderAnyID(t *testing.T) {
-	f := In(t.TempDir())
+	f := NewFolder(t.TempDir())
 	for _, id := range []string{"../../x", "a/b", ".", "é", string(make([]byte, 5000)), "fine-1_A"} {
 		_, err := f.Update(t.Context(), agentproc.Gemini, id, func(s Session) Session {
 			s.Program, s.Session, s.Status = agentproc.Gemini, id, Idle
@@ -77,7 +77,7 @@ func TestASessionIsKeptUnderAnyID(t *testing.T) {
 }
 
 func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
-	f := In(t.TempDir())
+	f := NewFolder(t.TempDir())
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
 }
 
 func TestADocumentThatCannotBeReadNowIsLeftForLater(t *testing.T) {
-	f := In(t.TempDir())
+	f := NewFolder(t.TempDir())
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestADocumentThatCannotBeReadNowIsLeftForLater(t *testing.T) {
 }
 
 func TestWhoMayWaitForEverIsNotPassedOver(t *testing.T) {
-	f := In(t.TempDir())
+	f := NewFolder(t.TempDir())
 	unlock, err := f.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +140,8 @@ func TestWhoMayWaitForEverIsNotPassedOver(t *testing.T) {
 }
 
 func TestWhatAStatusLineIsToldIsKeptWhileItIsUsed(t *testing.T) {
-	f := In(t.TempDir())
-	for text, want := range map[string]Meter{
+	f := NewFolder(t.TempDir())
+	for text, want := range map[string]Usage{
 		`{"session_id": "s", "context_window": {"used_percentage": 42.5}, "cost": {"total_cost_usd": 0.5}}`: {"s", 42.5, 0.5},
 		`{"session_id": "s", "context_window": null}`:                                                       {"s", 0, 0},
 		`{"session_id": "../s", "cost": {"total_cost_usd": 1}}`:                                             {},
@@ -153,7 +153,7 @@ func TestWhatAStatusLineIsToldIsKeptWhileItIsUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, ok := ReadMeter(doc.Value())
+		m, ok := ParseUsage(doc.Value())
 		if ok != (want.Session != "") || ok && m != want {
 			t.Errorf("%s: %+v, %v", text, m, ok)
 		}
@@ -161,17 +161,17 @@ func TestWhatAStatusLineIsToldIsKeptWhileItIsUsed(t *testing.T) {
 			continue
 		}
 		for range 2 {
-			if err := f.Note(m); err != nil || f.Meter("s") != want {
-				t.Errorf("%+v, %v", f.Meter("s"), err)
+			if err := f.StoreUsage(m); err != nil || f.Usage("s") != want {
+				t.Errorf("%+v, %v", f.Usage("s"), err)
 			}
 		}
 	}
 	f.All(time.Now())
-	if f.Meter("s").Session == "" {
+	if f.Usage("s").Session == "" {
 		t.Error("forgotten")
 	}
 	f.All(time.Now().Add(25 * time.Hour))
-	if f.Meter("s").Session != "" {
+	if f.Usage("s").Session != "" {
 		t.Error("not forgotten")
 	}
 }

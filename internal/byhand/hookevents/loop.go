@@ -5,15 +5,15 @@ import "fmt"
 // LoopAfter is the number of equal calls in a row that count as a loop.
 const LoopAfter = 3
 
-// follow adds a call to the trail of its agent. It returns a NoteLoop action when a
+// countRepeats counts a call of an agent. It returns a NoteLoop action when a
 // loop begins and each time its length has doubled.
-func (s *Session) follow(e Event, failed bool) []Action {
+func (s *Session) countRepeats(e Event, failed bool) []Action {
 	if e.Tool == "" {
 		return nil
 	}
-	t := s.trail(e.Agent)
+	t := s.repeatsOf(e.Agent)
 	if t.Tool != e.Tool {
-		*t = Trail{Agent: e.Agent, Tool: e.Tool}
+		*t = RepeatedCall{Agent: e.Agent, Tool: e.Tool}
 	}
 	if t.Input != e.Input {
 		t.Input, t.Same = e.Input, 0
@@ -29,7 +29,7 @@ func (s *Session) follow(e Event, failed bool) []Action {
 	return []Action{{Kind: NoteLoop, Text: s.Loop}}
 }
 
-func (t Trail) loop(doing string) string {
+func (t RepeatedCall) loop(doing string) string {
 	what := t.Tool
 	if doing != "" {
 		what += " (" + doing + ")"

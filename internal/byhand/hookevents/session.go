@@ -36,15 +36,15 @@ type Session struct {
 	Error  string    `json:"error,omitempty"`
 	Ended  bool      `json:"ended,omitempty"`
 
-	Asked      []Asked `json:"asked,omitempty"`      // pending decisions of the user
-	Helpers    int     `json:"helpers,omitempty"`    // subagents still running after the end of the turn
-	Compacting string  `json:"compacting,omitempty"` // the trigger: the user (manual) or a full context (auto)
-	Trails     []Trail `json:"trails,omitempty"`
-	Loop       string  `json:"loop,omitempty"` // the repeated action, for the user
+	Asked      []PendingDecision `json:"asked,omitempty"`      // pending decisions of the user
+	Helpers    int               `json:"helpers,omitempty"`    // subagents still running after the end of the turn
+	Compacting string            `json:"compacting,omitempty"` // the trigger: the user (manual) or a full context (auto)
+	Repeats    []RepeatedCall    `json:"trails,omitempty"`
+	Loop       string            `json:"loop,omitempty"` // the repeated action, for the user
 }
 
-// Asked is a pending decision of the user.
-type Asked struct {
+// PendingDecision is a pending decision of the user.
+type PendingDecision struct {
 	Agent string `json:"agent,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	What  string `json:"what,omitempty"`
@@ -75,9 +75,9 @@ func (s Session) open() (ids []string) {
 	return ids
 }
 
-// Trail is the last call of one agent of a session, and how often it was repeated in
+// RepeatedCall is the last call of one agent of a session, and how often it was repeated in
 // a row.
-type Trail struct {
+type RepeatedCall struct {
 	Agent  string `json:"agent,omitempty"`
 	Tool   string `json:"tool"`
 	Input  string `json:"input"`
@@ -85,8 +85,8 @@ type Trail struct {
 	Failed int    `json:"failed"` // failed calls of the tool in a row
 }
 
-// For returns on one line what the session waits for.
-func (s Session) For() string {
+// WaitsFor returns on one line what the session waits for.
+func (s Session) WaitsFor() string {
 	if len(s.Asked) == 0 {
 		return ""
 	}
@@ -102,13 +102,13 @@ func (s Session) For() string {
 
 // ID returns the id of the session's worker. One process is one worker, even if it
 // goes through several sessions.
-func (s Session) ID() string { return ID(s.Program, s.Process, s.Session) }
+func (s Session) ID() string { return WorkerID(s.Program, s.Process, s.Session) }
 
 // Worker returns the name of the session's worker.
-func (s Session) Worker() string { return Name(s.Program, s.Process, s.Session) }
+func (s Session) Worker() string { return WorkerName(s.Program, s.Process, s.Session) }
 
-// ID returns the worker id of a process, or of a session if the process is unknown.
-func ID(program string, p host.Process, session string) string {
+// WorkerID returns the worker id of a process, or of a session if the process is unknown.
+func WorkerID(program string, p host.Process, session string) string {
 	text := fmt.Sprintf("%s\x00%s", program, session)
 	if p.PID > 0 {
 		text = fmt.Sprintf("%s\x00%s\x00%d\x00%d", p.Boot, p.Space, p.PID, p.Start)
@@ -117,15 +117,15 @@ func ID(program string, p host.Process, session string) string {
 	return program + "-" + fingerprint([]byte(text))[:digits]
 }
 
-// Name returns the worker name of a process, or of a session if the process is
+// WorkerName returns the worker name of a process, or of a session if the process is
 // unknown.
-func Name(program string, p host.Process, session string) string {
+func WorkerName(program string, p host.Process, session string) string {
 	if p.PID > 0 {
 		return fmt.Sprintf("%s-%d", program, p.PID)
 	}
 	name := session
 	if !IsPlain(name) {
-		name = ID("", host.Process{}, session)[1:]
+		name = WorkerID("", host.Process{}, session)[1:]
 	}
 	return program + "-" + name[max(0, len(name)-8):]
 }
@@ -143,22 +143,22 @@ func IsPlain(id string) bool {
 // known reports whether the session has had an event.
 func (s Session) known() bool { return s.Status != "" }
 
-// become sets the status, and the time at which it began if it differs.
-func (s *Session) become(status Status, now time.Time) {
+// setStatus sets the status, and the time at which it began if it differs.
+func (s *Session) setStatus(status Status, now time.Time) {
 	if s.Status != status {
 		s.Status, s.Since = status, now
 	}
 }
 
-func (s *Session) trail(agent string) *Trail {
-	i := slices.IndexFunc(s.Trails, func(t Trail) bool { return t.Agent == agent })
+func (s *Session) repeatsOf(agent string) *RepeatedCall {
+	i := slices.IndexFunc(s.Repeats, func(t RepeatedCall) bool { return t.Agent == agent })
 	if i < 0 {
 		const most = 16
-		if len(s.Trails) == most {
-			s.Trails = s.Trails[1:]
+		if len(s.Repeats) == most {
+			s.Repeats = s.Repeats[1:]
 		}
-		s.Trails = append(s.Trails, Trail{Agent: agent})
-		i = len(s.Trails) - 1
+		s.Repeats = append(s.Repeats, RepeatedCall{Agent: agent})
+		i = len(s.Repeats) - 1
 	}
-	return &s.Trails[i]
+	return &s.Repeats[i]
 }

@@ -22,8 +22,8 @@ var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "abs
 // maxFiles is the maximum number of files per event.
 const maxFiles = 100
 
-// Written returns the files that a tool has written, as the event names them.
-func Written(event jsontree.Value) []string {
+// WrittenFiles returns the files that a tool has written, as the event names them.
+func WrittenFiles(event jsontree.Value) []string {
 	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
 	if !slices.Contains(writers, tool) {
 		return nil
@@ -37,14 +37,14 @@ func Written(event jsontree.Value) []string {
 		}
 	}
 	if strings.HasSuffix(tool, "patch") {
-		files = append(files, patched(input)...)
+		files = append(files, patchedFiles(input)...)
 	}
 	return files[:min(len(files), maxFiles)]
 }
 
-// patched returns the files of a patch. The patch may be the whole input, a member,
+// patchedFiles returns the files of a patch. The patch may be the whole input, a member,
 // or an argument of a command.
-func patched(input jsontree.Value) []string {
+func patchedFiles(input jsontree.Value) []string {
 	var files []string
 	switch input.Kind() {
 	case jsontree.String:
@@ -57,11 +57,11 @@ func patched(input jsontree.Value) []string {
 		}
 	case jsontree.Array:
 		for _, v := range input.Items() {
-			files = append(files, patched(v)...)
+			files = append(files, patchedFiles(v)...)
 		}
 	case jsontree.Object:
 		for _, v := range input.Members() {
-			files = append(files, patched(v)...)
+			files = append(files, patchedFiles(v)...)
 		}
 	}
 	return files

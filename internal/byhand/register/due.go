@@ -14,7 +14,7 @@ import (
 
 // due returns the heartbeats to send: for agents that are new or have changed, for
 // those whose last heartbeat is too old, and for those that are gone.
-func due(before map[string]told, list []discover.Sighting, host string, now time.Time) (beats []coordinator.Heartbeat) {
+func due(before map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {
 		h := Heartbeat(s, host)
@@ -38,8 +38,8 @@ func differ(a, b coordinator.Heartbeat) bool {
 	return a.Name != b.Name || a.ClaudeStatus != b.ClaudeStatus || !bytes.Equal(a.Meta, b.Meta)
 }
 
-// ByHand is the metadata of an agent that the user has started.
-type ByHand struct {
+// Metadata is the metadata of an agent that the user has started.
+type Metadata struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
 	Source  string  `json:"source"` // where its status comes from
@@ -57,8 +57,8 @@ type ByHand struct {
 
 // Heartbeat returns the protocol's heartbeat for an agent. It leaves out values that
 // grow all the time, such as the cost, because each change would be an event.
-func Heartbeat(s discover.Sighting, host string) coordinator.Heartbeat {
-	meta, _ := json.Marshal(ByHand{
+func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
+	meta, _ := json.Marshal(Metadata{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,
 		Model: s.Model, For: s.For, Error: s.Error, Loop: s.Loop, Context: float64(int(s.Context)),
 	}) // encoding strings and numbers never fails
@@ -66,7 +66,7 @@ func Heartbeat(s discover.Sighting, host string) coordinator.Heartbeat {
 }
 
 // Worker returns an agent in the form that commands list.
-func Worker(s discover.Sighting, host string, now time.Time) fleet.Worker {
+func Worker(s discover.Agent, host string, now time.Time) fleet.Worker {
 	return fleet.Worker{
 		ID: s.ID, Name: s.Name, WorkerStatus: string(coordinator.Online), ClaudeStatus: string(s.Status), ClaudeSince: s.Since, LastSeen: now,
 		Host: host, Source: string(s.Source), Dir: s.Dir, For: s.For, ByHand: true, PID: s.PID, Pane: s.Pane,

@@ -14,7 +14,7 @@ import (
 
 // Options holds the functions that [Run] uses.
 type Options struct {
-	Look   func(context.Context) ([]discover.Sighting, error)
+	Find   func(context.Context) ([]discover.Agent, error)
 	Beat   func(context.Context, coordinator.Heartbeat) error
 	Host   string
 	Now    func() time.Time
@@ -22,11 +22,11 @@ type Options struct {
 }
 
 const (
-	lookEvery = 500 * time.Millisecond
+	findEvery = 500 * time.Millisecond
 	// beatEvery is the interval between heartbeats of an unchanged agent. Two fit
 	// into the time after which the protocol considers an agent offline.
 	beatEvery = 15 * time.Second
-	// BeatWithin limits how long a heartbeat may take. After a failure the next Look
+	// BeatWithin limits how long a heartbeat may take. After a failure the next Find
 	// tries again.
 	BeatWithin = 5 * time.Second
 )
@@ -34,42 +34,42 @@ const (
 // Run reports the agents until ctx ends. Then it reports all of them as gone, because
 // afterwards no process here would notice their end.
 func Run(ctx context.Context, o Options) {
-	p := &presence{Options: o, told: map[string]told{}}
-	tick := time.NewTicker(lookEvery)
+	p := &reporter{Options: o, sent: map[string]sentBeat{}}
+	tick := time.NewTicker(findEvery)
 	defer tick.Stop()
 	for {
-		list, err := o.Look(ctx)
+		list, err := o.Find(ctx)
 		if err == nil {
-			p.tell(ctx, list)
+			p.sendDue(ctx, list)
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			p.tell(context.WithoutCancel(ctx), nil)
+			p.sendDue(context.WithoutCancel(ctx), nil)
 			return
 		}
 	}
 }
 
-// told is the last heartbeat of an agent, and when it was sent.
-type told struct {
+// sentBeat is the last heartbeat of an agent, and when it was sent.
+type sentBeat struct {
 	coordinator.Heartbeat
 	at time.Time
 }
 
-type presence struct {
+type reporter struct {
 	Options
-	told    map[string]told
+	sent    map[string]sentBeat
 	failing bool
 }
 
-// tell sends the heartbeats that are due. A failed heartbeat is due again at the next
-// Look. If the server refuses one agent, tell continues with the others; if the
+// sendDue sends the heartbeats that are due. A failed heartbeat is due again at the next
+// Find. If the server refuses one agent, sendDue continues with the others; if the
 // server is unreachable, it stops.
-func (p *presence) tell(ctx context.Context, list []discover.Sighting) {
+func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
 	var failed error
-	for _, h := range due(p.told, list, p.Host, now) {
+	for _, h := range due(p.sent, list, p.Host, now) {
 		if err := p.beat(ctx, h); err != nil {
 			failed = err
 			if !refused(err) {
@@ -78,13 +78,13 @@ func (p *presence) tell(ctx context.Context, list []discover.Sighting) {
 			continue
 		}
 		if h.Gone {
-			delete(p.told, h.AgentID)
+			delete(p.sent, h.AgentID)
 		} else {
-			p.told[h.AgentID] = told{h, now}
+			p.sent[h.AgentID] = sentBeat{h, now}
 		}
 	}
 	if failed != nil && ctx.Err() == nil && !p.failing {
-		p.Notice(fmt.Sprintf("agents that people started cannot be told of: %v; trying again", failed))
+		p.Notice(fmt.Sprintf("agents started by hand cannot be reported: %v; trying again", failed))
 	}
 	p.failing = failed != nil
 }
@@ -98,7 +98,7 @@ func refused(err error) bool {
 		errors.As(err, &denied) && denied.Denied()
 }
 
-func (p *presence) beat(ctx context.Context, h coordinator.Heartbeat) error {
+func (p *reporter) beat(ctx context.Context, h coordinator.Heartbeat) error {
 	ctx, cancel := context.WithTimeout(ctx, BeatWithin)
 	defer cancel()
 	return p.Beat(ctx, h)

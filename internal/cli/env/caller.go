@@ -23,12 +23,12 @@ func (e *Env) Agent() *caller.Agent {
 }
 
 func (e *Env) findAgent() *caller.Agent {
-	for _, a := range caller.Above(os.Getpid()) {
+	for _, a := range caller.Ancestors(os.Getpid()) {
 		if e.isFleetOf(a.Getenv) {
 			return &a
 		}
 	}
-	return caller.Of(e.Getenv)
+	return caller.Current(e.Getenv)
 }
 
 // AgentName returns the name of the agent that started this command, for records. It

@@ -59,7 +59,7 @@ func (c *call) asks() bool {
 // question returns the question for the user. It returns false if only the agent's own
 // prompt can answer: for several questions at once, or without options.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
-	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.For(), Options: []string{allow, deny}}
+	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.WaitsFor(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
 	if c.Event.Tool != questionTool {
 		return q, true

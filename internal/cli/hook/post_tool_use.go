@@ -44,7 +44,7 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 
 // noteWritten records the files that a tool has written.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
-	files := hookevents.Written(event)
+	files := hookevents.WrittenFiles(event)
 	if len(files) == 0 {
 		return nil
 	}

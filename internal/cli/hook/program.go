@@ -67,7 +67,7 @@ func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	done := within(quick, e, program, func(ctx context.Context) error {
 		from := hookevents.Environment{In: e.In, Getenv: e.Getenv, Now: e.Now}
 		var err error
-		c.Call, err = hookevents.Take(ctx, from, program, words)
+		c.Call, err = hookevents.HandleCall(ctx, from, program, words)
 		return errors.Join(err, c.act(ctx))
 	})
 	if done {

@@ -64,7 +64,7 @@ func (d *desk) tell(program, session, name, rest string) {
 }
 
 func (d *desk) session(program, session string) hookevents.Session {
-	return hookevents.In(filepath.Join(d.state, "gaffer")).Load(program, session)
+	return hookevents.NewFolder(filepath.Join(d.state, "gaffer")).Load(program, session)
 }
 
 // feed returns "kind | chunk | summary" of each event in the feed.
@@ -88,7 +88,7 @@ func TestWhatAnAgentDoesIsNoted(t *testing.T) {
 		d.tell(program, "s", "SessionStart", "")
 		d.tell(program, "s", "PermissionRequest", bash)
 		got := d.session(program, "s")
-		if got.Status != hookevents.Waiting || got.For() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
+		if got.Status != hookevents.Waiting || got.WaitsFor() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
 			t.Errorf("%s: %+v", program, got)
 		}
 	}

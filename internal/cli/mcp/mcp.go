@@ -94,7 +94,7 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	}
 	for _, program := range agentproc.Programs() {
 		if agent := hookevents.Caller(program); agent.PID > 0 {
-			o.Agent = hookevents.Name(program, agent, "")
+			o.Agent = hookevents.WorkerName(program, agent, "")
 		}
 	}
 	if o.Workflow, err = state.Open(e); err != nil {
@@ -118,7 +118,7 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 // without most of its environment. So the environment of the parent processes is
 // checked first: gaffer may have started one of them.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
-	for _, a := range caller.Above(os.Getpid()) {
+	for _, a := range caller.Ancestors(os.Getpid()) {
 		if a.Attempt != "" {
 			return mcp.Identify(a.Getenv, role)
 		}

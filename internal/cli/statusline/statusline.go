@@ -109,8 +109,8 @@ func storeUsage(e *env.Env, agent []byte) {
 		return
 	}
 	state, err := e.StateDir()
-	if m, ok := hookevents.ReadMeter(doc.Value()); ok && err == nil {
-		_ = hookevents.In(state).Note(m) // a status line cannot report errors
+	if m, ok := hookevents.ParseUsage(doc.Value()); ok && err == nil {
+		_ = hookevents.NewFolder(state).StoreUsage(m) // a status line cannot report errors
 	}
 }
 

@@ -20,7 +20,7 @@ func event(t *testing.T, program, text string) Event {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	return Read(program, doc.Value())
+	return ParseEvent(program, doc.Value())
 }
 
 // step is an event without the common fields, and the session's status after it.
@@ -37,7 +37,7 @@ func play(t *testing.T, program string, steps ...step) (s Session, deeds []Actio
 		name, rest, _ := strings.Cut(st.event, " ")
 		text := fmt.Sprintf(`{"hook_event_name": %q, "session_id": "s", "cwd": "/src/web"%s}`, name, rest)
 		now = now.Add(time.Second)
-		s, deeds = Fold(s, event(t, program, text), now)
+		s, deeds = Apply(s, event(t, program, text), now)
 		if s.Status != st.want {
 			t.Fatalf("%d. %s: %q, want %q", i+1, st.event, s.Status, st.want)
 		}
@@ -93,7 +93,7 @@ func TestWhatAHelperDoesIsNotWhatItsMasterDoes(t *testing.T) {
 		step{"SubagentStop " + helper, Waiting}, step{"PostToolUse" + bash, Running}, step{"Stop", Idle},
 		step{"SubagentStop " + helper, Idle},
 	)
-	if s.Error != "" || s.For() != "" {
+	if s.Error != "" || s.WaitsFor() != "" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -149,15 +149,15 @@ func TestARefusalIsSeenWhenTheAgentGoesOn(t *testing.T) {
 func TestAQuestionIsWithdrawnWhenItIsSettledElsewhere(t *testing.T) {
 	s, _ := play(t, agentproc.Codex, step{"UserPromptSubmit", Running}, step{"PermissionRequest" + bash, Waiting})
 	s = s.Link("", "q1")
-	if _, deeds := Fold(s, Event{Name: "Notification", Session: "s"}, noon); deeds != nil {
+	if _, deeds := Apply(s, Event{Name: "Notification", Session: "s"}, noon); deeds != nil {
 		t.Errorf("%v", deeds)
 	}
 	for _, name := range []string{"Interrupt", "Stop", "UserPromptSubmit", "SessionEnd", "PreToolUse"} {
-		after, deeds := Fold(s, Event{Name: name, Session: "s"}, noon)
+		after, deeds := Apply(s, Event{Name: name, Session: "s"}, noon)
 		if len(deeds) != 1 || deeds[0] != (Action{Withdraw, "q1"}) || after.open() != nil {
 			t.Errorf("%s: %v", name, deeds)
 		}
-		if _, deeds := Fold(s.Link("q1", ""), Event{Name: name, Session: "s"}, noon); deeds != nil {
+		if _, deeds := Apply(s.Link("q1", ""), Event{Name: name, Session: "s"}, noon); deeds != nil {
 			t.Errorf("%s, when it was answered: %v", name, deeds)
 		}
 	}
@@ -170,11 +170,11 @@ func TestAStartOfCodexThatComesLateChangesNothing(t *testing.T) {
 
 func TestANoticeOfAThreadThatNobodyKnowsIsNothing(t *testing.T) {
 	notify := event(t, agentproc.Codex, `{"type": "agent-turn-complete", "thread-id": "s", "input-messages": ["Generate a title"]}`)
-	if s, deeds := Fold(Session{}, notify, noon); s.known() || deeds != nil {
+	if s, deeds := Apply(Session{}, notify, noon); s.known() || deeds != nil {
 		t.Errorf("%+v, %v", s, deeds)
 	}
 	known, _ := play(t, agentproc.Codex, step{"UserPromptSubmit", Running})
-	if s, _ := Fold(known, notify, noon); s.Status != Idle {
+	if s, _ := Apply(known, notify, noon); s.Status != Idle {
 		t.Errorf("%+v", s)
 	}
 }
@@ -185,7 +185,7 @@ func TestAnEventThatNobodyKnowsChangesNothing(t *testing.T) {
 		`{"hook_event_name": "PreCompress", "session_id": "s"}`, `{"hook_event_name": "Stop"}`, `{"session_id": "s"}`, `{}`, `[]`, `7`,
 		`{"hook_event_name": ["Stop"], "session_id": "s"}`, `{"hook_event_name": "Stop", "session_id": {}}`,
 	} {
-		after, deeds := Fold(before, event(t, agentproc.Claude, text), noon.Add(time.Hour))
+		after, deeds := Apply(before, event(t, agentproc.Claude, text), noon.Add(time.Hour))
 		if encode(t, after) != encode(t, before) || deeds != nil {
 			t.Errorf("%s: %+v, %v", text, after, deeds)
 		}
@@ -206,7 +206,7 @@ func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
 	told := []string{}
 	call := func(text string) {
 		var deeds []Action
-		s, deeds = Fold(s, event(t, agentproc.Claude, text), noon)
+		s, deeds = Apply(s, event(t, agentproc.Claude, text), noon)
 		for _, d := range deeds {
 			if d.Kind == NoteLoop {
 				told = append(told, d.Text)
@@ -229,7 +229,7 @@ func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 	call(`{"hook_event_name": "UserPromptSubmit", "session_id": "s"}`)
-	if s.Loop != "" || len(s.Trails) > 0 {
+	if s.Loop != "" || len(s.Repeats) > 0 {
 		t.Errorf("after a prompt: %+v", s)
 	}
 	told = nil
@@ -271,10 +271,10 @@ func FuzzAnyEventsLeaveASessionThatMakesSense(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e := Read(program, doc.Value())
+		e := ParseEvent(program, doc.Value())
 		s := Session{}
 		for range 20 {
-			s, _ = Fold(s, e, noon)
+			s, _ = Apply(s, e, noon)
 		}
 		if len(encode(t, s)) > maxDoc && len(text) < 1<<10 {
 			t.Errorf("%d bytes", len(encode(t, s)))

@@ -33,7 +33,7 @@ func TestTheFormsOfOtherAgentsAreUnderstood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Written(doc.Value()); !slices.Equal(got, want) {
+		if got := WrittenFiles(doc.Value()); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", event, got, want)
 		}
 	}
@@ -48,7 +48,7 @@ func FuzzAnyEventIsTaken(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := len(Written(event)); n > maxFiles {
+		if n := len(WrittenFiles(event)); n > maxFiles {
 			t.Errorf("%d files", n)
 		}
 	})

@@ -92,7 +92,7 @@ func (s *stage) start(program, folder, command string, env ...string) int {
 	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
 	testenv.Wait(s, program+" runs", func() error {
-		if p, ok := agentproc.Look(pid); !ok || p.Name != program {
+		if p, ok := agentproc.Find(pid); !ok || p.Name != program {
 			return fmt.Errorf("process %+v, alive %v", p, ok)
 		}
 		return nil
@@ -122,7 +122,7 @@ func (s *stage) hasVariable(pid int, name string) {
 	s.Helper()
 	testenv.Wait(s, fmt.Sprintf("variable %s of %d", name, pid), func() error {
 		if len(agentproc.Variables(pid, name)) == 0 {
-			p, ok := agentproc.Look(pid)
+			p, ok := agentproc.Find(pid)
 			return fmt.Errorf("process %+v, alive %v", p, ok)
 		}
 		return nil
@@ -131,9 +131,9 @@ func (s *stage) hasVariable(pid int, name string) {
 
 // all returns the sightings of this stage, because other agents may run on the
 // machine.
-func (s *stage) all() (list []Sighting) {
+func (s *stage) all() (list []Agent) {
 	s.Helper()
-	all, err := s.lookout.Look(s.Context())
+	all, err := s.lookout.Find(s.Context())
 	s.must(err)
 	for _, one := range all {
 		if strings.HasPrefix(one.Dir, s.dir) || one.Dir == "" {
@@ -144,20 +144,20 @@ func (s *stage) all() (list []Sighting) {
 }
 
 // look returns the sighting of a process.
-func (s *stage) look(pid int) (Sighting, bool) {
+func (s *stage) look(pid int) (Agent, bool) {
 	s.Helper()
 	for _, one := range s.all() {
 		if one.PID == pid {
 			return one, true
 		}
 	}
-	return Sighting{}, false
+	return Agent{}, false
 }
 
 // sees waits until a process has a status from a source.
-func (s *stage) sees(pid int, status hookevents.Status, source Source) Sighting {
+func (s *stage) sees(pid int, status hookevents.Status, source Source) Agent {
 	s.Helper()
-	var last Sighting
+	var last Agent
 	// A tmux server that was slow once is not queried again for the time of shun.
 	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
 		if last, _ = s.look(pid); last.Status != status || last.Source != source {
@@ -177,8 +177,8 @@ func (s *stage) says(program string, pid int, session, event string) {
 		process, err = host.Identify(pid)
 		s.must(err)
 	}
-	_, err := hookevents.In(s.dir).Update(s.Context(), program, session, func(doc hookevents.Session) hookevents.Session {
-		doc, _ = hookevents.Fold(doc, hookevents.Event{Program: program, Name: event, Session: session, Tool: "Bash", Doing: "make"}, time.Now())
+	_, err := hookevents.NewFolder(s.dir).Update(s.Context(), program, session, func(doc hookevents.Session) hookevents.Session {
+		doc, _ = hookevents.Apply(doc, hookevents.Event{Program: program, Name: event, Session: session, Tool: "Bash", Doing: "make"}, time.Now())
 		doc.Process = process
 		return doc
 	})
@@ -203,7 +203,7 @@ func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
 	}
 	s.says(agentproc.Claude, pid, "one", "UserPromptSubmit")
 	first := s.sees(pid, hookevents.Running, FromHook)
-	p, _ := agentproc.Look(pid)
+	p, _ := agentproc.Find(pid)
 	s.note(pid, "waiting", "1")
 	s.sees(pid, hookevents.Running, FromHook)
 	s.note(pid, "waiting", fmt.Sprint(p.Start))
@@ -211,7 +211,7 @@ func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
 	if got.Since.UnixMilli() != 1700000000000 || got.ID != first.ID || got.Name != fmt.Sprintf("claude-%d", pid) || got.Dir != filepath.Join(s.dir, "web") {
 		t.Errorf("%+v", got)
 	}
-	s.must(hookevents.In(s.dir).Note(hookevents.Meter{Session: "x", Context: 12.5, CostUSD: 0.25}))
+	s.must(hookevents.NewFolder(s.dir).StoreUsage(hookevents.Usage{Session: "x", Context: 12.5, CostUSD: 0.25}))
 	if got, _ := s.look(pid); got.Context != 12.5 || got.CostUSD != 0.25 {
 		t.Errorf("%+v", got)
 	}
@@ -239,7 +239,7 @@ func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
 	}
 	s.ahead = 2 * time.Minute
 	s.look(pid)
-	if docs, _ := hookevents.In(s.dir).All(s.lookout.now()); len(docs) != 1 {
+	if docs, _ := hookevents.NewFolder(s.dir).All(s.lookout.now()); len(docs) != 1 {
 		t.Errorf("%d documents are kept", len(docs))
 	}
 }
@@ -300,7 +300,7 @@ func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testin
 	s := newStage(t)
 	pid := s.play(agentproc.Codex, "web")
 	doc := func(session string) {
-		_, err := hookevents.In(s.dir).Update(t.Context(), agentproc.Codex, session, func(hookevents.Session) hookevents.Session {
+		_, err := hookevents.NewFolder(s.dir).Update(t.Context(), agentproc.Codex, session, func(hookevents.Session) hookevents.Session {
 			return hookevents.Session{Program: agentproc.Codex, Session: session, Status: hookevents.Running, At: time.Now(), Dir: filepath.Join(s.dir, "web")}
 		})
 		s.must(err)
@@ -330,7 +330,7 @@ func TestWhatIsLongGoneIsForgotten(t *testing.T) {
 	count := func(after time.Duration) (docs, seen int) {
 		s.ahead = after
 		list := s.all()
-		kept, _ := hookevents.In(s.dir).All(s.lookout.now())
+		kept, _ := hookevents.NewFolder(s.dir).All(s.lookout.now())
 		return len(kept), len(list)
 	}
 	for _, c := range []struct {
@@ -353,7 +353,7 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if n := readNote(dir, 42); n != nil {
+		if n := readSessionFile(dir, 42); n != nil {
 			t.Errorf("%.40s: %+v", text, n)
 		}
 	}
@@ -363,7 +363,7 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if n := readNote(dir, 42); n != nil {
+	if n := readSessionFile(dir, 42); n != nil {
 		t.Errorf("a pipe: %+v", n)
 	}
 }
@@ -372,7 +372,7 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 func BenchmarkLook(b *testing.B) {
 	l := NewFinder(b.TempDir(), b.TempDir(), time.Now)
 	for b.Loop() {
-		if _, err := l.Look(context.Background()); err != nil {
+		if _, err := l.Find(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}

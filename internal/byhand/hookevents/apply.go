@@ -10,20 +10,20 @@ import (
 
 // Action is an action that follows from an event.
 type Action struct {
-	Kind DeedKind
+	Kind ActionKind
 	Text string // for the user
 }
 
-// DeedKind is the kind of an action.
-type DeedKind int
+// ActionKind is the kind of an action.
+type ActionKind int
 
 // The kinds of actions.
 const (
-	NoteWritten DeedKind = iota // record that a tool has run that may have written files
-	NoteLoop                    // notify that the agent repeats the same action
-	NoteContext                 // notify that its context is about to be compacted
-	AskPerson                   // ask the user, because the agent cannot continue without a decision
-	Withdraw                    // withdraw a question whose answer is no longer needed; Text is its id
+	NoteWritten ActionKind = iota // record that a tool has run that may have written files
+	NoteLoop                      // notify that the agent repeats the same action
+	NoteContext                   // notify that its context is about to be compacted
+	AskPerson                     // ask the user, because the agent cannot continue without a decision
+	Withdraw                      // withdraw a question whose answer is no longer needed; Text is its id
 )
 
 // handlers maps the names of events to their handlers. Other events are ignored, such
@@ -37,42 +37,42 @@ var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"PostToolUse":       after, "AfterTool": after,
 	"PostToolUseFailure": fail,
 	"Notification":       notice,
-	"SubagentStart":      helperBegan, "SubagentStop": helperEnded,
+	"SubagentStart":      subagentStarted, "SubagentStop": subagentStopped,
 	"PreCompact": compact, "PostCompact": compacted,
 
 	"Stop": stop, "AfterAgent": stop, "agent-turn-complete": stop,
-	"StopFailure": breakOff,
+	"StopFailure": turnFailed,
 	"Interrupt":   interrupt,
 	"SessionEnd":  end,
 }
 
-// Fold applies an event to a session, and returns the new session and the actions
+// Apply applies an event to a session, and returns the new session and the actions
 // that follow. A new session is the zero value. If the result is still the zero
 // value, there is nothing to store: Codex also reports events of internal threads,
 // which no hook has started.
-func Fold(s Session, e Event, now time.Time) (Session, []Action) {
+func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
 		return s, nil
 	}
-	s.Asked, s.Trails = slices.Clone(s.Asked), slices.Clone(s.Trails)
+	s.Asked, s.Repeats = slices.Clone(s.Asked), slices.Clone(s.Repeats)
 	if !s.known() {
 		s.Program, s.Session = e.Program, e.Session
-		s.become(Idle, now)
+		s.setStatus(Idle, now)
 	}
 	s.Dir, s.Transcript, s.Model = cmp.Or(e.Dir, s.Dir), cmp.Or(e.Transcript, s.Transcript), cmp.Or(e.Model, s.Model)
 	s.Event, s.At, s.Ended = e.Name, now, false
 	before := s.open()
-	deeds := handle(&s, e, now)
+	actions := handle(&s, e, now)
 	if len(s.Asked) == 0 && s.Status == Waiting {
-		s.become(Running, now)
+		s.setStatus(Running, now)
 	}
 	for _, id := range before {
 		if !slices.Contains(s.open(), id) {
-			deeds = append(deeds, Action{Withdraw, id})
+			actions = append(actions, Action{Withdraw, id})
 		}
 	}
-	return s, deeds
+	return s, actions
 }
 
 // start handles the start of a session, or its continuation after a resume or a
@@ -85,70 +85,72 @@ func start(s *Session, e Event, now time.Time) []Action {
 	case e.Program == agentproc.Codex && s.Status == Running && e.Kind != "resume":
 		return nil
 	}
-	s.rest(now)
-	s.Error, s.Helpers, s.Trails, s.Loop = "", 0, nil, ""
+	s.setIdle(now)
+	s.Error, s.Helpers, s.Repeats, s.Loop = "", 0, nil, ""
 	return nil
 }
 
-// rest makes the session idle, without pending questions.
-func (s *Session) rest(now time.Time) {
+// setIdle makes the session idle, without pending questions.
+func (s *Session) setIdle(now time.Time) {
 	s.Asked, s.Compacting = nil, ""
-	s.become(Idle, now)
+	s.setStatus(Idle, now)
 }
 
 func prompt(s *Session, _ Event, now time.Time) []Action {
 	s.Asked, s.Error, s.Helpers, s.Compacting = nil, "", 0, ""
-	s.Trails, s.Loop = nil, ""
-	s.become(Running, now)
+	s.Repeats, s.Loop = nil, ""
+	s.setStatus(Running, now)
 	return nil
 }
 
 // before handles the start of a tool call. It also closes earlier requests of the
 // same agent: they were refused, and the agent continues with something else.
 func before(s *Session, e Event, now time.Time) []Action {
-	s.answered(func(a Asked) bool { return a.Agent == e.Agent })
-	s.work(now)
+	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
+	s.setRunning(now)
 	return nil
 }
 
-// work makes the session running, unless it waits for the user.
-func (s *Session) work(now time.Time) {
+// setRunning makes the session running, unless it waits for the user.
+func (s *Session) setRunning(now time.Time) {
 	if len(s.Asked) == 0 {
-		s.become(Running, now)
+		s.setStatus(Running, now)
 	}
 }
 
-func (s *Session) answered(is func(Asked) bool) { s.Asked = slices.DeleteFunc(s.Asked, is) }
-
-func ask(s *Session, e Event, now time.Time) []Action {
-	s.waitFor(Asked{Agent: e.Agent, Tool: e.Tool, What: e.Doing}, now)
-	return []Action{{Kind: AskPerson, Text: s.For()}}
+func (s *Session) removeAsked(is func(PendingDecision) bool) {
+	s.Asked = slices.DeleteFunc(s.Asked, is)
 }
 
-func (s *Session) waitFor(a Asked, now time.Time) {
+func ask(s *Session, e Event, now time.Time) []Action {
+	s.waitFor(PendingDecision{Agent: e.Agent, Tool: e.Tool, What: e.Doing}, now)
+	return []Action{{Kind: AskPerson, Text: s.WaitsFor()}}
+}
+
+func (s *Session) waitFor(a PendingDecision, now time.Time) {
 	const most = 16
 	if len(s.Asked) < most {
 		s.Asked = append(s.Asked, a)
 	}
-	s.become(Waiting, now)
+	s.setStatus(Waiting, now)
 }
 
-func after(s *Session, e Event, now time.Time) []Action { return s.done(e, false, now) }
+func after(s *Session, e Event, now time.Time) []Action { return s.toolEnded(e, false, now) }
 
 // fail handles a failed tool call. An interrupt by the user also ends the turn.
 func fail(s *Session, e Event, now time.Time) []Action {
-	deeds := s.done(e, !e.Interrupt, now)
+	actions := s.toolEnded(e, !e.Interrupt, now)
 	if e.Interrupt {
-		s.rest(now)
+		s.setIdle(now)
 	}
-	return deeds
+	return actions
 }
 
-// done handles the end of a tool call.
-func (s *Session) done(e Event, failed bool, now time.Time) []Action {
-	s.answered(func(a Asked) bool { return a.Agent == e.Agent && (a.Tool == e.Tool || a.Tool == "") })
-	s.work(now)
-	return append([]Action{{Kind: NoteWritten}}, s.follow(e, failed)...)
+// toolEnded handles the end of a tool call.
+func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
+	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent && (a.Tool == e.Tool || a.Tool == "") })
+	s.setRunning(now)
+	return append([]Action{{Kind: NoteWritten}}, s.countRepeats(e, failed)...)
 }
 
 // notice handles a notification of the program to the user. Claude sends it late, and
@@ -157,31 +159,31 @@ func notice(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
 		if len(s.Asked) == 0 {
-			s.waitFor(Asked{What: e.Message}, now)
+			s.waitFor(PendingDecision{What: e.Message}, now)
 		}
 	case "idle_prompt":
 		if s.Helpers == 0 {
-			s.rest(now)
+			s.setIdle(now)
 		}
 	}
 	return nil
 }
 
-func helperBegan(s *Session, _ Event, now time.Time) []Action {
+func subagentStarted(s *Session, _ Event, now time.Time) []Action {
 	if s.Compacting == "" {
-		s.work(now)
+		s.setRunning(now)
 	}
 	return nil
 }
 
-// helperEnded handles the end of a subagent. The agent that started it continues, so
+// subagentStopped handles the end of a subagent. The agent that started it continues, so
 // the session does not stop. If that agent has stopped before, the session becomes
 // idle with its last subagent; the program will start the agent again if needed.
-func helperEnded(s *Session, e Event, now time.Time) []Action {
-	s.answered(func(a Asked) bool { return a.Agent != "" && a.Agent == e.Agent })
+func subagentStopped(s *Session, e Event, now time.Time) []Action {
+	s.removeAsked(func(a PendingDecision) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {
 		if s.Helpers--; s.Helpers == 0 && len(s.Asked) == 0 {
-			s.become(Idle, now)
+			s.setStatus(Idle, now)
 		}
 	}
 	return nil
@@ -189,7 +191,7 @@ func helperEnded(s *Session, e Event, now time.Time) []Action {
 
 func compact(s *Session, e Event, now time.Time) []Action {
 	s.Compacting = cmp.Or(e.Kind, "auto")
-	s.work(now)
+	s.setRunning(now)
 	return []Action{{Kind: NoteContext, Text: s.Compacting}}
 }
 
@@ -201,23 +203,23 @@ func compacted(s *Session, e Event, now time.Time) []Action {
 		by = cmp.Or(e.Kind, by)
 	}
 	if s.Compacting = ""; by == "manual" {
-		s.rest(now)
+		s.setIdle(now)
 	}
 	return nil
 }
 
 func stop(s *Session, e Event, now time.Time) []Action {
-	s.rest(now)
+	s.setIdle(now)
 	s.Error, s.Helpers = "", e.Working
 	if s.Helpers > 0 {
-		s.become(Running, now)
+		s.setStatus(Running, now)
 	}
 	return nil
 }
 
-// breakOff handles a turn that ended with an error of the model or its API.
-func breakOff(s *Session, e Event, now time.Time) []Action {
-	s.rest(now)
+// turnFailed handles a turn that ended with an error of the model or its API.
+func turnFailed(s *Session, e Event, now time.Time) []Action {
+	s.setIdle(now)
 	s.Error, s.Helpers = cmp.Or(e.Error, "unknown error"), 0
 	if e.Message != "" {
 		s.Error += ": " + e.Message
@@ -226,14 +228,14 @@ func breakOff(s *Session, e Event, now time.Time) []Action {
 }
 
 func interrupt(s *Session, _ Event, now time.Time) []Action {
-	s.rest(now)
+	s.setIdle(now)
 	s.Helpers = 0
 	return nil
 }
 
 // end handles the end of a session. Its process may continue with another session.
 func end(s *Session, _ Event, now time.Time) []Action {
-	s.rest(now)
+	s.setIdle(now)
 	s.Helpers, s.Ended = 0, true
 	return nil
 }

@@ -16,27 +16,27 @@ import (
 	"gaffer/internal/byhand/hookevents"
 )
 
-func sighting(id string, status hookevents.Status) discover.Sighting {
-	return discover.Sighting{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
+func sighting(id string, status hookevents.Status) discover.Agent {
+	return discover.Agent{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
 }
 
 // ears records the heartbeats as "ID STATUS" or "ID gone".
 type ears struct {
 	mu    sync.Mutex
-	here  []discover.Sighting
+	here  []discover.Agent
 	away  bool
 	bar   string // the agent that is refused
 	heard []string
 }
 
-func (f *ears) look(context.Context) ([]discover.Sighting, error) {
+func (f *ears) look(context.Context) ([]discover.Agent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.here), nil
 }
 
 // become sets the agents that exist, and whether the server is unreachable.
-func (f *ears) become(away bool, here ...discover.Sighting) {
+func (f *ears) become(away bool, here ...discover.Agent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.away, f.here = away, here
@@ -73,13 +73,13 @@ func (f *ears) expect(t *testing.T, when string, want ...string) {
 
 func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &ears{here: []discover.Sighting{sighting("a", "idle")}}
+		f := &ears{here: []discover.Agent{sighting("a", "idle")}}
 		var notices []string
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Run(ctx, Options{Look: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
+			Run(ctx, Options{Find: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
 		}()
 		f.expect(t, "at once", "a idle")
 		time.Sleep(14 * time.Second)
@@ -106,13 +106,13 @@ func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
 
 func TestAnAgentThatIsRefusedKeepsNobodyFromHearingOfTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &ears{bar: "a", here: []discover.Sighting{sighting("a", "idle"), sighting("b", "idle")}}
+		f := &ears{bar: "a", here: []discover.Agent{sighting("a", "idle"), sighting("b", "idle")}}
 		var notices []string
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Run(ctx, Options{Look: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
+			Run(ctx, Options{Find: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
 		}()
 		f.expect(t, "at once", "b idle")
 		time.Sleep(time.Minute)

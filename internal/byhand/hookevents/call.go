@@ -32,52 +32,44 @@ type Call struct {
 	Actions []Action // actions still to be performed
 }
 
-// Take reads the event of a call and stores it in the document of its session. If
+// HandleCall reads the event of a call and stores it in the document of its session. If
 // storing fails, the call may still have actions.
 //
 // The event is on the input, or the last argument of the hook: Codex passes it so to
 // its notify program.
-func Take(ctx context.Context, from Environment, program string, words []string) (*Call, error) {
+func HandleCall(ctx context.Context, from Environment, program string, arguments []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := from.In
-	if n := len(words); n > 0 && strings.HasPrefix(words[n-1], "{") {
-		in = bytes.NewReader([]byte(words[n-1]))
+	if n := len(arguments); n > 0 && strings.HasPrefix(arguments[n-1], "{") {
+		in = bytes.NewReader([]byte(arguments[n-1]))
 	}
 	var err error
 	if c.Raw, err = ReadEvent(in); err != nil {
 		return c, err
 	}
-	c.Event = Read(program, c.Raw)
-	return c, c.note(ctx, from)
-}
-
-// note applies the event to the document of its session.
-func (c *Call) note(ctx context.Context, from Environment) error {
+	c.Event = ParseEvent(program, c.Raw)
 	state, err := statedir.Path(from.Getenv)
-	if err != nil {
-		return err
-	}
-	if c.Event.Session == "" {
-		return nil
+	if err != nil || c.Event.Session == "" {
+		return c, err
 	}
 	process := Caller(c.Program)
-	fold := func(s Session) Session {
-		s, c.Actions = Fold(s, c.Event, from.Now().UTC())
+	apply := func(s Session) Session {
+		s, c.Actions = Apply(s, c.Event, from.Now().UTC())
 		s.Attempt = from.Getenv(caller.AttemptVar)
 		if process.PID > 0 || s.Process.PID == 0 {
 			s.Process = process
 		}
 		return s
 	}
-	c.Folder = In(state)
-	c.Session, err = c.Folder.Update(ctx, c.Program, c.Event.Session, fold)
+	c.Folder = NewFolder(state)
+	c.Session, err = c.Folder.Update(ctx, c.Program, c.Event.Session, apply)
 	if err != nil && c.Actions == nil {
-		c.Session = fold(Session{})
+		c.Session = apply(Session{})
 	}
 	if err != nil {
-		return fmt.Errorf("note the event: %w", err)
+		return c, fmt.Errorf("note the event: %w", err)
 	}
-	return nil
+	return c, nil
 }
 
 // Caller returns the process of the program's agent that has started this process, or

@@ -1,0 +1,83 @@
+package hookevents
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/statefile/jsontree"
+)
+
+// Usage is the usage of a Claude Code session. Claude Code reports it only to its
+// status line.
+type Usage struct {
+	Session string  `json:"session"`
+	Context float64 `json:"context"` // usage of the context, in percent
+	CostUSD float64 `json:"cost_usd"`
+}
+
+// ParseUsage reads the input of Claude Code's status line. It returns false if the
+// input has no valid usage.
+func ParseUsage(v jsontree.Value) (Usage, bool) {
+	m := Usage{Session: v.Get("session_id").Text()}
+	m.Context, _ = v.Get("context_window").Get("used_percentage").Float()
+	m.CostUSD, _ = v.Get("cost").Get("total_cost_usd").Float()
+	sane := m.Context >= 0 && m.Context <= 100 && m.CostUSD >= 0 && m.CostUSD < 1e9
+	return m, IsPlain(m.Session) && sane
+}
+
+// StoreUsage stores the usage of a session if it has changed. It takes no lock: the last writer wins.
+func (f Folder) StoreUsage(m Usage) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	path := f.usagePath(m.Session)
+	if old, err := ReadSmallFile(path, maxDoc); err == nil && string(old) == string(data) {
+		return nil
+	}
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		return err
+	}
+	return replace(path, fmt.Sprintf("%s/.meter-%d", f.path, os.Getpid()), data)
+}
+
+func (f Folder) usagePath(session string) string {
+	return f.path + "/" + agentproc.Claude + "." + session + usageSuffix
+}
+
+const (
+	usageSuffix = ".meter"
+	usageAge    = 24 * time.Hour // since it was last written
+)
+
+// Usage returns the usage of a session.
+func (f Folder) Usage(session string) (m Usage) {
+	if !IsPlain(session) {
+		return m
+	}
+	data, err := ReadSmallFile(f.usagePath(session), 4<<10)
+	if err != nil {
+		return Usage{}
+	}
+	if json.Unmarshal(data, &m) != nil || m.Session != session {
+		return Usage{}
+	}
+	return m
+}
+
+// removeOldUsage deletes a file that was not written for a day.
+func (f Folder) removeOldUsage(name string, now time.Time) {
+	path := f.path + "/" + name
+	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > usageAge {
+		_ = os.Remove(path) // the next Find tries again
+	}
+}
+
+// isUsageFile reports whether a file holds the usage of a session, or is a temporary file for it.
+func isUsageFile(name string) bool {
+	return strings.HasSuffix(name, usageSuffix) || strings.HasPrefix(name, ".meter-")
+}
