@@ -16,7 +16,7 @@ import (
 // Glance returns a few counts about the runs of this project, or of all projects. It
 // only reads a database file: it creates none, changes nothing, and waits for no other
 // process.
-func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance, err error) {
+func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary, err error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
 		return g, err
@@ -55,19 +55,19 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 // askByHand counts the questions of agents that belong to no run: those in the store,
 // and those of agents on this machine that wait at their own prompts. An agent on this
 // machine counts only if holds reports true for its folder.
-func askByHand(g *fleet.Glance, questions []fleet.Question, agents []discover.Agent, holds func(dir string) bool) {
+func askByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, holds func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {
 		outside[s.Name] = s.Dir != "" && !holds(s.Dir)
 	}
 	for _, q := range questions {
 		if asked[q.Name] = true; !outside[q.Name] {
-			g.Ask(q.Name, q.Asked)
+			g.AddQuestion(q.Name, q.Asked)
 		}
 	}
 	for _, s := range agents {
 		if s.Status == hookevents.Waiting && !asked[s.Name] && !outside[s.Name] {
-			g.Ask(s.Name, s.Since)
+			g.AddQuestion(s.Name, s.Since)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 var glanceNow = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
 // glance returns the counts of a project's fleet at noon.
-func (p testProject) glance(everywhere bool) fleet.Glance {
+func (p testProject) glance(everywhere bool) fleet.Summary {
 	p.t.Helper()
 	getenv := func(name string) string { return map[string]string{"XDG_STATE_HOME": p.home, "GAFFER_DB": p.db}[name] }
 	c, err := config.Load(config.Inputs{Root: p.root, Getenv: getenv})
@@ -89,11 +89,11 @@ func testGlance(t *testing.T, p testProject) {
 	})
 	lanes := []fleet.Lane{{Name: "claude", Until: hour(2), Reason: "usage limit"}}
 	equalTimes := cmp.Comparer(time.Time.Equal)
-	want := fleet.Glance{Running: 2, Waiting: 2, Asked: hour(-2), Oldest: "overnight/d", Failed: 3, Today: fleet.Cost{USD: 28}, Lanes: lanes}
+	want := fleet.Summary{Running: 2, Waiting: 2, Asked: hour(-2), Oldest: "overnight/d", Failed: 3, Today: fleet.Cost{USD: 28}, Lanes: lanes}
 	if diff := cmp.Diff(want, p.glance(false), equalTimes); diff != "" {
 		t.Error(diff)
 	}
-	want = fleet.Glance{Running: 2, Waiting: 3, Asked: hour(-5), Oldest: "elsewhere/x", Failed: 3, Today: fleet.Cost{USD: 128}, Lanes: lanes}
+	want = fleet.Summary{Running: 2, Waiting: 3, Asked: hour(-5), Oldest: "elsewhere/x", Failed: 3, Today: fleet.Cost{USD: 128}, Lanes: lanes}
 	if diff := cmp.Diff(want, p.glance(true), equalTimes); diff != "" {
 		t.Errorf("everywhere: %s", diff)
 	}
@@ -101,7 +101,7 @@ func testGlance(t *testing.T, p testProject) {
 
 func TestAGlanceMakesNoDatabase(t *testing.T) {
 	p := newPlace(t)
-	if diff := cmp.Diff(fleet.Glance{}, p.glance(false)); diff != "" {
+	if diff := cmp.Diff(fleet.Summary{}, p.glance(false)); diff != "" {
 		t.Error(diff)
 	}
 	if entries, err := os.ReadDir(p.home); err != nil || len(entries) > 0 {

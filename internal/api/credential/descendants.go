@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// mostKin is the maximum number of valid tokens that descend from one token, directly or
+// maxDescendants is the maximum number of valid tokens that descend from one token, directly or
 // through others.
-const mostKin = 50
+const maxDescendants = 50
 
-// room deletes the oldest descendant of the parent's root token if there are too many for
+// makeRoom deletes the oldest descendant of the parent's root token if there are too many for
 // one more. It never deletes the ancestors of the new token: if there are no other
 // descendants, it returns an error.
-func (b *Book) room(ctx context.Context, parent string) error {
+func (b *TokenStore) makeRoom(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {
 		return err
 	}
 	byID := indexed(all)
 	line := lineage(byID, parent)
-	kin := slices.DeleteFunc(all, func(r Row) bool {
+	kin := slices.DeleteFunc(all, func(r Token) bool {
 		from := lineage(byID, r.ID)
 		return len(from) < 2 || from[len(from)-1] != line[len(line)-1]
 	})
-	if len(kin) < mostKin {
+	if len(kin) < maxDescendants {
 		return nil
 	}
 	for _, r := range kin {
@@ -36,7 +36,7 @@ func (b *Book) room(ctx context.Context, parent string) error {
 }
 
 // lineage returns the ids of a token, of its parent, and so on up to the root.
-func lineage(byID map[string]Row, id string) []string {
+func lineage(byID map[string]Token, id string) []string {
 	line := []string{id}
 	for r, ok := byID[id]; ok && r.Parent != "" && !slices.Contains(line, r.Parent); r, ok = byID[r.Parent] {
 		line = append(line, r.Parent)
@@ -44,8 +44,8 @@ func lineage(byID map[string]Row, id string) []string {
 	return line
 }
 
-func indexed(rows []Row) map[string]Row {
-	byID := make(map[string]Row, len(rows))
+func indexed(rows []Token) map[string]Token {
+	byID := make(map[string]Token, len(rows))
 	for _, r := range rows {
 		byID[r.ID] = r
 	}

@@ -123,7 +123,7 @@ func (l Limits) Text() string {
 }
 
 // Shown returns the role and the limits of a token as users see them.
-func (r Row) Shown() (Role, Limits) {
+func (r Token) Shown() (Role, Limits) {
 	i := r.Identity()
 	return i.Role, i.Limits
 }

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Memory stores tokens in memory. The zero value is empty.
-type Memory struct {
+// MemoryStorage stores tokens in memory. The zero value is empty.
+type MemoryStorage struct {
 	mu   sync.Mutex
-	rows []Row
+	rows []Token
 }
 
-// List implements [Rows].
-func (m *Memory) List(context.Context) ([]Row, error) {
+// List implements [Storage].
+func (m *MemoryStorage) List(context.Context) ([]Token, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.rows), nil
 }
 
-// Put implements [Rows].
-func (m *Memory) Put(_ context.Context, row Row) error {
+// Put implements [Storage].
+func (m *MemoryStorage) Put(_ context.Context, row Token) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drop(row.ID)
@@ -29,16 +29,16 @@ func (m *Memory) Put(_ context.Context, row Row) error {
 	return nil
 }
 
-// Drop implements [Rows].
-func (m *Memory) Drop(_ context.Context, id string) error {
+// Drop implements [Storage].
+func (m *MemoryStorage) Drop(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drop(id)
 	return nil
 }
 
-// Touch implements [Rows].
-func (m *Memory) Touch(_ context.Context, id string, at time.Time) error {
+// Touch implements [Storage].
+func (m *MemoryStorage) Touch(_ context.Context, id string, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.rows {
@@ -49,8 +49,8 @@ func (m *Memory) Touch(_ context.Context, id string, at time.Time) error {
 	return nil
 }
 
-func (m *Memory) drop(id string) {
-	m.rows = slices.DeleteFunc(m.rows, func(r Row) bool { return r.ID == id })
+func (m *MemoryStorage) drop(id string) {
+	m.rows = slices.DeleteFunc(m.rows, func(r Token) bool { return r.ID == id })
 }
 
-var _ Rows = (*Memory)(nil)
+var _ Storage = (*MemoryStorage)(nil)

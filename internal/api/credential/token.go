@@ -50,8 +50,8 @@ func (i Identity) Owner() string {
 	return i.Name
 }
 
-// Row is a stored token: everything but its text.
-type Row struct {
+// Token is a stored token: everything but its text.
+type Token struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
@@ -66,7 +66,7 @@ type Row struct {
 }
 
 // Identity returns the identity of the token's holder.
-func (r Row) Identity() Identity {
+func (r Token) Identity() Identity {
 	i := Identity{ID: r.ID, Root: cmp.Or(r.root, r.ID), Name: r.Name, Role: r.Role}
 	if r.Role == limitedWorker {
 		i.Role, i.Limits = Worker, r.Limits
@@ -75,10 +75,10 @@ func (r Row) Identity() Identity {
 	return i
 }
 
-// Rows stores tokens. It is safe for concurrent use, also by several processes.
-type Rows interface {
-	List(ctx context.Context) ([]Row, error)
-	Put(ctx context.Context, r Row) error
+// Storage stores tokens. It is safe for concurrent use, also by several processes.
+type Storage interface {
+	List(ctx context.Context) ([]Token, error)
+	Put(ctx context.Context, r Token) error
 	// Drop does nothing if no token has the id.
 	Drop(ctx context.Context, id string) error
 	// Touch sets when a token was last used. It does nothing if no token has the id: it
@@ -119,14 +119,14 @@ func Secret(random io.Reader) (string, error) {
 }
 
 // generate returns a new token and its row.
-func generate(random io.Reader, r Row) (string, Row, error) {
+func generate(random io.Reader, r Token) (string, Token, error) {
 	secret, err := Secret(random)
 	if err != nil {
-		return "", Row{}, err
+		return "", Token{}, err
 	}
 	var id [4]byte
 	if _, err := io.ReadFull(random, id[:]); err != nil {
-		return "", Row{}, fmt.Errorf("random bits: %w", err)
+		return "", Token{}, fmt.Errorf("random bits: %w", err)
 	}
 	text := prefix + secret
 	r.ID, r.Hash = "t"+hex.EncodeToString(id[:]), hashOf(text)

@@ -17,13 +17,13 @@ import (
 // memory stores tokens and counts the calls.
 type memory struct {
 	mu      sync.Mutex
-	rows    map[string]Row
+	rows    map[string]Token
 	lists   int
 	touches int
 	fail    error
 }
 
-func (m *memory) List(context.Context) (all []Row, _ error) {
+func (m *memory) List(context.Context) (all []Token, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lists++
@@ -33,7 +33,7 @@ func (m *memory) List(context.Context) (all []Row, _ error) {
 	return all, m.fail
 }
 
-func (m *memory) Put(_ context.Context, r Row) error {
+func (m *memory) Put(_ context.Context, r Token) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rows[r.ID] = r
@@ -76,14 +76,14 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-func newBook() (*Book, *memory, *clock) {
-	rows, c := &memory{rows: map[string]Row{}}, &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	b := NewBook(rows, c.now, rand.Reader)
+func newBook() (*TokenStore, *memory, *clock) {
+	rows, c := &memory{rows: map[string]Token{}}, &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	b := NewTokenStore(rows, c.now, rand.Reader)
 	b.wait = func(_ context.Context, d time.Duration) bool { c.pass(max(d, 0)); return true }
 	return b, rows, c
 }
 
-func create(t *testing.T, b *Book, n New) (string, Row) {
+func create(t *testing.T, b *TokenStore, n NewToken) (string, Token) {
 	t.Helper()
 	text, row, err := b.Create(t.Context(), n)
 	if err != nil {
@@ -99,7 +99,7 @@ func unknownToken(err error) bool {
 
 func TestATokenIsKnownByItsHashAlone(t *testing.T) {
 	b, rows, _ := newBook()
-	text, row := create(t, b, New{Role: Worker, Name: "build-1"})
+	text, row := create(t, b, NewToken{Role: Worker, Name: "build-1"})
 	if !strings.HasPrefix(text, "gft_") || len(text) != 4+43 {
 		t.Errorf("token %q", text)
 	}
@@ -121,7 +121,7 @@ func TestTokensAndTheirIDsDiffer(t *testing.T) {
 	b, rows, _ := newBook()
 	seen := map[string]bool{}
 	for range 100 {
-		text, _ := create(t, b, New{Role: Viewer, Name: "n"})
+		text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
 		seen[text] = true
 	}
 	if len(seen) != 100 || len(rows.rows) != 100 {
@@ -131,7 +131,7 @@ func TestTokensAndTheirIDsDiffer(t *testing.T) {
 
 func TestARoleOrNameThatIsNoneIsRefused(t *testing.T) {
 	b, rows, _ := newBook()
-	for _, n := range []New{
+	for _, n := range []NewToken{
 		{Role: "root", Name: "n"},
 		{Role: "", Name: "n"},
 		{Role: Admin},
@@ -152,18 +152,18 @@ func TestARoleOrNameThatIsNoneIsRefused(t *testing.T) {
 
 func TestWhatAnotherProcessDoesHoldsWithinSeconds(t *testing.T) {
 	b, rows, c := newBook()
-	other := NewBook(rows, c.now, rand.Reader)
+	other := NewTokenStore(rows, c.now, rand.Reader)
 	if _, err := b.Check(t.Context(), "gft_none"); !unknownToken(err) {
 		t.Fatal(err)
 	}
-	text, row := create(t, other, New{Role: Viewer, Name: "n"})
+	text, row := create(t, other, NewToken{Role: Viewer, Name: "n"})
 	if _, err := b.Check(t.Context(), text); err != nil {
 		t.Errorf("made elsewhere a moment ago: %v", err)
 	}
 	if _, err := other.Revoke(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
 	}
-	c.pass(fresh)
+	c.pass(cacheLife)
 	if _, err := b.Check(t.Context(), text); !unknownToken(err) {
 		t.Errorf("revoked elsewhere: %v", err)
 	}
@@ -171,7 +171,7 @@ func TestWhatAnotherProcessDoesHoldsWithinSeconds(t *testing.T) {
 
 func TestChecksReadTheRowsSeldom(t *testing.T) {
 	b, rows, c := newBook()
-	text, _ := create(t, b, New{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
 	before, began := rows.lists, c.now()
 	for range 1000 {
 		if _, err := b.Check(t.Context(), text); err != nil {
@@ -181,14 +181,14 @@ func TestChecksReadTheRowsSeldom(t *testing.T) {
 		c.pass(time.Millisecond)
 	}
 	took := c.now().Sub(began) // each guess takes time
-	if n := rows.lists - before; n > int(took/again)+2 {
+	if n := rows.lists - before; n > int(took/reloadInterval)+2 {
 		t.Errorf("%d readings in %v", n, took)
 	}
 }
 
 func TestTheLastUseIsWrittenOnceAMinuteAtMost(t *testing.T) {
 	b, rows, c := newBook()
-	text, row := create(t, b, New{Role: Viewer, Name: "n"})
+	text, row := create(t, b, NewToken{Role: Viewer, Name: "n"})
 	for range 3 {
 		for range 60 {
 			if _, err := b.Check(t.Context(), text); err != nil {
@@ -207,11 +207,11 @@ func TestTheLastUseIsWrittenOnceAMinuteAtMost(t *testing.T) {
 
 func TestARevokedTokenStaysRevokedWhenItsUseIsWritten(t *testing.T) {
 	b, rows, c := newBook()
-	text, row := create(t, b, New{Role: Viewer, Name: "n"})
+	text, row := create(t, b, NewToken{Role: Viewer, Name: "n"})
 	if _, err := b.Check(t.Context(), text); err != nil {
 		t.Fatal(err)
 	}
-	other := NewBook(rows, c.now, rand.Reader)
+	other := NewTokenStore(rows, c.now, rand.Reader)
 	if _, err := other.Revoke(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -222,10 +222,10 @@ func TestARevokedTokenStaysRevokedWhenItsUseIsWritten(t *testing.T) {
 
 func TestATokenEndsWithItsTimeAndWithItsParent(t *testing.T) {
 	b, rows, c := newBook()
-	_, parent := create(t, b, New{Role: Operator, Name: "p"})
-	child, _ := create(t, b, New{Role: Operator, Name: "browser", Parent: parent.ID, Life: time.Hour})
-	short, row := create(t, b, New{Role: Operator, Name: "short", Life: time.Hour})
-	if holds, err := b.Holds(t.Context(), row.ID); !holds || err != nil {
+	_, parent := create(t, b, NewToken{Role: Operator, Name: "p"})
+	child, _ := create(t, b, NewToken{Role: Operator, Name: "browser", Parent: parent.ID, Life: time.Hour})
+	short, row := create(t, b, NewToken{Role: Operator, Name: "short", Life: time.Hour})
+	if holds, err := b.Valid(t.Context(), row.ID); !holds || err != nil {
 		t.Errorf("holds %v, %v", holds, err)
 	}
 	if _, err := b.Revoke(t.Context(), "p"); err != nil {
@@ -241,7 +241,7 @@ func TestATokenEndsWithItsTimeAndWithItsParent(t *testing.T) {
 	if _, err := b.Check(t.Context(), short); !unknownToken(err) {
 		t.Errorf("after its time: %v", err)
 	}
-	if holds, err := b.Holds(t.Context(), row.ID); holds || err != nil {
+	if holds, err := b.Valid(t.Context(), row.ID); holds || err != nil {
 		t.Errorf("holds %v, %v", holds, err)
 	}
 	if err := b.Tidy(t.Context()); err != nil || len(rows.rows) != 0 {
@@ -251,8 +251,8 @@ func TestATokenEndsWithItsTimeAndWithItsParent(t *testing.T) {
 
 func TestRevokingNeedsAnIDOrANameThatIsOneTokensAlone(t *testing.T) {
 	b, _, _ := newBook()
-	_, one := create(t, b, New{Role: Viewer, Name: "same"})
-	create(t, b, New{Role: Viewer, Name: "same"})
+	_, one := create(t, b, NewToken{Role: Viewer, Name: "same"})
+	create(t, b, NewToken{Role: Viewer, Name: "same"})
 	var e *Error
 	if _, err := b.Revoke(t.Context(), "same"); !errors.As(err, &e) || !e.Conflict() {
 		t.Errorf("a name of two: %v", err)
@@ -270,7 +270,7 @@ func TestRevokingNeedsAnIDOrANameThatIsOneTokensAlone(t *testing.T) {
 
 func TestADatabaseThatDoesNotAnswerIsNoUnknownToken(t *testing.T) {
 	b, rows, c := newBook()
-	text, _ := create(t, b, New{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
 	rows.fail = errors.New("away")
 	c.pass(time.Minute)
 	if _, err := b.Check(t.Context(), text); err == nil || unknownToken(err) {
@@ -279,24 +279,24 @@ func TestADatabaseThatDoesNotAnswerIsNoUnknownToken(t *testing.T) {
 }
 
 // firstToken creates the first token as a server does, and then releases the file.
-func firstToken(t *testing.T, b *Book, file string) (string, error) {
+func firstToken(t *testing.T, b *TokenStore, file string) (string, error) {
 	t.Helper()
-	h, err := HoldFile(file)
+	h, err := LockTokenFile(file)
 	if err != nil {
 		return "", err
 	}
 	defer h.Release()
-	return h.First(t.Context(), b)
+	return h.CreateFirst(t.Context(), b)
 }
 
 func TestSecurityTheTokenFileOfAServerThatRunsIsNotReplacedByOneOnAnotherDatabase(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	ours, _, _ := newBook()
-	running, err := HoldFile(file)
+	running, err := LockTokenFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := running.First(t.Context(), ours)
+	text, err := running.CreateFirst(t.Context(), ours)
 	if err != nil || text == "" {
 		t.Fatalf("%q, %v", text, err)
 	}
@@ -360,7 +360,7 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 // busy can be written but, once it has rows, not read.
 type busy struct{ *memory }
 
-func (b busy) List(ctx context.Context) ([]Row, error) {
+func (b busy) List(ctx context.Context) ([]Token, error) {
 	all, _ := b.memory.List(ctx)
 	if len(all) > 0 {
 		return nil, errors.New("away")
@@ -371,11 +371,11 @@ func (b busy) List(ctx context.Context) ([]Row, error) {
 func TestATokenThatWasMadeIsToldEvenIfNothingCanBeReadAfterwards(t *testing.T) {
 	_, rows, c := newBook()
 	file := filepath.Join(t.TempDir(), "token")
-	text, err := firstToken(t, NewBook(busy{rows}, c.now, rand.Reader), file)
+	text, err := firstToken(t, NewTokenStore(busy{rows}, c.now, rand.Reader), file)
 	if err != nil || text == "" {
 		t.Fatalf("%q, %v", text, err)
 	}
-	if by, err := NewBook(rows, c.now, rand.Reader).Check(t.Context(), text); err != nil || by.Role != Admin {
+	if by, err := NewTokenStore(rows, c.now, rand.Reader).Check(t.Context(), text); err != nil || by.Role != Admin {
 		t.Errorf("%+v, %v", by, err)
 	}
 }
@@ -396,14 +396,14 @@ type before struct {
 	look func()
 }
 
-func (b *before) Put(ctx context.Context, r Row) error {
+func (b *before) Put(ctx context.Context, r Token) error {
 	b.look()
 	return b.memory.Put(ctx, r)
 }
 
 func TestRedactLeavesNothingOfAToken(t *testing.T) {
 	b, _, _ := newBook()
-	text, _ := create(t, b, New{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
 	for in, want := range map[string]string{
 		"a " + text + ", b=" + text + "\n": "a gft_…, b=gft_…\n",
 		text + text:                        "gft_…",
@@ -419,7 +419,7 @@ func TestRedactLeavesNothingOfAToken(t *testing.T) {
 
 func TestABookIsUsedByManyAtOnce(t *testing.T) {
 	b, _, c := newBook()
-	text, _ := create(t, b, New{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -438,19 +438,19 @@ func TestABookIsUsedByManyAtOnce(t *testing.T) {
 }
 
 func TestATokenEndsWithThoseItComesFromHoweverFar(t *testing.T) {
-	for name, end := range map[string]func(b *Book, c *clock) error{
-		"revoked": func(b *Book, _ *clock) error { _, err := b.Revoke(t.Context(), "p"); return err },
-		"expired": func(_ *Book, c *clock) error { c.pass(time.Hour); return nil },
+	for name, end := range map[string]func(b *TokenStore, c *clock) error{
+		"revoked": func(b *TokenStore, _ *clock) error { _, err := b.Revoke(t.Context(), "p"); return err },
+		"expired": func(_ *TokenStore, c *clock) error { c.pass(time.Hour); return nil },
 	} {
 		b, rows, c := newBook()
-		_, last := create(t, b, New{Role: Operator, Name: "p", Life: time.Hour})
+		_, last := create(t, b, NewToken{Role: Operator, Name: "p", Life: time.Hour})
 		var texts []string
 		for range 5 {
 			var text string
-			text, last = create(t, b, New{Role: Operator, Name: "session", Parent: last.ID, Life: 2 * time.Hour})
+			text, last = create(t, b, NewToken{Role: Operator, Name: "session", Parent: last.ID, Life: 2 * time.Hour})
 			texts = append(texts, text)
 		}
-		other, _ := create(t, b, New{Role: Operator, Name: "other"})
+		other, _ := create(t, b, NewToken{Role: Operator, Name: "other"})
 		if err := end(b, c); err != nil {
 			t.Fatal(err)
 		}
@@ -470,13 +470,13 @@ func TestATokenEndsWithThoseItComesFromHoweverFar(t *testing.T) {
 
 func TestOfTheTokensMadeFromOneTheOldestEndsWhenThereAreTooMany(t *testing.T) {
 	b, rows, c := newBook()
-	root, first := create(t, b, New{Role: Viewer, Name: "first"})
-	other, _ := create(t, b, New{Role: Viewer, Name: "other"})
+	root, first := create(t, b, NewToken{Role: Viewer, Name: "first"})
+	other, _ := create(t, b, NewToken{Role: Viewer, Name: "other"})
 	var texts []string
 	parent := first.ID
-	for i := range mostKin + 5 {
+	for i := range maxDescendants + 5 {
 		c.pass(time.Second)
-		text, row := create(t, b, New{Role: Viewer, Name: "browser", Parent: parent, Life: time.Hour})
+		text, row := create(t, b, NewToken{Role: Viewer, Name: "browser", Parent: parent, Life: time.Hour})
 		if texts = append(texts, text); i == 0 {
 			parent = row.ID // the others are created from this one
 		}
@@ -487,20 +487,20 @@ func TestOfTheTokensMadeFromOneTheOldestEndsWhenThereAreTooMany(t *testing.T) {
 			t.Errorf("token %d: %v", i, err)
 		}
 	}
-	if len(rows.rows) != mostKin+2 {
+	if len(rows.rows) != maxDescendants+2 {
 		t.Errorf("%d rows are kept", len(rows.rows))
 	}
 }
 
 func TestTokensThatAreMadeOneFromTheOtherHaveAnEnd(t *testing.T) {
 	b, _, _ := newBook()
-	text, last := create(t, b, New{Role: Viewer, Name: "first"})
+	text, last := create(t, b, NewToken{Role: Viewer, Name: "first"})
 	first := last.ID
-	for range mostKin {
-		text, last = create(t, b, New{Role: Viewer, Name: "browser", Parent: last.ID, Life: time.Hour})
+	for range maxDescendants {
+		text, last = create(t, b, NewToken{Role: Viewer, Name: "browser", Parent: last.ID, Life: time.Hour})
 	}
 	var e *Error
-	if _, _, err := b.Create(t.Context(), New{Role: Viewer, Name: "one more", Parent: last.ID}); !errors.As(err, &e) || !e.Conflict() {
+	if _, _, err := b.Create(t.Context(), NewToken{Role: Viewer, Name: "one more", Parent: last.ID}); !errors.As(err, &e) || !e.Conflict() {
 		t.Errorf("%v", err)
 	}
 	if by, err := b.Check(t.Context(), text); err != nil || by.Root != first {

@@ -21,12 +21,12 @@ func TestTheProtocolsClientsAreServed(t *testing.T) {
 	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		t := f.t
-		book := credential.NewBook(f.Tokens(), f.clock, rand.Reader)
-		person, _, err := book.Create(t.Context(), credential.New{Role: credential.Admin, Name: "ada"})
+		book := credential.NewTokenStore(f.Tokens(), f.clock, rand.Reader)
+		person, _, err := book.Create(t.Context(), credential.NewToken{Role: credential.Admin, Name: "ada"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		worker, _, err := book.Create(t.Context(), credential.New{Role: credential.Worker, Name: "will"})
+		worker, _, err := book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "will"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestTheProtocolsClientsAreServed(t *testing.T) {
 }
 
 // serve serves a service over HTTP until the test ends.
-func serve(t *testing.T, f *fixture, book *credential.Book) (url string) {
+func serve(t *testing.T, f *fixture, book *credential.TokenStore) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

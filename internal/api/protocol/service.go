@@ -46,7 +46,7 @@ func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 }
 
 // Tokens returns the tokens in the service's store.
-func (d *Service) Tokens() credential.Rows { return tokens{d.db} }
+func (d *Service) Tokens() credential.Storage { return tokens{d.db} }
 
 // database runs the transactions of all parts of a service.
 type database struct {

@@ -19,15 +19,15 @@ type tokens struct{ db *database }
 
 func tokenKey(id string) store.ItemKey { return store.ItemKey{Kind: kindToken, ID: id} }
 
-func (t tokens) List(ctx context.Context) (list []credential.Row, err error) {
+func (t tokens) List(ctx context.Context) (list []credential.Token, err error) {
 	err = t.db.store.Read(ctx, func(r store.Reader) (err error) {
-		list, err = all[credential.Row](r, kindToken)
+		list, err = all[credential.Token](r, kindToken)
 		return err
 	})
 	return list, err
 }
 
-func (t tokens) Put(ctx context.Context, row credential.Row) error {
+func (t tokens) Put(ctx context.Context, row credential.Token) error {
 	return t.do(ctx, row.ID, func(s *engine.Step) error {
 		if _, err := put(s, tokenKey(row.ID), "", s.NextSeq(), row); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (t tokens) Touch(ctx context.Context, id string, at time.Time) error {
 		if err != nil {
 			return err
 		}
-		row, err := wireItem[credential.Row](item)
+		row, err := wireItem[credential.Token](item)
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 // serve serves the services over HTTP until the test ends.
 func (f *fixture) serve() {
 	d := protocol.New(f.store, f.engine, f.clock)
-	book := credential.NewBook(d.Tokens(), f.clock, rand.Reader)
+	book := credential.NewTokenStore(d.Tokens(), f.clock, rand.Reader)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	f.must(err)
 	s, err := server.New(server.Options{
@@ -127,7 +127,7 @@ func (f *fixture) serve() {
 	f.t.Cleanup(f.stop)
 	f.url = "http://" + l.Addr().String()
 	for _, role := range credential.Roles() {
-		text, _, err := book.Create(f.ctx, credential.New{Role: role, Name: "the " + string(role)})
+		text, _, err := book.Create(f.ctx, credential.NewToken{Role: role, Name: "the " + string(role)})
 		f.must(err)
 		f.secrets[role] = text
 		f.as[role], err = coordinator.New(f.url, coordinator.Options{Token: text, Tries: 1})

@@ -25,7 +25,7 @@ const (
 
 // accessControl decides which requests are handled.
 type accessControl struct {
-	tokens    *credential.Book
+	tokens    *credential.TokenStore
 	limiter   *rateLimiter
 	hosts     map[string]bool // accepted host names
 	openReads bool            // reads from this machine need no token

@@ -38,8 +38,8 @@ func serveCrowd(connections string) error {
 	if err != nil {
 		return err
 	}
-	book := credential.NewBook(&memory{rows: map[string]credential.Row{}}, time.Now, rand.Reader)
-	text, _, err := book.Create(context.Background(), credential.New{Role: credential.Worker, Name: "w"})
+	book := credential.NewTokenStore(&memory{rows: map[string]credential.Token{}}, time.Now, rand.Reader)
+	text, _, err := book.Create(context.Background(), credential.NewToken{Role: credential.Worker, Name: "w"})
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestSecurityNoTokenOnEveryRouteThatIsNotOpen(t *testing.T) {
 	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login"} // no other route is open
 	w := startWhole(t)
 	h := w.begin("n", "text")
-	hash := must[[]credential.Row](t)(w.desk.Tokens().List(t.Context()))[0].Hash
+	hash := must[[]credential.Token](t)(w.desk.Tokens().List(t.Context()))[0].Hash
 	closed := slices.DeleteFunc(server.Routes(), func(r server.Route) bool { return slices.Contains(open, r.Name) })
 	_, port, _ := net.SplitHostPort(w.addr)
 	w.turnedAway(h, 401, "unauthorized", map[string]func(*http.Request){
@@ -98,8 +98,8 @@ func TestSecurityALimitedTokenOnEveryRouteThatIsNotAboutItsOwnWork(t *testing.T)
 	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login", "GET /v1/self", "POST /v1/agents/heartbeat"}
 	w := startWhole(t)
 	h := w.begin("n", "text")
-	book := credential.NewBook(w.desk.Tokens(), time.Now, rand.Reader)
-	text, _, err := book.Create(t.Context(), credential.New{Role: credential.Worker, Name: "limited", Limits: credential.Limits{Projects: []string{"web"}}})
+	book := credential.NewTokenStore(w.desk.Tokens(), time.Now, rand.Reader)
+	text, _, err := book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "limited", Limits: credential.Limits{Projects: []string{"web"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

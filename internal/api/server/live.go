@@ -14,7 +14,7 @@ import (
 // liveConnections is shared by all answers that last as long as the client is connected:
 // streams, sockets and followed logs.
 type liveConnections struct {
-	tokens   *credential.Book
+	tokens   *credential.TokenStore
 	ping     time.Duration // interval between signs of life on an idle connection
 	send     time.Duration // how long a client may take to receive a message
 	cut      *atomic.Int64 // counts clients that were disconnected because they were too slow
@@ -28,7 +28,7 @@ func (l *liveConnections) revoked(ctx context.Context, by credential.Identity) b
 	if by.ID == "" {
 		return false
 	}
-	holds, err := l.tokens.Holds(ctx, by.ID)
+	holds, err := l.tokens.Valid(ctx, by.ID)
 	return err == nil && !holds
 }
 

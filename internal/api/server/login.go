@@ -98,7 +98,7 @@ func (s *Server) Watched() bool { return s.hub.followers() > 0 }
 // loginHandlers logs browsers in and out.
 type loginHandlers struct {
 	codes  *loginCodes
-	tokens *credential.Book
+	tokens *credential.TokenStore
 	access *accessControl
 	log    *slog.Logger
 }
@@ -137,7 +137,7 @@ func (h *loginHandlers) login(c *request) error {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	text, row, err := h.tokens.Create(ctx, credential.New{Role: found.role, Name: truncate.Chars(found.name, maxName), Parent: found.parent, Life: sessionLife})
+	text, row, err := h.tokens.Create(ctx, credential.NewToken{Role: found.role, Name: truncate.Chars(found.name, maxName), Parent: found.parent, Life: sessionLife})
 	if err != nil {
 		return fmt.Errorf("make the token of a browser: %w", err)
 	}

@@ -22,7 +22,7 @@ type Options struct {
 	Runs     Runs   // nil if the coordinator has no runs
 	Work     Work   // nil if the coordinator does not serve gaffer's own workers
 	Page     Page   // nil if the coordinator has no dashboard
-	Tokens   *credential.Book
+	Tokens   *credential.TokenStore
 	Log      *slog.Logger // see NewLog
 	Now      func() time.Time
 	Random   io.Reader

@@ -423,10 +423,10 @@ func (d *standIn) fall(err error) {
 // memory stores tokens.
 type memory struct {
 	mu   sync.Mutex
-	rows map[string]credential.Row
+	rows map[string]credential.Token
 }
 
-func (m *memory) List(context.Context) (all []credential.Row, _ error) {
+func (m *memory) List(context.Context) (all []credential.Token, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.rows {
@@ -435,7 +435,7 @@ func (m *memory) List(context.Context) (all []credential.Row, _ error) {
 	return all, nil
 }
 
-func (m *memory) Put(_ context.Context, r credential.Row) error {
+func (m *memory) Put(_ context.Context, r credential.Token) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rows[r.ID] = r

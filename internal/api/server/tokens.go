@@ -36,9 +36,9 @@ type (
 )
 
 // tokenHandlers lists, creates and revokes tokens.
-type tokenHandlers struct{ tokens *credential.Book }
+type tokenHandlers struct{ tokens *credential.TokenStore }
 
-func shownToken(r credential.Row) tokenShown {
+func shownToken(r credential.Token) tokenShown {
 	role, limits := r.Shown()
 	return tokenShown{ID: r.ID, Name: r.Name, Role: role, Limits: limits, Created: r.Created, Expires: r.Expires, Used: r.Used}
 }
@@ -60,7 +60,7 @@ func (h *tokenHandlers) addToken(c *request) error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneToken, error) {
-		text, row, err := h.tokens.Create(ctx, credential.New{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
+		text, row, err := h.tokens.Create(ctx, credential.NewToken{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
 		c.about = "token " + row.ID
 		shown := shownToken(row)
 		shown.Secret = text

@@ -94,7 +94,7 @@ func startWhole(t *testing.T) *whole {
 		t.Fatal(err)
 	}
 	v := viewers.New(viewers.Options{Home: home, Registry: &shelf{}})
-	book := credential.NewBook(w.desk.Tokens(), time.Now, rand.Reader)
+	book := credential.NewTokenStore(w.desk.Tokens(), time.Now, rand.Reader)
 	for _, role := range credential.Roles() {
 		w.tokens[role] = w.newToken(book, role, "the "+string(role))
 	}
@@ -126,9 +126,9 @@ func startWhole(t *testing.T) *whole {
 	return w
 }
 
-func (w *whole) newToken(book *credential.Book, role credential.Role, name string) string {
+func (w *whole) newToken(book *credential.TokenStore, role credential.Role, name string) string {
 	w.t.Helper()
-	text, _, err := book.Create(w.t.Context(), credential.New{Role: role, Name: name})
+	text, _, err := book.Create(w.t.Context(), credential.NewToken{Role: role, Name: name})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type world struct {
 	desk   *standIn
 	work   *workStandIn
 	rows   *memory
-	book   *credential.Book
+	book   *credential.TokenStore
 	log    *lines
 	server *Server
 	client *http.Client
@@ -70,12 +70,12 @@ func (l *lines) String() string {
 func start(t *testing.T, change func(*Options)) *world {
 	t.Helper()
 	w := &world{
-		t: t, desk: newStandIn(time.Now), work: &workStandIn{}, rows: &memory{rows: map[string]credential.Row{}}, log: &lines{},
+		t: t, desk: newStandIn(time.Now), work: &workStandIn{}, rows: &memory{rows: map[string]credential.Token{}}, log: &lines{},
 		tokens: map[credential.Role]string{},
 	}
-	w.book = credential.NewBook(w.rows, time.Now, rand.Reader)
+	w.book = credential.NewTokenStore(w.rows, time.Now, rand.Reader)
 	for _, role := range credential.Roles() {
-		text, _, err := w.book.Create(t.Context(), credential.New{Role: role, Name: "the " + string(role)})
+		text, _, err := w.book.Create(t.Context(), credential.NewToken{Role: role, Name: "the " + string(role)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,10 +32,10 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	b := page.BackendOf(c)
 	b.Close = func() error { c.Close(); return a.Close() }
 	// Workers and commands on this machine find the token in the state folder.
-	tokens, err := credential.HoldFile(filepath.Join(b.State, "token"))
+	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
 	if err == nil {
 		defer tokens.Release() // the demo has a state folder of its own
-		_, err = tokens.First(ctx, credential.NewBook(b.Tokens, e.Now, rand.Reader))
+		_, err = tokens.CreateFirst(ctx, credential.NewTokenStore(b.Tokens, e.Now, rand.Reader))
 	}
 	if err == nil {
 		var p *page.Page

@@ -16,12 +16,12 @@ import (
 
 // Backend holds what a command serves over HTTP.
 type Backend struct {
-	Protocol server.Protocol // handles the requests of the coordinator protocol
-	Runs     server.Runs     // handles requests about runs; nil: none
-	Work     server.Work     // handles requests of gaffer's own workers; nil: none
-	Viewer   server.Viewer   // handles requests of a workflow's viewer; nil: none
-	Tokens   credential.Rows // stores access tokens
-	State    string          // the folder for this machine's own files
+	Protocol server.Protocol    // handles the requests of the coordinator protocol
+	Runs     server.Runs        // handles requests about runs; nil: none
+	Work     server.Work        // handles requests of gaffer's own workers; nil: none
+	Viewer   server.Viewer      // handles requests of a workflow's viewer; nil: none
+	Tokens   credential.Storage // stores access tokens
+	State    string             // the folder for this machine's own files
 	// Retain deletes, every hour, what ended longer ago than older, until stop is
 	// called.
 	Retain func(older time.Duration) (stop func())
@@ -53,7 +53,7 @@ func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.L
 		return server.Options{}, fmt.Errorf("dashboard: %w", err)
 	}
 	return server.Options{
-		Protocol: b.Protocol, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewBook(b.Tokens, e.Now, rand.Reader),
+		Protocol: b.Protocol, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewTokenStore(b.Tokens, e.Now, rand.Reader),
 		Log: log, Now: e.Now, Random: rand.Reader, Version: e.Version, Hosts: names,
 	}, nil
 }

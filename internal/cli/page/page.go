@@ -48,7 +48,7 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 		return nil, errors.Join(err, l.Close())
 	}
 	b := BackendOf(c)
-	b.Tokens = &credential.Memory{}
+	b.Tokens = &credential.MemoryStorage{}
 	p, err := Serve(ctx, e, b, l, run, notice)
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), b.Close())

@@ -155,7 +155,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	// time. A server holds little memory and allocates a lot.
 	debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetGCPercent(garbage)
-	tokens, err := credential.HoldFile(filepath.Join(b.State, "token"))
+	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func listen(ctx context.Context, o options) (net.Listener, error) {
 	return l, nil
 }
 
-func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener, tokens *credential.Hold) (*server.Server, server.Options, error) {
+func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener, tokens *credential.TokenFile) (*server.Server, server.Options, error) {
 	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
@@ -240,8 +240,8 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 }
 
 // first creates the first token. It prints the token once, and only to a terminal.
-func first(ctx context.Context, e *env.Env, o options, book *credential.Book, tokens *credential.Hold, file string) error {
-	text, err := tokens.First(ctx, book)
+func first(ctx context.Context, e *env.Env, o options, book *credential.TokenStore, tokens *credential.TokenFile, file string) error {
+	text, err := tokens.CreateFirst(ctx, book)
 	if err != nil {
 		return err
 	}

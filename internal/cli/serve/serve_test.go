@@ -41,10 +41,10 @@ func (desk) Wait(ctx context.Context, _ int64) error             { <-ctx.Done();
 // rows stores tokens in memory.
 type rows struct {
 	mu  sync.Mutex
-	all map[string]credential.Row
+	all map[string]credential.Token
 }
 
-func (r *rows) List(context.Context) (list []credential.Row, _ error) {
+func (r *rows) List(context.Context) (list []credential.Token, _ error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, row := range r.all {
@@ -53,7 +53,7 @@ func (r *rows) List(context.Context) (list []credential.Row, _ error) {
 	return list, nil
 }
 
-func (r *rows) Put(_ context.Context, row credential.Row) error {
+func (r *rows) Put(_ context.Context, row credential.Token) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[row.ID] = row
@@ -100,7 +100,7 @@ type command struct {
 }
 
 func newCommand(t *testing.T) *command {
-	return &command{t: t, state: filepath.Join(t.TempDir(), "state"), rows: &rows{all: map[string]credential.Row{}}}
+	return &command{t: t, state: filepath.Join(t.TempDir(), "state"), rows: &rows{all: map[string]credential.Token{}}}
 }
 
 // start runs the command. The channel receives its error when it ends.

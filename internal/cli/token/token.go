@@ -41,12 +41,12 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 }
 
 // with opens the tokens, calls do and closes them.
-func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.Book) error) error {
+func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.TokenStore) error) error {
 	b, err := open(ctx, app.Terms{})
 	if err != nil {
 		return err
 	}
-	err = do(credential.NewBook(b.Tokens, e.Now, rand.Reader))
+	err = do(credential.NewTokenStore(b.Tokens, e.Now, rand.Reader))
 	if closed := b.Close(); err == nil {
 		err = closed
 	}
@@ -76,8 +76,8 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 		if err := e.RefuseAgents("gaffer token create"); err != nil {
 			return err
 		}
-		return with(cmd.Context(), e, open, func(b *credential.Book) error {
-			text, row, err := b.Create(cmd.Context(), credential.New{Role: credential.Role(role), Name: name, Limits: limits})
+		return with(cmd.Context(), e, open, func(b *credential.TokenStore) error {
+			text, row, err := b.Create(cmd.Context(), credential.NewToken{Role: credential.Role(role), Name: name, Limits: limits})
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func list(e *env.Env, open serve.Opener) *cobra.Command {
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return with(cmd.Context(), e, open, func(b *credential.Book) error {
+		return with(cmd.Context(), e, open, func(b *credential.TokenStore) error {
 			rows, err := b.List(cmd.Context())
 			if err != nil {
 				return err
@@ -131,7 +131,7 @@ func list(e *env.Env, open serve.Opener) *cobra.Command {
 	return cmd
 }
 
-func show(e *env.Env, rows []credential.Row, asJSON bool) error {
+func show(e *env.Env, rows []credential.Token, asJSON bool) error {
 	all := []shown{}
 	for _, r := range rows {
 		role, limits := r.Shown()
@@ -170,7 +170,7 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 		if err := e.RefuseAgents("gaffer token revoke"); err != nil {
 			return err
 		}
-		return with(cmd.Context(), e, open, func(b *credential.Book) error {
+		return with(cmd.Context(), e, open, func(b *credential.TokenStore) error {
 			row, err := b.Revoke(cmd.Context(), args[0])
 			if err != nil {
 				return err

@@ -16,16 +16,16 @@ import (
 )
 
 // rows stores tokens in memory.
-type rows map[string]credential.Row
+type rows map[string]credential.Token
 
-func (r rows) List(context.Context) (list []credential.Row, _ error) {
+func (r rows) List(context.Context) (list []credential.Token, _ error) {
 	for _, row := range r {
 		list = append(list, row)
 	}
 	return list, nil
 }
 
-func (r rows) Put(_ context.Context, row credential.Row) error        { r[row.ID] = row; return nil }
+func (r rows) Put(_ context.Context, row credential.Token) error      { r[row.ID] = row; return nil }
 func (r rows) Drop(_ context.Context, id string) error                { delete(r, id); return nil }
 func (r rows) Touch(_ context.Context, id string, at time.Time) error { return nil }
 

@@ -54,7 +54,7 @@ type world struct {
 	t      *testing.T
 	engine *engine.Engine
 	store  store.Store
-	book   *credential.Book
+	book   *credential.TokenStore
 	secret string
 	front  string
 	cut    atomic.Bool
@@ -71,10 +71,10 @@ func start(t *testing.T) *world {
 	ids := new(atomic.Int64)
 	w.engine = engine.New(s, engine.Options{Now: time.Now, Rand: mathrand.Float64, NewID: func() string { return fmt.Sprintf("id%d", ids.Add(1)) }})
 	d := protocol.New(s, w.engine, time.Now)
-	w.book = credential.NewBook(d.Tokens(), time.Now, rand.Reader)
+	w.book = credential.NewTokenStore(d.Tokens(), time.Now, rand.Reader)
 	work := workers.New(workers.Options{Store: s, Engine: w.engine, Notice: func(text string) { t.Error(text) }})
 	var err error
-	if w.secret, _, err = w.book.Create(t.Context(), credential.New{Role: credential.Worker, Name: "w"}); err != nil {
+	if w.secret, _, err = w.book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "w"}); err != nil {
 		t.Fatal(err)
 	}
 	back := w.listen()
@@ -426,12 +426,12 @@ func TestACoordinatorThatIsNotTrustedEndsTheWorkerAtItsFirstWord(t *testing.T) {
 
 func TestATokenThatWasJustMadeBesideTheCoordinatorIsAccepted(t *testing.T) {
 	w := start(t)
-	beside := credential.NewBook(protocol.New(w.store, w.engine, time.Now).Tokens(), time.Now, rand.Reader)
+	beside := credential.NewTokenStore(protocol.New(w.store, w.engine, time.Now).Tokens(), time.Now, rand.Reader)
 	if _, err := w.book.Check(t.Context(), "gft_none"); err == nil {
 		t.Error("a token that nobody has made is accepted")
 	}
 	var err error
-	if w.secret, _, err = beside.Create(t.Context(), credential.New{Role: credential.Worker, Name: "later"}); err != nil {
+	if w.secret, _, err = beside.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "later"}); err != nil {
 		t.Fatal(err)
 	}
 	e := w.worker()
@@ -445,7 +445,7 @@ func TestATokenThatWasJustMadeBesideTheCoordinatorIsAccepted(t *testing.T) {
 
 func (w *world) another(role credential.Role) string {
 	w.t.Helper()
-	secret, _, err := w.book.Create(w.t.Context(), credential.New{Role: role, Name: "another"})
+	secret, _, err := w.book.Create(w.t.Context(), credential.NewToken{Role: role, Name: "another"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ const glanceBack = 30 * 24 * time.Hour
 // Glance returns a few numbers about the runs of a project, or of all projects if it is
 // empty. It counts the open questions of runs. It returns the other open questions,
 // because the store does not know their project.
-func Glance(r store.Reader, project string, now time.Time) (g fleet.Glance, others []fleet.Question, err error) {
+func Glance(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
 	runs, err := runsOf(r, project, today)
@@ -89,7 +89,7 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 
 // addQuestions counts the open questions of runs, and returns those that belong to no
 // run.
-func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Glance) (others []fleet.Question, err error) {
+func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}
 	for _, q := range questions {
@@ -105,7 +105,7 @@ func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *f
 			}
 		}
 		if _, ours := runs[run]; ours {
-			g.Ask(fleet.QuestionName(run, task), q.Asked)
+			g.AddQuestion(fleet.QuestionName(run, task), q.Asked)
 			tasks[store.TaskKey{Run: run, Task: task}] = true
 		}
 	}

@@ -29,7 +29,7 @@ type Line struct {
 	Next          string          `json:"next,omitempty"`
 	Derived       bool            `json:"next_derived,omitempty"` // Next was derived by gaffer; no document contains it
 
-	Fleet *fleet.Glance `json:"fleet,omitempty"`
+	Fleet *fleet.Summary `json:"fleet,omitempty"`
 }
 
 // Context is the usage of the agent's context, relative to the size at which it is

@@ -114,7 +114,7 @@ func section(l Line) string {
 }
 
 // running returns the row about gaffer's runs.
-func running(g *fleet.Glance, now time.Time) (row []part) {
+func running(g *fleet.Summary, now time.Time) (row []part) {
 	if g == nil {
 		return nil
 	}

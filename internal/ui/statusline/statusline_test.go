@@ -250,7 +250,7 @@ func TestABuildThatIsCompletedTakesNoPlace(t *testing.T) {
 }
 
 func TestWhatGafferRunsIsAThirdRow(t *testing.T) {
-	line := Line{Project: "p", Fleet: &fleet.Glance{
+	line := Line{Project: "p", Fleet: &fleet.Summary{
 		Running: 3, Waiting: 2, Asked: noon.Add(-4 * time.Minute), Failed: 1, Today: fleet.Cost{USD: 1.239},
 		Lanes: []fleet.Lane{{Name: "claude", Until: noon.Add(2 * time.Hour), Reason: "usage limit"}},
 	}}
@@ -258,10 +258,10 @@ func TestWhatGafferRunsIsAThirdRow(t *testing.T) {
 	if got := Render(line, Format{Now: noon}); len(got) != 2 || got[1] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := Render(Line{Project: "p", Fleet: &fleet.Glance{}}, Format{Now: noon}); len(got) != 1 {
+	if got := Render(Line{Project: "p", Fleet: &fleet.Summary{}}, Format{Now: noon}); len(got) != 1 {
 		t.Errorf("nothing runs: %q", got)
 	}
-	line.Fleet = &fleet.Glance{Waiting: 1, Asked: noon.Add(time.Hour)}
+	line.Fleet = &fleet.Summary{Waiting: 1, Asked: noon.Add(time.Hour)}
 	if got := Render(line, Format{Now: noon})[1]; got != "? 1 waiting 0s" {
 		t.Errorf("asked by a clock that is ahead: %q", got)
 	}
@@ -269,7 +269,7 @@ func TestWhatGafferRunsIsAThirdRow(t *testing.T) {
 
 func TestARowIsCutToTheColumnsAndShowsThatItWas(t *testing.T) {
 	line := Read(demo(t))
-	line.Fleet = &fleet.Glance{Running: 30, Failed: 12, Today: fleet.Cost{USD: 1}, Lanes: []fleet.Lane{{Name: "声声声声声声"}}}
+	line.Fleet = &fleet.Summary{Running: 30, Failed: 12, Today: fleet.Cost{USD: 1}, Lanes: []fleet.Lane{{Name: "声声声声声声"}}}
 	whole := Render(line, Format{Now: noon})
 	for columns := 1; columns < 140; columns++ {
 		for i, row := range Render(line, Format{Now: noon, Columns: columns}) {

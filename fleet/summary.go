@@ -2,8 +2,8 @@ package fleet
 
 import "time"
 
-// Glance summarizes all runs in a few numbers, for example for a status line.
-type Glance struct {
+// Summary summarizes all runs in a few numbers, for example for a status line.
+type Summary struct {
 	Running int       `json:"running"`          // tasks, without those that wait for an answer
 	Waiting int       `json:"waiting"`          // unanswered questions
 	Asked   time.Time `json:"asked,omitzero"`   // when the oldest of these questions was asked
@@ -13,8 +13,8 @@ type Glance struct {
 	Lanes   []Lane    `json:"lanes,omitempty"`
 }
 
-// Ask counts an unanswered question.
-func (g *Glance) Ask(name string, asked time.Time) {
+// AddQuestion counts an unanswered question.
+func (g *Summary) AddQuestion(name string, asked time.Time) {
 	if g.Waiting == 0 || asked.Before(g.Asked) {
 		g.Asked, g.Oldest = asked, name
 	}

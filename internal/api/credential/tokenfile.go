@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// Hold is a server's lock on a token file, held while the server runs. Servers on one
+// TokenFile is a server's lock on a token file, held while the server runs. Servers on one
 // database share the file.
-type Hold struct {
+type TokenFile struct {
 	file  string
 	lock  *os.File
 	alone bool // no other server used the file when this one started
 }
 
-// HoldFile locks a token file. If another server is about to write the file, it waits
+// LockTokenFile locks a token file. If another server is about to write the file, it waits
 // until that is done.
-func HoldFile(file string) (*Hold, error) {
+func LockTokenFile(file string) (*TokenFile, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func HoldFile(file string) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hold{file: file, lock: lock}
+	h := &TokenFile{file: file, lock: lock}
 	err = h.flock(syscall.LOCK_EX | syscall.LOCK_NB)
 	if h.alone = err == nil; errors.Is(err, syscall.EWOULDBLOCK) {
 		err = h.flock(syscall.LOCK_SH)
@@ -39,7 +39,7 @@ func HoldFile(file string) (*Hold, error) {
 	return h, nil
 }
 
-func (h *Hold) flock(how int) error {
+func (h *TokenFile) flock(how int) error {
 	for {
 		if err := syscall.Flock(int(h.lock.Fd()), how); !errors.Is(err, syscall.EINTR) {
 			return err
@@ -48,12 +48,12 @@ func (h *Hold) flock(how int) error {
 }
 
 // Release releases the lock.
-func (h *Hold) Release() { _ = h.lock.Close() } // the file was only used as a lock
+func (h *TokenFile) Release() { _ = h.lock.Close() } // the file was only used as a lock
 
-// First creates an admin token if there is no token at all, and writes it to the file,
+// CreateFirst creates an admin token if there is no token at all, and writes it to the file,
 // which only its owner can read. It returns "" if there already is a token. It does not
 // replace a file that a server on another database uses, but returns a conflict.
-func (h *Hold) First(ctx context.Context, b *Book) (text string, err error) {
+func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string, err error) {
 	defer func() {
 		if shared := h.flock(syscall.LOCK_SH); err == nil {
 			err = shared
@@ -65,8 +65,8 @@ func (h *Hold) First(ctx context.Context, b *Book) (text string, err error) {
 	}
 	// The file is written before the token becomes valid. Otherwise a crash between the
 	// two would leave a token that no user knows, and no other would be created.
-	text, _, err = b.create(ctx, New{Role: Admin, Name: "first"}, func(text string) error {
-		switch err := h.keep(text); {
+	text, _, err = b.create(ctx, NewToken{Role: Admin, Name: "first"}, func(text string) error {
+		switch err := h.write(text); {
 		case errors.Is(err, fs.ErrExist):
 			return &Error{taken, fmt.Sprintf("%s holds the token of a server that runs on another database; give this server a state folder of its own with XDG_STATE_HOME, or stop the other", h.file)}
 		case err != nil:
@@ -77,9 +77,9 @@ func (h *Hold) First(ctx context.Context, b *Book) (text string, err error) {
 	return text, err
 }
 
-// keep writes the file. It replaces an older file and its permissions, unless another
+// write writes the file. It replaces an older file and its permissions, unless another
 // server uses it.
-func (h *Hold) keep(text string) error {
+func (h *TokenFile) write(text string) error {
 	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // created with mode 0600
 	if err != nil {
 		return err

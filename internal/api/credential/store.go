@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// fresh is how long cached rows are used. A token that another process has revoked
+	// cacheLife is how long cached rows are used. A token that another process has revoked
 	// works for this long at most.
-	fresh = 2 * time.Second
-	// again is the shortest interval at which unknown tokens cause a reload. A request
+	cacheLife = 2 * time.Second
+	// reloadInterval is the shortest interval at which unknown tokens cause a reload. A request
 	// with an unknown token waits that long, because another process may just have
 	// created the token.
-	again = 200 * time.Millisecond
-	// touched is how much the stored time of the last use may lag behind.
-	touched = time.Minute
+	reloadInterval = 200 * time.Millisecond
+	// useInterval is how much the stored time of the last use may lag behind.
+	useInterval = time.Minute
 )
 
-// Book manages the tokens of a coordinator. It is safe for concurrent use. Several
-// processes may have books on the same rows.
-type Book struct {
-	rows   Rows
+// TokenStore manages the tokens of a coordinator. It is safe for concurrent use. Several
+// processes may have stores on the same rows.
+type TokenStore struct {
+	rows   Storage
 	now    func() time.Time
 	random io.Reader
 	wait   func(ctx context.Context, d time.Duration) bool
@@ -38,38 +38,38 @@ type Book struct {
 	loading sync.Mutex // held while the rows are being read
 
 	mu     sync.Mutex
-	byHash map[string]Row // keyed by the first half of the hash
-	byID   map[string]Row
+	byHash map[string]Token // keyed by the first half of the hash
+	byID   map[string]Token
 	loaded time.Time
 	used   map[string]time.Time // last uses that are not yet stored
 }
 
-// NewBook returns a book of rows.
-func NewBook(rows Rows, now func() time.Time, random io.Reader) *Book {
-	return &Book{rows: rows, now: now, random: random, wait: pause.For, used: map[string]time.Time{}}
+// NewTokenStore returns the store of the tokens in rows.
+func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenStore {
+	return &TokenStore{rows: rows, now: now, random: random, wait: pause.For, used: map[string]time.Time{}}
 }
 
-// New describes a token to create.
-type New struct {
+// NewToken describes a token to create.
+type NewToken struct {
 	Role   Role
 	Name   string
-	Parent string        // the id of a token that the new one ends with, or empty; mostKin limits their number
+	Parent string        // the id of a token that the new one ends with, or empty; maxDescendants limits their number
 	Life   time.Duration // 0 means forever
 	Limits               // only for role worker
 }
 
 // Create creates a token. Only its hash is stored: the text cannot be read again later.
-func (b *Book) Create(ctx context.Context, n New) (text string, row Row, err error) {
+func (b *TokenStore) Create(ctx context.Context, n NewToken) (text string, row Token, err error) {
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
 // create calls keep with the text of the token before the token becomes valid.
-func (b *Book) create(ctx context.Context, n New, keep func(text string) error) (text string, row Row, err error) {
+func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text string) error) (text string, row Token, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
-		return "", Row{}, err
+		return "", Token{}, err
 	}
 	now := b.now().UTC()
-	row = Row{Name: n.Name, Role: n.Role, Limits: n.Limits, Parent: n.Parent, Created: now}
+	row = Token{Name: n.Name, Role: n.Role, Limits: n.Limits, Parent: n.Parent, Created: now}
 	if !n.empty() {
 		row.Role = limitedWorker
 	}
@@ -77,25 +77,25 @@ func (b *Book) create(ctx context.Context, n New, keep func(text string) error) 
 		row.Expires = now.Add(n.Life)
 	}
 	if n.Parent != "" {
-		if err := b.room(ctx, n.Parent); err != nil {
-			return "", Row{}, fmt.Errorf("make room for the new token: %w", err)
+		if err := b.makeRoom(ctx, n.Parent); err != nil {
+			return "", Token{}, fmt.Errorf("make room for the new token: %w", err)
 		}
 	}
 	if text, row, err = generate(b.random, row); err != nil {
-		return "", Row{}, err
+		return "", Token{}, err
 	}
 	if err := keep(text); err != nil {
-		return "", Row{}, err
+		return "", Token{}, err
 	}
 	if err := b.rows.Put(ctx, row); err != nil {
-		return "", Row{}, fmt.Errorf("keep the new token: %w", err)
+		return "", Token{}, fmt.Errorf("keep the new token: %w", err)
 	}
-	b.forget()
+	b.invalidateCache()
 	return text, row, nil
 }
 
-// forget makes the next check read the rows again.
-func (b *Book) forget() {
+// invalidateCache makes the next check read the rows again.
+func (b *TokenStore) invalidateCache() {
 	b.loading.Lock() // not while older rows are being read
 	defer b.loading.Unlock()
 	b.mu.Lock()
@@ -104,24 +104,24 @@ func (b *Book) forget() {
 }
 
 // List returns the valid tokens, the oldest first.
-func (b *Book) List(ctx context.Context) ([]Row, error) {
+func (b *TokenStore) List(ctx context.Context) ([]Token, error) {
 	all, err := b.rows.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tokens: %w", err)
 	}
 	all = alive(all, b.now())
-	slices.SortFunc(all, func(x, y Row) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+	slices.SortFunc(all, func(x, y Token) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
 	return all, nil
 }
 
 // alive leaves out expired tokens, and tokens whose parent is missing, over any number of
 // generations.
-func alive(rows []Row, now time.Time) []Row {
-	kept := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
+func alive(rows []Token, now time.Time) []Token {
+	kept := slices.DeleteFunc(slices.Clone(rows), func(r Token) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
 	ids := idsOf(kept)
 	for before := -1; len(kept) != before; {
 		before = len(kept)
-		kept = slices.DeleteFunc(kept, func(r Row) bool {
+		kept = slices.DeleteFunc(kept, func(r Token) bool {
 			orphan := r.Parent != "" && !ids[r.Parent]
 			if orphan {
 				delete(ids, r.ID)
@@ -132,7 +132,7 @@ func alive(rows []Row, now time.Time) []Row {
 	return kept
 }
 
-func idsOf(rows []Row) map[string]bool {
+func idsOf(rows []Token) map[string]bool {
 	ids := make(map[string]bool, len(rows))
 	for _, r := range rows {
 		ids[r.ID] = true
@@ -142,42 +142,41 @@ func idsOf(rows []Row) map[string]bool {
 
 // Revoke deletes the token with this id or, if it is unique, this name. Tokens that were
 // created from it become invalid too.
-func (b *Book) Revoke(ctx context.Context, name string) (Row, error) {
+func (b *TokenStore) Revoke(ctx context.Context, name string) (Token, error) {
 	all, err := b.List(ctx)
 	if err != nil {
-		return Row{}, err
+		return Token{}, err
 	}
 	r, err := find(all, name)
 	if err != nil {
-		return Row{}, err
+		return Token{}, err
 	}
 	if err := b.rows.Drop(ctx, r.ID); err != nil {
-		return Row{}, fmt.Errorf("revoke token %s: %w", r.ID, err)
+		return Token{}, fmt.Errorf("revoke token %s: %w", r.ID, err)
 	}
-	b.forget()
+	b.invalidateCache()
 	return r, nil
 }
 
-func find(rows []Row, name string) (Row, error) {
-	if i := slices.IndexFunc(rows, func(r Row) bool { return r.ID == name }); i >= 0 {
+func find(rows []Token, name string) (Token, error) {
+	if i := slices.IndexFunc(rows, func(r Token) bool { return r.ID == name }); i >= 0 {
 		return rows[i], nil
 	}
-	named := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Name != name })
+	named := slices.DeleteFunc(slices.Clone(rows), func(r Token) bool { return r.Name != name })
 	switch len(named) {
 	case 0:
-		return Row{}, &Error{kind: missing, text: fmt.Sprintf("no token has the id or name %.100q", Redact(name))}
+		return Token{}, &Error{kind: missing, text: fmt.Sprintf("no token has the id or name %.100q", Redact(name))}
 	case 1:
 		return named[0], nil
 	}
-	return Row{}, &Error{kind: taken, text: fmt.Sprintf("%d tokens have the name %.100q: say which by its id", len(named), name)}
+	return Token{}, &Error{kind: taken, text: fmt.Sprintf("%d tokens have the name %.100q: say which by its id", len(named), name)}
 }
 
 // Check returns the identity of a token.
-func (b *Book) Check(ctx context.Context, text string) (Identity, error) {
-	sum := sha256.Sum256([]byte(text))
-	hash := hex.EncodeToString(sum[:])
+func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
+	hash := hashOf(text)
 	came := b.now()
-	if err := b.load(ctx, fresh); err != nil {
+	if err := b.load(ctx, cacheLife); err != nil {
 		return Identity{}, err
 	}
 	r, ok := b.lookup(hash)
@@ -194,23 +193,23 @@ func (b *Book) Check(ctx context.Context, text string) (Identity, error) {
 }
 
 // lookup finds a row by half of the hash and compares the whole hash in constant time.
-func (b *Book) lookup(hash string) (Row, bool) {
+func (b *TokenStore) lookup(hash string) (Token, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r, ok := b.byHash[hash[:32]]
 	now := b.now()
 	if !ok || subtle.ConstantTimeCompare([]byte(r.Hash), []byte(hash)) != 1 || !r.Expires.IsZero() && !now.Before(r.Expires) {
-		return Row{}, false
+		return Token{}, false
 	}
-	if now.Sub(r.Used) >= touched {
+	if now.Sub(r.Used) >= useInterval {
 		b.used[r.ID] = now.UTC()
 	}
 	return r, true
 }
 
-// Holds reports whether the token with this id is still valid.
-func (b *Book) Holds(ctx context.Context, id string) (bool, error) {
-	if err := b.load(ctx, fresh); err != nil {
+// Valid reports whether the token with this id is still valid.
+func (b *TokenStore) Valid(ctx context.Context, id string) (bool, error) {
+	if err := b.load(ctx, cacheLife); err != nil {
 		return false, err
 	}
 	b.mu.Lock()
@@ -220,7 +219,7 @@ func (b *Book) Holds(ctx context.Context, id string) (bool, error) {
 }
 
 // load reads the rows if the last read was longer ago than age.
-func (b *Book) load(ctx context.Context, age time.Duration) error {
+func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	if b.recent(age) {
 		return nil
 	}
@@ -232,10 +231,10 @@ func (b *Book) load(ctx context.Context, age time.Duration) error {
 	return b.read(ctx)
 }
 
-// loadAfter reads the rows, unless a read started after came. It waits until again has
-// passed since the last read. Concurrent callers share one read.
-func (b *Book) loadAfter(ctx context.Context, came time.Time) error {
-	b.wait(ctx, b.last().Add(again).Sub(b.now()))
+// loadAfter reads the rows, unless a read started after came. It waits until
+// reloadInterval has passed since the last read. Concurrent callers share one read.
+func (b *TokenStore) loadAfter(ctx context.Context, came time.Time) error {
+	b.wait(ctx, b.last().Add(reloadInterval).Sub(b.now()))
 	b.loading.Lock()
 	defer b.loading.Unlock()
 	if b.last().After(came) {
@@ -245,14 +244,14 @@ func (b *Book) loadAfter(ctx context.Context, came time.Time) error {
 }
 
 // last returns when the rows were last read.
-func (b *Book) last() time.Time {
+func (b *TokenStore) last() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.loaded
 }
 
 // read reads the rows. The caller holds loading.
-func (b *Book) read(ctx context.Context) error {
+func (b *TokenStore) read(ctx context.Context) error {
 	at := b.now()
 	all, err := b.rows.List(ctx)
 	if err != nil {
@@ -262,15 +261,15 @@ func (b *Book) read(ctx context.Context) error {
 	return nil
 }
 
-func (b *Book) recent(age time.Duration) bool {
+func (b *TokenStore) recent(age time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	since := b.now().Sub(b.loaded)
 	return !b.loaded.IsZero() && since >= 0 && since < age
 }
 
-func (b *Book) set(rows []Row, at time.Time) {
-	byHash, byID := make(map[string]Row, len(rows)), indexed(rows)
+func (b *TokenStore) set(rows []Token, at time.Time) {
+	byHash, byID := make(map[string]Token, len(rows)), indexed(rows)
 	for _, r := range rows {
 		if len(r.Hash) == hex.EncodedLen(sha256.Size) {
 			line := lineage(byID, r.ID)
@@ -284,9 +283,9 @@ func (b *Book) set(rows []Row, at time.Time) {
 }
 
 // Tidy stores when tokens were last used, and deletes those that have expired or whose
-// parent is missing. The owner of the book calls it about every minute.
-func (b *Book) Tidy(ctx context.Context) error {
-	for id, at := range b.takeUsed() {
+// parent is missing. The server calls it about every minute.
+func (b *TokenStore) Tidy(ctx context.Context) error {
+	for id, at := range b.takeUses() {
 		if err := b.rows.Touch(ctx, id, at); err != nil {
 			return fmt.Errorf("note the use of token %s: %w", id, err)
 		}
@@ -306,7 +305,7 @@ func (b *Book) Tidy(ctx context.Context) error {
 	return nil
 }
 
-func (b *Book) takeUsed() map[string]time.Time {
+func (b *TokenStore) takeUses() map[string]time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	used := b.used
