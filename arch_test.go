@@ -133,6 +133,9 @@ var rules = []rule{
 		"internal/attempt/...", "internal/byhand/caller", "internal/engine/...", "!internal/engine/store/...", "internal/engine/store", "internal/flow/...",
 		"internal/pause", "internal/plan", "internal/record/...", "fleet", "ledger", "session", "statefile/...",
 	}, nil},
+	{"internal/app/notifications", []string{
+		"internal/config", "internal/engine/store", "internal/record/notify", "internal/ui/phrase", "coordinator", "statefile/...",
+	}, nil},
 	{"internal/app/retention", []string{
 		"internal/app/localrun", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/engine/store", "internal/flow/...", "internal/pause",
 		"internal/record/...", "statefile",

@@ -20,6 +20,7 @@ import (
 
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/app/localrun"
+	"gaffer/internal/app/notifications"
 	"gaffer/internal/app/retention"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
@@ -59,15 +60,16 @@ type Options struct {
 
 // App is gaffer in one project on this machine. It is safe for concurrent use.
 type App struct {
-	Fleet      *localfleet.Fleet // the runs in the database
-	Runs       *localrun.Runs    // works on the project's runs
-	Background *localrun.Background
-	Pending    *localrun.Pending // documents that are not written yet
-	Builds     *buildrun.Builds
-	Teams      *teamsession.Sessions
-	Beads      *beadrun.Beads
-	Terminals  *terminal.Terminals
-	Pruner     *retention.Pruner
+	Fleet         *localfleet.Fleet // the runs in the database
+	Runs          *localrun.Runs    // works on the project's runs
+	Background    *localrun.Background
+	Pending       *localrun.Pending // documents that are not written yet
+	Builds        *buildrun.Builds
+	Teams         *teamsession.Sessions
+	Beads         *beadrun.Beads
+	Terminals     *terminal.Terminals
+	Pruner        *retention.Pruner
+	Notifications *notifications.Notifications
 
 	opts     Options
 	database string // file or URL, for display
@@ -78,7 +80,6 @@ type App struct {
 	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
-	notify   notifying
 	served   atomic.Bool // this process also serves its run over HTTP, see Show
 }
 
@@ -113,6 +114,9 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.query = runquery.New(a.store, runquery.Options{Annotate: a.annotate, AnnotateTask: a.annotateTask})
 	a.Fleet = localfleet.New(localfleet.Options{
 		Store: a.store, Engine: a.engine, Query: a.query, Project: opts.Project.Root, Now: a.clock(), Agent: opts.Agent, Workers: a.workers,
+	})
+	a.Notifications = notifications.New(notifications.Options{
+		Settings: opts.notifications(), Store: a.store, Clock: a.clock(), NewID: newID, Notice: opts.Notice,
 	})
 	a.Runs, a.session, a.ledger, a.Terminals = a.openProject(opts, false)
 	_, readOnly := a.store.(*snapshot)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/app/notifications"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/attempt/supervisor"
@@ -109,7 +110,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
 		h.cannot("the sessions cannot be read", err)
 	}
 	h.advise()
-	h.Advice = append(h.Advice, channelAdvice(opts)...)
+	h.Advice = append(h.Advice, notifications.ChannelAdvice(opts.notifications())...)
 	return h, ctx.Err()
 }
 
@@ -132,7 +133,7 @@ func (a *App) examine(ctx context.Context, h *Health, repair bool) {
 	if err := h.owes(ctx, a, repair); err != nil {
 		h.cannot("whether documents are owed is not known", err)
 	}
-	h.Advice = append(h.Advice, a.notifyAdvice(ctx)...)
+	h.Advice = append(h.Advice, a.Notifications.Advice(ctx)...)
 }
 
 // owes lists the runs whose documents are owed. With repair it first tries to write

@@ -98,7 +98,7 @@ func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(
 			}
 			want := []string{"b failed", "run test has failed"}
 			testenv.WaitFor(t, "four sent notifications", func() []notify.Record { // either process may send them
-				n, err := a.Notifications(t.Context(), time.Time{})
+				n, err := a.Notifications.Overview(t.Context(), time.Time{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -152,7 +152,7 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 	close(free)
 	p.run(shell("a", "true"))
 	p.sendsTheRest(a, []string{"run test is complete told", "run test is complete told"}, func() (got []string) {
-		n, err := a.Notifications(t.Context(), time.Time{})
+		n, err := a.Notifications.Overview(t.Context(), time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}

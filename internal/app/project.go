@@ -1,11 +1,13 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"gaffer/internal/app/localrun"
+	"gaffer/internal/app/notifications"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runner"
 	"gaffer/internal/attempt/terminal"
@@ -36,7 +38,7 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 		Store: a.store, Engine: a.engine, Query: a.query, Locks: a.locks, State: a.state, Project: opts.Project.Root, Version: opts.Version,
 		Build: opts.buildProject(), Team: opts.teamProject(a.state), Session: sessions, Ledger: records, Paths: opts.documentPaths(), Terminals: terminals,
 		Agents:     func(name string) (agent.Agent, error) { return agentOf(opts.Getenv, opts.Project.Root, c, name) },
-		Supervisor: opts.Supervisor, Cancel: a.Fleet.Cancel, Notify: a.notifyAbout, Served: a.served.Load, NewID: newID, Now: opts.Now, Notice: opts.Notice,
+		Supervisor: opts.Supervisor, Cancel: a.Fleet.Cancel, Notify: a.Notifications.StartRun, Served: a.served.Load, NewID: newID, Now: opts.Now, Notice: opts.Notice,
 		Quiet: quiet,
 	}), sessions, records, terminals
 }
@@ -100,6 +102,17 @@ func (o Options) buildProject() buildrun.Project {
 // teamProject names the documents of the project's team session.
 func (o Options) teamProject(state string) teamsession.Project {
 	return teamsession.Project{Root: o.Project.Root, Config: o.Config, Merges: filepath.Join(state, "merges"), Now: o.Now, Notice: o.Notice}
+}
+
+// notifications returns what the notification channels depend on.
+func (o Options) notifications() notifications.Settings {
+	return notifications.Settings{Config: o.Config, Getenv: o.Getenv, Now: o.Now}
+}
+
+// TestNotify sends a test notification over all channels, or over the named one. It
+// needs no database.
+func TestNotify(ctx context.Context, opts Options, channel string) ([]notifications.Tested, error) {
+	return notifications.Test(ctx, opts.notifications(), newID(), channel)
 }
 
 // agentKind returns the protocol of an agent.

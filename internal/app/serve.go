@@ -55,7 +55,7 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
 	c.all.Go(func() { a.Pending.Retry(ctx) })
 	if terms.Tell {
-		c.teller = a.startNotifier("", 0)
+		c.teller = a.Notifications.Start("", 0)
 	}
 	return c, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/app/notifications"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
@@ -60,7 +61,7 @@ them does not work.`,
 	return cmd
 }
 
-func showTests(e *env.Env, results []app.Tested, asJSON bool) error {
+func showTests(e *env.Env, results []notifications.Tested, asJSON bool) error {
 	var wrong []string
 	rows := [][]table.Cell{table.Row("Channel", "Sent", "Where", "What happened")}
 	for _, r := range results {
@@ -102,7 +103,7 @@ question that was answered before you could be told of it.`,
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return connect.With(cmd.Context(), e, func(a *app.App) error {
-			n, err := a.Notifications(cmd.Context(), e.Now().Add(-lately))
+			n, err := a.Notifications.Overview(cmd.Context(), e.Now().Add(-lately))
 			if err != nil {
 				return err
 			}
@@ -116,7 +117,7 @@ question that was answered before you could be told of it.`,
 	return cmd
 }
 
-func show(e *env.Env, n app.Notifications) error {
+func show(e *env.Env, n notifications.Overview) error {
 	if err := e.Printf("events  %s\nquiet   %s\nburst   %d in a minute\n", events(n.Events), quiet(n), n.Burst); err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func events(kinds []notify.Kind) string {
 	return strings.Join(words, ", ")
 }
 
-func quiet(n app.Notifications) string {
+func quiet(n notifications.Overview) string {
 	switch {
 	case n.Quiet == "":
 		return "never"
@@ -151,7 +152,7 @@ func quiet(n app.Notifications) string {
 	return n.Quiet + ", but not for questions"
 }
 
-func channels(list []app.NotifyChannel) [][]table.Cell {
+func channels(list []notifications.Channel) [][]table.Cell {
 	rows := [][]table.Cell{table.Row("Channel", "State", "Where")}
 	for _, c := range list {
 		mark, where := table.Cell{Text: "✓ on", Style: display.Green}, c.Where

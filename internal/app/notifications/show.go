@@ -1,4 +1,4 @@
-package app
+package notifications
 
 import (
 	"context"
@@ -13,42 +13,42 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Notifications holds the notification settings and the recent notifications.
-type Notifications struct {
+// Overview holds the notification settings and the recent notifications.
+type Overview struct {
 	Events         []notify.Kind   `json:"events"`
 	Quiet          string          `json:"quiet,omitempty"`
 	QuietQuestions bool            `json:"quiet_questions"` // questions are also held back in quiet hours
 	Burst          int             `json:"burst"`
-	Channels       []NotifyChannel `json:"channels"`
+	Channels       []Channel       `json:"channels"`
 	Lately         []notify.Record `json:"lately"` // newest first
 }
 
-// Notifications returns the settings and the notifications since a time.
-func (a *App) Notifications(ctx context.Context, since time.Time) (n Notifications, err error) {
-	c := a.opts.Config
-	n = Notifications{Events: notifyKinds(c), Burst: c.Number("notify.burst"), QuietQuestions: c.Choice("notify.quiet_questions") == "true"}
+// Overview returns the settings and the notifications since a time.
+func (n *Notifications) Overview(ctx context.Context, since time.Time) (v Overview, err error) {
+	c := n.opts.Config
+	v = Overview{Events: kindsOf(c), Burst: c.Number("notify.burst"), QuietQuestions: c.Choice("notify.quiet_questions") == "true"}
 	if from, to := c.Hours("notify.quiet"); from != to {
-		n.Quiet = fmt.Sprintf("%02d:%02d-%02d:%02d", from/60, from%60, to/60, to%60)
+		v.Quiet = fmt.Sprintf("%02d:%02d-%02d:%02d", from/60, from%60, to/60, to%60)
 	}
-	n.Channels = notifyChannels(a.opts)
-	n.Lately, err = notify.Lately(ctx, a.store, usable(n.Channels), since)
-	return n, err
+	v.Channels = channelsOf(n.opts.Settings)
+	v.Lately, err = notify.Lately(ctx, n.opts.Store, usable(v.Channels), since)
+	return v, err
 }
 
 // Tested is the result of a test notification on one channel.
 type Tested struct {
-	NotifyChannel
+	Channel
 	Error string `json:"error,omitempty"`
 }
 
-// TestNotify sends a test notification over all channels, or over the named one. It
-// needs no store. It ignores quiet hours and earlier notifications.
-func TestNotify(ctx context.Context, opts Options, name string) (list []Tested, err error) {
-	for _, c := range notifyChannels(opts) {
+// Test sends a test notification over all channels, or over the named one. It
+// needs no store. id is unique to the test. It ignores quiet hours and earlier notifications.
+func Test(ctx context.Context, s Settings, id, name string) (list []Tested, err error) {
+	for _, c := range channelsOf(s) {
 		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {
 			continue
 		}
-		list = append(list, test(ctx, c, opts.Now()))
+		list = append(list, test(ctx, c, id, s.Now()))
 	}
 	if len(list) == 0 {
 		return nil, &NoChannelError{name}
@@ -59,15 +59,15 @@ func TestNotify(ctx context.Context, opts Options, name string) (list []Tested, 
 // testWithin is the time limit of a test.
 const testWithin = 15 * time.Second
 
-func test(ctx context.Context, c NotifyChannel, now time.Time) Tested {
-	t := Tested{NotifyChannel: c}
+func test(ctx context.Context, c Channel, id string, now time.Time) Tested {
+	t := Tested{Channel: c}
 	if c.channel == nil {
 		t.Error = c.Problem + c.Off
 		return t
 	}
 	ctx, cancel := context.WithTimeout(ctx, testWithin)
 	defer cancel()
-	note := notify.Note{ID: "test-" + newID(), Kind: notify.Test, Time: now.UTC(), Title: "a test", Text: "This is how gaffer tells you that it needs you."}
+	note := notify.Note{ID: "test-" + id, Kind: notify.Test, Time: now.UTC(), Title: "a test", Text: "This is how gaffer tells you that it needs you."}
 	if err := c.channel.Send(ctx, note); err != nil {
 		t.Error = err.Error()
 	}
@@ -95,20 +95,20 @@ func (e *NoChannelError) Hint() string {
 	return "set notify.webhook or notify.command in your own gaffer.yaml; 'gaffer notify list' says what is wrong with the screen"
 }
 
-// channelAdvice returns advice about notification channels that do not work.
-func channelAdvice(opts Options) (advice []string) {
-	for _, c := range notifyChannels(opts) {
+// ChannelAdvice returns advice about notification channels that do not work.
+func ChannelAdvice(s Settings) (advice []string) {
+	for _, c := range channelsOf(s) {
 		if c.Problem != "" {
 			advice = append(advice, fmt.Sprintf("notifications by %s are not sent: %s", c.Name, c.Problem))
 		}
 	}
-	return append(advice, webhookAdvice(opts)...)
+	return append(advice, webhookAdvice(s)...)
 }
 
-// notifyAdvice returns advice about notifications that were given up in the last 24
+// Advice returns advice about notifications that were given up in the last 24
 // hours.
-func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
-	told, err := notify.Lately(ctx, a.store, usable(notifyChannels(a.opts)), a.opts.Now().Add(-24*time.Hour))
+func (n *Notifications) Advice(ctx context.Context) (advice []string) {
+	told, err := notify.Lately(ctx, n.opts.Store, usable(channelsOf(n.opts.Settings)), n.opts.Now().Add(-24*time.Hour))
 	if err != nil {
 		return append(advice, fmt.Sprintf("what was told lately cannot be read: %v", err))
 	}
@@ -120,16 +120,16 @@ func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
 }
 
 // webhookAdvice returns advice about webhook messages that others could read or forge.
-func webhookAdvice(opts Options) (advice []string) {
-	address := opts.Config.URL("notify.webhook")
+func webhookAdvice(s Settings) (advice []string) {
+	address := s.Config.URL("notify.webhook")
 	if address == "" {
 		return nil
 	}
-	secret, err := webhookSecret(opts)
+	secret, err := webhookSecret(s)
 	if err == nil && len(secret) == 0 {
 		advice = append(advice, "what notify.webhook is told is not signed: notify.webhook_secret_file names a file with a secret")
 	}
-	if info, err := os.Stat(opts.Config.File("notify.webhook_secret_file")); err == nil && info.Mode().Perm()&0o077 != 0 {
+	if info, err := os.Stat(s.Config.File("notify.webhook_secret_file")); err == nil && info.Mode().Perm()&0o077 != 0 {
 		advice = append(advice, fmt.Sprintf("others can read the webhook's secret: chmod 600 %s", info.Name()))
 	}
 	if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {

@@ -1,4 +1,4 @@
-package app
+package notifications
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ const (
 	secretMax = 4 << 10
 )
 
-// NotifyChannel describes a notification channel and its settings.
-type NotifyChannel struct {
+// Channel describes a notification channel and its settings.
+type Channel struct {
 	Name    string `json:"name"`
 	On      bool   `json:"on"`                // it is used
 	Where   string `json:"where,omitempty"`   // address without secrets
@@ -30,9 +30,9 @@ type NotifyChannel struct {
 	channel notify.Channel
 }
 
-// notifyChannels returns the channels in the order of the settings.
-func notifyChannels(opts Options) []NotifyChannel {
-	list := []NotifyChannel{desktopChannel(opts), webhookChannel(opts), commandChannel(opts.Config)}
+// channelsOf returns the channels in the order of the settings.
+func channelsOf(s Settings) []Channel {
+	list := []Channel{desktopChannel(s), webhookChannel(s), commandChannel(s.Config)}
 	for i := range list {
 		if c := &list[i]; c.channel != nil {
 			c.On, c.Where = true, c.channel.Where()
@@ -41,14 +41,14 @@ func notifyChannels(opts Options) []NotifyChannel {
 	return list
 }
 
-func desktopChannel(opts Options) NotifyChannel {
-	c := NotifyChannel{Name: "desktop"}
-	if opts.Config.Choice("notify.desktop") == "never" {
+func desktopChannel(s Settings) Channel {
+	c := Channel{Name: "desktop"}
+	if s.Config.Choice("notify.desktop") == "never" {
 		c.Off = "notify.desktop is never"
 		return c
 	}
 	name, _ := os.Hostname() // without a name, the user id identifies the screen
-	d, err := notify.FindDesktop(runtime.GOOS, opts.Getenv, exec.LookPath, fmt.Sprintf("%s %d", name, os.Getuid()))
+	d, err := notify.FindDesktop(runtime.GOOS, s.Getenv, exec.LookPath, fmt.Sprintf("%s %d", name, os.Getuid()))
 	if err != nil {
 		c.Off = err.Error()
 		return c
@@ -57,30 +57,30 @@ func desktopChannel(opts Options) NotifyChannel {
 	return c
 }
 
-func webhookChannel(opts Options) NotifyChannel {
-	c := NotifyChannel{Name: "webhook"}
-	address := opts.Config.URL("notify.webhook")
+func webhookChannel(s Settings) Channel {
+	c := Channel{Name: "webhook"}
+	address := s.Config.URL("notify.webhook")
 	if address == "" {
 		c.Off = "notify.webhook is not set"
 		return c
 	}
-	secret, err := webhookSecret(opts)
+	secret, err := webhookSecret(s)
 	if err != nil {
 		c.Problem = "the secret: " + err.Error()
 		return c
 	}
-	c.channel = notify.NewWebhook(address, secret, "gaffer", opts.Now)
+	c.channel = notify.NewWebhook(address, secret, "gaffer", s.Now)
 	return c
 }
 
 // webhookSecret returns the secret that signs messages, or nil if none is set. A secret
 // that is set but unreadable is an error: a receiver would reject unsigned messages as
 // forged, or worse, accept them.
-func webhookSecret(opts Options) ([]byte, error) {
-	if text := opts.Getenv(secretEnv); text != "" {
+func webhookSecret(s Settings) ([]byte, error) {
+	if text := s.Getenv(secretEnv); text != "" {
 		return []byte(text), nil
 	}
-	path := opts.Config.File("notify.webhook_secret_file")
+	path := s.Config.File("notify.webhook_secret_file")
 	if path == "" {
 		return nil, nil
 	}
@@ -95,8 +95,8 @@ func webhookSecret(opts Options) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func commandChannel(c *config.Config) NotifyChannel {
-	ch := NotifyChannel{Name: "command"}
+func commandChannel(c *config.Config) Channel {
+	ch := Channel{Name: "command"}
 	argv := c.List("notify.command")
 	if len(argv) == 0 {
 		ch.Off = "notify.command is not set"
@@ -111,7 +111,7 @@ func commandChannel(c *config.Config) NotifyChannel {
 }
 
 // usable returns the channels that can be used.
-func usable(all []NotifyChannel) (list []notify.Channel) {
+func usable(all []Channel) (list []notify.Channel) {
 	for _, c := range all {
 		if c.channel != nil {
 			list = append(list, c.channel)

@@ -1,0 +1,98 @@
+// Package notifications creates the notification channels of the settings, and sends
+// notifications about runs over them.
+package notifications
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/config"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/record/notify"
+)
+
+// lastCall is how long a run that has ended waits for its last notifications. The next
+// gaffer sends those that are still unsent.
+const lastCall = 3 * time.Second
+
+// Settings is what the notification channels depend on.
+type Settings struct {
+	Config *config.Config
+	Getenv func(string) string
+	Now    func() time.Time
+}
+
+// Options are the settings and dependencies of Notifications.
+type Options struct {
+	Settings
+	Store  store.Store
+	Clock  func() time.Time // the clock of the store
+	NewID  func() string
+	Notice func(text string) // prints a message for the user
+}
+
+// Notifications sends notifications about runs.
+type Notifications struct {
+	opts Options
+	// channels creates the channels once. It then removes the webhook's signing secret
+	// from the environment, because agents would inherit it.
+	channels func() []Channel
+}
+
+// New returns the notifications of a store.
+func New(opts Options) *Notifications {
+	return &Notifications{opts, sync.OnceValue(func() []Channel {
+		list := channelsOf(opts.Settings)
+		_ = os.Unsetenv(secretEnv) // a valid name can always be unset
+		return list
+	})}
+}
+
+func kindsOf(c *config.Config) (kinds []notify.Kind) {
+	for _, k := range c.List("notify.events") {
+		kinds = append(kinds, notify.Kind(k))
+	}
+	return kinds
+}
+
+func rulesOf(c *config.Config) notify.Rules {
+	from, to := c.Hours("notify.quiet")
+	return notify.Rules{
+		Quiet: notify.Quiet{From: from, To: to, Zone: time.Local}, Burst: c.Number("notify.burst"),
+		Questions: c.Choice("notify.quiet_questions") == "true",
+	}
+}
+
+// Start starts a notifier for a run, or for all runs if run is empty. It begins after
+// event from, or with new events if from is zero. It returns nil if no kinds of events
+// or no channels are configured.
+func (n *Notifications) Start(run string, from int64) *notify.Notifier {
+	all, kinds := n.channels(), kindsOf(n.opts.Config)
+	for _, c := range all {
+		if c.Problem != "" {
+			n.opts.Notice(fmt.Sprintf("notify %s: %s", c.Name, c.Problem))
+		}
+	}
+	channels := usable(all)
+	if len(kinds) == 0 || len(channels) == 0 {
+		return nil
+	}
+	return notify.Start(notify.Options{
+		Store: n.opts.Store, Channels: channels, Run: run, From: from, Kinds: kinds, Rules: rulesOf(n.opts.Config), Now: n.opts.Clock, ID: n.opts.NewID(),
+		Notice: n.opts.Notice, OfflineAfter: coordinator.OfflineAfter,
+	})
+}
+
+// StartRun sends notifications about a run's events after from, until end is called. end
+// waits up to lastCall for the last ones, and not at all if ctx has ended.
+func (n *Notifications) StartRun(ctx context.Context, run string, from int64) (end func()) {
+	notifier := n.Start(run, from)
+	if notifier == nil {
+		return func() {}
+	}
+	return func() { notifier.Finish(ctx, lastCall) }
+}
