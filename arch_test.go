@@ -129,6 +129,10 @@ var rules = []rule{
 
 	// Constructs and connects the parts.
 	{"internal/app/demo", []string{"internal/attempt/supervisor"}, nil},
+	{"internal/app/doctor", []string{
+		"internal/attempt/...", "internal/byhand/caller", "internal/engine", "internal/engine/store", "internal/plan", "internal/record/pending", "fleet", "session",
+		"statefile/host",
+	}, nil},
 	{"internal/app/localrun", []string{
 		"internal/attempt/...", "internal/byhand/caller", "internal/engine/...", "!internal/engine/store/...", "internal/engine/store", "internal/flow/...",
 		"internal/pause", "internal/plan", "internal/record/...", "fleet", "ledger", "session", "statefile/...",

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/app/doctor"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
@@ -92,7 +93,7 @@ online, or the token may not run anything.`,
 	return cmd
 }
 
-func show(e *env.Env, h app.Health) error {
+func show(e *env.Env, h doctor.Health) error {
 	if err := e.Printf("database  %s\n", display.Printable(h.Database)); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func show(e *env.Env, h app.Health) error {
 	return nil
 }
 
-func agents(list []app.Agent) [][]table.Cell {
+func agents(list []doctor.Agent) [][]table.Cell {
 	rows := [][]table.Cell{table.Row("Agent", "Here", "Version", "Program")}
 	for _, a := range list {
 		mark, program := table.Cell{Text: "✓", Style: display.Green}, a.Path
@@ -127,7 +128,7 @@ func agents(list []app.Agent) [][]table.Cell {
 	return rows
 }
 
-func holding(list []app.Holder) [][]table.Cell {
+func holding(list []doctor.Holder) [][]table.Cell {
 	rows := [][]table.Cell{table.Row("Holds a slot", "Task", "PID", "Age", "State", "Looked after")}
 	for _, h := range list {
 		after := table.Cell{Text: "yes"}
@@ -149,7 +150,7 @@ func taskOf(run, task string) string {
 	return fmt.Sprintf(" (task %s of run %s)", display.Printable(task), display.Printable(run))
 }
 
-func remarks(h app.Health) (lines []string) {
+func remarks(h doctor.Health) (lines []string) {
 	if len(h.Holding) == 0 {
 		lines = append(lines, "no agent runs")
 	}

@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gaffer/internal/app"
+	"gaffer/internal/app/doctor"
 	"gaffer/internal/cli/env"
 )
 
 func TestWhatDoctorShows(t *testing.T) {
 	var out bytes.Buffer
 	e := &env.Env{Out: &out, Err: &out, Dir: t.TempDir(), Getenv: func(string) string { return "" }}
-	err := show(e, app.Health{
+	err := show(e, doctor.Health{
 		Database: "/s/gaffer.db",
-		Agents:   []app.Agent{{Name: "claude", Program: "claude", Path: "/bin/claude", Version: "2.1\x1b[31m"}, {Name: "codex", Program: "codex"}},
-		Holding:  []app.Holder{{Run: "r", Task: "api", PID: 7, Age: 4 * time.Minute, State: "running"}},
-		Orphans:  []app.Orphan{{PID: 9, Attempt: "x", Command: "sleep\n60"}},
+		Agents:   []doctor.Agent{{Name: "claude", Program: "claude", Path: "/bin/claude", Version: "2.1\x1b[31m"}, {Name: "codex", Program: "codex"}},
+		Holding:  []doctor.Holder{{Run: "r", Task: "api", PID: 7, Age: 4 * time.Minute, State: "running"}},
+		Orphans:  []doctor.Orphan{{PID: 9, Attempt: "x", Command: "sleep\n60"}},
 		Limits:   []string{"Tools that leave their group are not found."},
 		Advice:   []string{"End what is orphaned with 'gaffer doctor --repair'."},
 	})

@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"context"
@@ -32,11 +32,48 @@ func attemptHomes(state string) []string {
 	return append(homes, filepath.Join(state, "attempts"))
 }
 
-// leftBehind looks for processes of attempts whose supervisors were killed. If there is
-// no database a is nil, and the tasks of these attempts are unknown.
-func (h *Health) leftBehind(ctx context.Context, a *App, state string, repair bool) {
+// findOrphans returns live processes of attempts that have ended. It skips attempts that
+// this database does not know, because they may be running for another database.
+func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
+	orphans := []Orphan{}
+	err := db.Read(ctx, func(r store.Reader) error {
+		for _, p := range supervisor.Living() {
+			attempt, err := r.Attempt(p.Attempt)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if attempt.Status.Final() {
+				orphans = append(orphans, Orphan{p.PID, p.Attempt, p.Command, attempt.Run, attempt.Task})
+			}
+		}
+		return nil
+	})
+	return orphans, err
+}
+
+// endOrphans ends the orphaned processes.
+func (h *Health) endOrphans() error {
+	for _, o := range h.Orphans {
+		left, err := supervisor.Sweep(o.Attempt)
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("processes %v of attempt %s cannot be ended", left, o.Attempt)
+		}
+	}
+	h.Orphans = []Orphan{}
+	return nil
+}
+
+// findLeftBehind looks for processes of attempts whose supervisors were killed. If there
+// is no database db is nil, and the tasks of these attempts are unknown.
+func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
-		if err := endLeft(state); err != nil {
+		if err := endLeftBehind(state); err != nil {
 			h.cannot("not everything that attempts have left behind was ended", err)
 		}
 	}
@@ -44,7 +81,7 @@ func (h *Health) leftBehind(ctx context.Context, a *App, state string, repair bo
 		if slices.ContainsFunc(h.Orphans, func(o Orphan) bool { return o.PID == p.PID }) {
 			return
 		}
-		run, task := a.taskOf(ctx, p.Attempt)
+		run, task := taskOf(ctx, db, p.Attempt)
 		h.Orphans = append(h.Orphans, Orphan{PID: p.PID, Attempt: p.Attempt, Command: p.Command, Run: run, Task: task})
 	}
 	for _, home := range attemptHomes(state) {
@@ -58,7 +95,7 @@ func (h *Health) leftBehind(ctx context.Context, a *App, state string, repair bo
 					add(supervisor.Marked{PID: p.PID, Attempt: o.Attempt, Command: p.Command})
 				}
 			case supervisor.Unproven:
-				run, task := a.taskOf(ctx, o.Attempt)
+				run, task := taskOf(ctx, db, o.Attempt)
 				why := &supervisor.UnprovenError{Attempt: o.Attempt, Remains: o.Remains}
 				h.Unproven = append(h.Unproven, Unproven{
 					Attempt: o.Attempt, Run: run, Task: task, Since: o.Since, Why: fmt.Sprintf("%v; %s", why, why.Hint()), Processes: o.Remains.Processes,
@@ -68,8 +105,8 @@ func (h *Health) leftBehind(ctx context.Context, a *App, state string, repair bo
 	}
 }
 
-// endLeft ends leftover processes that certainly belong to attempts.
-func endLeft(state string) error {
+// endLeftBehind ends leftover processes that certainly belong to attempts.
+func endLeftBehind(state string) error {
 	var errs []error
 	for _, home := range attemptHomes(state) {
 		left := supervisor.SweepGroups(home)
@@ -88,11 +125,11 @@ func endLeft(state string) error {
 }
 
 // taskOf returns the run and task of an attempt, if the database knows it.
-func (a *App) taskOf(ctx context.Context, attempt string) (run, task string) {
-	if a == nil {
+func taskOf(ctx context.Context, db store.Store, attempt string) (run, task string) {
+	if db == nil {
 		return "", ""
 	}
-	_ = a.store.Read(ctx, func(r store.Reader) error { // for display only; the attempt's id is shown anyway
+	_ = db.Read(ctx, func(r store.Reader) error { // for display only; the attempt's id is shown anyway
 		if known, err := r.Attempt(attempt); err == nil {
 			run, task = known.Run, known.Task
 		}
@@ -101,14 +138,14 @@ func (a *App) taskOf(ctx context.Context, attempt string) (run, task string) {
 	return run, task
 }
 
-// NotDoubtedError reports that the user declared an attempt gone that is not waiting
+// NotUnprovenError reports that the user declared an attempt gone that is not waiting
 // for such a declaration.
-type NotDoubtedError struct {
+type NotUnprovenError struct {
 	Attempt string
 	Alive   []supervisor.Left // its processes that are known to be alive
 }
 
-func (e *NotDoubtedError) Error() string {
+func (e *NotUnprovenError) Error() string {
 	if len(e.Alive) > 0 {
 		return fmt.Sprintf("attempt %s is not gone: %v is alive", e.Attempt, e.Alive[0])
 	}
@@ -116,10 +153,10 @@ func (e *NotDoubtedError) Error() string {
 }
 
 // Conflict marks the error as a conflict with the current state.
-func (*NotDoubtedError) Conflict() bool { return true }
+func (*NotUnprovenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
-func (e *NotDoubtedError) Hint() string {
+func (e *NotUnprovenError) Hint() string {
 	if len(e.Alive) > 0 {
 		return "'gaffer doctor --repair' ends it"
 	}
@@ -128,13 +165,9 @@ func (e *NotDoubtedError) Hint() string {
 
 // DeclareGone records the user's statement that no process of an attempt is alive, for
 // an attempt whose end cannot be proved. Its task then continues.
-func DeclareGone(opts Options, attempt string) error {
-	_, state, err := databaseOf(opts)
-	if err != nil {
-		return err
-	}
-	not := &NotDoubtedError{Attempt: attempt}
-	said := false
+func DeclareGone(state, attempt string, now time.Time) error {
+	not := &NotUnprovenError{Attempt: attempt}
+	declared := false
 	for _, home := range attemptHomes(state) {
 		for _, o := range supervisor.FindOrphaned(home) {
 			switch {
@@ -146,13 +179,13 @@ func DeclareGone(opts Options, attempt string) error {
 			case o.Remains.Above(os.Getpid()): // the caller is a process of this attempt
 				return &caller.RefusedError{What: "gaffer doctor --gone", Agent: "agent of attempt " + attempt}
 			}
-			if err := supervisor.DeclareGone(o.Dir, opts.Now()); err != nil {
+			if err := supervisor.DeclareGone(o.Dir, now); err != nil {
 				return err
 			}
-			said = true
+			declared = true
 		}
 	}
-	if !said {
+	if !declared {
 		return not
 	}
 	return nil

@@ -1,25 +1,19 @@
-package app
+// Package doctor examines this machine: agent programs, processes that attempts have left
+// behind, runs that no process works on, and documents that are not written.
+package doctor
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/app/notifications"
 	"gaffer/internal/attempt/agent"
-	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
-	"gaffer/internal/plan"
 	"gaffer/internal/record/pending"
 	"gaffer/session"
 	"gaffer/statefile/host"
@@ -77,73 +71,87 @@ type Gone struct {
 	PID     int    `json:"pid"`
 }
 
-// Doctor examines this machine. With repair it ends orphaned processes and writes owed
-// documents. If one examination fails, it reports a problem and continues with the
-// others, because users call it when something is broken. It does not create a
+// Options are the settings and dependencies of an examination.
+type Options struct {
+	Database string // file or URL, for display
+	// Open opens the database. It is nil if there is none.
+	Open    func(ctx context.Context) (Database, error)
+	State   string // the folder for state of this machine
+	Project string // the project's root
+	Session *session.Store
+	Names   []string // the agents of gaffer.yaml
+	// Agents returns the agents of gaffer.yaml, plus the named agent if it is built in.
+	Agents func(name string) (map[string]agent.Custom, error)
+	// ChannelAdvice returns advice about notification channels that do not work.
+	ChannelAdvice func() []string
+	Now           func() time.Time
+}
+
+// Database is what an examination needs of an open database.
+type Database struct {
+	Store store.Store
+	Close func() error
+	// Runs returns the runs of all projects that have not ended.
+	Runs func(ctx context.Context) ([]fleet.Run, error)
+	// Pending lists the runs of the project with unwritten documents. With write it
+	// first tries to write them.
+	Pending func(ctx context.Context, write bool) ([]pending.Documents, error)
+	// NotifyAdvice returns advice about notifications that were not sent.
+	NotifyAdvice func(ctx context.Context) []string
+}
+
+// Examine examines this machine. With repair it ends orphaned processes and writes
+// pending documents. If one examination fails, it reports a problem and continues with
+// the others, because users call it when something is broken. It does not create a
 // database.
-func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
-	database, state, err := databaseOf(opts)
-	if err != nil {
-		return Health{}, err
-	}
+func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
-		Database: database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{}, Agents: programs(ctx, opts),
-		Holding: []Holder{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []Gone{}, Advice: []string{},
+		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
+		Agents: findAgents(ctx, opts), Holding: []Holder{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []Gone{}, Advice: []string{},
 	}
 	if limits := supervisor.Limits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
 	}
-	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) || strings.Contains(database, "://") {
-		a, err := Open(ctx, opts)
+	if opts.Open != nil {
+		db, err := opts.Open(ctx)
 		if err != nil {
 			h.cannot("the database cannot be opened", err)
-			h.leftBehind(ctx, nil, state, repair)
+			h.findLeftBehind(ctx, nil, opts.State, repair)
 		} else {
-			a.examine(ctx, &h, repair)
-			h.leftBehind(ctx, a, state, repair)
-			if err := a.Close(); err != nil {
+			h.examineStore(ctx, db, opts.Now(), repair)
+			h.findLeftBehind(ctx, db.Store, opts.State, repair)
+			if err := db.Close(); err != nil {
 				h.cannot("the database cannot be closed", err)
 			}
 		}
 	}
-	if h.Gone, err = gone(opts); err != nil {
+	var err error
+	if h.Gone, err = findGone(opts.Session); err != nil {
 		h.cannot("the sessions cannot be read", err)
 	}
 	h.advise()
-	h.Advice = append(h.Advice, notifications.ChannelAdvice(opts.notifications())...)
+	h.Advice = append(h.Advice, opts.ChannelAdvice()...)
 	return h, ctx.Err()
 }
 
-// examine checks the runs, orphans and owed documents that the database knows of.
-func (a *App) examine(ctx context.Context, h *Health, repair bool) {
-	runs, err := a.Fleet.Runs(ctx, true, false)
+// examineStore checks the runs, orphans and pending documents that the database knows
+// of.
+func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, repair bool) {
+	runs, err := db.Runs(ctx)
 	if err != nil {
 		h.cannot("the runs cannot be read", err)
 	}
 	for _, run := range runs {
-		h.hold(run, a.opts.Now())
+		h.addRun(run, now)
 	}
-	if h.Orphans, err = a.orphans(ctx); err != nil {
+	if h.Orphans, err = findOrphans(ctx, db.Store); err != nil {
 		h.cannot("orphaned processes cannot be looked for", err)
 	} else if repair {
-		if err := h.repair(); err != nil {
+		if err := h.endOrphans(); err != nil {
 			h.cannot("not everything that is orphaned was ended", err)
 		}
 	}
-	if err := h.owes(ctx, a, repair); err != nil {
-		h.cannot("whether documents are owed is not known", err)
-	}
-	h.Advice = append(h.Advice, a.Notifications.Advice(ctx)...)
-}
-
-// owes lists the runs whose documents are owed. With repair it first tries to write
-// them.
-func (h *Health) owes(ctx context.Context, a *App, repair bool) (err error) {
-	look := a.Pending.List
-	if repair {
-		look = a.Pending.Write
-	}
-	list, err := look(ctx, false)
+	list, err := db.Pending(ctx, repair)
 	h.Owed = append(h.Owed, list...)
 	switch {
 	case len(list) > 0 && repair:
@@ -151,7 +159,10 @@ func (h *Health) owes(ctx context.Context, a *App, repair bool) (err error) {
 	case len(list) > 0:
 		h.Advice = append(h.Advice, "'gaffer doctor --repair' writes the documents that are owed")
 	}
-	return err
+	if err != nil {
+		h.cannot("whether documents are owed is not known", err)
+	}
+	h.Advice = append(h.Advice, db.NotifyAdvice(ctx)...)
 }
 
 // cannot adds a problem, with the error's hint if it has one.
@@ -163,7 +174,8 @@ func (h *Health) cannot(what string, err error) {
 	h.Problems = append(h.Problems, text)
 }
 
-func (h *Health) hold(run fleet.Run, now time.Time) {
+// addRun adds the running attempts of a run, and advice if no process works on it.
+func (h *Health) addRun(run fleet.Run, now time.Time) {
 	for _, t := range run.Tasks {
 		if t.Status != fleet.Running || t.Attempt == nil {
 			continue
@@ -177,75 +189,10 @@ func (h *Health) hold(run fleet.Run, now time.Time) {
 	}
 }
 
-// programs looks for the agent programs. It does not execute programs that gaffer.yaml
-// names, because a project may name any program.
-func programs(ctx context.Context, opts Options) []Agent {
-	custom := opts.Config.Agents()
-	names := agent.Names()
-	for _, name := range slices.Sorted(maps.Keys(custom)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // it has no fixed program
-	list := make([]Agent, len(names))
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() { list[i] = program(ctx, opts, name) })
-	}
-	all.Wait()
-	return list
-}
-
-// program looks for the program of one agent and its version.
-func program(ctx context.Context, opts Options, name string) Agent {
-	custom, err := agentsOf(opts.Config, name)
-	if err != nil {
-		return Agent{Name: name, Program: name, Problem: err.Error()}
-	}
-	own := custom[name]
-	a := Agent{Name: name, Program: agent.Kind(name, custom)}
-	if len(own.Argv) > 0 {
-		a.Program = own.Argv[0]
-	}
-	path, problems := preflight.CheckAgent(ctx, name, preflight.Options{Root: opts.Project.Root, Agents: custom, Environ: os.Environ()})
-	if a.Path = path; len(problems) > 0 {
-		a.Problem = problems[0].String()
-	}
-	if a.Path != "" && len(own.Argv) == 0 && len(own.Env) == 0 {
-		text, _ := preflight.Ask(ctx, a.Program, opts.Project.Root, os.Environ(), "--version") // on an error the version stays unknown
-		a.Version, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	}
-	return a
-}
-
-// orphans returns live processes of attempts that have ended. It skips attempts that
-// this database does not know, because they may be running for another database.
-func (a *App) orphans(ctx context.Context) ([]Orphan, error) {
-	orphans := []Orphan{}
-	err := a.store.Read(ctx, func(r store.Reader) error {
-		for _, p := range supervisor.Living() {
-			attempt, err := r.Attempt(p.Attempt)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if attempt.Status.Final() {
-				orphans = append(orphans, Orphan{p.PID, p.Attempt, p.Command, attempt.Run, attempt.Task})
-			}
-		}
-		return nil
-	})
-	return orphans, err
-}
-
-// gone returns agents of the project's sessions whose process has ended. It skips
+// findGone returns agents of the project's sessions whose process has ended. It skips
 // unreadable documents, which 'gaffer validate' reports.
-func gone(opts Options) ([]Gone, error) {
+func findGone(sessions *session.Store) ([]Gone, error) {
 	list := []Gone{}
-	sessions := session.New(opts.Config.Path("paths.session"), session.Options{Now: opts.Now})
 	ids, err := sessions.IDs()
 	if err != nil {
 		return list, err
@@ -263,21 +210,6 @@ func gone(opts Options) ([]Gone, error) {
 		}
 	}
 	return list, nil
-}
-
-// repair ends the orphaned processes.
-func (h *Health) repair() error {
-	for _, o := range h.Orphans {
-		left, err := supervisor.Sweep(o.Attempt)
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
-			return fmt.Errorf("processes %v of attempt %s cannot be ended", left, o.Attempt)
-		}
-	}
-	h.Orphans = []Orphan{}
-	return nil
 }
 
 func (h *Health) advise() {

@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/preflight"
+	"gaffer/internal/plan"
+)
+
+// findAgents looks for the agent programs. It does not execute programs that gaffer.yaml
+// names, because a project may name any program.
+func findAgents(ctx context.Context, opts Options) []Agent {
+	names := agent.Names()
+	for _, name := range opts.Names {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // it has no fixed program
+	list := make([]Agent, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { list[i] = findAgent(ctx, opts, name) })
+	}
+	all.Wait()
+	return list
+}
+
+// findAgent looks for the program of one agent and its version.
+func findAgent(ctx context.Context, opts Options, name string) Agent {
+	custom, err := opts.Agents(name)
+	if err != nil {
+		return Agent{Name: name, Program: name, Problem: err.Error()}
+	}
+	own := custom[name]
+	a := Agent{Name: name, Program: agent.Kind(name, custom)}
+	if len(own.Argv) > 0 {
+		a.Program = own.Argv[0]
+	}
+	path, problems := preflight.CheckAgent(ctx, name, preflight.Options{Root: opts.Project, Agents: custom, Environ: os.Environ()})
+	if a.Path = path; len(problems) > 0 {
+		a.Problem = problems[0].String()
+	}
+	if a.Path != "" && len(own.Argv) == 0 && len(own.Env) == 0 {
+		text, _ := preflight.Ask(ctx, a.Program, opts.Project, os.Environ(), "--version") // on an error the version stays unknown
+		a.Version, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	}
+	return a
+}

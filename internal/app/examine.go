@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"gaffer/fleet"
+	"gaffer/internal/app/doctor"
+	"gaffer/internal/app/notifications"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/record/pending"
+	"gaffer/session"
+)
+
+// Doctor examines this machine and the project, see [doctor.Examine]. It does not create
+// a database.
+func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, error) {
+	database, state, err := databaseOf(opts)
+	if err != nil {
+		return doctor.Health{}, err
+	}
+	o := doctor.Options{
+		Database: database, State: state, Project: opts.Project.Root, Session: session.New(opts.Config.Path("paths.session"), session.Options{Now: opts.Now}),
+		Names:         slices.Sorted(maps.Keys(opts.Config.Agents())),
+		Agents:        func(name string) (map[string]agent.Custom, error) { return agentsOf(opts.Config, name) },
+		ChannelAdvice: func() []string { return notifications.ChannelAdvice(opts.notifications()) },
+		Now:           opts.Now,
+	}
+	// A database whose existence cannot be checked is opened, so that the error is
+	// reported as a problem.
+	if exists, err := Exists(opts); exists || err != nil {
+		o.Open = func(ctx context.Context) (doctor.Database, error) {
+			a, err := Open(ctx, opts)
+			if err != nil {
+				return doctor.Database{}, err
+			}
+			return a.examinable(), nil
+		}
+	}
+	return doctor.Examine(ctx, o, repair)
+}
+
+// examinable returns what an examination needs of the open database.
+func (a *App) examinable() doctor.Database {
+	return doctor.Database{
+		Store: a.store, Close: a.Close,
+		Runs: func(ctx context.Context) ([]fleet.Run, error) { return a.Fleet.Runs(ctx, true, false) },
+		Pending: func(ctx context.Context, write bool) ([]pending.Documents, error) {
+			if write {
+				return a.Pending.Write(ctx, false)
+			}
+			return a.Pending.List(ctx, false)
+		},
+		NotifyAdvice: a.Notifications.Advice,
+	}
+}
+
+// DeclareGone records the user's statement that no process of an attempt is alive, see
+// [doctor.DeclareGone].
+func DeclareGone(opts Options, attempt string) error {
+	_, state, err := databaseOf(opts)
+	if err != nil {
+		return err
+	}
+	return doctor.DeclareGone(state, attempt, opts.Now())
+}
