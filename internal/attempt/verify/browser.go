@@ -23,7 +23,7 @@ import (
 // gaffer talks to it over two pipes. So it opens no port, and it exits by itself if
 // gaffer dies.
 type browser struct {
-	group   *group
+	group   *processGroup
 	output  *output
 	profile string
 	conn    *chromedp.PipeConn
@@ -81,10 +81,10 @@ func (b *browser) startProcess(path string) error {
 	// Files that it would keep outside its profile must be deleted too.
 	cmd.Env = append(os.Environ(), "TMPDIR="+b.profile, "XDG_CONFIG_HOME="+b.profile, "XDG_CACHE_HOME="+b.profile, "BREAKPAD_DUMP_LOCATION="+b.profile)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
-	if b.output, err = collect(cmd); err != nil {
+	if b.output, err = captureOutput(cmd); err != nil {
 		return err
 	}
-	b.group, err = startGroup(cmd)
+	b.group, err = startProcessGroup(cmd)
 	return err
 }
 

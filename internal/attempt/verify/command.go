@@ -15,11 +15,11 @@ import (
 func tryCommand(ctx context.Context, dir string, c Check) finding {
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir = dir
-	out, err := collect(cmd)
+	out, err := captureOutput(cmd)
 	if err != nil {
 		return finding{problem: err.Error()}
 	}
-	g, err := startGroup(cmd)
+	g, err := startProcessGroup(cmd)
 	if err != nil {
 		out.end()
 		return finding{problem: fmt.Sprintf("start: %v", err)}
@@ -30,10 +30,10 @@ func tryCommand(ctx context.Context, dir string, c Check) finding {
 	}
 	cut := ctx.Err() != nil && running(g)
 	g.end(grace)
-	return finding{problem: ended(ctx, cmd, cut, c.timeout()), output: out.end()}
+	return finding{problem: describeEnd(ctx, cmd, cut, c.timeout()), output: out.end()}
 }
 
-func running(g *group) bool {
+func running(g *processGroup) bool {
 	select {
 	case <-g.exited:
 		return false
@@ -42,8 +42,8 @@ func running(g *group) bool {
 	}
 }
 
-// ended describes how a command failed, or returns "".
-func ended(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Duration) string {
+// describeEnd describes how a command failed, or returns "".
+func describeEnd(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Duration) string {
 	switch {
 	case cut && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Sprintf("did not end within %s and was stopped", timeout)
@@ -62,8 +62,8 @@ type output struct {
 	done     chan struct{}
 }
 
-// collect connects a program's stdout and stderr to an output. Its stdin is empty.
-func collect(cmd *exec.Cmd) (*output, error) {
+// captureOutput connects a program's stdout and stderr to an output. Its stdin is empty.
+func captureOutput(cmd *exec.Cmd) (*output, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -77,14 +77,14 @@ func collect(cmd *exec.Cmd) (*output, error) {
 	return o, nil
 }
 
-// lastWords is the time to wait for output after all processes of the group have ended.
+// outputWait is the time to wait for output after all processes of the group have ended.
 // A process that left the group may keep the pipe open forever.
-const lastWords = time.Second
+const outputWait = time.Second
 
 // end stops reading and returns the end of the output.
 func (o *output) end() string {
 	_ = o.to.Close()
-	_ = o.from.SetReadDeadline(time.Now().Add(lastWords))
+	_ = o.from.SetReadDeadline(time.Now().Add(outputWait))
 	<-o.done
 	_ = o.from.Close()
 	return o.kept.String()

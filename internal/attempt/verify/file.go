@@ -25,7 +25,7 @@ func tryFile(ctx context.Context, dir string, c Check) finding {
 		return finding{output: name + " exists"}
 	}
 	// A malformed pattern can only be a name.
-	found, _ := fs.Glob(bounded{root.FS(), ctx}, name)
+	found, _ := fs.Glob(contextFS{root.FS(), ctx}, name)
 	for _, match := range found {
 		if _, err := root.Stat(match); err == nil { // Glob does not check whether the targets of links exist
 			return finding{output: match + " exists"}
@@ -34,15 +34,15 @@ func tryFile(ctx context.Context, dir string, c Check) finding {
 	return finding{problem: err.Error()}
 }
 
-// bounded is a file tree that returns errors once ctx has ended, so that a pattern with
+// contextFS is a file tree that returns errors once ctx has ended, so that a pattern with
 // many stars terminates.
-type bounded struct {
+type contextFS struct {
 	fs.FS
 	ctx context.Context
 }
 
 // ReadDir implements fs.ReadDirFS.
-func (b bounded) ReadDir(name string) ([]fs.DirEntry, error) {
+func (b contextFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := b.ctx.Err(); err != nil {
 		return nil, err
 	}

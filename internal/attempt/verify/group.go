@@ -9,18 +9,18 @@ import (
 // grace is the time between SIGTERM and SIGKILL.
 const grace = time.Second
 
-// group is a program in its own process group, with all processes that it started.
-type group struct {
+// processGroup is a program in its own process group, with all processes that it started.
+type processGroup struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the program itself has ended
 }
 
-func startGroup(cmd *exec.Cmd) (*group, error) {
+func startProcessGroup(cmd *exec.Cmd) (*processGroup, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	g := &group{cmd, make(chan struct{})}
+	g := &processGroup{cmd, make(chan struct{})}
 	go func() {
 		defer close(g.exited)
 		awaitExit(cmd)
@@ -30,9 +30,9 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 
 // end ends the whole group and returns when the program has ended. It sends SIGTERM
 // first, if the program is still running and grace is not zero, and then SIGKILL.
-func (g *group) end(grace time.Duration) {
+func (g *processGroup) end(grace time.Duration) {
 	if grace > 0 {
-		g.ask(grace)
+		g.terminate(grace)
 	}
 	// The program has not been reaped, so its process id cannot be reused yet.
 	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // an error means that no process is left
@@ -40,7 +40,7 @@ func (g *group) end(grace time.Duration) {
 	_ = g.cmd.Wait() // the result is in ProcessState
 }
 
-func (g *group) ask(grace time.Duration) {
+func (g *processGroup) terminate(grace time.Duration) {
 	select {
 	case <-g.exited:
 		return

@@ -71,7 +71,7 @@ func verifyFile(ctx context.Context, path, attempt string, stdout io.Writer) (bo
 	if err != nil {
 		return false, err
 	}
-	if err := put(host.OS(), target, append(data, '\n')); err != nil {
+	if err := writeFile(host.OS(), target, append(data, '\n')); err != nil {
 		return false, err
 	}
 	_, err = io.WriteString(stdout, report(outcome))

@@ -36,7 +36,7 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // the remaining time
 		return tryView(ctx, c, browser, picture, f)
 	case f.ok() && c.Contains != "":
-		return f.and(lacks(beginning(response.Body, maxPage), c.Contains))
+		return f.and(missingText(beginning(response.Body, maxPage), c.Contains))
 	}
 	return f
 }
@@ -67,9 +67,9 @@ func beginning(body io.Reader, most int64) string {
 	return string(data)
 }
 
-// lacks returns a problem if a body contains the text neither literally nor with HTML
+// missingText returns a problem if a body contains the text neither literally nor with HTML
 // entities.
-func lacks(body, text string) string {
+func missingText(body, text string) string {
 	text = flat(text)
 	if strings.Contains(flat(body), text) || strings.Contains(flat(html.UnescapeString(body)), text) {
 		return ""

@@ -18,9 +18,9 @@ const (
 	opRemove host.Op = "remove temp"
 )
 
-// put writes a file durably and atomically, and replaces an existing one. It replaces a
+// writeFile writes a file durably and atomically, and replaces an existing one. It replaces a
 // symbolic link and never follows it.
-func put(h host.Host, path string, data []byte) error {
+func writeFile(h host.Host, path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := statefile.MkdirAll(h, dir); err != nil {
 		return err

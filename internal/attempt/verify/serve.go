@@ -18,9 +18,9 @@ const portWord = "{port}"
 
 // server is the request's server process, which runs while pages are checked.
 type server struct {
-	group *group
-	said  *output
-	port  string // value of portWord; empty if no URL contains it
+	group  *processGroup
+	output *output
+	port   string // value of portWord; empty if no URL contains it
 }
 
 // startServer starts a shell command that should run until it is stopped.
@@ -36,11 +36,11 @@ func startServer(dir, command string, anyPort bool) (*server, error) {
 		s.port, cmd.Env = free, append(os.Environ(), "PORT="+free)
 	}
 	var err error
-	if s.said, err = collect(cmd); err != nil {
+	if s.output, err = captureOutput(cmd); err != nil {
 		return nil, err
 	}
-	if s.group, err = startGroup(cmd); err != nil {
-		s.said.end()
+	if s.group, err = startProcessGroup(cmd); err != nil {
+		s.output.end()
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	return s, nil
@@ -59,7 +59,7 @@ func freePort() (string, error) {
 // stop ends the server and returns the end of its output.
 func (s *server) stop() string {
 	s.group.end(grace)
-	return s.said.end()
+	return s.output.end()
 }
 
 func (s *server) address(text string) string { return strings.ReplaceAll(text, portWord, s.port) }
@@ -73,15 +73,15 @@ func (s *server) await(ctx context.Context, address string) error {
 		if c, err = (&net.Dialer{}).DialContext(ctx, "tcp", at); err == nil {
 			_ = c.Close() // nothing was written
 			if !running(s.group) {
-				return fmt.Errorf("the server has ended and somebody else listens at %s; serve must be a command that goes on until it is stopped", at)
+				return fmt.Errorf("the server has ended and another process listens at %s; serve must be a command that goes on until it is stopped", at)
 			}
 			return nil
 		}
 		select {
 		case <-s.group.exited:
-			return fmt.Errorf("the server has ended and nobody listens at %s", at)
+			return fmt.Errorf("the server has ended and no process listens at %s", at)
 		case <-ctx.Done():
-			return fmt.Errorf("nobody listens at %s", at)
+			return fmt.Errorf("no process listens at %s", at)
 		case <-time.After(pollInterval):
 			err = nil
 		}
@@ -89,13 +89,13 @@ func (s *server) await(ctx context.Context, address string) error {
 	return err
 }
 
-// glance is the time limit for testing whether a port is in use. On this machine the
+// dialTimeout is the time limit for testing whether a port is in use. On this machine the
 // test takes no time.
-const glance = time.Second
+const dialTimeout = time.Second
 
-// vacant returns an error if a process on this machine already listens at the server's
+// checkPortFree returns an error if a process on this machine already listens at the server's
 // address. Its pages would be mistaken for those of the chunk.
-func vacant(ctx context.Context, address string) error {
+func checkPortFree(ctx context.Context, address string) error {
 	if strings.Contains(address, portWord) {
 		return nil // a free port will replace it
 	}
@@ -103,22 +103,22 @@ func vacant(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, glance)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = c.Close() }() // nothing was written
-	if !here(c) {
+	if !isLocal(c) {
 		return nil
 	}
-	return fmt.Errorf("somebody listens at %s already, whose pages would be taken for those of the chunk; "+
+	return fmt.Errorf("another process listens at %s already, and its pages would be mistaken for those of the chunk; "+
 		"stop what runs there, or let the url have %s, which is a free port", at, portWord)
 }
 
-// here reports whether both ends of a connection are on this machine.
-func here(c net.Conn) bool {
+// isLocal reports whether both ends of a connection are on this machine.
+func isLocal(c net.Conn) bool {
 	us, ok1 := c.LocalAddr().(*net.TCPAddr)
 	them, ok2 := c.RemoteAddr().(*net.TCPAddr)
 	return ok1 && ok2 && (them.IP.IsLoopback() || them.IP.Equal(us.IP))
@@ -142,7 +142,7 @@ func (v *verification) serve(ctx context.Context, c Check) (Check, finding) {
 		return c, finding{}
 	}
 	if v.server == nil {
-		if err := vacant(ctx, c.URL); err != nil {
+		if err := checkPortFree(ctx, c.URL); err != nil {
 			return c, finding{problem: err.Error()}
 		}
 		s, err := startServer(v.request.Dir, v.request.Serve, v.request.anyPort())

@@ -64,7 +64,7 @@ const defaultRetryAfter = time.Second
 // except those that left the check's process group.
 func Run(ctx context.Context, r Request, tools Tools) Outcome {
 	v := verification{request: r, tools: tools}
-	v.out.Mode, v.out.Why = choose(r.Mode, r.Checks, tools)
+	v.out.Mode, v.out.Why = chooseMode(r.Mode, r.Checks, tools)
 	if err := r.Validate(); err != nil {
 		v.refuse(err)
 	} else {
@@ -74,8 +74,8 @@ func Run(ctx context.Context, r Request, tools Tools) Outcome {
 	return v.out
 }
 
-// choose returns the mode and the reason for it.
-func choose(forced string, checks []Check, tools Tools) (mode, why string) {
+// chooseMode returns the mode and the reason for it.
+func chooseMode(forced string, checks []Check, tools Tools) (mode, why string) {
 	pages := 0
 	for _, c := range checks {
 		if c.needsBrowser() {
@@ -84,7 +84,7 @@ func choose(forced string, checks []Check, tools Tools) (mode, why string) {
 	}
 	switch {
 	case forced == workflow.Minimal:
-		return forced, skipped(checks)
+		return forced, minimalReason(checks)
 	case forced != "":
 		return forced, "as asked for"
 	case pages == 0:
@@ -95,8 +95,8 @@ func choose(forced string, checks []Check, tools Tools) (mode, why string) {
 	return workflow.Full, "a browser was found"
 }
 
-// skipped describes what the minimal mode leaves out.
-func skipped(checks []Check) string {
+// minimalReason describes what the minimal mode leaves out.
+func minimalReason(checks []Check) string {
 	left := 0
 	for _, c := range checks {
 		if !c.counts(workflow.Minimal) {
@@ -216,7 +216,7 @@ func (v *verification) tryPage(ctx context.Context, c Check, picture string) fin
 	}
 	f = tryPage(ctx, c, v.tools.Browser, v.out.Mode == workflow.Full, picture)
 	if v.server != nil && !f.ok() {
-		f.output += "\nthe server printed:\n" + lastOf(v.server.said.kept.String(), outputEnd/4)
+		f.output += "\nthe server printed:\n" + lastOf(v.server.output.kept.String(), outputEnd/4)
 	}
 	return f
 }

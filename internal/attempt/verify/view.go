@@ -26,8 +26,8 @@ const (
 const (
 	// browserStart is the time limit for the start of a browser.
 	browserStart = 30 * time.Second
-	// settle is the time that text may take to appear after the page has loaded.
-	settle = 5 * time.Second
+	// textTimeout is the time that text may take to appear after the page has loaded.
+	textTimeout = 5 * time.Second
 	// pollInterval is the interval between two reads of a page.
 	pollInterval = 100 * time.Millisecond
 )
@@ -113,7 +113,7 @@ func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 		if last.Loaded && loaded.IsZero() {
 			loaded = time.Now()
 		}
-		if last.Loaded && (last.Found || time.Since(loaded) > settle) {
+		if last.Loaded && (last.Found || time.Since(loaded) > textTimeout) {
 			return last, nil
 		}
 		select {
@@ -156,5 +156,5 @@ func takeScreenshot(ctx context.Context, path string) error {
 	if _, err := png.Decode(bytes.NewReader(data)); err != nil {
 		return fmt.Errorf("the picture: %w", err)
 	}
-	return put(host.OS(), path, data)
+	return writeFile(host.OS(), path, data)
 }

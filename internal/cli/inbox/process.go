@@ -75,7 +75,7 @@ func (p *processing) worker() (*inbox.Worker, error) {
 	}
 	w := &inbox.Worker{
 		Inbox: b, Folder: c.Path("paths.workflow"), Owner: host.OS().Self(), Now: p.env.Now,
-		Tell: func(line string) { p.env.Talk("%s", display.Line(line, 200)) },
+		Report: func(line string) { p.env.Talk("%s", display.Line(line, 200)) },
 	}
 	if p.fetch {
 		w.Fetch = webpage.Fetcher{}.Fetch

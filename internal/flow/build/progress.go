@@ -125,7 +125,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 		drafts = append(drafts, s.failed(i, why))
 		// Only the user can fix these failures.
 		person := []failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}
-		if slices.Contains(person, failure.Class(tried.Class)) {
+		if slices.Contains(person, tried.Class) {
 			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "A person must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
 		}
 	case store.Cancelled:

@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,8 +29,6 @@ type Settings struct {
 	Retries      *int
 	Verify       []string // run after a bead's own checks
 	Questions    plan.QuestionPolicy
-
-	used map[string]bool // the variables of all templates
 }
 
 // SplitAgent splits NAME[:MODEL].
@@ -81,9 +80,29 @@ func One(bead, text string) plan.Task {
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
-	s.used = s.variables(p.Tasks, templates)
+	used := map[string]bool{} // the variables of all templates
+	for _, t := range p.Tasks {
+		name := cmp.Or(t.Dispatch.Template, s.Template)
+		if name == "" {
+			continue
+		}
+		if template, err := templates(name); err == nil { // an error is reported for the bead below
+			for _, v := range template.Variables() {
+				used[v] = true
+			}
+		}
+	}
 	for i, t := range p.Tasks {
-		t, err := s.apply(t, templates)
+		t = s.apply(t)
+		var err error
+		if t.Dispatch.Template == "" {
+			err = s.checkPrompt(t, used)
+		} else {
+			var template prompt.Template
+			if template, err = templates(t.Dispatch.Template); err == nil {
+				t.Prompt, err = s.fill(template, t, used)
+			}
+		}
 		if err != nil {
 			return p, fmt.Errorf("bead %s: %w", t.ID, err)
 		}
@@ -92,44 +111,15 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 	return p, nil
 }
 
-// variables returns the variables of all templates that the beads use. It skips
-// templates that cannot be loaded; that error is reported for their bead.
-func (s Settings) variables(tasks []plan.Task, templates func(string) (prompt.Template, error)) map[string]bool {
-	used := map[string]bool{}
-	for _, t := range tasks {
-		name := or(t.Dispatch.Template, s.Template)
-		if name == "" {
-			continue
-		}
-		if template, err := templates(name); err == nil {
-			for _, v := range template.Variables() {
-				used[v] = true
-			}
-		}
-	}
-	return used
-}
-
-// nowhere reports whether a given variable occurs in no template.
-func (s Settings) nowhere() bool {
-	for name := range s.Vars {
-		if !s.used[name] {
-			return true
-		}
-	}
-	return false
-}
-
-func (s Settings) apply(t plan.Task, templates func(string) (prompt.Template, error)) (plan.Task, error) {
+// apply returns a task with the settings.
+func (s Settings) apply(t plan.Task) plan.Task {
 	d := *t.Dispatch
 	t.Dispatch = &d
 	if t.Agent == "" {
-		t.Agent, t.Model = s.Agent, or(t.Model, s.Model)
+		t.Agent, t.Model = s.Agent, cmp.Or(t.Model, s.Model)
 	}
-	d.Repo, d.Template = or(d.Repo, s.Repo), or(d.Template, s.Template)
-	if t.Branch == "" && s.Branch != "" {
-		t.Branch = s.Branch
-	}
+	d.Repo, d.Template = cmp.Or(d.Repo, s.Repo), cmp.Or(d.Template, s.Template)
+	t.Branch = cmp.Or(t.Branch, s.Branch)
 	t.Worktree = t.Worktree || t.Branch != ""
 	if s.Timeout != nil {
 		t.Timeout = *s.Timeout
@@ -141,23 +131,19 @@ func (s Settings) apply(t plan.Task, templates func(string) (prompt.Template, er
 		t.Questions = s.Questions
 	}
 	t.Verify = slices.Concat(t.Verify, s.Verify)
-	if d.Template == "" {
-		return t, s.plain(t)
-	}
-	template, err := templates(d.Template)
-	if err != nil {
-		return t, err
-	}
-	t.Prompt, err = s.fill(template, t)
-	return t, err
+	return t
 }
 
-// plain checks a bead without a template.
-func (s Settings) plain(t plan.Task) error {
+// checkPrompt checks a bead without a template.
+func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
+	unused := len(t.Dispatch.Vars) > 0
+	for name := range s.Vars {
+		unused = unused || !used[name]
+	}
 	switch {
 	case strings.TrimSpace(t.Prompt) == "":
 		return &PromptError{"it has neither a prompt nor a template"}
-	case len(t.Dispatch.Vars) > 0 || s.nowhere():
+	case unused:
 		return &PromptError{"there are variables, but no template for them"}
 	}
 	return nil
@@ -165,14 +151,14 @@ func (s Settings) plain(t plan.Task) error {
 
 // fill creates the prompt of a bead. A variable that the user gives for all beads
 // must occur in at least one template, but not in every one.
-func (s Settings) fill(template prompt.Template, t plan.Task) (string, error) {
+func (s Settings) fill(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
 	if given == nil {
 		given = map[string]string{}
 	}
 	for name, value := range s.Vars {
-		if _, own := given[name]; !own && (slices.Contains(has, name) || !s.used[name]) {
+		if _, own := given[name]; !own && (slices.Contains(has, name) || !used[name]) {
 			given[name] = value
 		}
 	}
@@ -195,7 +181,7 @@ func (s Settings) fill(template prompt.Template, t plan.Task) (string, error) {
 	if t.Prompt != "" && len(given) == 0 && template.FilledIn(t.Prompt) {
 		return t.Prompt, nil
 	}
-	return fillWithout(template, t.Prompt, given, known)
+	return fillWithoutPrompt(template, t.Prompt, given, known)
 }
 
 // Variables of templates without {{PROMPT}}, as users of this protocol name them.
@@ -207,10 +193,10 @@ var (
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 
-// fillWithout fills a template without {{PROMPT}}. The prompt becomes the value of
+// fillWithoutPrompt fills a template without {{PROMPT}}. The prompt becomes the value of
 // the variables that describe the task. If the template has no such variable without
 // a value, the prompt is appended to the text, so that it is never lost.
-func fillWithout(template prompt.Template, text string, given, known map[string]string) (string, error) {
+func fillWithoutPrompt(template prompt.Template, text string, given, known map[string]string) (string, error) {
 	placed := text == ""
 	for _, name := range taskVariables {
 		if _, ok := given[name]; !ok && text != "" && slices.Contains(template.Variables(), name) {
@@ -234,10 +220,3 @@ func (e *PromptError) Error() string { return e.Problem }
 
 // Usage marks the error as a mistake in the command's arguments.
 func (e *PromptError) Usage() bool { return true }
-
-func or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
-}

@@ -1,12 +1,12 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	"gaffer/internal/flow/inbox/webpage"
 	"gaffer/internal/flow/spec"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
@@ -30,7 +30,7 @@ var handlers = map[workflow.ItemType]handler{
 func idea(none string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
-		return analysis(matches, touches(s, matches, none)), nil
+		return analysis(matches, describeMatches(s, matches, none)), nil
 	}
 }
 
@@ -42,8 +42,8 @@ func analysis(matches []spec.Match, summary string) []workflow.Field {
 	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
 }
 
-// touches describes which sections an idea affects, and why.
-func touches(s spec.Spec, matches []spec.Match, none string) string {
+// describeMatches describes which sections an idea affects, and why.
+func describeMatches(s spec.Spec, matches []spec.Match, none string) string {
 	switch {
 	case !s.Found:
 		return "There is no spec yet; /fctry:init creates one."
@@ -70,13 +70,17 @@ type page struct {
 // reference fetches the page that an item links to, if the user has allowed it, and
 // finds the sections that it affects.
 func reference(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
-	address := linkIn(item.Content)
+	address := strings.TrimRight(webAddress().FindString(item.Content), ".,;:!?)]'")
 	if address == "" {
 		return nil, errors.New("there is no http or https address in it")
 	}
 	if w.Fetch == nil {
 		matches := s.Affected(strings.ReplaceAll(item.Content, address, " "))
-		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", typed(item.ID))
+		id := item.ID
+		if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
+			id = "ID" // the id itself is not safe to paste into a shell
+		}
+		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", id)
 		return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: page{URL: address}}), nil
 	}
 	got, err := w.Fetch(ctx, address)
@@ -88,31 +92,12 @@ func reference(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) 
 		Title: got.Title, Text: got.Text, Truncated: got.Truncated,
 	}
 	matches := s.Affected(item.Content + " " + got.Title + " " + got.Text)
-	return append(analysis(matches, describe(got, s, matches)), workflow.Field{Name: "reference", Value: kept}), nil
-}
-
-func describe(p webpage.Page, s spec.Spec, matches []spec.Match) string {
-	title := p.Title
-	if title == "" {
-		title = "a page without a title"
-	}
-	return fmt.Sprintf("Fetched: %s. %s", title, touches(s, matches, "No section of the spec has words in common with it."))
+	summary := fmt.Sprintf("Fetched: %s. %s", cmp.Or(got.Title, "a page without a title"),
+		describeMatches(s, matches, "No section of the spec has words in common with it."))
+	return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: kept}), nil
 }
 
 var webAddress = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
-
-// linkIn returns the first web address in a text.
-func linkIn(text string) string {
-	return strings.TrimRight(webAddress().FindString(text), ".,;:!?)]'")
-}
-
-// typed returns an id that is safe to paste into a shell, or the placeholder ID.
-func typed(id string) string {
-	if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
-		return "ID"
-	}
-	return id
-}
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 

@@ -23,9 +23,9 @@ import (
 	"gaffer/workflow"
 )
 
-// lookAgain is the default interval at which Watch checks for items of dead
+// checkEvery is the default interval at which Watch checks for items of dead
 // processes. A death changes no document, so it cannot be observed.
-const lookAgain = 10 * time.Second
+const checkEvery = 10 * time.Second
 
 // Worker processes the items of one inbox.
 type Worker struct {
@@ -34,11 +34,11 @@ type Worker struct {
 	Owner  host.Process // the process that owns the taken items
 	Fetch  Fetch        // fetches references; nil leaves them unfetched
 	Now    func() time.Time
-	Tell   func(line string) // receives progress messages for the user; may be nil
+	Report func(line string) // receives progress messages for the user; may be nil
 
-	LookAgain time.Duration // interval at which Watch checks for items of dead processes; 10 s if zero
+	CheckEvery time.Duration // interval at which Watch checks for items of dead processes; 10 s if zero
 
-	owed *result // a result that All must store before it takes another item
+	unsaved *result // a result that All must store before it takes another item
 }
 
 // result is the result of processing an item.
@@ -56,9 +56,9 @@ type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 // cannot be stored at the moment, All returns an error, and the next All stores it
 // first.
 func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error {
-	if w.owed != nil {
-		item, err := w.keep(ctx, *w.owed)
-		if err := w.pass(item, err, show); err != nil {
+	if w.unsaved != nil {
+		item, err := w.store(ctx, *w.unsaved)
+		if err := w.showProcessed(item, err, show); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error 
 				continue
 			}
 			taken = true
-			if err := w.pass(item, err, show); err != nil {
+			if err := w.showProcessed(item, err, show); err != nil {
 				return err
 			}
 		}
@@ -78,11 +78,11 @@ func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error 
 	return nil
 }
 
-// pass calls show for a processed item. A lost result is only reported and is no
+// showProcessed calls show for a processed item. A lost result is only reported and is no
 // error.
-func (w *Worker) pass(item workflow.Item, err error, show func(workflow.Item) error) error {
+func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow.Item) error) error {
 	if lost, ok := errors.AsType[*lostError](err); ok {
-		w.tell("%v", lost)
+		w.report("%v", lost)
 		return nil
 	}
 	if err != nil {
@@ -117,10 +117,15 @@ func (w *Worker) next(ctx context.Context, claim workflow.Claim) (workflow.Item,
 // One processes the item with this id. A reference that was processed without
 // fetching is processed again if fetching is now allowed.
 func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
-	item, err := w.find(id)
+	items, err := w.Inbox.List()
 	if err != nil {
 		return workflow.Item{}, err
 	}
+	at := slices.IndexFunc(items, func(i workflow.Item) bool { return i.ID == id && id != "" })
+	if at < 0 {
+		return workflow.Item{}, &workflow.NotFoundError{What: fmt.Sprintf("no inbox item %q", id), Next: "'gaffer inbox list' shows every item"}
+	}
+	item := items[at]
 	if handlers[item.Type] == nil {
 		return workflow.Item{}, &typeError{item}
 	}
@@ -139,37 +144,24 @@ func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
 	return w.work(ctx, item, s)
 }
 
-// find returns the current item with this id. An empty id matches no item.
-func (w *Worker) find(id string) (workflow.Item, error) {
-	items, err := w.Inbox.List()
-	if err != nil {
-		return workflow.Item{}, err
-	}
-	at := slices.IndexFunc(items, func(i workflow.Item) bool { return i.ID == id && id != "" })
-	if at < 0 {
-		return workflow.Item{}, &workflow.NotFoundError{What: fmt.Sprintf("no inbox item %q", id), Next: "'gaffer inbox list' shows every item"}
-	}
-	return items[at], nil
-}
-
 // work processes a taken item and stores the result on it.
 func (w *Worker) work(ctx context.Context, item workflow.Item, s spec.Spec) (workflow.Item, error) {
-	w.tell("%s: %s", item.ID, item.Type)
+	w.report("%s: %s", item.ID, item.Type)
 	analysis, err := handlers[item.Type](ctx, w, item, s)
 	if ctx.Err() != nil {
 		// The item stays taken. This process ends, so the next one can take the item
 		// at once.
 		return workflow.Item{}, fmt.Errorf("inbox item %s: %w", item.ID, context.Cause(ctx))
 	}
-	return w.keep(ctx, result{item, analysis, err})
+	return w.store(ctx, result{item, analysis, err})
 }
 
-// keep stores the result on the item. If the item is gone or taken by another
-// process, the result is lost. After any other error keep remembers the result for
+// store stores the result on the item. If the item is gone or taken by another
+// process, the result is lost. After any other error store remembers the result for
 // the next attempt, because this process still holds the item and no other process
 // would take it.
-func (w *Worker) keep(ctx context.Context, r result) (workflow.Item, error) {
-	w.owed = nil
+func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
+	w.unsaved = nil
 	done, err := w.conclude(ctx, r)
 	_, gone := errors.AsType[*workflow.NotFoundError](err)
 	_, refused := errors.AsType[*workflow.TransitionError](err)
@@ -177,10 +169,10 @@ func (w *Worker) keep(ctx context.Context, r result) (workflow.Item, error) {
 	case gone || refused:
 		return workflow.Item{}, &lostError{r.item.ID, err}
 	case err != nil:
-		w.owed = &r
+		w.unsaved = &r
 		return workflow.Item{}, fmt.Errorf("inbox item %s: keep its result: %w", r.item.ID, err)
 	}
-	w.tell("%s: %s", done.ID, outcome(done))
+	w.report("%s: %s", done.ID, outcome(done))
 	return done, nil
 }
 
@@ -206,9 +198,9 @@ func outcome(item workflow.Item) string {
 	return string(item.Status)
 }
 
-func (w *Worker) tell(format string, args ...any) {
-	if w.Tell != nil {
-		w.Tell(fmt.Sprintf(format, args...))
+func (w *Worker) report(format string, args ...any) {
+	if w.Report != nil {
+		w.Report(fmt.Sprintf(format, args...))
 	}
 }
 
@@ -235,11 +227,11 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 		}
 		return nil
 	}
-	tick := time.NewTicker(cmp.Or(w.LookAgain, lookAgain))
+	tick := time.NewTicker(cmp.Or(w.CheckEvery, checkEvery))
 	defer tick.Stop()
 	for {
 		if err := w.All(ctx, showOrStop); err != nil && ctx.Err() == nil {
-			w.tell("%v", err)
+			w.report("%v", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -281,7 +281,7 @@ func TestAnItemThatIsDismissedMeanwhileLosesItsResultAndTheOthersGoOn(t *testing
 	gone, kept := p.add(workflow.ReferenceItem, "https://example.com/a"), p.add(workflow.ReferenceItem, "https://example.com/b")
 	w := p.worker()
 	var told []string
-	w.Tell = func(line string) { told = append(told, line) }
+	w.Report = func(line string) { told = append(told, line) }
 	w.Fetch = func(ctx context.Context, address string) (webpage.Page, error) {
 		if strings.HasSuffix(address, "a") {
 			if _, err := p.Inbox().Dismiss(ctx, gone); err != nil {
@@ -326,7 +326,7 @@ func TestAResultThatCannotBeKeptForTheMomentIsKeptAtTheNextLookOfAWatch(t *testi
 	w := p.worker()
 	fetch, whole := p.halved()
 	w.Fetch = fetch
-	w.Tell = func(line string) {
+	w.Report = func(line string) {
 		if strings.Contains(line, "keep its result") {
 			whole()
 		}
@@ -418,7 +418,7 @@ func TestAWatchTellsWhatIsWrongAndGoesOn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	w := p.worker()
-	w.Tell = func(line string) {
+	w.Report = func(line string) {
 		if !strings.Contains(line, "not JSON") {
 			return
 		}

@@ -147,7 +147,7 @@ func TestAWatchTakesUpWhatAKilledProcessHasLeft(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	w := p.worker()
-	w.LookAgain = 50 * time.Millisecond
+	w.CheckEvery = 50 * time.Millisecond
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		_ = w.Watch(ctx, func(workflow.Item) error { cancel(); return nil }) // it ends with the context

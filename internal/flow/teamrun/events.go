@@ -26,7 +26,7 @@ func (c *Conductor) catchUp(ctx context.Context) error {
 		}
 		for _, e := range events {
 			if e.Run == c.opts.Run.ID {
-				if err := c.take(e); err != nil {
+				if err := c.apply(e); err != nil {
 					return fmt.Errorf("event %d (%s %s): %w", e.Seq, e.Kind, e.Task, err)
 				}
 			}
@@ -35,8 +35,8 @@ func (c *Conductor) catchUp(ctx context.Context) error {
 	}
 }
 
-// take applies an event to the session.
-func (c *Conductor) take(e store.Event) error {
+// apply applies an event to the session.
+func (c *Conductor) apply(e store.Event) error {
 	to := store.Status(e.To)
 	switch {
 	case e.Task == "" && to == store.Running && e.From != "":
@@ -44,17 +44,17 @@ func (c *Conductor) take(e store.Event) error {
 	case e.Task == "" && to == store.Cancelled:
 		c.session.Cancel(e.At, e.Why)
 	case e.Kind == "attempt.stopping":
-		c.asked[e.Task] = e.Why
+		c.stopReasons[e.Task] = e.Why
 	case e.Task == "" || e.To == "":
 	case to == store.Queued && e.From == "":
-		return c.begin(e)
+		return c.stepQueued(e)
 	case to.Final():
-		return c.end(e)
+		return c.stepEnded(e)
 	}
 	return nil
 }
 
-func (c *Conductor) begin(e store.Event) error {
+func (c *Conductor) stepQueued(e store.Event) error {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {
 		return err
@@ -70,15 +70,15 @@ func (c *Conductor) begin(e store.Event) error {
 	return c.session.Begin(step, e.At)
 }
 
-func (c *Conductor) end(e store.Event) error {
+func (c *Conductor) stepEnded(e store.Event) error {
 	ending, err := endingOf(e)
 	if err != nil {
 		return err
 	}
-	if why := c.asked[e.Task]; why != "" && ending.Class == failure.Cancelled {
+	if why := c.stopReasons[e.Task]; why != "" && ending.Class == failure.Cancelled {
 		ending.Reason = why // the agent's last message is not the reason for its end
 	}
-	delete(c.asked, e.Task)
+	delete(c.stopReasons, e.Task)
 	step, _ := c.session.Step(e.Task)
 	switch {
 	case step.Group != "":

@@ -48,7 +48,7 @@ func (c *Conductor) extend(ctx context.Context, steps []teamstate.Step) error {
 		x.Tasks = append(x.Tasks, task)
 		x.Key += " " + step.ID
 	}
-	return late(c.opts.Engine.Extend(ctx, x))
+	return ignoreConflict(c.opts.Engine.Extend(ctx, x))
 }
 
 func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {

@@ -48,14 +48,14 @@ type Options struct {
 // Conductor conducts one run. It must not be used by several goroutines at the same
 // time.
 type Conductor struct {
-	opts    Options
-	start   teamstate.Start
-	session *teamstate.Session
-	seq     int64 // the last applied event
-	changes teamstate.Changes
-	asked   map[string]string // why a task was asked to stop
-	stale   map[string]bool   // groups whose branch may have changed; true if a developer changed it
-	ended   []string          // steps whose worktree is no longer needed
+	opts        Options
+	start       teamstate.Start
+	session     *teamstate.Session
+	seq         int64 // the last applied event
+	changes     teamstate.Changes
+	stopReasons map[string]string // why a task was asked to stop
+	stale       map[string]bool   // groups whose branch may have changed; true if a developer changed it
+	ended       []string          // steps whose worktree is no longer needed
 }
 
 // StartOf returns the initial parameters of a run's team, or nil if the run has no
@@ -80,7 +80,7 @@ func New(o Options) (*Conductor, error) {
 	}
 	return &Conductor{
 		opts: o, start: *start, session: teamstate.New(*start, o.Run.Created), seq: o.Since,
-		changes: teamstate.Changes{}, stale: map[string]bool{}, asked: map[string]string{},
+		changes: teamstate.Changes{}, stale: map[string]bool{}, stopReasons: map[string]string{},
 	}, nil
 }
 
@@ -109,12 +109,12 @@ func (c *Conductor) turn(ctx context.Context) error {
 		return err
 	}
 	recorded := c.record(ctx)
-	c.clear(ctx)
-	return errors.Join(c.goOn(ctx), recorded)
+	c.removeTrees(ctx)
+	return errors.Join(c.startNext(ctx), recorded)
 }
 
-// goOn starts the next steps, or ends the run.
-func (c *Conductor) goOn(ctx context.Context) error {
+// startNext starts the next steps, or ends the run.
+func (c *Conductor) startNext(ctx context.Context) error {
 	if steps := c.session.Next(); len(steps) > 0 {
 		return c.extend(ctx, steps)
 	}
@@ -123,14 +123,14 @@ func (c *Conductor) goOn(ctx context.Context) error {
 	case !ended:
 		return nil
 	case o.Completed:
-		return late(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Complete, ""))
+		return ignoreConflict(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Complete, ""))
 	}
-	return late(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
+	return ignoreConflict(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
 }
 
-// late ignores a conflict. It means that the run was stopped in the meantime; the
+// ignoreConflict ignores a conflict. It means that the run was stopped in the meantime; the
 // event about that will follow.
-func late(err error) error {
+func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (c *Conductor) update(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
 		return err
 	}
-	return c.look(ctx)
+	return c.readChanges(ctx)
 }
 
 func (c *Conductor) record(ctx context.Context) error {

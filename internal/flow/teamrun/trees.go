@@ -21,10 +21,10 @@ type Trees interface {
 	Scratch() string
 }
 
-// look reads the changes of groups whose branch may have changed from git. It first
+// readChanges reads the changes of groups whose branch may have changed from git. It first
 // commits what a developer has left uncommitted, so that the next role sees all of
 // it.
-func (c *Conductor) look(ctx context.Context) error {
+func (c *Conductor) readChanges(ctx context.Context) error {
 	if len(c.stale) == 0 {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (c *Conductor) look(ctx context.Context) error {
 	return nil
 }
 
-// clear deletes the worktrees of ended project manager steps.
-func (c *Conductor) clear(ctx context.Context) {
+// removeTrees deletes the worktrees of ended project manager steps.
+func (c *Conductor) removeTrees(ctx context.Context) {
 	if len(c.ended) == 0 {
 		return
 	}
