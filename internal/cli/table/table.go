@@ -53,8 +53,7 @@ func Texts(e *env.Env, rows [][]string) error {
 // Escape sequences of colours do not count as width. In a terminal no row is wider than
 // the terminal. In a pipe or file no text is shortened.
 func Print(e *env.Env, rows [][]Cell) error {
-	rows = clean(rows)
-	rows, widths := fit(rows, terminal.Columns(e.Out))
+	rows, widths := fit(clean(rows), terminal.Columns(e.Out))
 	var b strings.Builder
 	for _, row := range rows {
 		line := ""
@@ -102,12 +101,9 @@ const gap = "  "
 func clean(rows [][]Cell) [][]Cell {
 	cleaned := make([][]Cell, len(rows))
 	for r, row := range rows {
-		cleaned[r] = slices.Clone(row)
-		for i := range row {
-			c := &cleaned[r][i]
-			if c.Text, c.Short = display.Printable(c.Text), display.Printable(c.Short); c.Text == "" {
-				c.Text = "-"
-			}
+		for _, c := range row {
+			c.Text, c.Short = cmp.Or(display.Printable(c.Text), "-"), display.Printable(c.Short)
+			cleaned[r] = append(cleaned[r], c)
 		}
 	}
 	return cleaned
@@ -129,8 +125,11 @@ func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 		return rows, widths
 	}
 	for i := range rows[0] {
-		if total(widthsOf(rows)) > columns {
-			shorten(rows, i)
+		if total(widthsOf(rows)) <= columns {
+			break
+		}
+		for _, row := range rows {
+			row[i].Text = cmp.Or(row[i].Short, row[i].Text)
 		}
 	}
 	for i := len(rows[0]) - 1; i >= 0 && len(rows) > 1; i-- {
@@ -173,15 +172,6 @@ func total(widths []int) int {
 		n += w
 	}
 	return n
-}
-
-// shorten replaces texts in a column by their short forms.
-func shorten(rows [][]Cell, column int) {
-	for _, row := range rows {
-		if row[column].Short != "" {
-			row[column].Text = row[column].Short
-		}
-	}
 }
 
 func without(rows [][]Cell, column int) [][]Cell {

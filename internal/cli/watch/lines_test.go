@@ -9,7 +9,7 @@ import (
 
 func TestLinesAreToldWholeAndTheFirstBeginsTheLog(t *testing.T) {
 	var told []screen.Log
-	l := &lines{tell: func(what any) { told = append(told, what.(screen.Log)) }, log: screen.Log{Run: "r", Task: "t", Begin: true}}
+	l := &lines{send: func(what any) { told = append(told, what.(screen.Log)) }, log: screen.Log{Run: "r", Task: "t", Begin: true}}
 	for _, text := range []string{"on", "e\ntwo\nth", "ree"} {
 		if _, err := l.Write([]byte(text)); err != nil {
 			t.Fatal(err)

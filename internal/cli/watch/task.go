@@ -26,7 +26,8 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 		case <-ctx.Done():
 			return
 		}
-		if !first && same(before, now) {
+		// The rest of a task's state is shown from the run.
+		if !first && before.Status == now.Status && before.Tries == now.Tries && attemptOf(before) == attemptOf(now) {
 			continue
 		}
 		if first || attemptOf(before) != attemptOf(now) { // also if the path of the log is now known
@@ -37,11 +38,6 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 			before = now
 		}
 	}
-}
-
-// same reports whether a task has not changed in anything that the run does not show.
-func same(a, b fleet.Task) bool {
-	return a.Status == b.Status && a.Tries == b.Tries && attemptOf(a) == attemptOf(b)
 }
 
 // attempt identifies the log of an attempt. The log's path is known a moment after the
@@ -77,7 +73,7 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() {
-		w := &lines{tell: f.send, log: screen.Log{Run: t.Run, Task: t.ID, Begin: true}}
+		w := &lines{send: f.send, log: screen.Log{Run: t.Run, Task: t.ID, Begin: true}}
 		if t.Attempt == nil {
 			w.end(fmt.Sprintf("none yet, the task is %s", t.Status))
 			return
@@ -100,7 +96,7 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 // lines sends complete lines to the screen. The lines that it receives have a limited
 // length.
 type lines struct {
-	tell func(any)
+	send func(any)
 	log  screen.Log
 	rest []byte
 }
@@ -124,7 +120,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // flush sends the collected lines. Only the first call sends Begin.
 func (l *lines) flush() {
-	l.tell(l.log)
+	l.send(l.log)
 	l.log.Begin, l.log.Lines = false, nil
 }
 

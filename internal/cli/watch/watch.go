@@ -80,7 +80,7 @@ const farewell = 5 * time.Second
 func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan string, run string, first screen.Fleet) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m := screen.New(fleet.Where(), run, e.Now())
-	f := &feed{fleet: fleet, now: e.Now, notices: notices, focuses: make(chan screen.Focus, 1), rung: make(chan struct{}), last: e.Now()}
+	f := &feed{fleet: fleet, now: e.Now, notices: notices, focuses: make(chan screen.Focus, 1), nextRead: make(chan struct{}), last: e.Now()}
 	p := screen.NewProgram(ctx, m, screen.Terminal{In: e.In, Out: e.Out, Color: e.Color(e.Out), Now: e.Now}, f)
 	f.send = p.Send
 	ended := make(chan struct{})

@@ -40,8 +40,8 @@ func (l Line) Render(width int, color bool) string {
 	for _, s := range l {
 		text := cells.Truncate(s.Text, width)
 		width -= cells.Width(text)
-		if color && s.Style != "" && text != "" {
-			text = "\x1b[" + string(s.Style) + "m" + text + "\x1b[0m"
+		if color {
+			text = s.Style.Paint(text)
 		}
 		b.WriteString(text)
 	}
