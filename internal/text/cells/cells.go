@@ -16,7 +16,12 @@ func Truncate(text string, columns int) string { return ansi.Truncate(text, colu
 
 // End returns the end of a text, as much as fits into a number of columns.
 func End(text string, columns int) string {
-	return ansi.TruncateLeft(text, Width(text)-max(columns, 0), "")
+	over := Width(text) - max(columns, 0)
+	end := ansi.TruncateLeft(text, over, "")
+	if Width(end) > max(columns, 0) { // half of a wide character is left
+		end = ansi.TruncateLeft(text, over+1, "")
+	}
+	return end
 }
 
 // Fits returns the number of bytes of a text that fit into a number of columns.
