@@ -23,7 +23,7 @@ type NewRun struct {
 	Project string          `json:"project"`
 	On      string          `json:"on,omitempty"`  // the name of the only worker that may take its tasks
 	Key     string          `json:"key,omitempty"` // submitting the same key again returns the same run
-	Plan    json.RawMessage `json:"plan"`          // as 'gaffer run' encodes it, with all prompts included
+	Plan    json.RawMessage `json:"plan"`          // the JSON form of a plan, with all prompts included; docs/protocols/coordinator.md describes it
 }
 
 // Records are the ledger's records of a run's attempts: run records and result records,
