@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Aside is a question of an agent that runs no task of gaffer's, such as an agent that
+// StandaloneQuestion is a question that belongs to no task, such as one of an agent that
 // a user started by hand.
-type Aside struct {
+type StandaloneQuestion struct {
 	From    string // name of the asking agent, which the user answers to
 	Ref     string // the agent's own id of the question; repeating it does not create a second question
 	Text    string
@@ -23,43 +23,43 @@ type Aside struct {
 	Attempt string        // the attempt of the asking agent, if it is one of gaffer's; the attempt waits for the answer
 }
 
-// MaxAside is the longest time that a question without a task may stay open. If the
-// asking agent died, nothing else would close it.
-const MaxAside = 24 * time.Hour
+// MaxStandaloneWait is the longest time that a question without a task may stay open.
+// If the asking agent died, nothing else would close it.
+const MaxStandaloneWait = 24 * time.Hour
 
-// AskAside records a question that belongs to no task, and returns its id.
-func (e *Engine) AskAside(ctx context.Context, a Aside) (id string, err error) {
+// AskStandalone records a question that belongs to no task, and returns its id.
+func (e *Engine) AskStandalone(ctx context.Context, a StandaloneQuestion) (id string, err error) {
 	if err := a.check(); err != nil {
 		return "", err
 	}
 	err = e.write(ctx, a.Asker, store.Need{}, func(tx *transaction) error {
-		id, err = tx.questions.askAside(a)
+		id, err = tx.questions.askStandalone(a)
 		return err
 	})
 	return id, err
 }
 
-// AsideError reports why a question is not valid.
-type AsideError struct{ Why string }
+// QuestionError reports why a question is not valid.
+type QuestionError struct{ Why string }
 
-func (e *AsideError) Error() string { return "ask: " + e.Why }
+func (e *QuestionError) Error() string { return "ask: " + e.Why }
 
 // Invalid marks the error as the caller's mistake.
-func (e *AsideError) Invalid() bool { return true }
+func (e *QuestionError) Invalid() bool { return true }
 
-func (a Aside) check() error {
+func (a StandaloneQuestion) check() error {
 	switch {
 	case a.From == "":
-		return &AsideError{"it is not said who asks"}
+		return &QuestionError{"it is not said who asks"}
 	case a.Text == "":
-		return &AsideError{"there is no question"}
-	case a.Within <= 0 || a.Within > MaxAside:
-		return &AsideError{fmt.Sprintf("a person has %s to answer, which must be more than nothing and %s at most", a.Within, MaxAside)}
+		return &QuestionError{"there is no question"}
+	case a.Within <= 0 || a.Within > MaxStandaloneWait:
+		return &QuestionError{fmt.Sprintf("a person has %s to answer, which must be more than nothing and %s at most", a.Within, MaxStandaloneWait)}
 	}
 	return nil
 }
 
-func (qs *questions) askAside(a Aside) (string, error) {
+func (qs *questions) askStandalone(a StandaloneQuestion) (string, error) {
 	options, err := json.Marshal(a.Options)
 	if err != nil {
 		return "", fmt.Errorf("ask: %w", err)
@@ -95,14 +95,12 @@ func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 		if err != nil {
 			return missing(err, "question", question)
 		}
-		if !q.Aside() {
+		if !q.Standalone() {
 			return &ConflictError{"question " + question, "belongs to task " + q.Task + ", which waits for it"}
 		}
 		if q.Closed {
 			return nil
 		}
-		q.Closed = true
-		tx.PutQuestion(q)
-		return tx.questions.record("question.closed", q, why)
+		return tx.questions.close(q, why)
 	})
 }

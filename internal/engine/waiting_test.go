@@ -114,7 +114,7 @@ func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 // An agent may ask by a tool of gaffer, which its worker does not see.
 func TestAnAttemptWaitsForAnAnswerThatItsAgentAskedForByATool(t *testing.T) {
 	f, _, a := limited(t)
-	q, err := f.AskAside(t.Context(), engine.Aside{From: "run/a", Text: "may I?", Within: 2 * time.Hour, Attempt: a.Attempt.ID})
+	q, err := f.AskStandalone(t.Context(), engine.StandaloneQuestion{From: "run/a", Text: "may I?", Within: 2 * time.Hour, Attempt: a.Attempt.ID})
 	f.must(err)
 	if o := f.goOn(a, time.Hour); o.Stop != "" || !o.Waits {
 		t.Fatalf("after an hour: %+v", o)
@@ -126,7 +126,7 @@ func TestAnAttemptWaitsForAnAnswerThatItsAgentAskedForByATool(t *testing.T) {
 	if got := f.attempt(a.Attempt.ID); got.Waited != time.Hour {
 		t.Errorf("it waited %s", got.Waited)
 	}
-	if _, err := f.AskAside(t.Context(), engine.Aside{From: "other", Text: "may I?", Within: time.Hour, Attempt: "unknown"}); err != nil {
+	if _, err := f.AskStandalone(t.Context(), engine.StandaloneQuestion{From: "other", Text: "may I?", Within: time.Hour, Attempt: "unknown"}); err != nil {
 		t.Errorf("a question of an attempt that is not here: %v", err)
 	}
 }

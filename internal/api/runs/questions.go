@@ -78,7 +78,7 @@ func (d *questionService) Ask(ctx context.Context, by credential.Identity, q coo
 		return v, err
 	}
 	within := time.Duration(q.Seconds * float64(time.Second))
-	id, err := d.engine.AskAside(ctx, engine.Aside{
+	id, err := d.engine.AskStandalone(ctx, engine.StandaloneQuestion{
 		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: within, Asker: by.ID, Attempt: q.Attempt,
 	})
 	if err != nil {
@@ -114,8 +114,8 @@ func checkAsk(q coordinator.NewQuestion) error {
 		return protocol.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
 	case len(q.Options) > maxOptions:
 		return protocol.Invalid("options: are %d, and may be %d", len(q.Options), maxOptions)
-	case math.IsNaN(q.Seconds) || q.Seconds > engine.MaxAside.Seconds():
-		return protocol.Invalid("seconds: may be %g at most", engine.MaxAside.Seconds())
+	case math.IsNaN(q.Seconds) || q.Seconds > engine.MaxStandaloneWait.Seconds():
+		return protocol.Invalid("seconds: may be %g at most", engine.MaxStandaloneWait.Seconds())
 	}
 	return nil
 }

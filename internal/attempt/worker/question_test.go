@@ -84,7 +84,7 @@ func TestAnAgentThatAsksByAToolIsNeitherTimedOutNorStalledWhileItWaits(t *testin
 	h := f.hire("w", 1)
 	f.until(run, "a", store.Running)
 	held := f.running(run)[0]
-	q, err := f.AskAside(t.Context(), engine.Aside{From: run + "/a", Text: "may I?", Within: time.Hour, Attempt: held.Attempt.ID})
+	q, err := f.AskStandalone(t.Context(), engine.StandaloneQuestion{From: run + "/a", Text: "may I?", Within: time.Hour, Attempt: held.Attempt.ID})
 	f.must(err)
 	h.Attend()
 	testenv.Wait(t, "the limit has passed", func() error {

@@ -142,7 +142,7 @@ func (f *Fleet) Question(ctx context.Context, id string) (v fleet.Answered, err 
 
 // Ask stores a question for the user that belongs to no task, and returns its id.
 func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
-	return f.opts.Engine.AskAside(ctx, engine.Aside{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: q.Within, Attempt: q.Attempt})
+	return f.opts.Engine.AskStandalone(ctx, engine.StandaloneQuestion{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: q.Within, Attempt: q.Attempt})
 }
 
 // Withdraw closes a question that belongs to no task, because its agent no longer waits

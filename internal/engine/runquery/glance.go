@@ -94,7 +94,7 @@ func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *f
 	tasks := map[store.TaskKey]bool{}
 	for _, q := range questions {
 		run, task := q.Run, q.Task
-		if q.Aside() {
+		if q.Standalone() {
 			if q.Expires.Before(now) {
 				continue // expired, but not yet swept
 			}

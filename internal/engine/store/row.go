@@ -202,8 +202,8 @@ type Question struct {
 	Closed   bool            `json:"closed,omitempty"` // answered, or no longer needed
 }
 
-// Aside reports whether the question belongs to no task.
-func (q Question) Aside() bool { return q.Run == "" }
+// Standalone reports whether the question belongs to no task.
+func (q Question) Standalone() bool { return q.Run == "" }
 
 // Lane is an agent account. While it is paused, none of its tasks start.
 type Lane struct {

@@ -66,7 +66,7 @@ func waiting(f fact) Note {
 	n.Title = line(name+" asks", titleMost)
 	n.Text = line(f.question.Text, textMost)
 	n.Next = "gaffer answer " + name
-	if !f.question.Aside() {
+	if !f.question.Standalone() {
 		n.Text += "\nrun " + nameOf(f.run)
 	}
 	n.Task, n.Question = f.question.Task, f.question.ID

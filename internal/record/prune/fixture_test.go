@@ -233,10 +233,10 @@ func (f *fixture) updates() error {
 	return err
 }
 
-// aside asks a question that belongs to no task.
-func (f *fixture) aside() {
+// askStandalone asks a question that belongs to no task.
+func (f *fixture) askStandalone() {
 	f.t.Helper()
-	_, err := f.engine.AskAside(f.t.Context(), engine.Aside{From: "by hand", Text: "may I?", Within: time.Minute})
+	_, err := f.engine.AskStandalone(f.t.Context(), engine.StandaloneQuestion{From: "by hand", Text: "may I?", Within: time.Minute})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func (l *looker) rows() error {
 		return err
 	}
 	for _, q := range questions {
-		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) || q.Aside() && q.Expires.Before(l.Before) {
+		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) || q.Standalone() && q.Expires.Before(l.Before) {
 			l.found.questions[q.Run] = append(l.found.questions[q.Run], q.ID)
 		}
 	}

@@ -21,12 +21,12 @@ func TestWhatEndedLongAgoGoesAndAllElseStays(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.run("before", failure.None, tasks("a", "b")...)
 		f.serve("old", "silent")
-		f.aside()
+		f.askStandalone()
 		f.pass(40 * day)
 		old := f.dump()
 		f.run("after", failure.None, tasks("a", "b")...)
 		f.serve("new", "alive")
-		f.aside()
+		f.askStandalone()
 		young := slices.DeleteFunc(f.dump(), func(line string) bool { return slices.Contains(old, line) })
 
 		found := f.look(30 * day)

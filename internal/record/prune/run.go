@@ -179,9 +179,9 @@ func (t *deleter) count(tasks []store.TaskKey, of remains) {
 	}
 }
 
-// takeAsides deletes expired questions that belong to no task. They can neither be
+// takeStandaloneQuestions deletes expired questions that belong to no task. They can neither be
 // asked again nor answered.
-func (t *deleter) takeAsides(ctx context.Context) error {
+func (t *deleter) takeStandaloneQuestions(ctx context.Context) error {
 	return t.takeQuestions(ctx, t.found.questions[""])
 }
 

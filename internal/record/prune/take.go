@@ -27,7 +27,7 @@ type DeleteOptions struct {
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
 	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{
-		t.takeRest, t.takeRuns, t.takeAsides, t.takeEvents, t.takeTasks, t.takeItems, t.takeWorkers, t.takePromises, t.tell,
+		t.takeRest, t.takeRuns, t.takeStandaloneQuestions, t.takeEvents, t.takeTasks, t.takeItems, t.takeWorkers, t.takePromises, t.tell,
 	} {
 		if err := take(ctx); err != nil {
 			return t.done, err
