@@ -78,8 +78,8 @@ func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 }
 
 // publish writes the file with which other commands of this user find the page and log in.
-func publish(ctx context.Context, e *env.Env, b Backend, book *credential.Book, address, run string) (forget func() error, err error) {
-	text, _, err := book.Create(ctx, credential.New{Role: credential.Operator, Name: "page"})
+func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenStore, address, run string) (forget func() error, err error) {
+	text, _, err := book.Create(ctx, credential.NewToken{Role: credential.Operator, Name: "page"})
 	if err != nil {
 		return nil, err
 	}
