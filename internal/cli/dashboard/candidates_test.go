@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-func TestThePageOfThisProjectsRunComesFirst(t *testing.T) {
+func TestTheServerOfThisProjectsRunComesFirst(t *testing.T) {
 	const root = "/p"
 	list := order([]localservers.Server{
 		{URL: "http://127.0.0.1:1", Project: "/other", Run: "r1", Token: "t1"},
@@ -74,7 +74,7 @@ func server(t *testing.T, path string, status int) (address string, tokens *[]st
 
 const nobody = "http://127.0.0.1:1" // no program listens there
 
-func TestTheFirstServerThatIsThereMakesTheLink(t *testing.T) {
+func TestTheFirstServerThatAnswersCreatesTheLink(t *testing.T) {
 	there, tokens := server(t, "/login?code=x", http.StatusCreated)
 	list := []candidate{{address: nobody, token: "a"}, {address: there, token: "b", run: "r 1"}}
 	d, link, err := firstLink(t.Context(), newEnv(t, nil), list, "")
@@ -86,7 +86,7 @@ func TestTheFirstServerThatIsThereMakesTheLink(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsOfTheServerThatIsThere(t *testing.T) {
+func TestTheErrorIsThatOfAServerThatAnswers(t *testing.T) {
 	there, _ := server(t, "", http.StatusUnauthorized)
 	e := newEnv(t, nil)
 	for _, c := range []struct {
@@ -107,7 +107,7 @@ func TestWhatIsWrongIsOfTheServerThatIsThere(t *testing.T) {
 	}
 }
 
-func TestSecurityALinkOfAnotherPlaceIsNone(t *testing.T) {
+func TestSecurityALinkToAnotherSiteIsRefused(t *testing.T) {
 	for _, path := range []string{"@evil.example/", "//evil.example/login?code=x", "http://evil.example/login?code=x", ".evil.example/", ""} {
 		there, _ := server(t, path, http.StatusCreated)
 		_, link, err := firstLink(t.Context(), newEnv(t, nil), []candidate{{address: there, named: true}}, "")
@@ -117,7 +117,7 @@ func TestSecurityALinkOfAnotherPlaceIsNone(t *testing.T) {
 	}
 }
 
-func TestWithoutABrowserTheLinkIsNotToldToAFile(t *testing.T) {
+func TestWithoutABrowserTheLinkIsNotPrintedToAFile(t *testing.T) {
 	there, _ := server(t, "/login?code=x", http.StatusCreated)
 	e := newEnv(t, map[string]string{"GAFFER_SERVER": there})
 	if err := run(t.Context(), e, "", false); err != nil {

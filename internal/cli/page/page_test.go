@@ -73,7 +73,7 @@ func status(t *testing.T, c *http.Client, method, url, token string) int {
 	return res.StatusCode
 }
 
-func TestALinkLogsTheBrowserInAndTheNoteLetsOpenIn(t *testing.T) {
+func TestALinkLogsABrowserInAndOpenFindsThePage(t *testing.T) {
 	e, _, p := begin(t)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestAPageHasNoWorkForWorkersAndNoTokensOfItsOwnInTheDatabase(t *testing.T) 
 	}
 }
 
-func TestAPageThatIsClosedIsNotFoundAnyMore(t *testing.T) {
+func TestAClosedPageIsNotFound(t *testing.T) {
 	dir := t.TempDir()
 	e := &env.Env{Dir: dir, Now: time.Now, Getenv: func(name string) string { return map[string]string{"GAFFER_PROJECT": dir, "HOME": dir}[name] }}
 	a, err := connect.App(t.Context(), e, func(string) {})
@@ -151,7 +151,7 @@ func TestAPageThatIsClosedIsNotFoundAnyMore(t *testing.T) {
 	}
 }
 
-func TestALinkIsToldToATerminalAlone(t *testing.T) {
+func TestALinkIsPrintedOnlyToATerminal(t *testing.T) {
 	e := &env.Env{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Getenv: func(string) string { return "" }}
 	if MayOpenBrowser(e) {
 		t.Error("a browser would be opened for a program")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAPageThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
+func TestAPageThatCannotBeWrittenKeepsTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "page.html")
 	write := func(text string, err error) error {

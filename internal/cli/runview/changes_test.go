@@ -71,7 +71,7 @@ func TestEveryChangeOfATaskIsALine(t *testing.T) {
 	}
 }
 
-func TestAPauseAndAStopAreToldOnce(t *testing.T) {
+func TestAPauseAndAStopAreReportedOnce(t *testing.T) {
 	lane := fleet.Lane{Name: "claude", Until: now.Add(time.Hour), Reason: "usage limit"}
 	before := fleet.Run{ID: "r"}
 	after := fleet.Run{ID: "r", Stopping: "api failed", Lanes: []fleet.Lane{lane}}
@@ -104,7 +104,7 @@ func TestTheOpeningSaysHowManyTasksRunAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsAlreadyIsToldAtTheBeginning(t *testing.T) {
+func TestOpenQuestionsAreReportedAtTheBeginning(t *testing.T) {
 	r := fleet.Run{ID: "r", Name: "x", Counts: fleet.Counts{Total: 2, Running: 2}, Tasks: []fleet.Task{
 		{ID: "a", Status: fleet.Running, Attempt: attempt(1, fleet.Running), Question: &fleet.Question{ID: "q", Name: "0c0ffee0/a", Task: "a", Text: "Which?", Options: []string{"this"}}},
 		{ID: "b", Status: fleet.Running, Attempt: attempt(1, fleet.Running)},

@@ -56,7 +56,7 @@ next: retry what failed, and what was cancelled for it comes back with it`, "\n"
 
 func always(string) bool { return true }
 
-func TestTheSummaryOfATeamSendsNobodyToRetry(t *testing.T) {
+func TestTheSummaryOfATeamDoesNotSuggestRetry(t *testing.T) {
 	bad := attempt(3, fleet.Failed)
 	bad.Summary = "exit 3"
 	r := fleet.Run{
@@ -89,7 +89,7 @@ next: 'gaffer team resume' goes on`, "\n")
 	}
 }
 
-func TestTheSummaryOfARunFarAwayNamesItsWorkers(t *testing.T) {
+func TestTheSummaryOfARemoteRunNamesItsWorkers(t *testing.T) {
 	on := func(worker string) *fleet.Attempt {
 		a := attempt(1, fleet.Complete)
 		a.Worker, a.Log = worker, "/elsewhere/log"
@@ -114,7 +114,7 @@ func TestTheSummaryOfARunFarAwayNamesItsWorkers(t *testing.T) {
 	}
 }
 
-func TestOfManyFailuresTheFirstAreTold(t *testing.T) {
+func TestOnlyTheFirstOfManyFailuresAreListed(t *testing.T) {
 	r := fleet.Run{ID: "r", Name: "many", Status: fleet.Failed}
 	for i := range 1000 {
 		r.Tasks = append(r.Tasks, fleet.Task{ID: fmt.Sprint(i), Status: fleet.Failed})

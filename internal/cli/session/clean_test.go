@@ -9,7 +9,7 @@ import (
 	"gaffer/session"
 )
 
-func TestWhatWasRemovedBeforeAnErrorIsToldAsItWasAskedFor(t *testing.T) {
+func TestRemovedSessionsArePrintedDespiteALaterError(t *testing.T) {
 	for want, asJSON := range map[string]bool{"a\n": false, "[\n  {\n    \"session_id\": \"a\"\n  }\n]\n": true} {
 		var out strings.Builder
 		full := errors.New("disk full")

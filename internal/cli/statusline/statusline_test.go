@@ -63,7 +63,7 @@ func line(t *testing.T, dir string, in io.Reader, vars map[string]string, args .
 
 var plain = map[string]string{"NO_COLOR": "1"}
 
-func TestTheAgentSaysWhichProjectItIs(t *testing.T) {
+func TestTheAgentsFolderDecidesTheProject(t *testing.T) {
 	root := example().write(t)
 	other := folder{".fctry/state.json": `{"nextStep": "elsewhere"}`}.write(t)
 	for agent, want := range map[string]string{
@@ -81,7 +81,7 @@ func TestTheAgentSaysWhichProjectItIs(t *testing.T) {
 	}
 }
 
-func TestAProjectThatIsNamedBeatsWhereTheAgentIs(t *testing.T) {
+func TestANamedProjectBeatsTheAgentsFolder(t *testing.T) {
 	root := example().write(t)
 	other := folder{".fctry/state.json": `{"nextStep": "elsewhere"}`, ".git/HEAD": "ref: refs/heads/side\n"}.write(t)
 	agent := `{"cwd": "` + root + `"}`
@@ -111,7 +111,7 @@ func TestALinkedWorktreeHasItsOwnBranchAndTheStateOfTheRepository(t *testing.T) 
 	}
 }
 
-func TestBrokenSurroundingsAreNoReasonToComplain(t *testing.T) {
+func TestABrokenProjectPrintsNoError(t *testing.T) {
 	for name, c := range map[string]struct {
 		files folder
 		want  string
@@ -151,7 +151,7 @@ func TestAProtocolIsMentionedOnlyWhereItIsUsed(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatWouldHangAReaderArePassedOver(t *testing.T) {
+func TestDocumentsThatWouldBlockAReaderAreSkipped(t *testing.T) {
 	root := folder{"x": ""}.write(t)
 	for _, dir := range []string{".fctry", ".git"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
@@ -168,7 +168,7 @@ func TestDocumentsThatWouldHangAReaderArePassedOver(t *testing.T) {
 	}
 }
 
-func TestColourIsTheRuleAndCanBeRefused(t *testing.T) {
+func TestRowsAreColouredUnlessColourIsDisabled(t *testing.T) {
 	root := example().write(t)
 	for name, c := range map[string]struct {
 		vars  map[string]string
@@ -202,7 +202,7 @@ func TestRowsAreCutToColumns(t *testing.T) {
 	}
 }
 
-func TestACommandLineThatIsNotPlainIsLeftToTheTree(t *testing.T) {
+func TestUnusualArgumentsAreLeftToTheCommandTree(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"--flet"}, {"x"}, {"--json=perhaps"}, {"--project"}} {
 		var out bytes.Buffer
 		e := &env.Env{Out: &out, Err: &out, Getenv: func(string) string { return "" }}
@@ -220,7 +220,7 @@ func (never) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAnInputWithoutAnEndIsNotWaitedFor(t *testing.T) {
+func TestAnInputWithoutAnEndIsReadUntilTheTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		pieces []string
 		want   string
@@ -250,7 +250,7 @@ func TestAnInputWithoutAnEndIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestNoDocumentIsChangedWhateverIsInIt(t *testing.T) {
+func TestNoDocumentIsEverChanged(t *testing.T) {
 	files, err := filepath.Glob("../../../workflow/testdata/irregular/*.json")
 	if err != nil || len(files) != 64 {
 		t.Fatal(len(files), err)

@@ -53,7 +53,7 @@ func TestATableThatFitsStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatGivesWayInANarrowTerminal(t *testing.T) {
+func TestANarrowTerminalDropsAndCutsColumns(t *testing.T) {
 	rows := [][]Cell{
 		{{Text: "Run", Keep: true}, {Text: "Cost", Drop: 1}, {Text: "Time", Keep: true, Drop: 2}, {Text: "State"}},
 		{{Text: "20260201-142726-0c0ffee0", Short: "0c0ffee0"}, {}, {Text: "12s"}, {Text: "running, go test ./... in the folder of the module"}},

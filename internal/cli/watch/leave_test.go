@@ -44,7 +44,7 @@ func (r refusing) Cancel(context.Context, string, string, string) error {
 	return r.why
 }
 
-func TestLeavingTellsWhatDidNotComeOfAnAct(t *testing.T) {
+func TestLeavingReportsActionsThatFailed(t *testing.T) {
 	in, keys := io.Pipe()
 	defer in.Close()
 	f := refusing{left: make(chan struct{}), why: errors.New("it has ended"), shown: sync.OnceFunc(func() {

@@ -7,7 +7,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-func TestLinesAreToldWholeAndTheFirstBeginsTheLog(t *testing.T) {
+func TestLinesAreSentWholeAndTheFirstBeginsTheLog(t *testing.T) {
 	var told []screen.Log
 	l := &lines{send: func(what any) { told = append(told, what.(screen.Log)) }, log: screen.Log{Run: "r", Task: "t", Begin: true}}
 	for _, text := range []string{"on", "e\ntwo\nth", "ree"} {

@@ -27,7 +27,7 @@ func (starting) Log(_ context.Context, t fleet.Task, to io.Writer, _ fleet.LogQu
 	return err
 }
 
-func TestTheLogOfATaskThatStartsIsReadWhenItIsThere(t *testing.T) {
+func TestTheLogOfAStartingTaskIsReadOnceItExists(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
 	told := make(chan any, 100)

@@ -159,7 +159,7 @@ func (s tmuxTerminal) settled() string {
 	return last
 }
 
-func TestTimesAndIDsAreReplacedInTheirPlace(t *testing.T) {
+func TestTimesAndIDsAreReplacedByPlaceholders(t *testing.T) {
 	for got, want := range map[string]string{
 		"a  9s\nb 10s":                   "a  #s\nb #s",
 		"x     9s  y":                    "x     #s  y",

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestALogDoesNotSteerTheTerminal(t *testing.T) {
+func TestALogCannotControlTheTerminal(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\ttext é日\n":                        "plain\ttext é日\n",
 		"\x1b[31mred\x1b[0m":                      "\x1b[31mred\x1b[0m\x1b[0m",
@@ -47,7 +47,7 @@ func TestALogDoesNotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-func FuzzALogDoesNotSteerTheTerminal(f *testing.F) {
+func FuzzALogCannotControlTheTerminal(f *testing.F) {
 	f.Add([]byte("a\x1b[31mb\x1b[2J\r\n\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var b bytes.Buffer

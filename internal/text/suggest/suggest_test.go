@@ -2,7 +2,7 @@ package suggest
 
 import "testing"
 
-func TestNearestFindsTheWordThatWasMeant(t *testing.T) {
+func TestNearestFindsTheMisspelledWord(t *testing.T) {
 	keys := []string{"paths.session", "paths.workflow", "lock_timeout", "color"}
 	for word, want := range map[string]string{
 		"colour":        "color",

@@ -14,7 +14,7 @@ func env(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
-func TestThePersonsBrowserComesBeforeTheSystems(t *testing.T) {
+func TestBROWSERComesBeforeTheSystemsBrowser(t *testing.T) {
 	const url = "http://127.0.0.1:1/login?code=a&to=%23/b"
 	for name, c := range map[string]struct {
 		vars   map[string]string

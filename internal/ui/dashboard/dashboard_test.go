@@ -56,7 +56,7 @@ func TestBrowsersRunOnlyTheFilesAndTheImportMap(t *testing.T) {
 // imports matches everything that a module loads, statically or dynamically.
 var imports = regexp.MustCompile(`\b(?:from|import|new \w*Worker)\s*\(?\s*['"]([^'"<>\s]+)['"]`)
 
-func TestEveryModuleThatIsLoadedIsThere(t *testing.T) {
+func TestEveryImportedModuleExists(t *testing.T) {
 	s := site(t)
 	var names struct{ Imports map[string]string }
 	if err := json.Unmarshal([]byte(importMap.FindStringSubmatch(string(s.index.plain))[1]), &names); err != nil {
@@ -89,7 +89,7 @@ func TestEveryModuleThatIsLoadedIsThere(t *testing.T) {
 }
 
 // Names that agents choose must never be rendered as markup.
-func TestNoModuleMakesMarkupOfText(t *testing.T) {
+func TestNoModuleTurnsTextIntoMarkup(t *testing.T) {
 	unsafe := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|\beval\(|new Function|javascript:|setAttribute\('style'|https?://`)
 	for name, a := range site(t).assets {
 		if strings.HasPrefix(name, "lib/") || path.Ext(name) != ".js" {
@@ -101,7 +101,7 @@ func TestNoModuleMakesMarkupOfText(t *testing.T) {
 	}
 }
 
-func TestWhatTheFirstPictureNeedsIsAskedForAtOnce(t *testing.T) {
+func TestTheModulesOfTheFirstViewArePreloaded(t *testing.T) {
 	page := string(site(t).index.plain)
 	for _, name := range []string{"app.js", "core/fleet.js", "core/source.js", "pages/fleet.js", "lib/preact.js"} {
 		if !strings.Contains(page, `<link rel="modulepreload" href="/assets/`+name+`">`) {
@@ -113,7 +113,7 @@ func TestWhatTheFirstPictureNeedsIsAskedForAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnAssetIsSentAsItIsAskedFor(t *testing.T) {
+func TestAnAssetIsSentInTheRequestedEncoding(t *testing.T) {
 	s := site(t)
 	plain := get(s, "/assets/app.js")
 	if kind := plain.Header().Get("Content-Type"); plain.Code != http.StatusOK || !strings.HasPrefix(kind, "text/javascript") {

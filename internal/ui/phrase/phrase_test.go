@@ -60,7 +60,7 @@ func TestAnAttemptTakesUntilItEndedOrNow(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfAnAttemptIsWithoutTheTimeInWhichItWaitedForAPerson(t *testing.T) {
+func TestTheTimeOfAnAttemptExcludesWaitingForTheUser(t *testing.T) {
 	now := time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)
 	a := fleet.Attempt{Status: fleet.Running, Started: now.Add(-time.Hour), WaitedMS: (20 * time.Minute).Milliseconds(), WaitingSince: now.Add(-10 * time.Minute)}
 	if got, _ := Took(&a, now); got != 30*time.Minute {

@@ -43,7 +43,7 @@ func TestStateHasItsSourceAndAge(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentSaysDoesNotSteerTheTerminal(t *testing.T) {
+func TestTextOfAgentsCannotControlTheTerminal(t *testing.T) {
 	evil := "a\x1b]0;title\x07\r\n\u009b31m\u202eb"
 	task := fleet.Task{
 		Status: fleet.Running, Outcome: evil,
@@ -59,7 +59,7 @@ func TestWhatAnAgentSaysDoesNotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-func TestTryTellsTheAttemptOfHowMany(t *testing.T) {
+func TestTryHasTheAttemptAndTheMaximum(t *testing.T) {
 	for want, task := range map[string]fleet.Task{
 		"":    {Tries: 1},
 		"1/3": {Retries: 2, Attempt: &fleet.Attempt{Number: 1}},
@@ -89,7 +89,7 @@ func TestWhyDoesNotRepeatItself(t *testing.T) {
 	}
 }
 
-func TestOfAFailureTheLastLinesAreShown(t *testing.T) {
+func TestAFailureIsShownWithTheLastLinesOfOutput(t *testing.T) {
 	output := "1\n2\n3\n\n4\n5\n--- FAIL: TestX\n\tx_test.go:3: no\n"
 	for name, c := range map[string]struct {
 		task  fleet.Task
@@ -136,14 +136,14 @@ func TestTheLastWordsOfACompleteTaskAreItsLastLines(t *testing.T) {
 	}
 }
 
-func TestATaskThatWaitsForAPersonReadsWaiting(t *testing.T) {
+func TestATaskWithAnOpenQuestionReadsWaiting(t *testing.T) {
 	task := fleet.Task{Status: fleet.Running, Question: &fleet.Question{Text: "Which?"}, Attempt: &fleet.Attempt{}}
 	if got := TaskLabel(task); !strings.Contains(got, "waiting") {
 		t.Errorf("%q", got)
 	}
 }
 
-func TestWhatAPersonMustDoIsToldForTheClassesThatStop(t *testing.T) {
+func TestAFailureThatTheUserMustFixHasAdvice(t *testing.T) {
 	if got := Advice(fleet.Task{Agent: "command", Outcome: "not_started"}); !strings.Contains(got, "the task's command") {
 		t.Errorf("a command that is missing: %q", got)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNothingInATextOrAnAttributeIsMarkup(t *testing.T) {
+func TestTextAndAttributesAreEscaped(t *testing.T) {
 	hostile := `</title><script>alert("1")</script>&amp;'`
 	got := render(tag("p", hostile, text(hostile)).with("title", hostile))
 	if n := strings.Count(got, "<"); n != 2 {
@@ -19,7 +19,7 @@ func TestNothingInATextOrAnAttributeIsMarkup(t *testing.T) {
 	}
 }
 
-func TestElementsStandInEachOther(t *testing.T) {
+func TestElementsAreNested(t *testing.T) {
 	got := render(nodes{tag("p", "", tag("b", "x", text("1")), text("2")), tag("meta", "").with("a", "b")})
 	if want := "<p><b class=\"x\">1</b>2</p><meta a=\"b\">\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -29,7 +29,7 @@ func pageOf(t *testing.T, q ledger.Query) string {
 	return b.String()
 }
 
-func TestAPageNeedsNothingBesideIt(t *testing.T) {
+func TestAPageLoadsNothingElse(t *testing.T) {
 	records(t)
 	text := pageOf(t, ledger.Query{Cost: cost})
 	for _, foreign := range []string{"<script", "<link", "<iframe", "<img", "@import", "url(", "http:", "https:", " src=", " href=", "javascript:"} {
@@ -39,7 +39,7 @@ func TestAPageNeedsNothingBesideIt(t *testing.T) {
 	}
 }
 
-func TestWhatARecordSaysIsShownOnAPageAndNotObeyed(t *testing.T) {
+func TestTextOfRecordsIsEscapedOnAPage(t *testing.T) {
 	records(t)
 	text := pageOf(t, ledger.Query{})
 	for _, shown := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "日本語モデルの名前", "a &#34;quoted&#34; &lt;/svg&gt; reason�"} {
@@ -84,7 +84,7 @@ func TestOneWeekIsNoTrend(t *testing.T) {
 	}
 }
 
-func TestARoundNumberIsNotBelowWhatItStandsFor(t *testing.T) {
+func TestARoundedAxisIsNotBelowItsLargestValue(t *testing.T) {
 	for n, want := range map[float64]float64{0: 1, 0.3: 0.4, 1: 1, 1.1: 2, 17: 20, 41: 50, 81: 100, 99999: 100000} {
 		if got := nice(n); got < n || got/want > 1.0001 || want/got > 1.0001 {
 			t.Errorf("nice(%v) = %v, want %v", n, got, want)

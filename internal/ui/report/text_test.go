@@ -29,13 +29,13 @@ func texts(t *testing.T) map[string]string {
 	return all
 }
 
-func TestTheTextIsAsItWasReadByAPerson(t *testing.T) {
+func TestTheTextMatchesItsGoldenFiles(t *testing.T) {
 	for name, text := range texts(t) {
 		golden(t, name, text)
 	}
 }
 
-func TestNoLineIsWiderThanTheScreenButAFilesName(t *testing.T) {
+func TestNoLineIsWiderThanTheScreenExceptFileNames(t *testing.T) {
 	records(t)
 	r := reportOf(t, ledger.Query{Cost: cost})
 	for width := leastWidth; width <= 160; width++ {
@@ -47,7 +47,7 @@ func TestNoLineIsWiderThanTheScreenButAFilesName(t *testing.T) {
 	}
 }
 
-func TestWhatARecordSaysCannotSteerTheTerminal(t *testing.T) {
+func TestTextOfRecordsCannotControlTheTerminal(t *testing.T) {
 	records(t)
 	for _, ascii := range []bool{true, false} {
 		for _, r := range Text(reportOf(t, ledger.Query{}), Screen{Width: 200, ASCII: ascii}) {
@@ -60,14 +60,14 @@ func TestWhatARecordSaysCannotSteerTheTerminal(t *testing.T) {
 
 var drawn = regexp.MustCompile(`[─-▟…–×]`)
 
-func TestAScreenOfASCIIGetsNothingElseDrawn(t *testing.T) {
+func TestAnASCIIScreenGetsOnlyASCII(t *testing.T) {
 	records(t)
 	if found := drawn.FindString(Text(reportOf(t, ledger.Query{}), Screen{Width: 80, ASCII: true})); found != "" {
 		t.Errorf("%q is drawn", found)
 	}
 }
 
-func TestColourIsNeverTheOnlyCarrierOfAMeaning(t *testing.T) {
+func TestTheTextIsTheSameWithoutColour(t *testing.T) {
 	records(t)
 	r := reportOf(t, ledger.Query{Cost: cost})
 	codes := regexp.MustCompile("\x1b\\[[0-9]*m")
@@ -77,7 +77,7 @@ func TestColourIsNeverTheOnlyCarrierOfAMeaning(t *testing.T) {
 	}
 }
 
-func TestSharesFillTheBarAndShowEveryPartThatThereIs(t *testing.T) {
+func TestSharesFillTheBarAndShowEveryPart(t *testing.T) {
 	for _, parts := range [][]int{{1, 0, 0}, {1, 1, 1}, {99999, 1, 1}, {1, 99999, 0}, {2, 3, 5}, {1, 2, 99999}} {
 		for columns := 3; columns < 50; columns++ {
 			total := 0
@@ -97,7 +97,7 @@ func TestSharesFillTheBarAndShowEveryPartThatThereIs(t *testing.T) {
 	}
 }
 
-func TestNumbersAreWrittenForPeople(t *testing.T) {
+func TestNumbersHaveSeparatorsAndUnits(t *testing.T) {
 	usd := func(f float64) *float64 { return &f }
 	for got, want := range map[string]string{
 		number(0): "0", number(999): "999", number(1000): "1,000", number(1234567): "1,234,567",

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheAgentWorksWhereItsWorkspaceIsOrElseInItsFolder(t *testing.T) {
+func TestTheAgentsFolderIsItsWorkspaceOrElseItsWorkingFolder(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"workspace": {"current_dir": "/a"}, "cwd": "/b"}`: {"/a", "/b"},
 		`{"workspace": {"current_dir": "/a/../c/"}}`:        {"/c"},

@@ -79,7 +79,7 @@ var irregular = map[string]string{
 	"64-feed-and-changes-odd.json":            "△ 3 │ → /fctry:evolve to update spec with recent changes",
 }
 
-func TestOfAnIrregularStateIsShownWhatCanBeRead(t *testing.T) {
+func TestAnIrregularStateIsShownAsFarAsItCanBeRead(t *testing.T) {
 	files, err := filepath.Glob("../../../workflow/testdata/irregular/*.json")
 	if err != nil || len(files) != len(irregular) {
 		t.Fatalf("%d files, want the %d of the table: %v", len(files), len(irregular), err)

@@ -48,7 +48,7 @@ func second(state string) string {
 	return all[1]
 }
 
-func TestTheExampleOfTheProtocolIsTheTwoRowsThatItsUsersKnow(t *testing.T) {
+func TestTheProtocolsExampleGivesItsTwoRows(t *testing.T) {
 	want := `demo 1.2.0 │ ⎇ main │ ▤ 2.1 │ draft │ ◐ 50%
 evolve │ ▸ 2/4 │ #core-flow (2.2) │ ✓ 5/8 │ ◆ 28/40 │ △ 1 │ → Run /fctry:execute to build the new behavior`
 	if diff := cmp.Diff(want, rows(demo(t))); diff != "" {
@@ -70,7 +70,7 @@ func TestTheSeparatorIsFaintAndTheContextColouredByItsLevel(t *testing.T) {
 	}
 }
 
-func TestTheContextIsOfWhatCanBeFilledBeforeItIsCompacted(t *testing.T) {
+func TestTheContextIsRelativeToTheSizeAtWhichItIsCompacted(t *testing.T) {
 	for used, want := range map[string]string{
 		"0": "\x1b[32m◐ 0%", "42": "\x1b[32m◐ 50%", "58.3": "\x1b[32m◐ 69%", "58.8": "\x1b[33m◐ 70%", "75.1": "\x1b[33m◐ 89%",
 		"75.6": "\x1b[31m◐ 90%", "84": "\x1b[31m◐ 100%", "100": "\x1b[31m◐ 100%", "1e300": "\x1b[31m◐ 100%",
@@ -206,7 +206,7 @@ func TestTheNextStepIsDerivedInThisOrder(t *testing.T) {
 	}
 }
 
-func TestTheNextStepIsNotDerivedWhereSomebodyWorksOrHasSaidIt(t *testing.T) {
+func TestTheNextStepIsNotDerivedIfACommandRunsOrTheStateNamesIt(t *testing.T) {
 	if got, want := second(`{"currentCommand": "review"}`), "review"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -239,7 +239,7 @@ func TestChunksAreShownAsCompletedActiveWithAttemptOfAllAndFailed(t *testing.T) 
 	}
 }
 
-func TestABuildThatIsCompletedTakesNoPlace(t *testing.T) {
+func TestACompletedBuildIsNotShown(t *testing.T) {
 	for _, run := range []string{
 		`null`, `{"status": "completed", "chunks": [{"status": "planned"}]}`, `{"status": "running", "chunks": [{"status": "completed"}]}`,
 	} {
@@ -249,7 +249,7 @@ func TestABuildThatIsCompletedTakesNoPlace(t *testing.T) {
 	}
 }
 
-func TestWhatGafferRunsIsAThirdRow(t *testing.T) {
+func TestGaffersRunsAreAThirdRow(t *testing.T) {
 	line := Line{Project: "p", Fleet: &fleet.Summary{
 		Running: 3, Waiting: 2, Asked: noon.Add(-4 * time.Minute), Failed: 1, Today: fleet.Cost{USD: 1.239},
 		Lanes: []fleet.Lane{{Name: "claude", Until: noon.Add(2 * time.Hour), Reason: "usage limit"}},
@@ -267,7 +267,7 @@ func TestWhatGafferRunsIsAThirdRow(t *testing.T) {
 	}
 }
 
-func TestARowIsCutToTheColumnsAndShowsThatItWas(t *testing.T) {
+func TestARowThatIsTooWideEndsWithAnEllipsis(t *testing.T) {
 	line := Read(demo(t))
 	line.Fleet = &fleet.Summary{Running: 30, Failed: 12, Today: fleet.Cost{USD: 1}, Lanes: []fleet.Lane{{Name: "声声声声声声"}}}
 	whole := Render(line, Format{Now: noon})

@@ -85,7 +85,7 @@ func press(k Keyboard, keys string, open []fleet.Question) (Keyboard, []Action) 
 	return k, did
 }
 
-func TestTheRestOfAnAnswerWhoseQuestionIsGoneIsNobodys(t *testing.T) {
+func TestKeysTypedForAClosedQuestionAreDiscarded(t *testing.T) {
 	for _, end := range []string{"\r", "\x1b", "\t"} {
 		k, _ := press(Keyboard{}, "an", questions)
 		k, did := press(k, "d"+end, questions[1:])
@@ -107,7 +107,7 @@ func TestTheRestOfAnAnswerWhoseQuestionIsGoneIsNobodys(t *testing.T) {
 	}
 }
 
-func TestAQuestionWhoseAnswerCameToNothingIsAnsweredAgain(t *testing.T) {
+func TestAReopenedQuestionCanBeAnsweredAgain(t *testing.T) {
 	k, _ := press(Keyboard{}, "1\r", questions)
 	k, _ = press(k.Reopen("q1"), "80", questions)
 	if k.question != "q2" || k.input != "80" {
@@ -137,7 +137,7 @@ func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
 	}
 }
 
-func TestAWordFromOutsideCancelsAndASecondLeaves(t *testing.T) {
+func TestAnEndRequestCancelsAndASecondOneLeaves(t *testing.T) {
 	k, first := Keyboard{}.End()
 	_, second := k.End()
 	if first.Do != CancelRun || second.Do != Leave {

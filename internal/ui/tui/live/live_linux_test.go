@@ -180,7 +180,7 @@ func TestTheViewAnswersAndEndsWithTheRun(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
+func TestAnAnswerThatWasNotAcceptedCanBeGivenAgain(t *testing.T) {
 	testenv.Integration(t)
 	s := show(t, context.Background(), nothing)
 	s.runs <- release()
@@ -207,7 +207,7 @@ func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
 	}
 }
 
-func TestANoteIsSeenWhateverIsTyped(t *testing.T) {
+func TestANoteIsShownEvenWhileTheUserTypes(t *testing.T) {
 	testenv.Integration(t)
 	s := show(t, context.Background(), nothing)
 	s.runs <- release()
@@ -241,7 +241,7 @@ func TestCtrlCIsAKeyAndNotASignal(t *testing.T) {
 	}
 }
 
-func TestAResizedTerminalIsDrawnAnew(t *testing.T) {
+func TestAResizedTerminalIsRedrawn(t *testing.T) {
 	s := show(t, context.Background(), nothing)
 	s.runs <- release()
 	s.waitFor(t, "123k tokens")
@@ -256,7 +256,7 @@ func TestAResizedTerminalIsDrawnAnew(t *testing.T) {
 	}
 }
 
-func TestTheTerminalIsGivenBackWhenTheContextEnds(t *testing.T) {
+func TestTheTerminalIsRestoredWhenTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := show(t, ctx, nothing)
 	s.runs <- release()
@@ -268,7 +268,7 @@ func TestTheTerminalIsGivenBackWhenTheContextEnds(t *testing.T) {
 	}
 }
 
-func TestTheTerminalIsGivenBackWhenAnActionPanics(t *testing.T) {
+func TestTheTerminalIsRestoredWhenAnActionPanics(t *testing.T) {
 	s := show(t, context.Background(), func(Action) { panic("oh") })
 	s.runs <- release()
 	s.waitFor(t, "release")
@@ -278,7 +278,7 @@ func TestTheTerminalIsGivenBackWhenAnActionPanics(t *testing.T) {
 	}
 }
 
-func TestAFrameThatIsTheSameWritesNothing(t *testing.T) {
+func TestAnUnchangedFrameWritesNothing(t *testing.T) {
 	var out bytes.Buffer
 	s := terminal.NewScreen(&out)
 	rows := View{Run: release(), Now: now}.Lines(80, 24, true)

@@ -57,7 +57,7 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 
 // The view works at every size, never exceeds the screen, and lets no control
 // sequence of an agent through.
-func TestTheViewNeverLeavesTheScreen(t *testing.T) {
+func TestTheViewNeverExceedsTheScreen(t *testing.T) {
 	asking := Keyboard{}.See(Questions(release()))
 	asking.input = parts.Input(strings.Repeat("long 日本 ", 30))
 	keyboards := []Keyboard{{}, asking, {stray: true}, {sent: []string{"q1"}}, {mode: offering}, {mode: cancelling}, {Observer: true}}
@@ -101,7 +101,7 @@ func TestAQuestionIsAskedWithItsNumberedOptions(t *testing.T) {
 	}
 }
 
-func TestAPersonSeesWhatBecomesOfWhatIsTyped(t *testing.T) {
+func TestTheUserSeesWhatHappensToTypedText(t *testing.T) {
 	r := release()
 	last := func(k Keyboard) string {
 		rows := View{Run: r, Now: now, Keyboard: k}.Lines(80, 30, false)

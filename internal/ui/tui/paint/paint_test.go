@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-func TestALongLineHangsBelowItsBeginning(t *testing.T) {
+func TestALongLineContinuesIndented(t *testing.T) {
 	line := "  worker-with-a-long-name asks: Which of the ports?"
 	for width, want := range map[int]string{
 		0:  line,
@@ -23,7 +23,7 @@ func TestALongLineHangsBelowItsBeginning(t *testing.T) {
 	}
 }
 
-func TestALongWordGoesOnInTheNextRow(t *testing.T) {
+func TestALongWordContinuesInTheNextRow(t *testing.T) {
 	got := Wrap("look at abcdefghijklmnop\x1b\n日本語日本語 ok", 8, 10)
 	if want := []string{"look at", "abcdefgh", "ijklmnop", "\ufffd", "日本語日", "本語 ok"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -55,7 +55,7 @@ func spans(texts []string) (row []Span) {
 	return row
 }
 
-func TestWhatIsLeastNeededGoesFirst(t *testing.T) {
+func TestTheColumnWithTheLowestDropIsRemovedFirst(t *testing.T) {
 	const doing = "what-it-does-at-the-moment"
 	for width, want := range map[int]string{40: "id what time", 26: "id what time", 25: "id what", 20: "id what", 10: "id", 1: "…"} {
 		table := Table{Columns: []Column{{Most: 12}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Drop: 1}}}

@@ -7,7 +7,7 @@ import (
 	"gaffer/fleet"
 )
 
-func TestWavesComeFromThePlanOrFromWhatWaits(t *testing.T) {
+func TestStagesComeFromThePlanOrFromDependencies(t *testing.T) {
 	tasks := []fleet.Task{{ID: "c", After: []string{"b"}}, {ID: "b", After: []string{"a", "gone"}}, {ID: "a"}}
 	if got := Of(tasks); !slices.Equal(got, []int{3, 2, 1}) {
 		t.Errorf("by dependencies: %v", got)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestKeysAreReadFromWhatATerminalSends(t *testing.T) {
+func TestDecodeReadsTheKeysThatATerminalSends(t *testing.T) {
 	r := func(r rune) Key { return Key{Rune, r} }
 	for sent, want := range map[string][]Key{
 		"a":                {r('a')},

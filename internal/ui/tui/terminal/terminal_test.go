@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAPipeIsNoTerminal(t *testing.T) {
+func TestAPipeIsNotATerminal(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

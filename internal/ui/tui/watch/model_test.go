@@ -9,7 +9,7 @@ import (
 	"gaffer/fleet"
 )
 
-func TestEnterAndEscapeGoInAndOut(t *testing.T) {
+func TestEnterOpensAScreenAndEscapeClosesIt(t *testing.T) {
 	m := screenOf(80, 24)
 	m, do := does(m, onRun)
 	if want := []any{Focus{Run: releaseID}}; !reflect.DeepEqual(do, want) {
@@ -49,7 +49,7 @@ func TestARunThatIsNamedIsShownAtOnce(t *testing.T) {
 	}
 }
 
-func TestAWorkerLeadsToItsTask(t *testing.T) {
+func TestEnterOnAWorkerOpensItsTask(t *testing.T) {
 	_, do := does(screenOf(80, 24), "tab tab enter")
 	if want := []any{Focus{releaseID, "page"}}; !reflect.DeepEqual(do, want) {
 		t.Errorf("%v, want %v", do, want)
@@ -84,7 +84,7 @@ func TestTheCursorStaysWithItsRow(t *testing.T) {
 	}
 }
 
-func TestTheCursorReachesEveryRowAndStaysInSight(t *testing.T) {
+func TestTheCursorReachesEveryRowAndStaysVisible(t *testing.T) {
 	f := everything()
 	for i := range 60 {
 		f.Workers = append(f.Workers, fleet.Worker{ID: string(rune('A' + i)), Name: strings.Repeat("x", i)})
@@ -109,7 +109,7 @@ func TestTheCursorReachesEveryRowAndStaysInSight(t *testing.T) {
 	}
 }
 
-func TestSectionsAreGoneThroughBothWays(t *testing.T) {
+func TestTabMovesThroughTheSectionsInBothDirections(t *testing.T) {
 	m := screenOf(80, 24)
 	for _, want := range []itemKind{runItem, workerItem, questionItem} {
 		if m = take(m, "tab"); chosen(m).kind != want {
@@ -171,7 +171,7 @@ func TestDenyingIsConfirmed(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsUnderWayIsNotSentTwiceAndWhatFailsIsKept(t *testing.T) {
+func TestAnAnswerIsNotSentTwiceAndIsKeptIfItFails(t *testing.T) {
 	m := screenOf(80, 24, "j enter 1 enter")
 	if m, do := does(m, "1 enter"); len(do) > 0 || !strings.Contains(picture(m), "sending …") {
 		t.Errorf("sent again: %v", do)
@@ -240,7 +240,7 @@ func TestAQuestionThatNoTaskAsksHasNoLogAndNothingToCancel(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatEndedBadlyIsTriedAgain(t *testing.T) {
+func TestOnlyFailedAndCancelledTasksAreRetried(t *testing.T) {
 	m := screenOf(80, 24, onRun, release())
 	if m, do := does(m, "r"); len(do) > 0 || !strings.Contains(picture(m), "task schema is complete: only") {
 		t.Errorf("%v", do)
@@ -251,7 +251,7 @@ func TestOnlyWhatEndedBadlyIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAFilterHoldsAtOnceAndEscapeTakesItAway(t *testing.T) {
+func TestAFilterAppliesAtOnceAndEscapeRemovesIt(t *testing.T) {
 	m := screenOf(80, 24, "/ B U I L D")
 	if p := picture(m); strings.Contains(p, "nightly") || !strings.Contains(p, "build-2") {
 		t.Error(p)
@@ -268,7 +268,7 @@ func TestAFilterHoldsAtOnceAndEscapeTakesItAway(t *testing.T) {
 	}
 }
 
-func TestALogIsFollowedUntilThePersonGoesBack(t *testing.T) {
+func TestALogIsFollowedUntilTheUserScrollsBack(t *testing.T) {
 	m := screenOf(80, 24, onRun, release(), "j enter", apiTask(), logOf(100))
 	if p := picture(m); !strings.Contains(p, "line 100 green") {
 		t.Fatal(p)
@@ -298,7 +298,7 @@ func TestALogIsFollowedUntilThePersonGoesBack(t *testing.T) {
 	}
 }
 
-func TestALogDoesNotGrowForEver(t *testing.T) {
+func TestTheKeptPartOfALogIsLimited(t *testing.T) {
 	m := screenOf(80, 24, onRun, release(), "j enter")
 	for range 20 {
 		m = take(m, Log{Run: releaseID, Task: "api", Lines: append(logOf(999).Lines, strings.Repeat("long", 100_000))})
@@ -314,7 +314,7 @@ func TestALogDoesNotGrowForEver(t *testing.T) {
 	}
 }
 
-func TestWhatComesLateIsNotShown(t *testing.T) {
+func TestLateDataAboutAnotherRunOrTaskIsIgnored(t *testing.T) {
 	other := release()
 	other.ID = "20260201-000000-dddddddd"
 	m := screenOf(80, 24, onRun, release(), other)

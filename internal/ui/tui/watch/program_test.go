@@ -42,7 +42,7 @@ func leave(t *testing.T, patience time.Duration, cancel func(context.Context) er
 	return p.Finish(waiting)
 }
 
-func TestWhatWasBegunIsDoneThoughThePersonLeaves(t *testing.T) {
+func TestAPendingActionIsFinishedAfterTheUserLeaves(t *testing.T) {
 	done := 0
 	err := leave(t, time.Minute, func(ctx context.Context) error { done++; return ctx.Err() })
 	if err != nil || done != 1 {
@@ -59,7 +59,7 @@ func TestWhatWasBegunIsDoneThoughThePersonLeaves(t *testing.T) {
 	}
 }
 
-func TestWhatWasSeenToFailIsNotToldAgain(t *testing.T) {
+func TestAFailureThatWasShownIsNotReportedAgain(t *testing.T) {
 	w := slow{left: make(chan struct{}), cancel: func(context.Context) error { return errors.New("no") }}
 	close(w.left)
 	a := app{ctx: context.Background(), model: screenOf(80, 24), backend: w, pending: map[*pendingAction]bool{}}

@@ -32,7 +32,7 @@ func TestEveryScreenAtSeveralSizes(t *testing.T) {
 	}
 }
 
-func TestColourIsNeverTheOnlySign(t *testing.T) {
+func TestEveryColourHasASignBesideIt(t *testing.T) {
 	m := screenOf(100, 24, onRun, release())
 	m.Color = true
 	golden(t, "run-color.golden", strings.ReplaceAll(picture(m), "\x1b", "␛"))
@@ -71,7 +71,7 @@ func spoilt() (Fleet, fleet.Run, Task, Log) {
 
 // The screen works at every size, is never exceeded, and lets no control sequence of
 // others through.
-func TestNothingLeavesTheScreen(t *testing.T) {
+func TestNoRowExceedsTheScreenAndNoControlSequenceIsShown(t *testing.T) {
 	testenv.Integration(t)
 	f, r, task, log := spoilt()
 	for _, keys := range []string{"", "enter", "enter 1", "c", "?", "tab c", "/ x", onRun, onRun + " C", onRun + " a d enter", onTask, onTask + " l up", onTask + " right", "enter x tab"} {
@@ -105,7 +105,7 @@ func fitsOn(t *testing.T, m Model, keys string, width, height int) {
 
 func steers(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
-func TestAFleetThatIsNotReadAnyMoreIsAwayWhateverIsSaid(t *testing.T) {
+func TestAFleetThatIsNotReadForAWhileIsShownAsAway(t *testing.T) {
 	m := screenOf(80, 24)
 	if strings.Contains(picture(take(m, now.Add(10*time.Second))), "away") {
 		t.Error("away after ten seconds")
@@ -120,7 +120,7 @@ func TestAFleetThatIsNotReadAnyMoreIsAwayWhateverIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatWasDoneIsToldForAWhile(t *testing.T) {
+func TestAResultIsShownForAWhile(t *testing.T) {
 	m := screenOf(80, 24, resultOf("", errors.New("no such run")))
 	if p := picture(m); !strings.Contains(p, "✗ no such run") {
 		t.Error(p)
