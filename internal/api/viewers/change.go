@@ -18,8 +18,8 @@ const (
 // AddEvent adds an event to the feed of a project and returns its kind. If the event has
 // a timestamp and the feed already contains it, AddEvent does nothing: it was sent twice,
 // or its sender has written it to the file itself.
-func (v *Viewer) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
-	l, err := v.toChange(ctx, ref)
+func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
+	l, err := v.projects.toChange(ctx, ref)
 	if err != nil {
 		return "", err
 	}
@@ -27,7 +27,7 @@ func (v *Viewer) AddEvent(ctx context.Context, ref string, body []byte) (kind st
 	if err != nil {
 		return "", err
 	}
-	event, err := draft.Event(v.opts.Now())
+	event, err := draft.Event(v.now())
 	if err != nil {
 		return "", told(err)
 	}
@@ -68,8 +68,8 @@ func draftOf(body []byte) (d workflow.Draft, dated bool, err error) {
 }
 
 // Inbox returns the items of a project's inbox unchanged.
-func (v *Viewer) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
-	l, err := v.of(ctx, ref)
+func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func (v *Viewer) Inbox(ctx context.Context, ref string) ([]json.RawMessage, erro
 }
 
 // AddItem adds an idea to a project's inbox.
-func (v *Viewer) AddItem(ctx context.Context, ref, kind, content string) (json.RawMessage, error) {
-	l, err := v.toChange(ctx, ref)
+func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string) (json.RawMessage, error) {
+	l, err := v.projects.toChange(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +105,8 @@ type ItemChange struct {
 }
 
 // ChangeItem changes the status of an item in a project's inbox.
-func (v *Viewer) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
-	l, err := v.toChange(ctx, ref)
+func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
+	l, err := v.projects.toChange(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func (v *Viewer) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (
 }
 
 // DropItem removes an item from a project's inbox.
-func (v *Viewer) DropItem(ctx context.Context, ref, id string) error {
-	l, err := v.toChange(ctx, ref)
+func (v *workflowService) DropItem(ctx context.Context, ref, id string) error {
+	l, err := v.projects.toChange(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -20,17 +20,23 @@ import (
 
 const opReadText host.Op = "read text"
 
+// specReader answers the requests about the specs of projects.
+type specReader struct {
+	projects *projectList
+	host     host.Host
+}
+
 // texts maps the Markdown documents of a project to the default text for a missing
 // document. The spec has no default: it must exist.
 var texts = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
 // Text reads one of the documents in texts.
-func (v *Viewer) Text(ctx context.Context, ref, name string) ([]byte, error) {
+func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	without, known := texts[name]
 	if !known {
 		return nil, refuse(missing, "not_found", "no document %.100q", name)
 	}
-	l, err := v.of(ctx, ref)
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +54,7 @@ func (v *Viewer) Text(ctx context.Context, ref, name string) ([]byte, error) {
 
 // document reads a file in the workflow folder of a project. found is false if it is
 // missing. Links are not followed, because their target may lie outside the project.
-func (v *Viewer) document(l *live, name string) (data []byte, found bool, err error) {
+func (v *specReader) document(l *live, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)
 	switch {
@@ -69,7 +75,7 @@ func (v *Viewer) document(l *live, name string) (data []byte, found bool, err er
 }
 
 // spec reads the spec of a project. It returns an empty spec if there is none.
-func (v *Viewer) spec(l *live) (spec.Spec, error) {
+func (v *specReader) spec(l *live) (spec.Spec, error) {
 	data, found, err := v.document(l, spec.File)
 	if err != nil || !found {
 		return spec.Spec{}, err
@@ -98,7 +104,7 @@ var claim = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
 // Sections returns the sections of a project's spec, with their readiness from the
 // workflow state.
-func (v *Viewer) Sections(ctx context.Context, ref string) (Sections, error) {
+func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error) {
 	list := Sections{[]Section{}}
 	text, words, err := v.specWithReadiness(ctx, ref)
 	if err != nil {
@@ -121,8 +127,8 @@ const maxClaims = 200
 
 // specWithReadiness reads the spec of a project. The function of returns the readiness of
 // a section according to the workflow state.
-func (v *Viewer) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
-	l, err := v.of(ctx, ref)
+func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return text, nil, err
 	}
@@ -192,9 +198,9 @@ type Recommendation struct {
 
 // Dashboard returns an overview of all projects. If a project cannot be read, its
 // recommendation contains the error, and the other projects are shown.
-func (v *Viewer) Dashboard(ctx context.Context) (Dashboard, error) {
+func (v *workflowService) Dashboard(ctx context.Context) (Dashboard, error) {
 	board := Dashboard{Projects: []Card{}}
-	projects, err := v.Projects(ctx)
+	projects, err := v.projects.Projects(ctx)
 	for _, p := range projects {
 		if p.Active {
 			board.Active = p.Path
@@ -211,8 +217,8 @@ func (v *Viewer) Dashboard(ctx context.Context) (Dashboard, error) {
 	return board, err
 }
 
-func (v *Viewer) fill(ctx context.Context, p Project, card *Card) error {
-	l, err := v.live(p.Path)
+func (v *workflowService) fill(ctx context.Context, p Project, card *Card) error {
+	l, err := v.projects.live(p.Path)
 	if err != nil {
 		return err
 	}
@@ -220,7 +226,7 @@ func (v *Viewer) fill(ctx context.Context, p Project, card *Card) error {
 	if err != nil {
 		return err
 	}
-	ready, err := v.Readiness(ctx, p.Path)
+	ready, err := v.specs.Readiness(ctx, p.Path)
 	if err != nil {
 		return err
 	}
@@ -228,7 +234,7 @@ func (v *Viewer) fill(ctx context.Context, p Project, card *Card) error {
 	if err != nil {
 		return err
 	}
-	text, err := v.spec(l)
+	text, err := v.specs.spec(l)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,10 @@ package viewers
 
 // Watching returns how many projects have all of their documents watched.
 func (v *Viewer) Watching() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.projectList.mu.Lock()
+	defer v.projectList.mu.Unlock()
 	n := 0
-	for _, l := range v.lives {
+	for _, l := range v.projectList.lives {
 		l.mu.Lock()
 		if l.wide.stop != nil {
 			n++

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+
+	"gaffer/statefile/host"
 )
 
 // ErrClosed reports that the viewer is closed.
@@ -12,25 +15,53 @@ var ErrClosed = errors.New("the viewer is closed")
 
 // Follower is a client that follows one project. It must call Leave.
 type Follower struct {
-	viewer *Viewer
-	live   *live
-	wide   bool // it follows all documents
+	live *live
+	wide bool // it follows all documents
+}
+
+// watches follows the documents of projects while there are followers.
+type watches struct {
+	projects *projectList
+	owners   *runOwners
+	host     host.Host
+	notice   func(text string)
+
+	mu      sync.Mutex // held when a watch starts, so that none starts after Close
+	closed  bool
+	running sync.WaitGroup
+}
+
+// Close ends all watches and waits for them. Later requests to follow a project return
+// ErrClosed.
+func (v *watches) Close() {
+	v.mu.Lock()
+	v.closed = true
+	v.mu.Unlock()
+	v.projects.mu.Lock()
+	for _, l := range v.projects.lives {
+		l.mu.Lock()
+		l.rest()
+		l.restWide()
+		l.mu.Unlock()
+	}
+	v.projects.mu.Unlock()
+	v.running.Wait()
 }
 
 // Follow starts to follow the workflow of a project. The files are watched while there is
 // a follower.
-func (v *Viewer) Follow(ctx context.Context, ref string) (*Follower, error) {
+func (v *watches) Follow(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, false)
 }
 
 // FollowAll starts to follow all documents of a project: also its team, its sessions, and
 // the view of its build.
-func (v *Viewer) FollowAll(ctx context.Context, ref string) (*Follower, error) {
+func (v *watches) FollowAll(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, true)
 }
 
-func (v *Viewer) follow(ctx context.Context, ref string, wide bool) (*Follower, error) {
-	l, err := v.of(ctx, ref)
+func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower, error) {
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +73,11 @@ func (v *Viewer) follow(ctx context.Context, ref string, wide bool) (*Follower, 
 	case <-ready: // later changes are reported as news
 	case <-ctx.Done():
 	}
-	return &Follower{v, l, wide}, nil
+	return &Follower{l, wide}, nil
 }
 
 // join registers a follower. ready is closed when the watch has read the spec.
-func (v *Viewer) join(l *live, wide bool) (ready <-chan struct{}, err error) {
+func (v *watches) join(l *live, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {

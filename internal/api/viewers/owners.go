@@ -1,9 +1,116 @@
 package viewers
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"gaffer/internal/api/docview"
+	"gaffer/internal/flow/spec"
+	"gaffer/statefile/jsontree"
 )
+
+// Ours reports which documents gaffer's own runs write. Other programs write all others.
+type Ours interface {
+	// Sessions returns the runs of those sessions that are gaffer's, by session id.
+	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)
+	// Team returns the run of a team's session, or "".
+	Team(ctx context.Context, root, session string) (run string, err error)
+	// Build returns the run of the build that a workflow state describes, or "". working
+	// reports whether a process works on it.
+	Build(ctx context.Context, root string, state jsontree.Value) (run string, working bool, err error)
+}
+
+// asking is how long a query to Ours may take.
+const asking = 5 * time.Second
+
+// runOwners adds to the views of documents which of gaffer's runs they belong to.
+type runOwners struct {
+	ours   Ours // nil if no documents are gaffer's
+	now    func() time.Time
+	notice func(text string)
+
+	mu         sync.Mutex
+	quietUntil time.Time // no further error is logged until then
+}
+
+// credit adds the project and the run that a team belongs to.
+func (v *runOwners) credit(ctx context.Context, l *live, p docview.TeamPicture, session string) docview.TeamPicture {
+	p.Project, p.Path = l.name, l.path
+	if v.ours != nil && session != "" {
+		p.Run = l.documents.owners.team(session, v.now(), func() (string, error) {
+			ctx, cancel := context.WithTimeout(ctx, asking)
+			defer cancel()
+			run, err := v.ours.Team(ctx, l.path, session)
+			v.logError(err)
+			return run, err
+		})
+		p.Ours = p.Run != ""
+	}
+	return p
+}
+
+// logError logs that the owner of a document is unknown. The document is shown anyway.
+// Queries happen several times per second, so it logs at most once per minute.
+func (v *runOwners) logError(err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	now := v.now()
+	v.mu.Lock()
+	tell := !now.Before(v.quietUntil)
+	if tell {
+		v.quietUntil = now.Add(remember)
+	}
+	v.mu.Unlock()
+	if tell {
+		v.notice("viewer: whose documents they are: " + err.Error())
+	}
+}
+
+func (v *runOwners) creditAll(ctx context.Context, l *live, list []docview.SessionEntry) []docview.SessionEntry {
+	if v.ours == nil || len(list) == 0 {
+		return list
+	}
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	runs := l.documents.owners.sessions(ids, v.now(), func(ids []string) (map[string]string, error) {
+		ctx, cancel := context.WithTimeout(ctx, asking)
+		defer cancel()
+		runs, err := v.ours.Sessions(ctx, l.path, ids)
+		v.logError(err)
+		return runs, err
+	})
+	for i := range list {
+		list[i].Run = runs[list[i].ID]
+		list[i].Ours = list[i].Run != ""
+	}
+	return list
+}
+
+// paint returns the view of a build with its run. If a process works on it, the view
+// offers no resume.
+func (v *runOwners) paint(ctx context.Context, l *live, b *docview.Build) docview.BuildPicture {
+	text, err := spec.Read(l.folder)
+	p := b.Picture(text, v.now())
+	if err != nil {
+		p.Problems = append(p.Problems, "spec: "+err.Error())
+	}
+	if v.ours == nil || !p.Found {
+		return p
+	}
+	ctx, cancel := context.WithTimeout(ctx, asking)
+	defer cancel()
+	p.Run, p.Working, err = v.ours.Build(ctx, l.path, b.State())
+	v.logError(err)
+	if p.Ours = p.Run != ""; p.Working {
+		p.Resume = nil
+	}
+	return p
+}
 
 // owners caches which runs documents belong to: documents change often, their runs hardly
 // ever.

@@ -3,15 +3,20 @@ package viewers
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"gaffer/internal/project"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/workflow"
 )
 
 const (
@@ -47,15 +52,59 @@ type Project struct {
 	as string
 }
 
+// projectList contains the projects of one machine.
+type projectList struct {
+	home     string // the root of the server's own project
+	registry Registry
+	locate   func(root string) (ProjectFolders, error)
+	now      func() time.Time
+	rand     io.Reader
+	notice   func(text string)
+	host     host.Host
+
+	mu     sync.Mutex
+	lives  map[string]*live // by root
+	listed chan struct{}    // closed and replaced when the list of projects has changed
+}
+
+// live returns the state of the project at a root. There is only one per project, so that
+// concurrent changes to a document are written together.
+func (v *projectList) live(root string) (*live, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if l := v.lives[root]; l != nil {
+		return l, nil
+	}
+	place, err := v.locate(root)
+	if err != nil {
+		return nil, fmt.Errorf("project %s: %w", root, err)
+	}
+	l := newLive(root, place, v.now())
+	l.store = workflow.Open(place.Folder, workflow.Options{Now: v.now, Rand: v.rand, Notice: func(n statefile.Notice) { v.notice(n.Text) }})
+	l.notice = v.notice
+	l.documents = newDocuments(v.host, place)
+	v.lives[root] = l
+	return l, nil
+}
+
+// of returns the project that a request is about.
+func (v *projectList) of(ctx context.Context, ref string) (*live, error) {
+	p, err := v.find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return v.live(p.Path)
+}
+
 // Projects lists the projects whose folders exist: the server's own first, then the
 // others in the order of registration.
-func (v *Viewer) Projects(ctx context.Context) ([]Project, error) {
-	entries, err := v.opts.Registry.Get(ctx)
+func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
+	entries, err := v.registry.Get(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("projects: %w", err)
 	}
-	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Path == v.opts.Home }) {
-		entries = slices.Insert(slices.Clone(entries), 0, Entry{Path: v.opts.Home})
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Path == v.home }) {
+		entries = slices.Insert(slices.Clone(entries), 0, Entry{Path: v.home})
 	}
 	var list []Project
 	active := 0
@@ -65,7 +114,7 @@ func (v *Viewer) Projects(ctx context.Context) ([]Project, error) {
 		}
 		l, err := v.live(e.Path)
 		if err != nil {
-			v.opts.Notice(err.Error())
+			v.notice(err.Error())
 			continue
 		}
 		if e.Active {
@@ -81,7 +130,7 @@ func (v *Viewer) Projects(ctx context.Context) ([]Project, error) {
 
 // find returns the project with a path or a name. ref is only compared, never looked up
 // on the disk. An empty ref means the active project.
-func (v *Viewer) find(ctx context.Context, ref string) (Project, error) {
+func (v *projectList) find(ctx context.Context, ref string) (Project, error) {
 	list, err := v.Projects(ctx)
 	if err != nil {
 		return Project{}, err
@@ -113,7 +162,7 @@ func only(found []Project, ref string) (Project, error) {
 
 // toChange returns the project that a change is about. The active project depends on what
 // users look at, so with several projects a change must name one.
-func (v *Viewer) toChange(ctx context.Context, ref string) (*live, error) {
+func (v *projectList) toChange(ctx context.Context, ref string) (*live, error) {
 	if ref == "" {
 		if list, err := v.Projects(ctx); err != nil {
 			return nil, err
@@ -126,7 +175,7 @@ func (v *Viewer) toChange(ctx context.Context, ref string) (*live, error) {
 
 // Register adds the project at a path and activates it. The path must be a folder that is
 // marked as a project.
-func (v *Viewer) Register(ctx context.Context, path string) (Project, error) {
+func (v *projectList) Register(ctx context.Context, path string) (Project, error) {
 	root, err := marked(path)
 	if err != nil {
 		return Project{}, err
@@ -138,7 +187,7 @@ func (v *Viewer) Register(ctx context.Context, path string) (Project, error) {
 }
 
 // Activate makes a project the default for requests that name none.
-func (v *Viewer) Activate(ctx context.Context, ref string) (Project, error) {
+func (v *projectList) Activate(ctx context.Context, ref string) (Project, error) {
 	if ref == "" {
 		return Project{}, refuse(invalid, "invalid_request", "which project? name its path")
 	}
@@ -149,7 +198,7 @@ func (v *Viewer) Activate(ctx context.Context, ref string) (Project, error) {
 	return v.activate(ctx, p.Path, p.as)
 }
 
-func (v *Viewer) activate(ctx context.Context, root, as string) (Project, error) {
+func (v *projectList) activate(ctx context.Context, root, as string) (Project, error) {
 	if as == root {
 		as = ""
 	}
@@ -157,8 +206,8 @@ func (v *Viewer) activate(ctx context.Context, root, as string) (Project, error)
 	if err != nil {
 		return Project{}, err
 	}
-	entry := Entry{Path: root, As: as, Used: v.opts.Now().UTC(), Active: true}
-	if err := v.opts.Registry.Put(ctx, func(all []Entry) ([]Entry, error) { return with(all, entry, gone) }); err != nil {
+	entry := Entry{Path: root, As: as, Used: v.now().UTC(), Active: true}
+	if err := v.registry.Put(ctx, func(all []Entry) ([]Entry, error) { return with(all, entry, gone) }); err != nil {
 		return Project{}, err
 	}
 	v.mu.Lock()
@@ -175,8 +224,8 @@ func there(path string) bool {
 
 // gone reports which projects have no folder. It is called before the registry is
 // changed, because a disk may be slow and other writers wait for the registry.
-func (v *Viewer) gone(ctx context.Context) (map[string]bool, error) {
-	entries, err := v.opts.Registry.Get(ctx)
+func (v *projectList) gone(ctx context.Context) (map[string]bool, error) {
+	entries, err := v.registry.Get(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("projects: %w", err)
 	}
@@ -188,7 +237,7 @@ func (v *Viewer) gone(ctx context.Context) (map[string]bool, error) {
 }
 
 // Listed returns a channel that is closed when the list of projects has changed.
-func (v *Viewer) Listed() <-chan struct{} {
+func (v *projectList) Listed() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.listed

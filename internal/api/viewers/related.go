@@ -16,9 +16,9 @@ type Scenarios struct {
 }
 
 // Scenarios returns the scenarios of a project.
-func (v *Viewer) Scenarios(ctx context.Context, ref string) (Scenarios, error) {
+func (v *specReader) Scenarios(ctx context.Context, ref string) (Scenarios, error) {
 	list := Scenarios{[]spec.Scenario{}}
-	l, err := v.of(ctx, ref)
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return list, err
 	}
@@ -54,7 +54,7 @@ type MapEdge struct {
 const maxOverlaps = 10_000
 
 // StoryMap returns the sections of a project's spec and the links between them.
-func (v *Viewer) StoryMap(ctx context.Context, ref string) (StoryMap, error) {
+func (v *specReader) StoryMap(ctx context.Context, ref string) (StoryMap, error) {
 	list := StoryMap{[]MapSection{}, []MapEdge{}}
 	text, words, err := v.specWithReadiness(ctx, ref)
 	if err != nil {
@@ -101,9 +101,9 @@ type Similarity struct {
 }
 
 // Similarity compares the sections of a project's spec.
-func (v *Viewer) Similarity(ctx context.Context, ref string, least float64) (Similarity, error) {
+func (v *specReader) Similarity(ctx context.Context, ref string, least float64) (Similarity, error) {
 	list := Similarity{[]spec.Pair{}}
-	l, err := v.of(ctx, ref)
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return list, err
 	}
@@ -124,9 +124,9 @@ type Diagram struct {
 
 // Diagrams returns, for each section of a project's spec, a diagram of the sections that
 // it mentions and that mention it. Nothing else in a spec is regular enough to be drawn.
-func (v *Viewer) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
+func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	all := Diagrams{map[string]map[string]Diagram{}}
-	l, err := v.of(ctx, ref)
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return all, err
 	}
@@ -165,12 +165,12 @@ type Priority struct {
 // Priority returns the priority in the config of a project, unchanged. Without a project
 // it would be the order of the projects. The user keeps that in the home folder, which is
 // not read, so the result is empty.
-func (v *Viewer) Priority(ctx context.Context, ref string) (Priority, error) {
+func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}
 	if ref == "" {
 		return none, nil
 	}
-	l, err := v.of(ctx, ref)
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return none, err
 	}

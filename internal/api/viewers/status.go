@@ -10,6 +10,7 @@ import (
 
 	"gaffer/internal/api/docview"
 	"gaffer/internal/flow/spec"
+	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -33,9 +34,18 @@ type BuildStatus struct {
 	Mission docview.BuildPicture `json:"mission"` // the interpretation of these members
 }
 
+// workflowService answers the requests about builds, their feeds and inboxes.
+type workflowService struct {
+	projects *projectList
+	specs    *specReader
+	owners   *runOwners
+	now      func() time.Time
+	host     host.Host
+}
+
 // BuildStatus returns the status of a project's build.
-func (v *Viewer) BuildStatus(ctx context.Context, ref string) (BuildStatus, error) {
-	l, err := v.of(ctx, ref)
+func (v *workflowService) BuildStatus(ctx context.Context, ref string) (BuildStatus, error) {
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return BuildStatus{}, err
 	}
@@ -86,8 +96,8 @@ type LoggedEvent struct {
 }
 
 // BuildLog returns the feed of a project.
-func (v *Viewer) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
-	l, err := v.of(ctx, ref)
+func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return BuildLog{}, err
 	}
@@ -95,7 +105,7 @@ func (v *Viewer) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
 	if err != nil {
 		return BuildLog{}, told(err)
 	}
-	log := BuildLog{Project: l.name, ExportedAt: v.opts.Now().UTC(), Events: []LoggedEvent{}}
+	log := BuildLog{Project: l.name, ExportedAt: v.now().UTC(), Events: []LoggedEvent{}}
 	log.Archived, _ = state.Get("buildEventsArchived").Int()
 	for _, e := range state.Get("buildEvents").Items() {
 		log.Events = append(log.Events, LoggedEvent{BuildEvent, raw(e), l.path})
@@ -120,8 +130,8 @@ type SectionReadiness struct {
 }
 
 // Readiness returns the readiness of each section from the state, or else from the spec.
-func (v *Viewer) Readiness(ctx context.Context, ref string) (Readiness, error) {
-	l, err := v.of(ctx, ref)
+func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, error) {
+	l, err := v.projects.of(ctx, ref)
 	if err != nil {
 		return Readiness{}, err
 	}
@@ -158,4 +168,12 @@ func readiness(state workflow.State, text spec.Spec) Readiness {
 		}
 	}
 	return r
+}
+
+// mission returns the view of a build for a state that was just read.
+func (v *workflowService) mission(ctx context.Context, l *live, state jsontree.Value) docview.BuildPicture {
+	var b docview.Build
+	b.SawState(state.Raw(), nil)
+	b.SawInbox(docview.Look(v.host, l.store.Inbox().Path()))
+	return v.owners.paint(ctx, l, &b)
 }

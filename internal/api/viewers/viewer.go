@@ -8,16 +8,11 @@
 package viewers
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"path/filepath"
-	"sync"
 	"time"
 
-	"gaffer/statefile"
 	"gaffer/statefile/host"
-	"gaffer/workflow"
 )
 
 // Options configures a Viewer.
@@ -41,33 +36,41 @@ type ProjectFolders struct {
 	Sessions string
 }
 
-// Viewer answers requests about the projects of one machine. Close ends its watches.
+// Viewer answers requests about the projects of one machine. Each of its parts answers the
+// requests about one subject. Close ends its watches.
 type Viewer struct {
-	opts Options
-	host host.Host
-
-	mu       sync.Mutex
-	lives    map[string]*live // by root
-	listed   chan struct{}    // closed and replaced when the list of projects has changed
-	doubtful time.Time        // no further doubt is logged until then
-	closed   bool
-
-	watches sync.WaitGroup
+	*projectList
+	*workflowService
+	*specReader
+	*documentReader
+	*watches
 }
 
 // New returns a Viewer. It accesses no files yet.
 func New(opts Options) *Viewer {
+	h := host.OS()
 	if opts.Locate == nil {
 		opts.Locate = locate
 	}
 	if opts.Notice == nil {
 		opts.Notice = func(string) {}
 	}
-	v := &Viewer{opts: opts, host: host.OS(), lives: map[string]*live{}, listed: make(chan struct{})}
-	if v.opts.Now == nil {
-		v.opts.Now = v.host.Now
+	if opts.Now == nil {
+		opts.Now = h.Now
 	}
-	return v
+	projects := &projectList{
+		home: opts.Home, registry: opts.Registry, locate: opts.Locate, now: opts.Now, rand: opts.Rand, notice: opts.Notice, host: h,
+		lives: map[string]*live{}, listed: make(chan struct{}),
+	}
+	owners := &runOwners{ours: opts.Ours, now: opts.Now, notice: opts.Notice}
+	specs := &specReader{projects, h}
+	return &Viewer{
+		projectList:     projects,
+		workflowService: &workflowService{projects: projects, specs: specs, owners: owners, now: opts.Now, host: h},
+		specReader:      specs,
+		documentReader:  &documentReader{projects, owners, h},
+		watches:         &watches{projects: projects, owners: owners, host: h, notice: opts.Notice},
+	}
 }
 
 func locate(root string) (ProjectFolders, error) {
@@ -75,48 +78,4 @@ func locate(root string) (ProjectFolders, error) {
 		Name: filepath.Base(root), Folder: filepath.Join(root, folder),
 		Team: filepath.Join(root, "coordination"), Sessions: filepath.Join(root, ".founder-mode", "status"),
 	}, nil
-}
-
-// Close ends all watches and waits for them. Later requests to follow a project return
-// ErrClosed.
-func (v *Viewer) Close() {
-	v.mu.Lock()
-	v.closed = true
-	for _, l := range v.lives {
-		l.mu.Lock()
-		l.rest()
-		l.restWide()
-		l.mu.Unlock()
-	}
-	v.mu.Unlock()
-	v.watches.Wait()
-}
-
-// live returns the state of the project at a root. There is only one per project, so that
-// concurrent changes to a document are written together.
-func (v *Viewer) live(root string) (*live, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if l := v.lives[root]; l != nil {
-		return l, nil
-	}
-	place, err := v.opts.Locate(root)
-	if err != nil {
-		return nil, fmt.Errorf("project %s: %w", root, err)
-	}
-	l := newLive(root, place, v.opts.Now())
-	l.store = workflow.Open(place.Folder, workflow.Options{Now: v.opts.Now, Rand: v.opts.Rand, Notice: func(n statefile.Notice) { v.opts.Notice(n.Text) }})
-	l.notice = v.opts.Notice
-	l.documents = newDocuments(v.host, place)
-	v.lives[root] = l
-	return l, nil
-}
-
-// of returns the project that a request is about.
-func (v *Viewer) of(ctx context.Context, ref string) (*live, error) {
-	p, err := v.find(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	return v.live(p.Path)
 }

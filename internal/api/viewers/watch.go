@@ -24,7 +24,7 @@ const (
 
 // begin starts to watch the documents of a project, unless a watch is running. The caller
 // holds l.mu and also v.mu, so that the viewer is not closed meanwhile.
-func (v *Viewer) begin(l *live) {
+func (v *watches) begin(l *live) {
 	if l.stop != nil {
 		return
 	}
@@ -34,11 +34,11 @@ func (v *Viewer) begin(l *live) {
 	watch := l.watch
 	ready := make(chan struct{})
 	l.ready = ready
-	v.watches.Go(func() {
+	v.running.Go(func() {
 		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.looked(err, func() { l.sawState(watch, state) }) }) // ends with ctx
 	})
-	v.watches.Go(func() { v.watchInbox(ctx, l, watch) })
-	v.watches.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
+	v.running.Go(func() { v.watchInbox(ctx, l, watch) })
+	v.running.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
 }
 
 // rest ends the watch, if there is one. The caller holds l.mu.
@@ -59,7 +59,7 @@ func (l *live) looked(err error, saw func()) {
 	saw()
 }
 
-func (v *Viewer) watchInbox(ctx context.Context, l *live, watch int) {
+func (v *watches) watchInbox(ctx context.Context, l *live, watch int) {
 	f := statefile.New(l.store.Inbox().Path(), statefile.Options{Host: v.host})
 	_ = f.Watch(ctx, func(data []byte, err error) { // ends with ctx
 		var doc *jsontree.Doc
@@ -89,7 +89,7 @@ func list(v jsontree.Value) error {
 // watchSpec checks the spec, which is not JSON, at intervals. Links are not followed,
 // because their target may lie outside the project. It calls looked after the first
 // check.
-func (v *Viewer) watchSpec(ctx context.Context, l *live, watch int, looked func()) {
+func (v *watches) watchSpec(ctx context.Context, l *live, watch int, looked func()) {
 	defer looked() // the watch may end before the first check
 	var looks specLooks
 	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, looking) { // the loop checks ctx
@@ -98,7 +98,7 @@ func (v *Viewer) watchSpec(ctx context.Context, l *live, watch int, looked func(
 	}
 }
 
-func (v *Viewer) lookAtSpec(l *live, watch int, looks *specLooks) {
+func (v *watches) lookAtSpec(l *live, watch int, looks *specLooks) {
 	path := filepath.Join(l.folder, spec.File)
 	info, err := v.host.Lstat(opWatchSpec, path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > spec.MaxSize {

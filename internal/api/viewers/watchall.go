@@ -26,7 +26,7 @@ type wideWatch struct {
 
 // beginWide starts to watch all documents of a project, unless a watch is running. The
 // caller holds l.mu and v.mu.
-func (v *Viewer) beginWide(l *live) {
+func (v *watches) beginWide(l *live) {
 	if l.wide.stop != nil {
 		return
 	}
@@ -37,9 +37,9 @@ func (v *Viewer) beginWide(l *live) {
 		l.wide.told = map[string][sha256.Size]byte{}
 	}
 	w := &watcher{v, l, l.wide.count}
-	v.watches.Go(func() { w.watchTeam(ctx) })
-	v.watches.Go(func() { w.watchSessions(ctx) })
-	v.watches.Go(func() { w.watchBuild(ctx) })
+	v.running.Go(func() { w.watchTeam(ctx) })
+	v.running.Go(func() { w.watchSessions(ctx) })
+	v.running.Go(func() { w.watchBuild(ctx) })
 }
 
 // restWide ends the watch of all documents, if there is one. The caller holds l.mu.
@@ -52,7 +52,7 @@ func (l *live) restWide() {
 
 // watcher is one watch of all documents of a project.
 type watcher struct {
-	*Viewer
+	*watches
 	live  *live
 	watch int
 }
@@ -61,7 +61,7 @@ type watcher struct {
 func (w *watcher) tell(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {
-		w.opts.Notice(kind + " of " + w.live.path + ": " + err.Error())
+		w.notice(kind + " of " + w.live.path + ": " + err.Error())
 		return
 	}
 	l := w.live
@@ -89,7 +89,7 @@ func (w *watcher) tellTeam(ctx context.Context) {
 	d.mu.Lock()
 	picture, session := d.team.Picture(), d.team.SessionID()
 	d.mu.Unlock()
-	w.tell(TeamUpdate, "team", w.credit(ctx, w.live, picture, session))
+	w.tell(TeamUpdate, "team", w.owners.credit(ctx, w.live, picture, session))
 }
 
 // watchBuild sends the status of the build, at once and after each change.
@@ -106,7 +106,7 @@ func (w *watcher) tellBuild(ctx context.Context) {
 	d.mu.Lock()
 	build := *d.build
 	d.mu.Unlock()
-	w.tell(BuildUpdate, "build", w.paint(ctx, w.live, &build))
+	w.tell(BuildUpdate, "build", w.owners.paint(ctx, w.live, &build))
 }
 
 // watched is a watched file and the function that receives its contents.
@@ -125,7 +125,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(con
 	}
 	tell(ctx)
 	for _, f := range files {
-		w.watches.Go(func() {
+		w.running.Go(func() {
 			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // ends with ctx
 				w.saw(ctx, f)(data, err)
 				select {
@@ -164,6 +164,6 @@ func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err erro
 // watchSessions sends the list of sessions, at once and after each change.
 func (w *watcher) watchSessions(ctx context.Context) {
 	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, looking) { // the loop checks ctx
-		w.tell(SessionsUpdate, "sessions", w.creditAll(ctx, w.live, w.live.documents.shelf.List()))
+		w.tell(SessionsUpdate, "sessions", w.owners.creditAll(ctx, w.live, w.live.documents.shelf.List()))
 	}
 }
