@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/record"
 )
 
 // schedule changes the status of tasks and runs, keeps the counters of runs, and
@@ -59,11 +61,11 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 		return s.event(e, *t)
 	}
 	s.PutAttempt(*a)
-	tried, err := a.AppendJSON(make([]byte, 0, roomForRow))
+	tried, err := record.Text(a)
 	if err != nil {
 		return fmt.Errorf("attempt %s: %w", a.ID, err)
 	}
-	e.Attempt, e.Tried = a.ID, tried
+	e.Attempt, e.Tried = a.ID, json.RawMessage(tried)
 	return s.event(e, *t)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/record"
 )
 
 // transaction is an engine transaction in progress. Each of its parts is responsible
@@ -147,28 +148,23 @@ func (c *change) lease(from time.Time) time.Time { return from.Add(c.opts.Lease)
 // only the row's first event, which has no From, contains them.
 func (c *change) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
-	var text []byte
-	var err error
 	switch r := row.(type) {
 	case store.Run:
 		if !first {
 			r.Plan = nil
 		}
-		text, err = json.Marshal(r)
+		row = r
 	case store.Task:
 		if !first {
 			r.Spec = nil
 		}
-		text, err = r.AppendJSON(make([]byte, 0, roomForRow))
-	case store.Attempt:
-		text, err = r.AppendJSON(make([]byte, 0, roomForRow))
-	default:
-		text, err = json.Marshal(row)
+		row = r
 	}
+	text, err := record.Text(row)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Kind, err)
 	}
-	e.At, e.Who, e.Row = c.now, c.who, text
+	e.At, e.Who, e.Row = c.now, c.who, json.RawMessage(text)
 	c.Append(e)
 	return nil
 }
@@ -194,9 +190,6 @@ func (c *change) compacted(a store.Attempt, p fleet.Progress) error {
 
 // maxCompactions limits the compaction events of one attempt.
 const maxCompactions = 1000
-
-// roomForRow is the approximate length of a row's JSON, in bytes.
-const roomForRow = 512
 
 // missing turns store.ErrNotFound into a [*NotFoundError] that names the row.
 func missing(err error, what, id string) error {

@@ -178,7 +178,7 @@ type Item struct {
 	ItemKey
 	Parent string          `json:"parent,omitempty"` // items are listed by kind and parent
 	Seq    int64           `json:"seq"`              // position in the list
-	Data   json.RawMessage `json:"data,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`   // stored without space between its tokens
 	Made   time.Time       `json:"made"`
 }
 

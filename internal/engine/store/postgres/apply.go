@@ -48,9 +48,8 @@ const (
 
 // rowWriter adds statements to a batch.
 type rowWriter struct {
-	batch   pgx.Batch
-	encoder record.Writer
-	err     error
+	batch pgx.Batch
+	err   error
 }
 
 // column returns one value for each row.
@@ -65,7 +64,7 @@ func column[R, V any](rows []R, value func(r *R) V) []V {
 // data returns each row as JSON.
 func data[R any](w *rowWriter, rows []R) []string {
 	return column(rows, func(r *R) string {
-		text, err := w.encoder.Text(r)
+		text, err := record.Text(r)
 		if w.err == nil {
 			w.err = err
 		}

@@ -7,66 +7,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
-// Writer encodes rows as JSON. It is not safe for concurrent use. The zero value is
-// ready to use.
-type Writer struct {
-	buffer  []byte
-	other   bytes.Buffer
-	encoder *json.Encoder
-}
-
-// appender is a row with its own JSON encoder.
-type appender interface {
-	AppendJSON(b []byte) ([]byte, error)
-}
-
 // Text returns a row as JSON.
-func (w *Writer) Text(row any) (string, error) {
-	fast, ok := row.(appender)
-	if !ok {
-		return w.encode(row)
-	}
-	text, err := fast.AppendJSON(w.buffer[:0])
-	if err != nil {
+func Text(row any) (string, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // people read it too
+	if err := encoder.Encode(row); err != nil {
 		return "", fmt.Errorf("%T: %w", row, err)
 	}
-	w.buffer = text
-	return string(text), nil
+	return strings.TrimSuffix(text.String(), "\n"), nil
 }
-
-// Append appends a row as JSON.
-func (w *Writer) Append(b []byte, row any) ([]byte, error) {
-	text, err := w.encode(row)
-	return append(b, text...), err
-}
-
-func (w *Writer) encode(row any) (string, error) {
-	if w.encoder == nil {
-		w.encoder = json.NewEncoder(&w.other)
-		w.encoder.SetEscapeHTML(false) // people read it too
-	}
-	w.other.Reset()
-	if err := w.encoder.Encode(row); err != nil {
-		return "", fmt.Errorf("%T: %w", row, err)
-	}
-	return string(bytes.TrimSuffix(w.other.Bytes(), []byte("\n"))), nil
-}
-
-// parser is a row with its own JSON parser, which may reject a text.
-type parser interface{ ParseJSON(text []byte) bool }
 
 // Read decodes a row.
 func Read[V any](text []byte) (V, error) {
-	var row, none V
-	if fast, ok := any(&row).(parser); ok {
-		if fast.ParseJSON(text) {
-			return row, nil
-		}
-		row = none
-	}
+	var row V
 	if err := json.Unmarshal(text, &row); err != nil {
 		return row, fmt.Errorf("stored %T: %w", row, err)
 	}

@@ -31,9 +31,8 @@ func TestTimesKeepTheirOrderInAColumn(t *testing.T) {
 }
 
 func TestTextIsReadableAndReadBack(t *testing.T) {
-	var w record.Writer
 	worker := store.Worker{ID: "a<b>&\u2028\x00é"}
-	text, err := w.Text(&worker)
+	text, err := record.Text(&worker)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 // apply writes rows.
 func (t *transaction) apply(c store.Changes) error {
-	w := &rowWriter{c: t.store.write, encoder: &t.store.record}
+	w := &rowWriter{c: t.store.write}
 	for _, r := range c.Runs {
 		if r.Plan != nil {
 			w.exec("INSERT INTO plan VALUES (?, ?) ON CONFLICT DO NOTHING", r.ID, string(r.Plan))
@@ -63,9 +63,8 @@ func (t *transaction) apply(c store.Changes) error {
 
 // rowWriter executes statements until one fails.
 type rowWriter struct {
-	c       *conn
-	encoder *record.Writer
-	err     error
+	c   *conn
+	err error
 }
 
 func (w *rowWriter) exec(query string, args ...any) {
@@ -80,7 +79,7 @@ func (w *rowWriter) put(query string, row any, args ...any) {
 		return
 	}
 	var data string
-	if data, w.err = w.encoder.Text(row); w.err == nil {
+	if data, w.err = record.Text(row); w.err == nil {
 		w.exec(query, append(args, data)...)
 	}
 }

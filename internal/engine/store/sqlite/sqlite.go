@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"gaffer/internal/engine/store"
-	"gaffer/internal/engine/store/record"
 )
 
 // Store is a store in a file.
@@ -29,7 +28,6 @@ type Store struct {
 	open   chan struct{} // semaphore: held by the open transaction
 	db     *sql.DB
 	write  *conn
-	record record.Writer
 	closed bool // guarded by open
 
 	reads *pool

@@ -42,11 +42,11 @@ var (
 	}
 	aWorker = store.Worker{
 		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", Said: at(4), Task: "r1.a",
-		Meta: json.RawMessage(`{"host": "h", "n": 1.50}`), Version: "1.2", Owner: "token", Holder: "build-1", Channels: []string{"one", "two"},
+		Meta: json.RawMessage(`{"host":"h","n":1.50}`), Version: "1.2", Owner: "token", Holder: "build-1", Channels: []string{"one", "two"},
 		Holds: []string{"x1"}, Created: at(1), Updated: at(3),
 	}
 	anItem = store.Item{
-		ItemKey: store.ItemKey{Kind: "note", ID: "n1"}, Parent: "r1.a", Seq: 8, Data: json.RawMessage(`{"text": "a  b", "n": 1.0}`), Made: at(8),
+		ItemKey: store.ItemKey{Kind: "note", ID: "n1"}, Parent: "r1.a", Seq: 8, Data: json.RawMessage(`{"text":"a  b","n":1.0}`), Made: at(8),
 	}
 	aQuestion = store.Question{
 		ID: "q1", Attempt: "x1", Run: "r1", Task: "a", Text: "May I?", Options: json.RawMessage(`["yes","no"]`), Asked: at(4),
