@@ -141,10 +141,10 @@ func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 // act performs an action of the user, and returns a note about the result.
 func (l *liveView) act(ctx context.Context, a live.Action) string {
 	var err error
-	switch a.Do {
+	switch a.Kind {
 	case live.Stop:
 		l.job.work.halt()
-	case live.GoOn:
+	case live.Resume:
 		l.job.work.start()
 	case live.CancelRun:
 		l.cancelled = true

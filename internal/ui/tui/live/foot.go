@@ -29,22 +29,22 @@ func (v View) foot(width, height int) []paint.Line {
 		rows = append(rows, paint.Plain(phrase.Line(v.Note)))
 	}
 	open := Questions(v.Run)
-	k := v.Keyboard.See(open)
+	k := v.Keyboard.WithQuestions(open)
 	open = k.unanswered(open)
 	running := phrase.Count(v.Run.Counts.Running, "agent")
 	switch {
-	case k.mode == offering && k.Remote:
+	case k.mode == choosing && k.Remote:
 		rows = append(rows, paint.Styled(display.Bold, "The run goes on without you, "+running+" running."),
 			paint.Styled(display.Bold, "Enter detaches  [c]ancel the run  any other key goes on watching"))
-	case k.mode == offering:
+	case k.mode == choosing:
 		rows = append(rows, paint.Styled(display.Bold, "No more work is taken, "+running+" going on."),
 			paint.Styled(display.Bold, "[d]etach  [c]ancel the run  Enter goes on"))
 	case k.mode == cancelling:
 		rows = append(rows, paint.Styled(display.Bold, "Cancelling, "+running+" to end. Ctrl-C leaves at once."))
 	case k.question != "":
 		rows = append(rows, v.question(k, open, width, max(height/2, 1))...)
-	case k.stray:
-		rows = append(rows, paint.Styled(display.Faint, gone))
+	case k.discarding:
+		rows = append(rows, paint.Styled(display.Faint, questionClosed))
 	case len(k.sent) > 0:
 		rows = append(rows, paint.Styled(display.Faint, "sending the answer …"))
 	case k.Observer:
@@ -58,7 +58,7 @@ func (v View) foot(width, height int) []paint.Line {
 // question shows one question in at most room rows. The last row, where the answer is
 // typed, is always shown, and then as many of the others as fit.
 func (v View) question(k Keyboard, open []fleet.Question, width, room int) []paint.Line {
-	at := k.at(open)
+	at := k.indexIn(open)
 	q := open[at]
 	facts := []string{phrase.Age(v.Now.Sub(q.Asked))}
 	if len(open) > 1 {
@@ -72,11 +72,11 @@ func (v View) question(k Keyboard, open []fleet.Question, width, room int) []pai
 	} else if left > 0 {
 		rows = rows[:room-1]
 	}
-	if k.stray {
-		return append(rows, paint.Line{{Text: "> ", Style: display.Bold}, {Text: gone, Style: display.Faint}})
+	if k.discarding {
+		return append(rows, paint.Line{{Text: "> ", Style: display.Bold}, {Text: questionClosed, Style: display.Faint}})
 	}
 	return append(rows, parts.AnswerRow(q, k.input, width))
 }
 
-// gone is shown if a question was closed while the user was typing the answer.
-const gone = "Enter goes on: the question you typed for is gone"
+// questionClosed is shown if a question was closed while the user was typing the answer.
+const questionClosed = "Enter goes on: the question you typed for is gone"

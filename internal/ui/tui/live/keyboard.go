@@ -8,24 +8,24 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// Do is the kind of an [Action].
-type Do int
+// ActionKind is the kind of an [Action].
+type ActionKind int
 
 // The actions that keys trigger.
 const (
-	Nothing   Do = iota
-	Stop         // stop taking work; running tasks continue
-	GoOn         // take work again
-	Detach       // let another process supervise the run, and leave
-	CancelRun    // cancel everything, and wait until it has ended
-	Leave        // leave at once
-	Answer       // answer a question
-	Remark       // show Text to the user; nothing else happens
+	NoAction  ActionKind = iota
+	Stop                 // stop taking work; running tasks continue
+	Resume               // take work again
+	Detach               // let another process supervise the run, and leave
+	CancelRun            // cancel everything, and wait until it has ended
+	Leave                // leave at once
+	Answer               // answer a question
+	ShowNote             // show Text to the user; nothing else happens
 )
 
-// Action is a [Do] with its arguments.
+// Action is something that the user wants, with its arguments.
 type Action struct {
-	Do       Do
+	Kind     ActionKind
 	Question string // its id
 	Text     string
 	Deny     bool
@@ -36,7 +36,7 @@ type mode int
 
 const (
 	watching   mode = iota
-	offering        // no more work is taken; the user may detach, cancel or continue
+	choosing        // no more work is taken; the user may detach, cancel or continue
 	cancelling      // the run is being cancelled
 )
 
@@ -46,42 +46,42 @@ type Keyboard struct {
 	Observer bool // another process owns the run, so there is nothing to stop
 	Remote   bool // the run belongs to a server whose workers do it, so leaving it is normal
 
-	mode     mode
-	question string // id of the question that is shown
-	input    parts.Input
-	sent     []string // ids of questions whose answer is being sent; they count as closed
-	stray    bool     // the text being typed was for a question that has been closed
+	mode       mode
+	question   string // id of the question that is shown
+	input      parts.Input
+	sent       []string // ids of questions whose answer is being sent; they count as closed
+	discarding bool     // keys are discarded, because their question has been closed
 }
 
 // Press returns the new state and the action that follow from a key while these
 // questions are open.
 //
 //	             Ctrl-C               d        c        Enter          other
-//	watching     Stop, then offering  ── the question's answer is typed ──
-//	offering     CancelRun            Detach   CancelRun  GoOn         –
+//	watching     Stop, then choosing  ── the question's answer is typed ──
+//	choosing     CancelRun            Detach   CancelRun  Resume       –
 //	cancelling   Leave                –        –          –            –
 //
-// With Remote set, Ctrl-C does not stop the run. While offering, Ctrl-C and Enter then
+// With Remote set, Ctrl-C does not stop the run. While choosing, Ctrl-C and Enter then
 // detach, and any other key continues watching. If a question is closed while its
 // answer is being typed, the following keystrokes are discarded up to Enter, Escape
 // or Tab.
 func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
-	k = k.See(open)
+	k = k.WithQuestions(open)
 	switch {
 	case key.Kind == terminal.Interrupt:
 		return k.interrupt()
-	case k.mode == offering:
-		return k.offered(key)
+	case k.mode == choosing:
+		return k.choose(key)
 	case k.mode == cancelling:
 		return k, Action{}
-	case k.stray:
-		k.stray = key.Kind == terminal.Rune || key.Kind == terminal.Backspace
+	case k.discarding:
+		k.discarding = key.Kind == terminal.Rune || key.Kind == terminal.Backspace
 		return k, Action{}
 	case k.question != "":
-		k, act := k.typed(key, k.unanswered(open))
-		return k.See(open), act // after an answer, show the next question
+		k, act := k.editAnswer(key, k.unanswered(open))
+		return k.WithQuestions(open), act // after an answer, show the next question
 	case k.Observer && key.Rune == 'q' && len(k.sent) == 0:
-		return k, Action{Do: Leave}
+		return k, Action{Kind: Leave}
 	}
 	return k, Action{}
 }
@@ -91,29 +91,30 @@ func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Observer || k.mode == cancelling:
-		return k, Action{Do: Leave}
+		return k, Action{Kind: Leave}
 	case k.Remote:
-		return k, Action{Do: Detach}
+		return k, Action{Kind: Detach}
 	}
 	return k.cancel()
 }
 
 func (k Keyboard) cancel() (Keyboard, Action) {
 	k.mode = cancelling
-	return k, Action{Do: CancelRun}
+	return k, Action{Kind: CancelRun}
 }
 
-// See keeps the current question as long as it is open. Text that was typed for one
-// question is never sent to another.
-func (k Keyboard) See(open []fleet.Question) Keyboard {
+// WithQuestions returns the state while these questions are open. It keeps the current
+// question as long as it is open. Text that was typed for one question is never sent to
+// another.
+func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 	k.sent = without(k.sent, func(id string) bool {
 		return !slices.ContainsFunc(open, func(q fleet.Question) bool { return q.ID == id })
 	})
 	open = k.unanswered(open)
-	if k.at(open) >= 0 {
+	if k.indexIn(open) >= 0 {
 		return k
 	}
-	k.stray = k.stray || k.input != ""
+	k.discarding = k.discarding || k.input != ""
 	k.question, k.input = "", ""
 	if len(open) > 0 {
 		k.question = open[0].ID
@@ -138,41 +139,41 @@ func without[T any](list []T, some func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), some)
 }
 
-func (k Keyboard) at(open []fleet.Question) int {
+func (k Keyboard) indexIn(open []fleet.Question) int {
 	return slices.IndexFunc(open, func(q fleet.Question) bool { return q.ID == k.question })
 }
 
 func (k Keyboard) interrupt() (Keyboard, Action) {
 	switch {
 	case k.Observer:
-		return k, Action{Do: Leave}
+		return k, Action{Kind: Leave}
 	case k.mode == watching:
-		if k.mode = offering; k.Remote {
+		if k.mode = choosing; k.Remote {
 			return k, Action{}
 		}
-		return k, Action{Do: Stop}
+		return k, Action{Kind: Stop}
 	}
 	return k.End()
 }
 
-func (k Keyboard) offered(key terminal.Key) (Keyboard, Action) {
+func (k Keyboard) choose(key terminal.Key) (Keyboard, Action) {
 	switch {
 	case key.Rune == 'd', key.Kind == terminal.Enter && k.Remote:
-		return k, Action{Do: Detach}
+		return k, Action{Kind: Detach}
 	case key.Rune == 'c':
 		return k.cancel()
 	case key.Kind == terminal.Enter:
 		k.mode = watching
-		return k, Action{Do: GoOn}
+		return k, Action{Kind: Resume}
 	case k.Remote:
 		k.mode = watching
 	}
 	return k, Action{}
 }
 
-// typed edits the answer to a question, and sends it on Enter. An invalid answer stays
+// editAnswer edits the answer to a question, and sends it on Enter. An invalid answer stays
 // in the input to be edited.
-func (k Keyboard) typed(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
+func (k Keyboard) editAnswer(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
 	case terminal.Rune:
 		k.input = k.input.Insert(string(key.Rune))
@@ -181,18 +182,18 @@ func (k Keyboard) typed(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 	case terminal.Clear:
 		k.input = ""
 	case terminal.Next:
-		k.question, k.input = open[(k.at(open)+1)%len(open)].ID, ""
+		k.question, k.input = open[(k.indexIn(open)+1)%len(open)].ID, ""
 	case terminal.Enter:
 		if k.input.Trimmed() == "" {
 			break
 		}
-		q := open[k.at(open)]
+		q := open[k.indexIn(open)]
 		text, deny, err := parts.Answer(q, k.input)
 		if err != nil {
-			return k, Action{Do: Remark, Text: err.Error()}
+			return k, Action{Kind: ShowNote, Text: err.Error()}
 		}
 		k.input, k.sent = "", append(slices.Clone(k.sent), q.ID)
-		return k, Action{Do: Answer, Question: q.ID, Text: text, Deny: deny}
+		return k, Action{Kind: Answer, Question: q.ID, Text: text, Deny: deny}
 	}
 	return k, Action{}
 }

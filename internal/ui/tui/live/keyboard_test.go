@@ -24,41 +24,41 @@ func TestWhatKeysDo(t *testing.T) {
 		want     []Action
 	}{
 		"nothing is asked":                 {keys: "hello\rd", want: nil},
-		"Ctrl-C offers":                    {keys: "\x03", want: []Action{{Do: Stop}}},
-		"Enter goes on":                    {keys: "\x03\r", want: []Action{{Do: Stop}, {Do: GoOn}}},
-		"and another Ctrl-C offers again":  {keys: "\x03\r\x03", want: []Action{{Do: Stop}, {Do: GoOn}, {Do: Stop}}},
-		"d detaches":                       {keys: "\x03d", want: []Action{{Do: Stop}, {Do: Detach}}},
-		"c cancels":                        {keys: "\x03c", want: []Action{{Do: Stop}, {Do: CancelRun}}},
-		"other keys while it offers":       {keys: "\x03xyz 1", want: []Action{{Do: Stop}}},
-		"Ctrl-C twice cancels":             {keys: "\x03\x03", want: []Action{{Do: Stop}, {Do: CancelRun}}},
-		"keys while it cancels":            {keys: "\x03\x03dc\r", want: []Action{{Do: Stop}, {Do: CancelRun}}},
-		"three times leaves":               {keys: "\x03\x03\x03", want: []Action{{Do: Stop}, {Do: CancelRun}, {Do: Leave}}},
-		"c and Ctrl-C leaves":              {keys: "\x03c\x03", want: []Action{{Do: Stop}, {Do: CancelRun}, {Do: Leave}}},
-		"an onlooker leaves":               {onlooker: true, keys: "\x03", want: []Action{{Do: Leave}}},
-		"an onlooker leaves with q":        {onlooker: true, keys: "q", want: []Action{{Do: Leave}}},
-		"an onlooker's q in an answer":     {onlooker: true, asked: questions, keys: "q\r", want: []Action{{Do: Answer, Question: "q1", Text: "q"}}},
+		"Ctrl-C offers":                    {keys: "\x03", want: []Action{{Kind: Stop}}},
+		"Enter goes on":                    {keys: "\x03\r", want: []Action{{Kind: Stop}, {Kind: Resume}}},
+		"and another Ctrl-C offers again":  {keys: "\x03\r\x03", want: []Action{{Kind: Stop}, {Kind: Resume}, {Kind: Stop}}},
+		"d detaches":                       {keys: "\x03d", want: []Action{{Kind: Stop}, {Kind: Detach}}},
+		"c cancels":                        {keys: "\x03c", want: []Action{{Kind: Stop}, {Kind: CancelRun}}},
+		"other keys while it offers":       {keys: "\x03xyz 1", want: []Action{{Kind: Stop}}},
+		"Ctrl-C twice cancels":             {keys: "\x03\x03", want: []Action{{Kind: Stop}, {Kind: CancelRun}}},
+		"keys while it cancels":            {keys: "\x03\x03dc\r", want: []Action{{Kind: Stop}, {Kind: CancelRun}}},
+		"three times leaves":               {keys: "\x03\x03\x03", want: []Action{{Kind: Stop}, {Kind: CancelRun}, {Kind: Leave}}},
+		"c and Ctrl-C leaves":              {keys: "\x03c\x03", want: []Action{{Kind: Stop}, {Kind: CancelRun}, {Kind: Leave}}},
+		"an onlooker leaves":               {onlooker: true, keys: "\x03", want: []Action{{Kind: Leave}}},
+		"an onlooker leaves with q":        {onlooker: true, keys: "q", want: []Action{{Kind: Leave}}},
+		"an onlooker's q in an answer":     {onlooker: true, asked: questions, keys: "q\r", want: []Action{{Kind: Answer, Question: "q1", Text: "q"}}},
 		"a run of others is not stopped":   {far: true, keys: "\x03", want: nil},
-		"Enter leaves it to them":          {far: true, keys: "\x03\r", want: []Action{{Do: Detach}}},
-		"so does another Ctrl-C":           {far: true, keys: "\x03\x03", want: []Action{{Do: Detach}}},
-		"c cancels theirs":                 {far: true, keys: "\x03c\x03", want: []Action{{Do: CancelRun}, {Do: Leave}}},
-		"another key goes on watching":     {far: true, keys: "\x03x\r\x03d", want: []Action{{Do: Detach}}},
-		"a number is an option":            {asked: questions, keys: "2\r", want: []Action{{Do: Answer, Question: "q1", Text: "No"}}},
-		"text":                             {asked: questions, keys: " use port 80 \r", want: []Action{{Do: Answer, Question: "q1", Text: "use port 80"}}},
-		"d denies":                         {asked: questions, keys: "d\r", want: []Action{{Do: Answer, Question: "q1", Deny: true}}},
-		"a word with d is text":            {asked: questions, keys: "do it\r", want: []Action{{Do: Answer, Question: "q1", Text: "do it"}}},
+		"Enter leaves it to them":          {far: true, keys: "\x03\r", want: []Action{{Kind: Detach}}},
+		"so does another Ctrl-C":           {far: true, keys: "\x03\x03", want: []Action{{Kind: Detach}}},
+		"c cancels theirs":                 {far: true, keys: "\x03c\x03", want: []Action{{Kind: CancelRun}, {Kind: Leave}}},
+		"another key goes on watching":     {far: true, keys: "\x03x\r\x03d", want: []Action{{Kind: Detach}}},
+		"a number is an option":            {asked: questions, keys: "2\r", want: []Action{{Kind: Answer, Question: "q1", Text: "No"}}},
+		"text":                             {asked: questions, keys: " use port 80 \r", want: []Action{{Kind: Answer, Question: "q1", Text: "use port 80"}}},
+		"d denies":                         {asked: questions, keys: "d\r", want: []Action{{Kind: Answer, Question: "q1", Deny: true}}},
+		"a word with d is text":            {asked: questions, keys: "do it\r", want: []Action{{Kind: Answer, Question: "q1", Text: "do it"}}},
 		"Enter alone answers nothing":      {asked: questions, keys: "\r  \r", want: nil},
-		"backspace takes a character away": {asked: questions, keys: "1é\x7f\r", want: []Action{{Do: Answer, Question: "q1", Text: "Yes"}}},
-		"backspace of nothing":             {asked: questions, keys: "\x7f\x7f1\r", want: []Action{{Do: Answer, Question: "q1", Text: "Yes"}}},
+		"backspace takes a character away": {asked: questions, keys: "1é\x7f\r", want: []Action{{Kind: Answer, Question: "q1", Text: "Yes"}}},
+		"backspace of nothing":             {asked: questions, keys: "\x7f\x7f1\r", want: []Action{{Kind: Answer, Question: "q1", Text: "Yes"}}},
 		"Escape takes all away":            {asked: questions, keys: "no\x1b\r", want: nil},
-		"Tab goes to the next":             {asked: questions, keys: "1\tx\r", want: []Action{{Do: Answer, Question: "q2", Text: "x"}}},
-		"Tab comes around":                 {asked: questions, keys: "\t\t1\r", want: []Action{{Do: Answer, Question: "q1", Text: "Yes"}}},
+		"Tab goes to the next":             {asked: questions, keys: "1\tx\r", want: []Action{{Kind: Answer, Question: "q2", Text: "x"}}},
+		"Tab comes around":                 {asked: questions, keys: "\t\t1\r", want: []Action{{Kind: Answer, Question: "q1", Text: "Yes"}}},
 		"what comes after an answer is for the next": {asked: questions, keys: "1\r8080\r", want: []Action{
-			{Do: Answer, Question: "q1", Text: "Yes"}, {Do: Answer, Question: "q2", Text: "8080"},
+			{Kind: Answer, Question: "q1", Text: "Yes"}, {Kind: Answer, Question: "q2", Text: "8080"},
 		}},
-		"and after the last for nobody":           {asked: questions[1:], keys: "1\r2\r", want: []Action{{Do: Answer, Question: "q2", Text: "1"}}},
-		"an onlooker's q while an answer is sent": {onlooker: true, asked: questions[1:], keys: "1\rq", want: []Action{{Do: Answer, Question: "q2", Text: "1"}}},
+		"and after the last for nobody":           {asked: questions[1:], keys: "1\r2\r", want: []Action{{Kind: Answer, Question: "q2", Text: "1"}}},
+		"an onlooker's q while an answer is sent": {onlooker: true, asked: questions[1:], keys: "1\rq", want: []Action{{Kind: Answer, Question: "q2", Text: "1"}}},
 		"what is offered goes before a question": {asked: questions, keys: "\x031\rd\r", want: []Action{
-			{Do: Stop}, {Do: GoOn}, {Do: Answer, Question: "q1", Deny: true},
+			{Kind: Stop}, {Kind: Resume}, {Kind: Answer, Question: "q1", Deny: true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func press(k Keyboard, keys string, open []fleet.Question) (Keyboard, []Action) 
 		decoded, _ := terminal.Decode(b)
 		for _, key := range decoded {
 			var act Action
-			if k, act = k.Press(key, open); act.Do != Nothing {
+			if k, act = k.Press(key, open); act.Kind != NoAction {
 				did = append(did, act)
 			}
 		}
@@ -92,7 +92,7 @@ func TestKeysTypedForAClosedQuestionAreDiscarded(t *testing.T) {
 		if len(did) > 0 || k.input != "" {
 			t.Errorf("%q: did %+v, kept %q", end, did, k.input)
 		}
-		want := []Action{{Do: Answer, Question: "q2", Text: "ok"}}
+		want := []Action{{Kind: Answer, Question: "q2", Text: "ok"}}
 		if _, did := press(k, "ok\r", questions[1:]); !cmp.Equal(did, want) {
 			t.Errorf("%q: did %+v then", end, did)
 		}
@@ -113,7 +113,7 @@ func TestAReopenedQuestionCanBeAnsweredAgain(t *testing.T) {
 	if k.question != "q2" || k.input != "80" {
 		t.Errorf("%q is at %s", k.input, k.question)
 	}
-	want := []Action{{Do: Answer, Question: "q2", Text: "80"}, {Do: Answer, Question: "q1", Text: "No"}}
+	want := []Action{{Kind: Answer, Question: "q2", Text: "80"}, {Kind: Answer, Question: "q1", Text: "No"}}
 	if _, did := press(k, "\r2\r", questions); !cmp.Equal(did, want) {
 		t.Errorf("did %+v", did)
 	}
@@ -122,7 +122,7 @@ func TestAReopenedQuestionCanBeAnsweredAgain(t *testing.T) {
 func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
 	for _, typed := range []string{"0", "3"} {
 		k, did := press(Keyboard{}, typed+"\r", questions)
-		want := []Action{{Do: Remark, Text: "option " + typed + ": the question has 2 options; a number in double quotes is a text"}}
+		want := []Action{{Kind: ShowNote, Text: "option " + typed + ": the question has 2 options; a number in double quotes is a text"}}
 		if !cmp.Equal(did, want) || string(k.input) != typed {
 			t.Errorf("did %+v, typed %q", did, k.input)
 		}
@@ -132,7 +132,7 @@ func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
 func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
 	k, _ := Keyboard{}.Press(terminal.Key{Kind: terminal.Rune, Rune: '1'}, questions)
 	k, act := k.Press(terminal.Key{Kind: terminal.Enter}, questions[1:])
-	if act.Do != Nothing || k.input != "" {
+	if act.Kind != NoAction || k.input != "" {
 		t.Errorf("sent %+v, kept %q", act, k.input)
 	}
 }
@@ -140,13 +140,13 @@ func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
 func TestAnEndRequestCancelsAndASecondOneLeaves(t *testing.T) {
 	k, first := Keyboard{}.End()
 	_, second := k.End()
-	if first.Do != CancelRun || second.Do != Leave {
-		t.Errorf("%v, %v", first.Do, second.Do)
+	if first.Kind != CancelRun || second.Kind != Leave {
+		t.Errorf("%v, %v", first.Kind, second.Kind)
 	}
-	if _, act := (Keyboard{Remote: true}).End(); act.Do != Detach {
-		t.Errorf("of others' run: %v", act.Do)
+	if _, act := (Keyboard{Remote: true}).End(); act.Kind != Detach {
+		t.Errorf("of others' run: %v", act.Kind)
 	}
-	if _, act := (Keyboard{Observer: true}).End(); act.Do != Leave {
-		t.Errorf("an onlooker: %v", act.Do)
+	if _, act := (Keyboard{Observer: true}).End(); act.Kind != Leave {
+		t.Errorf("an onlooker: %v", act.Kind)
 	}
 }

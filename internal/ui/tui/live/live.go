@@ -49,13 +49,13 @@ const (
 	seenTime  = 2 * time.Second        // how long an answer may take to close its question
 )
 
-// Show shows a run until it has ended or the user leaves. It returns Nothing if the
+// Show shows a run until it has ended or the user leaves. It returns NoAction if the
 // run has ended, else Detach or Leave. It always restores the terminal, also after a
 // panic in the view.
-func Show(ctx context.Context, t *terminal.Terminal, o Options) (Do, error) {
+func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, error) {
 	if err := t.Acquire(); err != nil {
 		t.Restore()
-		return Nothing, err
+		return NoAction, err
 	}
 	defer t.Restore()
 	l := &loop{
@@ -132,7 +132,7 @@ func (l *loop) act(ctx context.Context) {
 		if text := l.Act(ctx, a); text != "" {
 			send(l.results, text, l.done)
 		}
-		if a.Do == Answer {
+		if a.Kind == Answer {
 			l.start(func() {
 				select {
 				case <-time.After(seenTime):
@@ -144,7 +144,7 @@ func (l *loop) act(ctx context.Context) {
 	}
 }
 
-func (l *loop) run(ctx context.Context) (Do, error) {
+func (l *loop) run(ctx context.Context) (ActionKind, error) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGCONT)
 	defer signal.Stop(signals)
@@ -154,19 +154,19 @@ func (l *loop) run(ctx context.Context) (Do, error) {
 		var act Action
 		select {
 		case <-ctx.Done():
-			return Nothing, context.Cause(ctx)
+			return NoAction, context.Cause(ctx)
 		case text := <-l.panics:
 			l.term.Restore()
 			panic(text)
 		case r, ok := <-l.Runs:
 			if !ok {
-				return Nothing, nil
+				return NoAction, nil
 			}
 			if len(l.view.stages) != len(r.Tasks) || l.view.Run.ID != r.ID {
 				l.view.stages = stages.Of(r.Tasks)
 			}
 			l.view.Run = r
-			l.view.Keyboard = l.view.Keyboard.See(Questions(r))
+			l.view.Keyboard = l.view.Keyboard.WithQuestions(Questions(r))
 			l.changed = true
 			continue // draw at the next tick
 		case text := <-l.Notes:
@@ -185,11 +185,11 @@ func (l *loop) run(ctx context.Context) (Do, error) {
 			// program may have used the terminal meanwhile.
 			if sig == syscall.SIGCONT {
 				if err := l.term.Acquire(); err != nil {
-					return Nothing, err
+					return NoAction, err
 				}
 			}
 			if err := l.screen.Clear(); err != nil {
-				return Nothing, err
+				return NoAction, err
 			}
 		case <-tick.C:
 			l.forgetNote(noteTime)
@@ -200,11 +200,11 @@ func (l *loop) run(ctx context.Context) (Do, error) {
 				continue
 			}
 		}
-		switch act.Do {
+		switch act.Kind {
 		case Leave, Detach:
-			return act.Do, nil
-		case Nothing:
-		case Remark:
+			return act.Kind, nil
+		case NoAction:
+		case ShowNote:
 			l.note(act.Text)
 		default:
 			select {
@@ -218,7 +218,7 @@ func (l *loop) run(ctx context.Context) (Do, error) {
 			continue // draw at the next tick
 		}
 		if err := l.draw(); err != nil {
-			return Nothing, err
+			return NoAction, err
 		}
 	}
 }

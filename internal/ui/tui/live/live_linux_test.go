@@ -117,7 +117,7 @@ type shown struct {
 	notes   chan string
 	actions chan Action
 	ended   chan error
-	do      Do
+	do      ActionKind
 }
 
 func show(t *testing.T, ctx context.Context, act func(Action)) *shown { //nolint:revive // the test comes first
@@ -170,12 +170,12 @@ func TestTheViewAnswersAndEndsWithTheRun(t *testing.T) {
 	s.runs <- release()
 	s.waitFor(t, "page asks")
 	s.press(t, "2\r")
-	if got := <-s.actions; got != (Action{Do: Answer, Question: "q1", Text: "No"}) {
+	if got := <-s.actions; got != (Action{Kind: Answer, Question: "q1", Text: "No"}) {
 		t.Errorf("did %+v", got)
 	}
 	s.waitFor(t, "done that")
 	close(s.runs)
-	if err := s.wait(t); err != nil || s.do != Nothing {
+	if err := s.wait(t); err != nil || s.do != NoAction {
 		t.Errorf("%v, %v", s.do, err)
 	}
 }
@@ -193,7 +193,7 @@ func TestAnAnswerThatWasNotAcceptedCanBeGivenAgain(t *testing.T) {
 		select {
 		case got := <-s.actions:
 			again = true
-			if got != (Action{Do: Answer, Question: "q1", Text: "Yes"}) {
+			if got != (Action{Kind: Answer, Question: "q1", Text: "Yes"}) {
 				t.Errorf("did %+v", got)
 			}
 		case <-deadline:
@@ -232,7 +232,7 @@ func TestCtrlCIsAKeyAndNotASignal(t *testing.T) {
 	s.waitFor(t, "release")
 	s.press(t, "\x03")
 	s.waitFor(t, "[d]etach")
-	if got := <-s.actions; got.Do != Stop {
+	if got := <-s.actions; got.Kind != Stop {
 		t.Errorf("did %+v", got)
 	}
 	s.press(t, "d")

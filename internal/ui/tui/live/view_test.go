@@ -58,9 +58,9 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 // The view works at every size, never exceeds the screen, and lets no control
 // sequence of an agent through.
 func TestTheViewNeverExceedsTheScreen(t *testing.T) {
-	asking := Keyboard{}.See(Questions(release()))
+	asking := Keyboard{}.WithQuestions(Questions(release()))
 	asking.input = parts.Input(strings.Repeat("long 日本 ", 30))
-	keyboards := []Keyboard{{}, asking, {stray: true}, {sent: []string{"q1"}}, {mode: offering}, {mode: cancelling}, {Observer: true}}
+	keyboards := []Keyboard{{}, asking, {discarding: true}, {sent: []string{"q1"}}, {mode: choosing}, {mode: cancelling}, {Observer: true}}
 	for _, r := range []fleet.Run{release(), crowd(100, 50), {}} {
 		for width := 0; width < 130; width += 1 + width/20 {
 			for _, height := range []int{0, 1, 2, 3, 4, 5, 8, 24, 200} {
@@ -87,7 +87,7 @@ func check(t *testing.T, rows []string, width, height int) {
 
 func TestAQuestionIsAskedWithItsNumberedOptions(t *testing.T) {
 	r := release()
-	k := Keyboard{}.See(Questions(r))
+	k := Keyboard{}.WithQuestions(Questions(r))
 	v := View{Run: r, Now: now, Keyboard: k}
 	all := v.Lines(80, 30, false)
 	golden(t, "question-80.golden", picture(all[slices.IndexFunc(all, func(row string) bool {
@@ -112,11 +112,11 @@ func TestTheUserSeesWhatHappensToTypedText(t *testing.T) {
 		t.Errorf("of an answer that is sent: %q", got)
 	}
 	k, _ = press(Keyboard{}, "x", []fleet.Question{{ID: "before"}})
-	if got := last(k); got != "> "+gone {
+	if got := last(k); got != "> "+questionClosed {
 		t.Errorf("of a question that is gone: %q", got)
 	}
 	r.Tasks[2].Question = nil
-	if got := last(k); got != gone {
+	if got := last(k); got != questionClosed {
 		t.Errorf("of the last question: %q", got)
 	}
 }
