@@ -41,7 +41,7 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 	for _, wave := range d.waves() {
 		waves.Append(wave)
 	}
-	settle(doc.Root(), now)
+	setDerived(doc.Root(), now)
 	if err := doc.Err(); err != nil { // nested too deeply to be parsed again
 		return nil, &DraftError{"agents", err.Error()}
 	}

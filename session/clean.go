@@ -78,7 +78,7 @@ func (e Entry) last() time.Time {
 	case !e.StartedAt.IsZero():
 		return e.StartedAt.Time
 	}
-	made, _ := idMade(e.ID) // a zero time makes the session look old; keep then retains it
+	made, _ := createdAt(e.ID) // a zero time makes the session look old; keep then retains it
 	return made
 }
 
@@ -99,8 +99,8 @@ func (e Entry) keep(force bool) string {
 	return ""
 }
 
-// idMade parses the creation time in a session id.
-func idMade(id string) (time.Time, error) {
+// createdAt parses the creation time in a session id.
+func createdAt(id string) (time.Time, error) {
 	if len(id) < len(idTime) {
 		return time.Time{}, errors.New("no time in the id")
 	}

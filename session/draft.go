@@ -156,7 +156,7 @@ func checkMembers(at string, w Wave, ids, member map[string]int) error {
 func unknownAgent(id string, ids []string) string {
 	text := fmt.Sprintf("there is no agent %q", id)
 	if near := similar(id, ids); len(near) > 0 {
-		text += "; there is " + someOf(near)
+		text += "; there is " + joinIDs(near)
 	}
 	return text
 }

@@ -38,7 +38,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("session %s cannot end: not finished: agent %s", e.ID, someOf(e.Agents))
+	return fmt.Sprintf("session %s cannot end: not finished: agent %s", e.ID, joinIDs(e.Agents))
 }
 
 // Conflict marks the error as a refused transition.
@@ -60,7 +60,7 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string {
 	text := fmt.Sprintf("%s %s: not found in %s", e.What, e.ID, e.Where)
 	if len(e.Similar) > 0 {
-		text += "; there is " + someOf(e.Similar)
+		text += "; there is " + joinIDs(e.Similar)
 	}
 	return text
 }
@@ -127,8 +127,8 @@ func orList[S ~string](words []S) string {
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// someOf joins up to eight ids and counts the others.
-func someOf(ids []string) string {
+// joinIDs joins up to eight ids and counts the others.
+func joinIDs(ids []string) string {
 	const most = 8
 	if len(ids) <= most {
 		return strings.Join(ids, ", ")

@@ -7,7 +7,7 @@ import (
 )
 
 // Settle exports settle, for a fuzz test without files.
-func Settle(doc *jsontree.Doc, now time.Time) { settle(doc.Root(), now) }
+func Settle(doc *jsontree.Doc, now time.Time) { setDerived(doc.Root(), now) }
 
 // Kept returns the number of documents that the store holds in memory.
 func (s *Store) Kept() int {

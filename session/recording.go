@@ -320,7 +320,7 @@ func (r *Recording) usable(root *jsontree.Node) bool {
 // that was empty.
 func (r *Recording) replace(root *jsontree.Node, is *Status) (written, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
-		if err := r.keepAside(root.Value().Raw()); err != nil {
+		if err := r.saveUnusable(root.Value().Raw()); err != nil {
 			return written{}, err
 		}
 	}
@@ -336,9 +336,9 @@ func (r *Recording) replace(root *jsontree.Node, is *Status) (written, error) {
 	return r.fresh(is), nil
 }
 
-// keepAside saves a copy of a document with the wrong structure before it is
+// saveUnusable saves a copy of a document with the wrong structure before it is
 // replaced.
-func (r *Recording) keepAside(data []byte) error {
+func (r *Recording) saveUnusable(data []byte) error {
 	h, to := r.store.opts.Host, r.file.Path()
 	base := to + ".corrupt-" + h.Now().UTC().Format("20060102T150405Z")
 	name := base
@@ -365,7 +365,7 @@ func (r *Recording) build(is *Status) ([]byte, error) {
 	whole.SchemaVersion, whole.SessionID, whole.Summary = SchemaVersion, r.id, is.Count()
 	whole.Agents, whole.Waves = make([]Agent, len(is.Agents)), make([]Wave, len(is.Waves))
 	for i, a := range is.Agents {
-		whole.Agents[i] = r.logged(a)
+		whole.Agents[i] = r.withLogFile(a)
 	}
 	for i, state := range r.waveStates(is, nil) {
 		whole.Waves[i] = is.Waves[i]
@@ -406,8 +406,8 @@ func (r *Recording) sum(root *jsontree.Node) uint64 {
 	return h.Sum64()
 }
 
-// logged returns the agent with its log file set.
-func (r *Recording) logged(a Agent) Agent {
+// withLogFile returns the agent with its log file set.
+func (r *Recording) withLogFile(a Agent) Agent {
 	a.LogFile = path.Join(r.store.opts.LogPrefix, sessionsName, r.id, a.ID+".log")
 	return a
 }

@@ -128,7 +128,7 @@ func (s *Store) file(id string) (*document, error) {
 			Notice:      s.opts.Notice,
 			Finish: func(doc *jsontree.Doc) error {
 				f.finder = finder{}
-				settle(doc.Root(), s.opts.Now())
+				setDerived(doc.Root(), s.opts.Now())
 				return nil
 			},
 		})
@@ -144,7 +144,7 @@ func (s *Store) Document(id string) (*jsontree.Doc, error) {
 	}
 	// Do not use s.file: requests for arbitrary ids would fill the map of files.
 	doc, err := statefile.New(s.status(id), statefile.Options{Host: s.opts.Host}).Load()
-	return doc, s.explain(id, err)
+	return doc, s.notFoundFor(id, err)
 }
 
 // Load reads as much of a session's document as possible. [Store.Validate] reports
@@ -180,7 +180,7 @@ func (s *Store) update(ctx context.Context, id string, change func(*jsontree.Nod
 		}
 		return change(doc.Root(), &f.finder)
 	})
-	return s.explain(id, err)
+	return s.notFoundFor(id, err)
 }
 
 // checkForm returns an error if the document is not an object or its agents are not
@@ -196,9 +196,9 @@ func checkForm(path string, root *jsontree.Node) error {
 	return nil
 }
 
-// explain replaces the error for a missing document by a NotFoundError for the
+// notFoundFor replaces the error for a missing document by a NotFoundError for the
 // session.
-func (s *Store) explain(id string, err error) error {
+func (s *Store) notFoundFor(id string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -33,7 +33,7 @@ func (f *File) commit(path string, batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && !isStep(err) { // find the request that causes the error
+	if len(batch) > 1 && !isStepError(err) { // find the request that causes the error
 		for i := range batch {
 			f.commit(path, batch[i:i+1])
 		}
@@ -46,7 +46,7 @@ func (f *File) commit(path string, batch []*request) {
 	}
 }
 
-func isStep(err error) bool {
+func isStepError(err error) bool {
 	var step *StepError
 	return errors.As(err, &step)
 }
@@ -86,7 +86,7 @@ func (f *File) try(path string, batch []*request) error {
 // open reads the document to be changed.
 func (f *File) open(path string) (found, *jsontree.Doc, error) {
 	f.sweepTemps(path)
-	doc, data, info, err := f.settle()
+	doc, data, info, err := f.readDocument()
 	old := found{path, data, info}
 	if err == nil || f.opts.Empty == nil {
 		return old, doc, err
@@ -95,7 +95,7 @@ func (f *File) open(path string) (found, *jsontree.Doc, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.As(err, &corrupt) && f.opts.StartOver && path == f.path:
-		if err := f.keepAside(path, data, corrupt); err != nil {
+		if err := f.saveCorrupt(path, data, corrupt); err != nil {
 			return found{}, nil, err
 		}
 	default:
@@ -162,8 +162,8 @@ func (f *File) leftovers(path, purpose string) (names []string) {
 	return names
 }
 
-// keepAside saves a copy of a file that is not JSON before it is replaced.
-func (f *File) keepAside(path string, data []byte, corrupt *CorruptError) error {
+// saveCorrupt saves a copy of a file that is not JSON before it is replaced.
+func (f *File) saveCorrupt(path string, data []byte, corrupt *CorruptError) error {
 	base := path + ".corrupt-" + f.host.Now().UTC().Format("20060102T150405Z")
 	name := base
 	for n := 2; ; n++ {
@@ -190,23 +190,23 @@ func (f *File) notice(kind NoticeKind, path, text string) {
 }
 
 // Programs that write in place leave an incomplete file for a moment. If a file is
-// not JSON and was changed within settleAge, settle reads it up to settleTries times.
+// not JSON and was changed within writingAge, readDocument reads it up to readTries times.
 const (
-	settleAge   = time.Second
-	settleTries = 50
+	writingAge  = time.Second
+	readTries   = 50
 	settlePause = 5 * time.Millisecond
 )
 
-// settle reads the document. If it is not JSON, settle returns its bytes together
+// readDocument reads the document. If it is not JSON, it returns its bytes together
 // with a [*CorruptError].
-func (f *File) settle() (*jsontree.Doc, []byte, fs.FileInfo, error) {
+func (f *File) readDocument() (*jsontree.Doc, []byte, fs.FileInfo, error) {
 	for try := 1; ; try++ {
 		data, info, err := read(f.host, f.path)
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		doc, err := parse(f.path, data)
-		if err == nil || try == settleTries || f.host.Now().Sub(info.ModTime()) > settleAge {
+		if err == nil || try == readTries || f.host.Now().Sub(info.ModTime()) > writingAge {
 			return doc, data, info, err
 		}
 		if err := f.host.Sleep(context.Background(), settlePause); err != nil {

@@ -58,7 +58,7 @@ func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, step, err := old.giveWay(h, temp)
+	info, step, err := old.replaceBy(h, temp)
 	if err != nil {
 		_ = h.Remove(opRemoveTemp, temp) // report the first error
 		return nil, &StepError{Step: step, Path: old.path, Err: err}
@@ -66,23 +66,23 @@ func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 	return info, syncFolder(h, old.path)
 }
 
-// giveWay renames temp over a file that has not changed since it was read. With an
+// replaceBy renames temp over a file that has not changed since it was read. With an
 // error it returns the step that failed.
-func (old found) giveWay(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
+func (old found) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
 	if err != nil {
 		return nil, opLookTemp, err
 	}
-	if err := old.recheck(h); err != nil {
+	if err := old.checkUnchanged(h); err != nil {
 		return nil, opRecheck, err
 	}
 	return info, opRename, h.Rename(opRename, temp, old.path)
 }
 
-// recheck returns ErrChanged if the file has changed. It compares the content, not
+// checkUnchanged returns ErrChanged if the file has changed. It compares the content, not
 // the modification time, whose resolution is too coarse to tell two quick writes
 // apart.
-func (old found) recheck(h host.Host) error {
+func (old found) checkUnchanged(h host.Host) error {
 	f, err := h.Open(opRead, old.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if old.info == nil {

@@ -120,7 +120,7 @@ func (f *File) Close() {
 // Load reads the document without taking a lock. It returns fs.ErrNotExist if the
 // document does not exist, and a [*CorruptError] if it is not JSON.
 func (f *File) Load() (*jsontree.Doc, error) {
-	doc, _, _, err := f.settle()
+	doc, _, _, err := f.readDocument()
 	return doc, err
 }
 

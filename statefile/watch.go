@@ -57,7 +57,7 @@ func (w *watcher) look() {
 		return
 	}
 	w.info, w.read = info, w.file.host.Now()
-	_, data, _, err := w.file.settle()
+	_, data, _, err := w.file.readDocument()
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = nil, nil
 	}

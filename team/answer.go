@@ -45,7 +45,7 @@ func ParseAnswer(text string) (Answer, error) {
 			return Answer{}, &UnclearError{Problem: fmt.Sprintf("it says %s first and %s later", v.Status, last.Status)}
 		}
 	}
-	if said := takenBack(text[last.end:], last.Status); said != "" {
+	if said := contradictionAfter(text[last.end:], last.Status); said != "" {
 		return Answer{}, &UnclearError{Problem: fmt.Sprintf("it says %s, and then %q", last.Status, said)}
 	}
 	return last.Answer, nil

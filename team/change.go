@@ -46,9 +46,9 @@ type beginning struct {
 	Time         Time   `json:"time"`
 }
 
-// carryOut writes the plan to disk and then executes it. If the plan cannot be
+// writeAndExecute writes the plan to disk and then executes it. If the plan cannot be
 // written, nothing has changed.
-func (s *Store) carryOut(c change) error {
+func (s *Store) writeAndExecute(c change) error {
 	data, err := newDocument(c)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Store) carryOut(c change) error {
 	if err := statefile.WriteNew(s.opts.Host, s.changePath(), data, 0o666); err != nil {
 		return err
 	}
-	return s.follow(c)
+	return s.execute(c)
 }
 
 // finishChange completes the plan of a writer that died, if there is one.
@@ -75,7 +75,7 @@ func (s *Store) finishChange() error {
 	if err := s.sync(opSyncFound, s.root); err != nil { // its writer may have died before syncing it
 		return err
 	}
-	return s.follow(c)
+	return s.execute(c)
 }
 
 func (s *Store) changePath() string { return filepath.Join(s.root, changeFile) }
@@ -105,8 +105,8 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &t.Time)
 }
 
-func (s *Store) follow(c change) error {
-	if err := s.moveAll(c); err != nil {
+func (s *Store) execute(c change) error {
+	if err := s.archiveAll(c); err != nil {
 		return err
 	}
 	if c.New != nil {
@@ -120,9 +120,9 @@ func (s *Store) follow(c change) error {
 	return s.sync(opSyncPlan, s.root)
 }
 
-// moveAll archives the documents of the plan. Each document gets a second name in the
+// archiveAll archives the documents of the plan. Each document gets a second name in the
 // archive. Its old name is deleted when the new one is durable.
-func (s *Store) moveAll(c change) error {
+func (s *Store) archiveAll(c change) error {
 	if len(c.Move) == 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (s *Store) moveAll(c change) error {
 		return err
 	}
 	for _, d := range c.Move {
-		if err := s.copyName(s.path(d), filepath.Join(to, d.Path())); err != nil {
+		if err := s.linkIntoArchive(s.path(d), filepath.Join(to, d.Path())); err != nil {
 			return err
 		}
 	}
@@ -140,16 +140,16 @@ func (s *Store) moveAll(c change) error {
 		return err
 	}
 	for _, d := range c.Move {
-		if err := s.dropName(s.path(d), filepath.Join(to, d.Path())); err != nil {
+		if err := s.removeOldName(s.path(d), filepath.Join(to, d.Path())); err != nil {
 			return err
 		}
 	}
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// copyName links a document into the archive, unless it is already there. If it
+// linkIntoArchive links a document into the archive, unless it is already there. If it
 // cannot be linked, because it is a folder, for example, copyName renames it.
-func (s *Store) copyName(from, to string) error {
+func (s *Store) linkIntoArchive(from, to string) error {
 	err := s.opts.Host.Link(opLink, from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -160,9 +160,9 @@ func (s *Store) copyName(from, to string) error {
 	return s.opts.Host.Rename(opMove, from, to)
 }
 
-// dropName deletes the old name of an archived document. If the file differs from the
+// removeOldName deletes the old name of an archived document. If the file differs from the
 // archived one, it is newer and stays.
-func (s *Store) dropName(from, archived string) error {
+func (s *Store) removeOldName(from, archived string) error {
 	same, err := s.same(from, archived)
 	if err != nil || !same {
 		return err

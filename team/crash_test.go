@@ -112,7 +112,7 @@ func TestANewSessionLeavesTheOldOrTheNewWhereverItDies(t *testing.T) {
 	crashes(t, old,
 		func(s *Store) error { _, _, err := s.InitNew(ctx, "new"); return err },
 		func(s *Store, done bool) error {
-			if err := s.settled(ctx); err != nil {
+			if err := s.finishPending(ctx); err != nil {
 				return err
 			}
 			if whole(s, crashRoot, "old") == nil && !done {
@@ -135,7 +135,7 @@ func TestArchiveMovesAllOrNothingWhereverItDies(t *testing.T) {
 	crashes(t, old,
 		func(s *Store) error { _, err := s.Archive(ctx); return err },
 		func(s *Store, done bool) error {
-			if err := s.settled(ctx); err != nil {
+			if err := s.finishPending(ctx); err != nil {
 				return err
 			}
 			if whole(s, crashRoot, "old") == nil && !done {
@@ -228,7 +228,7 @@ func TestAStepThatFailsIsToldAndTheChangeIsFinishedLater(t *testing.T) {
 			if err == nil && whole(s, crashRoot, "new") != nil {
 				t.Fatalf("done, but it is not: %s", m.Struck())
 			}
-			if err := s.settled(ctx); err != nil {
+			if err := s.finishPending(ctx); err != nil {
 				t.Fatalf("step %d: %v", step, err)
 			}
 			if whole(s, crashRoot, "old") != nil && whole(s, crashRoot, "new") != nil {

@@ -7,12 +7,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// enter adds an agent to the active agents, increments the counters and logs the
+// addActiveAgent adds an agent to the active agents, increments the counters and logs the
 // decision.
-func enter(n *jsontree.Node, agent ActiveAgent, reasoning string) {
+func addActiveAgent(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("active_agents").Append(agent)
-	grow(n, "iteration")
-	grow(n, "total_spawns")
+	increment(n, "iteration")
+	increment(n, "total_spawns")
 	iteration, _ := intOf(n.Get("iteration"))
 	decision := "spawn_" + string(agent.AgentType)
 	if agent.GroupID != "" {
@@ -21,8 +21,8 @@ func enter(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("decisions_log").Append(LogEntry{iteration, decision, reasoning, agent.SpawnedAt})
 }
 
-// leave removes an agent from the active agents.
-func leave(n *jsontree.Node, by Role, group string) {
+// removeActiveAgent removes an agent from the active agents.
+func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	if n.Get("active_agents").Absent() {
 		return
 	}

@@ -78,8 +78,8 @@ func FuzzOrchestratorState(f *testing.F) {
 		read(t, OrchestratorDoc, data, &o)
 		FreeDevelopers(o.ActiveAgents)
 		if doc, err := jsontree.Parse(data); err == nil {
-			enter(doc.Root(), ActiveAgent{AgentType: PM}, "fuzz")
-			leave(doc.Root(), PM, "")
+			addActiveAgent(doc.Root(), ActiveAgent{AgentType: PM}, "fuzz")
+			removeActiveAgent(doc.Root(), PM, "")
 		}
 	})
 }
@@ -134,10 +134,10 @@ func FuzzSettle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for d, want := range wanted {
 			doc, err := jsontree.Parse(data)
-			if err != nil || unfit(d, doc.Value()) != "" {
+			if err != nil || whyUneditable(d, doc.Value()) != "" {
 				continue
 			}
-			settle(doc.Root(), want, rules(d))
+			updateTo(doc.Root(), want, rules(d))
 			if doc.Err() != nil { // too deep, and nothing is written
 				continue
 			}
@@ -145,7 +145,7 @@ func FuzzSettle(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s: %v in %q", d, err, doc.Bytes())
 			}
-			settle(again.Root(), want, rules(d))
+			updateTo(again.Root(), want, rules(d))
 			if string(again.Bytes()) != string(doc.Bytes()) {
 				t.Errorf("%s: settled again, %q is %q", d, doc.Bytes(), again.Bytes())
 			}

@@ -52,8 +52,8 @@ func intOf(v jsontree.Value) (int, bool) {
 	return int(f), true
 }
 
-// oneMore returns n+1 without overflow.
-func oneMore(n int) int {
+// incremented returns n+1 without overflow.
+func incremented(n int) int {
 	if n == math.MaxInt {
 		return n
 	}

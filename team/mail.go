@@ -35,7 +35,7 @@ func (s *Store) Send(ctx context.Context, d Draft) (Message, error) {
 	}
 	m := Message{GroupID: d.Group, From: d.From, To: d.To, Subject: d.Subject, Body: d.Body}
 	err = s.exclusive(ctx, func(now time.Time) error {
-		if err := s.haveSession(); err != nil {
+		if err := s.checkSession(); err != nil {
 			return err
 		}
 		taken, err := s.messageIDs()
@@ -54,7 +54,7 @@ func (s *Store) Send(ctx context.Context, d Draft) (Message, error) {
 	return m, err
 }
 
-func (s *Store) haveSession() error {
+func (s *Store) checkSession() error {
 	docs, err := s.present()
 	if err == nil && len(docs) == 0 {
 		return &NoSessionError{Root: s.root}
@@ -132,13 +132,13 @@ type Filter struct {
 	Unread bool
 }
 
-func (f Filter) wants(m Message) bool {
+func (f Filter) matches(m Message) bool {
 	return (f.To == "" || f.To == m.To) && (f.Group == "" || f.Group == m.GroupID) && (!f.Unread || !m.Read)
 }
 
 // Messages returns the messages that match the filter, oldest first.
 func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
-	if err := s.settled(ctx); err != nil {
+	if err := s.finishPending(ctx); err != nil {
 		return nil, err
 	}
 	var messages []Message
@@ -151,7 +151,7 @@ func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
 			return nil, err
 		}
 		for _, item := range doc.Value().Get("messages").Items() {
-			if m := c.message(item); f.wants(m) {
+			if m := c.message(item); f.matches(m) {
 				messages = append(messages, m)
 			}
 		}

@@ -56,7 +56,7 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 			n.Set("execution_phases", List[ExecutionPhase](phases))
 		},
 		groups:       func(found Groups) (Groups, error) { return plannedGroups(p, found, At(now)), nil },
-		orchestrator: func(n *jsontree.Node) { leave(n, PM, "") },
+		orchestrator: func(n *jsontree.Node) { removeActiveAgent(n, PM, "") },
 	})
 }
 
@@ -96,7 +96,7 @@ func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 		st.pm.ExecutionPhases[i].Status = WorkInProgress
 		return s.write(ctx, now, st, move{
 			plan:         func(n *jsontree.Node) { openPhase(n, i) },
-			orchestrator: func(n *jsontree.Node) { leave(n, PM, "") },
+			orchestrator: func(n *jsontree.Node) { removeActiveAgent(n, PM, "") },
 		})
 	})
 	return number, err

@@ -31,7 +31,7 @@ func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) err
 			},
 			orchestrator: func(n *jsontree.Node) {
 				if !st.active(by, group) { // otherwise a writer died after this step
-					enter(n, ActiveAgent{by, group, At(now)}, reasoning)
+					addActiveAgent(n, ActiveAgent{by, group, At(now)}, reasoning)
 				}
 			},
 		})
@@ -59,7 +59,7 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(st.alone(by, g), st.mayStart(by, g)); err != nil {
+	if err := cmp.Or(st.checkNoOtherAgent(by, g), st.mayStart(by, g)); err != nil {
 		return nil, err
 	}
 	if at, ok := working[by]; ok && g.Status == at && !st.active(by, id) {
@@ -83,10 +83,10 @@ func (st state) mayManage(group string) error {
 	return nil
 }
 
-// alone returns an error if another agent is active on the group. An agent that is
+// checkNoOtherAgent returns an error if another agent is active on the group. An agent that is
 // listed but is not the group's current agent is no obstacle: a writer died after
 // listing it, before it moved the group.
-func (st state) alone(by Role, g Group) error {
+func (st state) checkNoOtherAgent(by Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
 		if a.GroupID == g.ID && (a.AgentType != by || g.CurrentAgent == by) {
 			return &StartError{g.ID, fmt.Sprintf("%s is active on it", shortName(string(a.AgentType)))}
@@ -191,7 +191,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 				st.groups = groups
 				return st.answer(by, group, said, now)
 			},
-			orchestrator: func(n *jsontree.Node) { leave(n, by, group) },
+			orchestrator: func(n *jsontree.Node) { removeActiveAgent(n, by, group) },
 		})
 	})
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 		st.orchestrator.CurrentPhase = Completed
 	}
 	return s.write(ctx, now, st, move{orchestrator: func(n *jsontree.Node) {
-		leave(n, PM, "")
+		removeActiveAgent(n, PM, "")
 		if ends {
 			n.Set("status", SessionCompleted)
 			n.Set("end_time", At(now))
@@ -256,7 +256,7 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m move) err
 		return err
 	}
 	for _, e := range edits {
-		if err := s.rehearse(e, now); err != nil {
+		if err := s.tryEdit(e, now); err != nil {
 			return err
 		}
 	}
@@ -304,9 +304,9 @@ func (m move) edits(was state) ([]edit, error) {
 	return []edit{orchestrator, status, memory}, nil
 }
 
-// rehearse applies an edit to a copy of its document, to detect errors before
+// tryEdit applies an edit to a copy of its document, to detect errors before
 // anything is written.
-func (s *Store) rehearse(e edit, now time.Time) error {
+func (s *Store) tryEdit(e edit, now time.Time) error {
 	doc, err := s.files[e.doc].Load()
 	if err != nil {
 		return err

@@ -38,11 +38,11 @@ func (s *Store) Record(ctx context.Context, p Contents) error {
 		return err
 	}
 	return s.exclusive(ctx, func(now time.Time) error {
-		found, err := s.survey(p.PM.SessionID)
+		found, err := s.findUnusable(p.PM.SessionID)
 		if err != nil {
 			return err
 		}
-		if err := s.makeRoom(found, now); err != nil {
+		if err := s.renameAllUnusable(found, now); err != nil {
 			return err
 		}
 		for _, d := range Documents() {
@@ -57,21 +57,21 @@ func (s *Store) Record(ctx context.Context, p Contents) error {
 // record updates one document to match want.
 func (s *Store) record(ctx context.Context, d Document, session string, want jsontree.Value) error {
 	return s.records[d].Update(ctx, func(doc *jsontree.Doc) error {
-		if problem := unfit(d, doc.Value()); problem != "" {
+		if problem := whyUneditable(d, doc.Value()); problem != "" {
 			return &statefile.FormError{Path: s.path(d), Problem: problem}
 		}
 		if id := sessionIn(d, doc.Value()); id != "" && id != session {
 			return &OtherSessionError{Root: s.root, Found: id, Recorded: session}
 		}
-		settle(doc.Root(), want, rules(d))
+		updateTo(doc.Root(), want, rules(d))
 		return nil
 	})
 }
 
-// survey returns the problem of each document that cannot be edited. It ignores
+// findUnusable returns the problem of each document that cannot be edited. It ignores
 // documents that are not JSON, which the update handles. It returns an error if the
 // documents belong to another session, so that nothing is changed.
-func (s *Store) survey(session string) (wrong map[Document]string, err error) {
+func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string
 	own := false
@@ -97,7 +97,7 @@ func (s *Store) survey(session string) (wrong map[Document]string, err error) {
 
 // look reads a document, or returns the problem that prevents editing it.
 func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
-	if elsewhere, err := s.elsewhere(d); elsewhere || err != nil {
+	if elsewhere, err := s.folderIsLink(d); elsewhere || err != nil {
 		return v, "", err
 	}
 	info, err := s.opts.Host.Lstat(opLook, s.path(d))
@@ -115,7 +115,7 @@ func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
 	var corrupt *statefile.CorruptError
 	switch {
 	case err == nil:
-		return doc.Value(), unfit(d, doc.Value()), nil
+		return doc.Value(), whyUneditable(d, doc.Value()), nil
 	case errors.As(err, &form):
 		return v, form.Problem, nil
 	case errors.As(err, &corrupt), errors.Is(err, fs.ErrNotExist):
@@ -124,10 +124,10 @@ func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
 	return v, "", err
 }
 
-// elsewhere reports whether the folder of a document is a link. The document behind
+// folderIsLink reports whether the folder of a document is a link. The document behind
 // it may belong to another program or user. The root itself may be a link, because
 // the user chose where the documents are.
-func (s *Store) elsewhere(d Document) (bool, error) {
+func (s *Store) folderIsLink(d Document) (bool, error) {
 	if _, message := channelOf(d); !message {
 		return false, nil
 	}
@@ -138,8 +138,8 @@ func (s *Store) elsewhere(d Document) (bool, error) {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0, err
 }
 
-// unfit returns why a JSON document cannot be edited without loss, or "".
-func unfit(d Document, v jsontree.Value) string {
+// whyUneditable returns why a JSON document cannot be edited without loss, or "".
+func whyUneditable(d Document, v jsontree.Value) string {
 	if v.Kind() != jsontree.Object {
 		return fmt.Sprintf("is %s where an object should be", v.Kind())
 	}
@@ -159,12 +159,12 @@ func sessionIn(d Document, v jsontree.Value) string {
 	return v.Get("session_id").Text()
 }
 
-// makeRoom moves unusable files aside and creates the folder of messages.
-func (s *Store) makeRoom(wrong map[Document]string, now time.Time) error {
+// renameAllUnusable moves unusable files aside and creates the folder of messages.
+func (s *Store) renameAllUnusable(wrong map[Document]string, now time.Time) error {
 	folder := filepath.Join(s.root, messagesFolder)
 	info, err := s.opts.Host.Lstat(opLook, folder)
 	if err == nil && !info.IsDir() {
-		err = s.putAside(folder, "is not a folder", now)
+		err = s.renameUnusable(folder, "is not a folder", now)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -176,15 +176,15 @@ func (s *Store) makeRoom(wrong map[Document]string, now time.Time) error {
 		if wrong[d] == "" {
 			continue
 		}
-		if err := s.putAside(s.path(d), wrong[d], now); err != nil {
+		if err := s.renameUnusable(s.path(d), wrong[d], now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// putAside renames the file at path and sends a notice.
-func (s *Store) putAside(path, problem string, now time.Time) error {
+// renameUnusable renames the file at path and sends a notice.
+func (s *Store) renameUnusable(path, problem string, now time.Time) error {
 	name, err := free(path+".corrupt-"+now.UTC().Format("20060102T150405Z"), s.exists)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func (s *Store) begin(ctx context.Context, requirements string, replace bool) (i
 		}
 		c.New = &beginning{SessionID: id, Requirements: requirements, Time: At(now)}
 		archive = s.archivePath(c)
-		return s.carryOut(c)
+		return s.writeAndExecute(c)
 	})
 	return id, archive, err
 }
@@ -65,7 +65,7 @@ func (s *Store) Archive(ctx context.Context) (archive string, err error) {
 			return &NoSessionError{Root: s.root}
 		}
 		archive = s.archivePath(c)
-		return s.carryOut(c)
+		return s.writeAndExecute(c)
 	})
 	return archive, err
 }

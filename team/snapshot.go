@@ -40,7 +40,7 @@ func (s Snapshot) ByStatus() map[GroupStatus][]Group {
 // but if all state files are missing, Resume returns a [*NoSessionError]. It returns
 // an error for an unreadable document.
 func (s *Store) Resume(ctx context.Context) (Snapshot, error) {
-	if err := s.settled(ctx); err != nil {
+	if err := s.finishPending(ctx); err != nil {
 		return Snapshot{}, err
 	}
 	st, err := s.loadState()
@@ -78,7 +78,7 @@ func (s *Store) loadState() (st state, err error) {
 			return st, err
 		}
 		there = there || kind != jsontree.Missing
-		st.unfit = cmp.Or(st.unfit, s.checkThere(part.doc, kind), s.checkForm(part.doc, kind))
+		st.unfit = cmp.Or(st.unfit, s.checkPresent(part.doc, kind), s.checkForm(part.doc, kind))
 	}
 	if !there {
 		return st, &NoSessionError{Root: s.root}
@@ -93,9 +93,9 @@ func (s *Store) writable() (state, error) {
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkThere returns an error if a document is missing. A new one would claim that
+// checkPresent returns an error if a document is missing. A new one would claim that
 // nothing was done yet.
-func (s *Store) checkThere(d Document, kind jsontree.Kind) error {
+func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
 		return nil
 	}

@@ -104,9 +104,9 @@ func (s *Store) lock(ctx context.Context) (host.Lock, error) {
 	return lock, err
 }
 
-// settled ensures that a reader sees a complete session: it completes a change that a
+// finishPending ensures that a reader sees a complete session: it completes a change that a
 // dead writer has left.
-func (s *Store) settled(ctx context.Context) error {
+func (s *Store) finishPending(ctx context.Context) error {
 	if begun, err := s.exists(s.changePath()); !begun {
 		return err
 	}
@@ -178,30 +178,30 @@ func (s *Store) revise(d Document, doc *jsontree.Doc, now time.Time, change func
 		return err
 	}
 	if doc.Mark() != before {
-		stamp(d, doc.Root(), At(now))
+		countAndDate(d, doc.Root(), At(now))
 	}
 	return nil
 }
 
-// stamp counts and dates a write. It does not increment the orchestrator's iteration,
+// countAndDate counts and dates a write. It does not increment the orchestrator's iteration,
 // which counts starts of agents. Groups have their own times.
-func stamp(d Document, root *jsontree.Node, now Time) {
+func countAndDate(d Document, root *jsontree.Node, now Time) {
 	switch d {
 	case PMStateDoc:
-		grow(root, "iteration")
+		increment(root, "iteration")
 		root.Set("last_update", now)
 	case OrchestratorDoc:
 		root.Set("last_update", now)
 	}
 }
 
-// grow increments a counter. It leaves a value that is not an integer unchanged,
+// increment increments a counter. It leaves a value that is not an integer unchanged,
 // because validation reports it.
-func grow(n *jsontree.Node, name string) {
+func increment(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)
 	} else if count, ok := intOf(v); ok {
-		n.Set(name, oneMore(count))
+		n.Set(name, incremented(count))
 	}
 }
 

@@ -125,7 +125,7 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 	g.Status, g.CurrentAgent, g.LastUpdate = t.to, t.agent, now
 	if t.counter != "" {
 		counter := g.Iterations.of(t.counter)
-		*counter = oneMore(*counter)
+		*counter = incremented(*counter)
 		if g.StartTime.IsZero() {
 			g.StartTime = now
 		}

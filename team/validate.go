@@ -16,12 +16,12 @@ import (
 func ValidateDocument(d Document, path string, data []byte) []statefile.Finding {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
-		return []statefile.Finding{unreadable(path, &statefile.CorruptError{Path: path, Syntax: asSyntax(err)})}
+		return []statefile.Finding{unreadable(path, &statefile.CorruptError{Path: path, Syntax: syntaxErrorOf(err)})}
 	}
 	return append(statefile.CheckPortable(path, doc), validateValue(d, path, doc.Value(), time.Time{})...)
 }
 
-func asSyntax(err error) *jsontree.SyntaxError {
+func syntaxErrorOf(err error) *jsontree.SyntaxError {
 	syntax := &jsontree.SyntaxError{Problem: err.Error()}
 	errors.As(err, &syntax)
 	return syntax

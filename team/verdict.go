@@ -64,7 +64,7 @@ func verdictsIn(text string) []verdict {
 		}
 		value, next, whole := valueAt(text[start:], &repairs)
 		v, is := objectVerdict(value, whole)
-		if is && !quoted && !in.foreign() {
+		if is && !quoted && !in.isOtherLanguage() {
 			v.end = start + len(value)
 			found = append(found, v)
 		}
@@ -108,9 +108,9 @@ func (f *fence) take(line string) bool {
 
 func (f fence) open() bool { return f.marks != "" }
 
-// foreign reports whether the fence is marked as another language than JSON. An
+// isOtherLanguage reports whether the fence is marked as another language than JSON. An
 // object in it is then a quotation.
-func (f fence) foreign() bool {
+func (f fence) isOtherLanguage() bool {
 	return !slices.Contains([]string{"", "json", "jsonc", "json5", "js", "javascript"}, f.info)
 }
 
@@ -250,7 +250,7 @@ var (
 // too: they count only before a word of the protocol.
 func statusLine(line string) (v verdict, is bool) {
 	text := line[len(lineMarks().FindString(line)):]
-	bare, _ := withoutOrnaments(text)
+	bare, _ := withoutDecoration(text)
 	m := label().FindStringSubmatchIndex(bare)
 	if m == nil {
 		word, rest, how := readWord(text)
@@ -312,8 +312,8 @@ func anyWord(before string) *regexp.Regexp {
 // it. A word that lets work advance must not be followed by anything that may
 // restrict it. A word that is not in capitals must be followed by punctuation.
 func readWord(text string) (w Word, rest string, how clarity) {
-	text, refused := withoutOrnaments(text)
-	if found := knownWords().FindString(text); found != "" && !goesOn(text[len(found):]) {
+	text, refused := withoutDecoration(text)
+	if found := knownWords().FindString(text); found != "" && !continuesWord(text[len(found):]) {
 		w, rest = canonicalWord(found), text[len(found):]
 		switch {
 		case choices().MatchString(rest):
@@ -327,7 +327,7 @@ func readWord(text string) (w Word, rest string, how clarity) {
 	found := wordStart().FindString(text)
 	rest = text[len(found):]
 	switch {
-	case found == "" || goesOn(rest):
+	case found == "" || continuesWord(rest):
 		return "", text, noWord
 	case choices().MatchString(rest):
 		return "", text, template
@@ -337,16 +337,16 @@ func readWord(text string) (w Word, rest string, how clarity) {
 	return "", text, noWord
 }
 
-// goesOn reports whether text continues the word before it.
-func goesOn(text string) bool {
+// continuesWord reports whether text continues the word before it.
+func continuesWord(text string) bool {
 	r, size := utf8.DecodeRuneInString(text)
 	next, _ := utf8.DecodeRuneInString(text[size:])
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' && unicode.IsLetter(next) || r == '-' && unicode.IsLetter(next)
 }
 
-// withoutOrnaments removes decoration before a word: emphasis, quotes, and signs such
+// withoutDecoration removes decoration before a word: emphasis, quotes, and signs such
 // as ✅. refused reports whether one of the signs means a refusal.
-func withoutOrnaments(text string) (bare string, refused bool) {
+func withoutDecoration(text string) (bare string, refused bool) {
 	bare = strings.TrimLeftFunc(text, func(r rune) bool { return strings.ContainsRune(" \t*_`\"'([", r) || isSign(r) })
 	return bare, strings.ContainsAny(text[:len(text)-len(bare)], "❌❎✖✗✘🚫⛔🛑🔴👎⚠")
 }
@@ -411,8 +411,8 @@ var (
 		`\b(?:do not|don't|must not be|should not be) merged?\b|\b(?:not|cannot|can't|don't) (?:be )?approved?\b|"status"`)
 )
 
-// takenBack returns the text after a verdict that contradicts it, or "".
-func takenBack(text string, w Word) string {
+// contradictionAfter returns the text after a verdict that contradicts it, or "".
+func contradictionAfter(text string, w Word) string {
 	text = noFailures().ReplaceAllString(text, "")
 	if said := retraction().FindString(text); said != "" {
 		return strings.TrimSpace(said)
@@ -421,7 +421,7 @@ func takenBack(text string, w Word) string {
 		found := text[at[2]:at[3]]
 		said := canonicalWord(found)
 		loud := strings.ToUpper(found) == found || strings.ContainsRune(string(said), '_')
-		if loud && !goesOn(text[at[1]:]) && said.opposes(w) && !said.advances() {
+		if loud && !continuesWord(text[at[1]:]) && said.opposes(w) && !said.advances() {
 			return found
 		}
 	}

@@ -122,8 +122,8 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// settle converts the forms that other programs write to those of the protocol.
-func (r *BuildRun) settle() {
+// normalize converts the forms that other programs write to those of the protocol.
+func (r *BuildRun) normalize() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""
 	}

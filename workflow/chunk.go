@@ -73,11 +73,11 @@ func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 		return err
 	}
 	chunk.Set("status", u.To)
-	stamp(chunk, u, from, specVersion(root, u), timestamp.Format(now))
+	setTimes(chunk, u, from, specVersion(root, u), timestamp.Format(now))
 	if u.To == Completed {
 		run.Set("lastCheckpoint", timestamp.Format(now))
 	}
-	follow(root, run)
+	setDerived(root, run)
 	return nil
 }
 
@@ -96,9 +96,9 @@ func CompleteByHand(root *jsontree.Node, id ID, now time.Time) error {
 		return &TransitionError{What: "chunk " + shorten(string(id)), From: string(from), To: string(Completed), Why: "it is completed already"}
 	}
 	chunk.Set("status", Completed)
-	stamp(chunk, ChunkUpdate{ID: id, To: Completed}, from, specVersion(root, ChunkUpdate{}), timestamp.Format(now))
+	setTimes(chunk, ChunkUpdate{ID: id, To: Completed}, from, specVersion(root, ChunkUpdate{}), timestamp.Format(now))
 	run.Set("lastCheckpoint", timestamp.Format(now))
-	follow(root, run)
+	setDerived(root, run)
 	return nil
 }
 
@@ -117,9 +117,9 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// stamp sets the times and the attempt number. When an attempt ends, its number
+// setTimes sets the times and the attempt number. When an attempt ends, its number
 // stays: it says how many attempts the chunk took.
-func stamp(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
+func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
 	case Active:
@@ -150,9 +150,9 @@ func stamp(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now stri
 	}
 }
 
-// follow sets the values derived from the chunks. It keeps a run status that the
+// setDerived sets the values derived from the chunks. It keeps a run status that the
 // protocol does not define, because another program or the user set it on purpose.
-func follow(root, run *jsontree.Node) {
+func setDerived(root, run *jsontree.Node) {
 	state, _ := Read(root.Value())
 	outcome := state.BuildRun.Outcome()
 	if s := state.BuildRun.Status; s == "" || s.Known() {

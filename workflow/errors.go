@@ -33,8 +33,8 @@ func (e *ShapeError) Hint() string {
 	return "correct it by hand; 'gaffer validate --workflow' lists every departure"
 }
 
-// located sets the document's path in a ShapeError that lacks it.
-func located(path string, err error) error {
+// withPath sets the document's path in a ShapeError that lacks it.
+func withPath(path string, err error) error {
 	if shape, ok := errors.AsType[*ShapeError](err); ok && shape.Path == "" {
 		shape.Path = path
 	}

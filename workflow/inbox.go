@@ -60,7 +60,7 @@ func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, e
 	var added Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
 		now := b.store.opts.Now()
-		id, err := b.draw(items, now)
+		id, err := b.newID(items, now)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, e
 	return added, err
 }
 
-// draw returns an id that no item has.
-func (b *Inbox) draw(items *jsontree.Node, now time.Time) (string, error) {
+// newID returns an id that no item has.
+func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 	const tries = 10
 	for range tries {
 		var random [3]byte
@@ -184,7 +184,7 @@ func (b *Inbox) abandoned(item Item, now time.Time) bool {
 	return item.Abandoned(b.store.opts.Host.Alive, written, now)
 }
 
-func (b *Inbox) isAnothers(item Item) bool {
+func (b *Inbox) isTakenByAnother(item Item) bool {
 	return b.self != nil && item.Status == Processing && item.TakenBy != nil && *item.TakenBy != *b.self && !b.abandoned(item, b.store.opts.Now())
 }
 
@@ -219,7 +219,7 @@ func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(
 		if err := item.check(to); err != nil {
 			return err
 		}
-		if b.isAnothers(item) {
+		if b.isTakenByAnother(item) {
 			return &TransitionError{What: "inbox item " + shorten(id), From: string(item.Status), To: string(to), Why: item.holder()}
 		}
 		n.Set("status", to)
@@ -253,7 +253,7 @@ func (b *Inbox) Dismiss(ctx context.Context, id string) (Item, error) {
 
 func (b *Inbox) update(ctx context.Context, change func(items *jsontree.Node) error) error {
 	return b.store.edit(ctx, b.doc, "[]", func(doc *jsontree.Doc) error {
-		if err := reshape(doc, b.doc.Path(), jsontree.Array, "[]"); err != nil {
+		if err := replaceEmpty(doc, b.doc.Path(), jsontree.Array, "[]"); err != nil {
 			return err
 		}
 		return change(doc.Root())

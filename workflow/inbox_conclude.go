@@ -24,7 +24,7 @@ func (b *Inbox) Conclude(ctx context.Context, taken Item, c Conclusion) (Item, e
 	}
 	var done Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
-		n, err := held(items, taken)
+		n, err := findClaimed(items, taken)
 		if err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func (c Conclusion) write(n *jsontree.Node) error {
 	return nil
 }
 
-// held finds the item that is still claimed as in taken. It compares the owner and
+// findClaimed finds the item that is still claimed as in taken. It compares the owner and
 // the time of the claim, because items may lack an id or share one.
-func held(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
+func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {
 			return n, nil

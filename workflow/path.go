@@ -53,7 +53,7 @@ func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	if err := place(root, path, value); err != nil {
 		return err
 	}
-	return worsened(root, path, before)
+	return newProblem(root, path, before)
 }
 
 // SetText is Set for a value that the user typed. The value is parsed as JSON;
@@ -71,7 +71,7 @@ func SetText(root *jsontree.Node, path, text string) error {
 	if err := place(root, path, doc.Value()); err != nil {
 		return err
 	}
-	refused := worsened(root, path, before)
+	refused := newProblem(root, path, before)
 	switch doc.Value().Kind() {
 	case jsontree.Number, jsontree.Bool:
 		if refused != nil && setString(root, path, text, before) == nil {
@@ -85,7 +85,7 @@ func setString(root *jsontree.Node, path, text string, before map[string]bool) e
 	if err := place(root, path, stringValue(text)); err != nil {
 		return err
 	}
-	return worsened(root, path, before)
+	return newProblem(root, path, before)
 }
 
 // Clear sets the field at path to null. It does not add an absent field.
@@ -180,9 +180,9 @@ func known(root *jsontree.Node) map[string]bool {
 	return found
 }
 
-func worsened(root *jsontree.Node, path string, before map[string]bool) error {
+func newProblem(root *jsontree.Node, path string, before map[string]bool) error {
 	for _, f := range CheckState("", root.Value()) {
-		if before[f.Name+" "+f.At] || !ofForm(f) {
+		if before[f.Name+" "+f.At] || !isTypeProblem(f) {
 			continue
 		}
 		return &ArgumentError{What: path, Problem: "refused: " + f.At + ": " + f.Text}
@@ -190,10 +190,10 @@ func worsened(root *jsontree.Node, path string, before map[string]bool) error {
 	return nil
 }
 
-// ofForm reports whether a finding is about a wrong type. It is false for unknown
+// isTypeProblem reports whether a finding is about a wrong type. It is false for unknown
 // words, and for fields outside the protocol that programs expect in the state, such
 // as sectionReadiness.
-func ofForm(f statefile.Finding) bool {
+func isTypeProblem(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }
 

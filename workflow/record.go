@@ -36,7 +36,7 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
 		root.Set("buildRun", run)
-		follow(root, root.Child("buildRun"))
+		setDerived(root, root.Child("buildRun"))
 		return
 	}
 	if chunks := chunksOf(node); chunks != nil {
@@ -49,7 +49,7 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 			node.Set(name, value)
 		}
 	}
-	follow(root, node)
+	setDerived(root, node)
 }
 
 // putChunks updates a list of chunks and appends missing ones. If an id occurs twice,

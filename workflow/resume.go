@@ -82,7 +82,7 @@ func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 			result.Remaining = append(result.Remaining, Waiting{c, unmet(c, completed)})
 		}
 	}
-	result.Held = leftAsIs(result.Remaining, r.Chunks)
+	result.Held = heldChunks(result.Remaining, r.Chunks)
 	result.Next = next(result.Remaining, result.Held)
 	ended := r.Status == RunCompleted || r.Status == Partial
 	return result, !ended && len(result.Done) > 0 && len(result.Remaining) > 0
@@ -98,8 +98,8 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// leftAsIs returns the chunks that must be left alone.
-func leftAsIs(remaining []Waiting, chunks []Chunk) []Held {
+// heldChunks returns the chunks that must be left alone.
+func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
 		known[c.ID] = true

@@ -54,7 +54,7 @@ func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	}
 	mismatches := jsontree.Decode(v, &s)
 	if s.BuildRun != nil {
-		s.BuildRun.settle()
+		s.BuildRun.normalize()
 	}
 	return s, mismatches
 }

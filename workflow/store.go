@@ -111,11 +111,11 @@ func (s *Store) State() (State, error) {
 func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) error) error {
 	return s.edit(ctx, s.state, "{}", func(doc *jsontree.Doc) error {
 		before := doc.Mark()
-		if err := reshape(doc, s.state.Path(), jsontree.Object, "{}"); err != nil {
+		if err := replaceEmpty(doc, s.state.Path(), jsontree.Object, "{}"); err != nil {
 			return err
 		}
 		if err := change(doc.Root()); err != nil {
-			return located(s.state.Path(), err)
+			return withPath(s.state.Path(), err)
 		}
 		if doc.Mark() != before {
 			doc.Root().Set("lastUpdated", timestamp.Format(s.opts.Now()))
@@ -172,7 +172,7 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 		}
 		doc, err := jsontree.Parse(data)
 		if err == nil {
-			err = reshape(doc, s.state.Path(), jsontree.Object, "{}")
+			err = replaceEmpty(doc, s.state.Path(), jsontree.Object, "{}")
 		}
 		if err != nil {
 			changed(jsontree.Value{}, err)
@@ -215,12 +215,12 @@ func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, e
 	if err != nil {
 		return nil, err
 	}
-	return doc, reshape(doc, f.Path(), kind, empty)
+	return doc, replaceEmpty(doc, f.Path(), kind, empty)
 }
 
-// reshape replaces a document without information (null, [] or {}) by an empty one of
+// replaceEmpty replaces a document without information (null, [] or {}) by an empty one of
 // the right kind. It returns an error for any other document of the wrong kind.
-func reshape(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
+func replaceEmpty(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
 	root := doc.Root()
 	switch {
 	case root.Kind() == kind:

@@ -8,10 +8,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// settle sets the values derived from the agents: the summary, the statuses of waves,
+// setDerived sets the values derived from the agents: the summary, the statuses of waves,
 // and the end of a session whose last agent has ended. It runs once per write. It
 // reads every agent but changes only values that differ.
-func settle(root *jsontree.Node, now time.Time) {
+func setDerived(root *jsontree.Node, now time.Time) {
 	if agents := root.Child("agents"); agents == nil || agents.Kind() != jsontree.Array {
 		return
 	}
@@ -19,20 +19,20 @@ func settle(root *jsontree.Node, now time.Time) {
 	if waves != nil && waves.Len() == 0 {
 		waves = nil
 	}
-	sum, states := survey(root, waves != nil)
+	sum, states := countAgents(root, waves != nil)
 	setSummary(root, sum)
 	if waves != nil {
-		settleWaves(waves, states)
+		setDerivedWaves(waves, states)
 	}
 	if sum.Total > 0 && sum.final() && sessionState(root) == Running {
 		endSession(root, now, sum.outcome())
 	}
 }
 
-// survey reads every agent once and counts the statuses. If who is true, it also
+// countAgents reads every agent once and counts the statuses. If who is true, it also
 // returns the status of each agent by id. If two agents share an id, the first one
 // counts, as in finder.
-func survey(root *jsontree.Node, who bool) (sum Summary, states map[string]State) {
+func countAgents(root *jsontree.Node, who bool) (sum Summary, states map[string]State) {
 	if who {
 		states = map[string]State{}
 	}
@@ -99,8 +99,8 @@ func (s Summary) counts() []namedCount {
 	}
 }
 
-// settleWaves updates the status of each wave. It skips waves without a known agent.
-func settleWaves(waves *jsontree.Node, states map[string]State) {
+// setDerivedWaves updates the status of each wave. It skips waves without a known agent.
+func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	for _, wave := range waves.Items() {
 		if wave.Kind() != jsontree.Object {
 			continue

@@ -213,12 +213,12 @@ func TestWhateverAnAgentDoesToADocumentTheNextRecordingPutsRight(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc, err := jsontree.Parse(data)
-		if err != nil || unfit(d, doc.Value()) != "" {
+		if err != nil || whyUneditable(d, doc.Value()) != "" {
 			continue
 		}
-		settle(doc.Root(), wanted[d], rules(d))
+		updateTo(doc.Root(), wanted[d], rules(d))
 		mark := doc.Mark()
-		settle(doc.Root(), wanted[d], rules(d))
+		updateTo(doc.Root(), wanted[d], rules(d))
 		if at := differs(doc.Value(), wanted[d], rules(d)); at != "" || doc.Err() != nil || doc.Mark() != mark {
 			t.Fatalf("seed %d: %s in %s (%v) from\n%s", n, at, doc.Bytes(), doc.Err(), data)
 		}

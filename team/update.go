@@ -10,24 +10,24 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// settle changes n to match want. It keeps members without a rule, and the formatting
+// updateTo changes n to match want. It keeps members without a rule, and the formatting
 // of values that already match.
-func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
+func updateTo(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
 	case r == nil:
 		n.Replace(want)
 	case r.sticky && isTrue(n.Value()):
 	case r.sent && allTexts(n.Value()):
 	case n.Kind() == jsontree.Object && r.form == list && r.wild[jsontree.Object] != "":
-		settleMap(n, want, r)
+		updateMap(n, want, r)
 	case n.Kind() != want.Kind():
 		n.Replace(want)
 	case n.Kind() == jsontree.Object && r.form == dictionary:
-		settleGroups(n, want, r)
+		updateGroups(n, want, r)
 	case n.Kind() == jsontree.Object:
-		settleObject(n, want, r)
+		updateObject(n, want, r)
 	case n.Kind() == jsontree.Array:
-		settleList(n, want, r)
+		updateList(n, want, r)
 	case !same(n.Value(), want, r):
 		n.Replace(want)
 	}
@@ -48,9 +48,9 @@ func isTrue(v jsontree.Value) bool {
 	return is && ok
 }
 
-// settleObject also deletes members that have a rule but are missing in want.
-func settleObject(n *jsontree.Node, want jsontree.Value, r *rule) {
-	settleMembers(n, want, r.field)
+// updateObject also deletes members that have a rule but are missing in want.
+func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
+	updateMembers(n, want, r.field)
 	for _, f := range r.fields {
 		if want.Get(f.name).Kind() == jsontree.Missing {
 			n.Delete(f.name)
@@ -58,9 +58,9 @@ func settleObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// settleGroups also deletes groups that are missing in want. It keeps members without
+// updateGroups also deletes groups that are missing in want. It keeps members without
 // a status, which are notes.
-func settleGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
+func updateGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var ids []string
 	var kept []jsontree.Value
 	for id, member := range n.Members() {
@@ -71,7 +71,7 @@ func settleGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	if len(kept) < n.Len() {
 		n.Replace(members{ids, kept})
 	}
-	settleMembers(n, want, func(string) *rule { return r.each })
+	updateMembers(n, want, func(string) *rule { return r.each })
 }
 
 // members are the members of an object, in order.
@@ -85,20 +85,20 @@ func (m members) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(m.names), func(i int) (string, any) { return m.names[i], m.values[i] })
 }
 
-func settleMembers(n *jsontree.Node, want jsontree.Value, of func(name string) *rule) {
+func updateMembers(n *jsontree.Node, want jsontree.Value, of func(name string) *rule) {
 	for name, v := range want.Members() {
 		if child := n.Child(name); child != nil {
-			settle(child, v, of(name))
+			updateTo(child, v, of(name))
 		} else {
 			n.Set(name, v)
 		}
 	}
 }
 
-// settleList updates a list. It only appends missing items if the existing items are
+// updateList updates a list. It only appends missing items if the existing items are
 // already in the right order, or if other programs may add to the list. Otherwise it
 // replaces the whole list.
-func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
+func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var items []*jsontree.Node
 	for _, item := range n.Items() {
 		items = append(items, item)
@@ -111,7 +111,7 @@ func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
 			continue
 		}
 		inPlace = inPlace && at.index == i
-		settle(items[at.index], at.want, r.each)
+		updateTo(items[at.index], at.want, r.each)
 		list = append(list, items[at.index].Value())
 	}
 	if !r.open && (!inPlace || len(items)+len(added) != len(list)) {
@@ -123,9 +123,9 @@ func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// settleMap replaces a map, which some programs write, by a list. A member is
+// updateMap replaces a map, which some programs write, by a list. A member is
 // identified by its own id, or by its key if it has none.
-func settleMap(n *jsontree.Node, want jsontree.Value, r *rule) {
+func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
 		there[cmp.Or(member.Get(r.keys[0]).Text(), name)] = member
@@ -133,7 +133,7 @@ func settleMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	list := []jsontree.Value{} // an empty list instead of null
 	for _, v := range want.Items() {
 		if member := there[v.Get(r.keys[0]).Text()]; member != nil {
-			settle(member, v, r.each)
+			updateTo(member, v, r.each)
 			v = member.Value()
 		}
 		list = append(list, v)

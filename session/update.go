@@ -12,7 +12,7 @@ func (r *Recording) updateChanged(root *jsontree.Node, is Contents) written {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
 	for _, i := range is.Changed {
-		setAgent(agents[next.at[i]], r.logged(is.Status.Agents[i]))
+		setAgent(agents[next.at[i]], r.withLogFile(is.Status.Agents[i]))
 	}
 	next.waves = r.waveStates(is.Status, next.others)
 	if !slices.Equal(next.waves, r.last.waves) {
@@ -21,7 +21,7 @@ func (r *Recording) updateChanged(root *jsontree.Node, is Contents) written {
 	if next.alone {
 		setSummary(root, is.Status.Count())
 	} else {
-		sum, _ := survey(root, false)
+		sum, _ := countAgents(root, false)
 		setSummary(root, sum)
 	}
 	setHead(root, r.id, is.Status)
@@ -39,10 +39,10 @@ func (r *Recording) updateAll(root *jsontree.Node, is *Status) written {
 	for _, a := range is.Agents {
 		at, ok := place[a.ID]
 		if ok {
-			setAgent(there[at], r.logged(a))
+			setAgent(there[at], r.withLogFile(a))
 		} else {
 			at = agents.Len()
-			agents.Append(r.logged(a))
+			agents.Append(r.withLogFile(a))
 		}
 		next.at = append(next.at, at)
 	}
@@ -50,7 +50,7 @@ func (r *Recording) updateAll(root *jsontree.Node, is *Status) written {
 	if waves := root.Child("waves"); waves == nil || waves.Kind() != jsontree.Array {
 		root.Set("waves", []Wave{}) // waves are derived from agents, so no data is lost
 	}
-	sum, states := survey(root, true)
+	sum, states := countAgents(root, true)
 	setSummary(root, sum)
 	next.others = setMembers(root, is, states)
 	next.waves = r.waveStates(is, next.others)
@@ -132,13 +132,13 @@ func setMembers(root *jsontree.Node, is *Status, states map[string]State) []tall
 			}
 		}
 		others[i] = tallyOf(State(node.Get("status").Text()), slices.All(theirs), states)
-		node.Set("agents", together(w.Agents, theirs))
+		node.Set("agents", joinAgents(w.Agents, theirs))
 	}
 	return others
 }
 
-// together lists the agents of a wave: first ours, then those of other programs.
-func together(ours []string, theirs []jsontree.Value) any {
+// joinAgents lists the agents of a wave: first ours, then those of other programs.
+func joinAgents(ours []string, theirs []jsontree.Value) any {
 	if len(theirs) == 0 {
 		return ours
 	}
