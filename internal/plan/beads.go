@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"errors"
 	"slices"
 	"strings"
+
+	"gaffer/statefile"
 )
 
 // beadReader reads a file with one bead on each line: in gaffer's own form, or as the
@@ -46,11 +49,21 @@ func readBeads(file, dir string, data []byte, r *reader, folder func(string) boo
 		newBeadOrder(&b).settle()
 	}
 	b.draft.check(r, "bead")
-	for i, t := range b.draft.Tasks {
-		b.checkName(t, b.draft.at[i])
+	for i, t := range b.draft.Tasks { // what a ledger requires of a bead beyond a valid task id
+		at := b.draft.at[i]
+		if strings.Contains(t.ID, keptAttempt) {
+			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, keptAttempt)
+		}
+		if len(t.Prompt) > maxPrompt {
+			b.report(at.prompt, "the prompt of %.60q has %d KiB, want %d at most", t.ID, len(t.Prompt)>>10, maxPrompt>>10)
+		}
 	}
 	return b.draft
 }
+
+// keptAttempt is part of the file names of earlier attempts' records, so no bead's id
+// may contain it.
+const keptAttempt = ".attempt-"
 
 // isIssue reports whether a line is in the tracker's form, by its keys.
 func isIssue(n *node) bool {
@@ -120,45 +133,20 @@ func (b *beadReader) bead(n *node) (Task, places) {
 	t := Task{
 		QuestionRules: QuestionRules{Questions: Ask}, Priority: normalPriority, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries}, Dispatch: &Dispatch{}, FileEntry: FileEntry{Line: n.line},
 	}
-	n = b.renamed(withoutNulls(n))
-	given := readMapping(b.reader, "a bead", n, b.fields, rejected, &t)
+	bead := *n
+	bead.pairs = slices.Clone(n.pairs)
+	// Programs that write JSON use null for an absent value.
+	bead.pairs = slices.DeleteFunc(bead.pairs, func(p pair) bool { return p.value.kind == nothing })
+	if at := slices.IndexFunc(bead.pairs, func(p pair) bool { return p.key == "id" }); at >= 0 && bead.get("bead") == nil {
+		b.report(bead.pairs[at].at, "a bead has no key %q", "id")
+		b.problems[len(b.problems)-1].Suggestion = "bead"
+		bead.pairs[at].key = "bead" // read it all the same
+	}
+	given := readMapping(b.reader, "a bead", &bead, b.fields, rejected, &t)
 	t.Priority = -t.Priority
 	t.Dispatch.Bead = t.ID
-	at := places{id: n.position, prompt: n.position}
-	if p, ok := given["bead"]; ok {
-		at.id = p.value.or(p.at).position
-	}
-	if p, ok := given["prompt_file"]; ok {
-		at.prompt = p.value.or(p.at).position
-	}
-	if p, ok := given["after"]; ok {
-		at.after = p.value.or(p.at).places()
-	}
-	b.checkBead(&t, n, given)
-	return t, at
-}
-
-// withoutNulls removes keys with a null value: programs that write JSON use null for
-// an absent value.
-func withoutNulls(n *node) *node {
-	kept := *n
-	kept.pairs = slices.DeleteFunc(slices.Clone(n.pairs), func(p pair) bool { return p.value.kind == nothing })
-	return &kept
-}
-
-// renamed reports a bead that has the key id instead of bead, and reads it all the
-// same.
-func (b *beadReader) renamed(n *node) *node {
-	at := slices.IndexFunc(n.pairs, func(p pair) bool { return p.key == "id" })
-	if at < 0 || n.get("bead") != nil {
-		return n
-	}
-	b.report(n.pairs[at].at, "a bead has no key %q", "id")
-	b.problems[len(b.problems)-1].Suggestion = "bead"
-	copied := *n
-	copied.pairs = slices.Clone(n.pairs)
-	copied.pairs[at].key = "bead"
-	return &copied
+	b.checkBead(&t, &bead, given)
+	return t, placesOf(given, n.position, "bead", "prompt_file")
 }
 
 // checkBead checks keys that require or exclude each other.
@@ -166,13 +154,26 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
 	}
-	b.splitAgent(t, given)
-	b.checkRepo(t, given)
+	agent, model, _ := strings.Cut(t.Agent, ":")
+	if t.Agent = agent; model != "" {
+		if p, ok := given["model"]; ok && t.Model != "" && t.Model != model {
+			b.report(p.value.or(p.at).position, "model: found %.80q, but agent says %.80q: want one of them", t.Model, model)
+		}
+		t.Model = model
+	}
+	if named := t.Dispatch.Repo; named != "" {
+		t.Dispatch.Repo = under(b.dir, named)
+		if p := given["repo"]; !b.folder(t.Dispatch.Repo) {
+			b.report(p.value.or(p.at).position, "repo: found no folder %.200q; it starts at the folder of this file", named)
+		}
+	}
 	_, prompt := given["prompt"]
 	_, file := given["prompt_file"]
 	p, template := given["template"]
-	if template {
-		b.checkTemplate(t, p)
+	if name := t.Dispatch.Template; template && name != "" { // an empty one is already reported
+		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", name)); ok {
+			b.report(p.value.or(p.at).position, "template: %.60q %s, want a name such as bug-fix", name, bad.Problem)
+		}
 	}
 	if p, ok := given["vars"]; ok && !template {
 		b.report(p.at, "vars needs template, which they are for")
@@ -184,26 +185,4 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		given["prompt"] = pair{} // already reported, or not needed
 	}
 	checkTask(b.reader, t, n, given)
-}
-
-func (b *beadReader) splitAgent(t *Task, given map[string]pair) {
-	agent, model, _ := strings.Cut(t.Agent, ":")
-	if t.Agent = agent; model == "" {
-		return
-	}
-	if p, ok := given["model"]; ok && t.Model != "" && t.Model != model {
-		b.report(p.value.or(p.at).position, "model: found %.80q, but agent says %.80q: want one of them", t.Model, model)
-	}
-	t.Model = model
-}
-
-func (b *beadReader) checkRepo(t *Task, given map[string]pair) {
-	if t.Dispatch.Repo == "" {
-		return
-	}
-	named := t.Dispatch.Repo
-	t.Dispatch.Repo = under(b.dir, named)
-	if p := given["repo"]; !b.folder(t.Dispatch.Repo) {
-		b.report(p.value.or(p.at).position, "repo: found no folder %.200q; it starts at the folder of this file", named)
-	}
 }

@@ -26,13 +26,59 @@ func (l *loader) detect(arg string) (Format, error) {
 	info, err := l.host.Stat(readStep, under(l.opts.Dir, arg))
 	switch {
 	case err == nil && info.IsDir():
-		return l.folderFormat(arg)
+		entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return phaseFile().MatchString(e.Name()) }) {
+			return Phase, err
+		}
+		return Folder, err
 	case err == nil:
 		return l.fileFormat(arg)
 	case !errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(arg, " ,"):
 		return "", err
 	}
-	return l.wordFormat(arg)
+	items := splitList(arg)
+	switch {
+	case len(items) > 1 && !slices.ContainsFunc(items, hasSpace), promptID().MatchString(arg):
+		return List, nil
+	case hasSpace(arg) && !l.looksLikeFile(arg):
+		return PromptText, nil
+	}
+	return "", l.notThere(arg)
+}
+
+// fileFormat returns the format of a file. It keeps the parsed tree of a YAML file,
+// because parsing a large plan takes long, and because the file could be saved between
+// two reads: the format would then come from the old content and the tasks from the
+// new.
+func (l *loader) fileFormat(arg string) (Format, error) {
+	switch strings.ToLower(filepath.Ext(arg)) {
+	case ".jsonl":
+		return Beads, nil
+	case ".yaml", ".yml", ".json":
+		data, err := l.bytes(arg)
+		if err != nil {
+			return "", err
+		}
+		l.file = arg
+		root := l.tree(data)
+		l.parsed = &parsed{root}
+		if root.get("workflows") != nil && root.get("tasks") == nil {
+			return WorkflowFile, nil
+		}
+		return Gaffer, nil
+	case ".md", ".markdown":
+		if phaseFile().MatchString(filepath.Base(arg)) {
+			return Phase, nil
+		}
+		data, err := l.bytes(arg)
+		if err != nil {
+			return "", err
+		}
+		if isOrchestrator(data) {
+			return Orchestrator, nil
+		}
+	}
+	return PromptFile, nil
 }
 
 const readStep host.Op = "read plan"
@@ -48,91 +94,21 @@ func (l *loader) known(f Format) error {
 	return &NameError{Arg: string(f), Problem: "is no format, want " + orList(words), Meant: l.near(string(f), words)}
 }
 
-func (l *loader) folderFormat(arg string) (Format, error) {
-	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
-	if err != nil {
-		return "", err
-	}
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return phaseFile().MatchString(e.Name()) }) {
-		return Phase, nil
-	}
-	return Folder, nil
-}
-
-func (l *loader) fileFormat(arg string) (Format, error) {
-	switch strings.ToLower(filepath.Ext(arg)) {
-	case ".yaml", ".yml", ".json":
-		return l.yamlFormat(arg)
-	case ".md", ".markdown":
-		return l.markdownFormat(arg)
-	case ".jsonl":
-		return Beads, nil
-	}
-	return PromptFile, nil
-}
-
-// yamlFormat returns the format of a YAML file. It keeps the parsed tree, because
-// parsing a large plan takes long, and because the file could be saved between two
-// reads: the format would then come from the old content and the tasks from the new.
-func (l *loader) yamlFormat(arg string) (Format, error) {
-	data, err := l.bytes(arg)
-	if err != nil {
-		return "", err
-	}
-	l.file = arg
-	root := l.tree(data)
-	l.parsed = &parsed{root}
-	if root.get("workflows") != nil && root.get("tasks") == nil {
-		return WorkflowFile, nil
-	}
-	return Gaffer, nil
-}
-
-func (l *loader) markdownFormat(arg string) (Format, error) {
-	if phaseFile().MatchString(filepath.Base(arg)) {
-		return Phase, nil
-	}
-	data, err := l.bytes(arg)
-	if err != nil {
-		return "", err
-	}
-	if isOrchestrator(data) {
-		return Orchestrator, nil
-	}
-	return PromptFile, nil
-}
-
-// wordFormat returns the format of an argument that is neither a file nor a folder.
-func (l *loader) wordFormat(arg string) (Format, error) {
-	if items := splitList(arg); len(items) > 1 && !slices.ContainsFunc(items, hasSpace) {
-		return List, nil
-	}
-	switch {
-	case promptID().MatchString(arg):
-		return List, nil
-	case hasSpace(arg) && !l.looksLikeFile(arg):
-		return PromptText, nil
-	}
-	return "", l.notThere(arg)
-}
-
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
 // looksLikeFile reports whether an argument with spaces is probably a file name. A
 // prompt may end in a file name too, but it has three or more words and does not
-// begin with an existing folder.
+// begin with an existing folder. A single word with a leading slash is not a folder
+// but a command of some agents.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
 		return false
 	}
-	return len(strings.Fields(arg)) < 3 || l.inFolder(arg)
-}
-
-// inFolder reports whether the folder of a path exists. It returns false for a single
-// word with a leading slash, which is a command of some agents.
-func (l *loader) inFolder(path string) bool {
-	folder := filepath.Dir(path)
+	if len(strings.Fields(arg)) < 3 {
+		return true
+	}
+	folder := filepath.Dir(arg)
 	if folder == "." || folder == "/" {
 		return false
 	}

@@ -53,26 +53,21 @@ func (l *loader) folder(arg string) (draft, error) {
 			files = append(files, filepath.Join(arg, name))
 		}
 	}
-	files = l.withoutPlans(files)
+	// As a prompt, a plan would make an agent do the work of the other prompts.
+	files = slices.DeleteFunc(files, func(file string) bool {
+		data, err := l.bytes(file)
+		isPlan := err == nil && isOrchestrator(data)
+		if isPlan {
+			l.warnings = append(l.warnings, Problem{File: file, Text: "is a plan of its own and is left out here; name the file to use it"})
+		}
+		return isPlan
+	})
 	if len(files) == 0 {
 		l.report(position{}, "found no prompts in the folder, want files such as 001-name.md")
 		return d, nil
 	}
 	l.addFiles(&d, files)
 	return d, nil
-}
-
-// withoutPlans removes files that are plans themselves. As a prompt, such a file
-// would make an agent do the work of the other prompts.
-func (l *loader) withoutPlans(files []string) []string {
-	return slices.DeleteFunc(files, func(file string) bool {
-		data, err := l.bytes(file)
-		if err != nil || !isOrchestrator(data) {
-			return false
-		}
-		l.warnings = append(l.warnings, Problem{File: file, Text: "is a plan of its own and is left out here; name the file to use it"})
-		return true
-	})
 }
 
 // list returns a plan with a task for each id or file, all in one wave.

@@ -89,19 +89,25 @@ func readTask(r *reader, n *node, fields []field[Task], doc document) (Task, pla
 	if t.Line = n.line; n.kind == mapping && len(n.pairs) > 0 {
 		t.Line = n.pairs[0].at.line
 	}
-	at := places{id: n.position, prompt: n.position}
-	if p, ok := given["id"]; ok {
-		at.id = p.value.or(p.at).position
-	}
-	if p, ok := given["prompt_file"]; ok {
-		at.prompt = p.value.or(p.at).position
-	}
-	if p, ok := given["after"]; ok {
-		at.after = p.value.or(p.at).places()
-	}
 	checkTask(r, &t, n, given)
 	checkBudget(r, t, doc.budget, given)
-	return t, at
+	return t, placesOf(given, n.position, "id", "prompt_file")
+}
+
+// placesOf returns where a task's id, prompt and references stand. id and prompt are the
+// names of their keys; the whole task is at.
+func placesOf(given map[string]pair, at position, id, prompt string) places {
+	all := places{id: at, prompt: at}
+	if p, ok := given[id]; ok {
+		all.id = p.value.or(p.at).position
+	}
+	if p, ok := given[prompt]; ok {
+		all.prompt = p.value.or(p.at).position
+	}
+	if p, ok := given["after"]; ok {
+		all.after = p.value.or(p.at).places()
+	}
+	return all
 }
 
 // checkTask checks keys that require or exclude each other, and sets values that

@@ -1,7 +1,5 @@
 package plan
 
-import "slices"
-
 // workflowModels maps the model names of the workflow format to agents and models.
 var workflowModels = []struct{ word, agent, model string }{
 	{"claude", "claude", ""},
@@ -12,14 +10,6 @@ var workflowModels = []struct{ word, agent, model string }{
 	{"opencode-zai", "opencode", "zai"},
 	{"opencode-codex", "opencode", "codex"},
 	{"claude-zai", "claude", "zai"},
-}
-
-func modelWords() []string {
-	words := make([]string, len(workflowModels))
-	for i, m := range workflowModels {
-		words[i] = m.word
-	}
-	return words
 }
 
 // flow is one workflow of a file, before its prompts are read.
@@ -64,26 +54,27 @@ func onComplete() form[OnComplete] {
 
 func anyMapping() form[*node] {
 	return form[*node]{schema{Type: "object"}, func(r *reader, name string, n *node) (*node, bool) {
+		found := n.kind.String()
+		if n.kind == mapping {
+			found = "an empty mapping"
+		}
 		if n.kind != mapping || len(n.pairs) == 0 {
-			r.report(n.position, "%s: found %s, want one or more under their ids", name, emptyOr(n))
+			r.report(n.position, "%s: found %s, want one or more under their ids", name, found)
 			return nil, false
 		}
 		return n, true
 	}}
 }
 
-func emptyOr(n *node) string {
-	if n.kind == mapping {
-		return "an empty mapping"
-	}
-	return n.kind.String()
-}
-
 func promptFields() []field[prompt] {
+	models := make([]string, len(workflowModels))
+	for i, m := range workflowModels {
+		models[i] = m.word
+	}
 	return []field[prompt]{
 		key("path", text(), func(p *prompt) *string { return &p.path }, "the prompt's file", "path: prompts/001-setup.md").must(),
 		key("after", texts(), func(p *prompt) *[]string { return &p.after }, "the prompts that it waits for", "after: [setup]"),
-		key("model", choice(modelWords()...), func(p *prompt) *string { return &p.model }, "who does it; without it, the agent of --agent, or claude", "model: codex"),
+		key("model", choice(models...), func(p *prompt) *string { return &p.model }, "who does it; without it, the agent of --agent, or claude", "model: codex"),
 	}
 }
 
@@ -108,21 +99,18 @@ func readWorkflows(file string, root *node, r *reader, wanted string) draft {
 		wanted = ids[0]
 	}
 	chosen, ok := drafts[wanted]
-	if !ok {
-		r.reportChoice(flows.position, wanted, ids)
+	switch {
+	case ok:
+	case wanted == "":
+		r.report(flows.position, "found %d workflows, %s: say which one is meant (--workflow)", len(ids), andList(ids))
+	default:
+		r.report(flows.position, "no workflow has the id %q, want %s", wanted, orList(ids))
+		r.suggest(wanted, ids)
 	}
 	return chosen
 }
 
-func (r *reader) reportChoice(at position, wanted string, ids []string) {
-	if wanted == "" {
-		r.report(at, "found %d workflows, %s: say which one is meant (--workflow)", len(ids), andList(ids))
-		return
-	}
-	r.report(at, "no workflow has the id %q, want %s", wanted, orList(ids))
-	r.suggest(wanted, ids)
-}
-
+// readWorkflow reads one workflow with its prompts.
 func readWorkflow(file string, p pair, r *reader) draft {
 	f := flow{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
 	readMapping(r, "a workflow", p.value.or(p.at), workflowFields(), rejected, &f)
@@ -134,28 +122,17 @@ func readWorkflow(file string, p pair, r *reader) draft {
 	}
 	fields := promptFields()
 	for _, entry := range f.prompts.pairs {
-		d.add(readWorkflowPrompt(r, entry, fields))
+		var p prompt
+		given := readMapping(r, "a prompt", entry.value.or(entry.at), fields, rejected, &p)
+		t := Task{ID: entry.key, PromptFile: p.path, After: p.after, QuestionRules: QuestionRules{Questions: Ask}, FileEntry: FileEntry{Line: entry.at.line}}
+		for _, m := range workflowModels {
+			if m.word == p.model {
+				t.Agent, t.Model = m.agent, m.model
+			}
+		}
+		d.add(t, placesOf(given, entry.at, "", "path"))
 	}
 	return d
-}
-
-func readWorkflowPrompt(r *reader, entry pair, fields []field[prompt]) (Task, places) {
-	var p prompt
-	n := entry.value.or(entry.at)
-	given := readMapping(r, "a prompt", n, fields, rejected, &p)
-	at := places{id: entry.at, prompt: entry.at}
-	if path, ok := given["path"]; ok {
-		at.prompt = path.value.or(path.at).position
-	}
-	if after, ok := given["after"]; ok {
-		at.after = after.value.or(after.at).places()
-	}
-	t := Task{ID: entry.key, PromptFile: p.path, After: p.after, QuestionRules: QuestionRules{Questions: Ask}, FileEntry: FileEntry{Line: entry.at.line}}
-	i := slices.IndexFunc(workflowModels, func(m struct{ word, agent, model string }) bool { return m.word == p.model })
-	if i >= 0 {
-		t.Agent, t.Model = workflowModels[i].agent, workflowModels[i].model
-	}
-	return t, at
 }
 
 // checkWorkflow checks one workflow and sets the waves of its prompts. Each prompt

@@ -74,8 +74,10 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	defer close(a.over)
 	wait := soon
 	for {
-		if a.isOver() {
+		select {
+		case <-a.process.Done():
 			return a.judge(ctx)
+		default:
 		}
 		news, _ := a.read(-1, false) // after an error it is read later, at the latest when the agent has ended
 		if wait = min(2*wait, late); news {
@@ -106,15 +108,6 @@ func together(now time.Time, wait time.Duration) time.Duration {
 		return wait
 	}
 	return now.Truncate(late).Add(late).Sub(now)
-}
-
-func (a *Attempt) isOver() bool {
-	select {
-	case <-a.process.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 // Stop stops the agent and all its descendants. It does not wait for their end.
