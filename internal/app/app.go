@@ -80,7 +80,7 @@ type App struct {
 	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
-	served   atomic.Bool // this process also serves its run over HTTP, see Show
+	served   atomic.Bool // this process also serves its run over HTTP, see ServeRun
 }
 
 // forever is the lease of attempts that only this machine can run. Their agents outlive

@@ -109,7 +109,7 @@ func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 		t.Errorf("after the work this machine says %+v, %v", owner, err)
 	}
 	unknown("after the work")
-	if err := b.Background.Attend(t.Context(), id); err != nil {
+	if err := b.Background.EnsureProcess(t.Context(), id); err != nil {
 		t.Errorf("the other machine: %v", err)
 	}
 	if err := a.Fleet.Cancel(t.Context(), id, "", ""); err != nil {

@@ -47,7 +47,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary
 			return g, err
 		}
 	}
-	byHand := byHand(state, opts.Getenv, opts.Now).FindQuickly(ctx)
+	byHand := newFinder(state, opts.Getenv, opts.Now).FindQuickly(ctx)
 	askByHand(&g, others, byHand, func(dir string) bool { return everywhere || opts.Project.Contains(dir) })
 	return g, nil
 }

@@ -88,7 +88,7 @@ func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(
 			p.settings("notify:\n  webhook: %s\n  webhook_secret_file: %s\n  command: [sh, -c, 'echo \"$GAFFER_NOTE_TITLE\" >> %s']\n", r.URL, p.secret("s3cret"), told)
 			a := p.open()
 			defer a.Close()
-			c, err := a.Coordinate(app.Terms{Tell: true})
+			c, err := a.Serve(app.ServerOptions{Notify: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 	}
 	a := p.open()
 	defer a.Close()
-	c, err := a.Coordinate(app.Terms{Tell: true})
+	c, err := a.Serve(app.ServerOptions{Notify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 // before it ended. It waits until notifications with these titles were sent.
 func (p testProject) sendsTheRest(a *app.App, want []string, sent func() []string) {
 	p.t.Helper()
-	c, err := a.Coordinate(app.Terms{Tell: true})
+	c, err := a.Serve(app.ServerOptions{Notify: true})
 	if err != nil {
 		p.t.Fatal(err)
 	}

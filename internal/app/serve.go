@@ -2,7 +2,11 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -11,7 +15,10 @@ import (
 	"gaffer/internal/api/runs"
 	"gaffer/internal/api/viewers"
 	"gaffer/internal/api/workers"
+	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/logstore"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/sweep"
 	"gaffer/internal/record/notify"
 )
@@ -19,73 +26,103 @@ import (
 // Coordinator serves the engine to workers in other processes. It gives up an attempt
 // when its worker has sent no heartbeat for the time of a lease.
 type Coordinator struct {
-	Desk   *protocol.Service
-	Runs   *runs.Service
-	Work   *workers.Service // nil if Show created it
-	Viewer *viewers.Viewer
-	State  string // the state folder of this machine
+	Protocol *protocol.Service
+	Runs     *runs.Service
+	Workers  *workers.Service // nil if ServeRun created it
+	Viewer   *viewers.Viewer
+	State    string // the state folder of this machine
 
-	stop   context.CancelFunc
-	all    sync.WaitGroup
-	teller *notify.Notifier // nil if no notifications are sent
+	stop     context.CancelFunc
+	all      sync.WaitGroup
+	notifier *notify.Notifier // nil if no notifications are sent
 }
 
-// Terms are the settings of a server. Zero values mean the defaults.
-type Terms struct {
+// ServerOptions are the settings of a server. Zero values mean the defaults.
+type ServerOptions struct {
 	Lease   time.Duration // how long an attempt lives without a heartbeat of its worker
 	KeepLog int64         // how many bytes of each attempt's log are kept
-	Tell    bool          // send notifications, according to the settings
+	Notify  bool          // send notifications, according to the settings
 }
 
-// Coordinate starts serving workers and supervising their attempts. Close ends it.
-func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
+// Serve starts serving workers and supervising their attempts. Close ends it.
+func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ TuneForServer() }); ok {
 		s.TuneForServer()
 	}
-	c, e, err := a.desks(terms)
+	c, e, err := a.services(o)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
-	c.Work = workers.New(workers.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
-	c.all.Go(func() { c.Work.Run(ctx) })
+	c.Workers = workers.New(workers.Options{Store: a.store, Engine: e, Lease: o.Lease, Keep: o.KeepLog, Notice: a.opts.Notice})
+	c.all.Go(func() { c.Workers.Run(ctx) })
 	s := &sweep.Server{Engine: e, Store: a.store, Now: a.clock(), OfflineAfter: coordinator.OfflineAfter}
 	c.all.Go(func() { sweep.Loop(ctx, s.Sweep, a.opts.Notice) })
-	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
+	c.all.Go(func() { registerByHand(ctx, a.registration(c.Protocol), a.opts.Config, a.state, a.database) })
 	c.all.Go(func() { a.Pending.Retry(ctx) })
-	if terms.Tell {
-		c.teller = a.Notifications.Start("", 0)
+	if o.Notify {
+		c.notifier = a.Notifications.Start("", 0)
 	}
 	return c, nil
 }
 
-// Show returns the services with which users watch and control runs, for a process that
+// ServeRun returns the services with which users watch and control runs, for a process that
 // works on a run itself. Close ends them. They give up no attempts and have no work for
 // workers of other machines.
-func (a *App) Show() (*Coordinator, error) {
-	c, _, err := a.desks(Terms{})
+func (a *App) ServeRun() (*Coordinator, error) {
+	c, _, err := a.services(ServerOptions{})
 	if err != nil {
 		return nil, err
 	}
 	a.served.Store(true)
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = func() { stop(); a.served.Store(false) }
-	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
+	c.all.Go(func() { registerByHand(ctx, a.registration(c.Protocol), a.opts.Config, a.state, a.database) })
 	return c, nil
 }
 
-// desks creates the services that answer users and their programs.
-func (a *App) desks(terms Terms) (*Coordinator, *engine.Engine, error) {
+// services creates the services that answer users and their programs.
+func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{
-		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: terms.Lease, Who: a.opts.who(),
+		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: o.Lease, Who: a.opts.who(),
 	})
-	v, err := a.viewer(e)
+	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("project: %w", err)
 	}
-	return &Coordinator{Desk: protocol.New(a.store, e, now), Runs: a.runDesk(e), Viewer: v, State: a.state}, e, nil
+	machine, err := os.Hostname()
+	if err != nil {
+		return nil, nil, fmt.Errorf("name of this machine: %w", err)
+	}
+	return &Coordinator{
+		State: a.state, Protocol: protocol.New(a.store, e, now),
+		Runs: runs.New(runs.Options{
+			Store: a.store, Engine: e, Now: now, Random: rand.Reader,
+			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
+			Hide:          func(run store.Run) bool { return protocol.Owns(run.ID) },
+			AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, EnsureProcess: a.Background.EnsureProcess,
+		}),
+		Viewer: viewers.New(viewers.Options{
+			Home: home, Locate: a.opts.foldersOf, Now: a.opts.Now, Notice: a.opts.Notice,
+			Registry: &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}},
+			Ours:     runFinder{a.store, a.query, a.locks, a.opts.foldersOf},
+		}),
+	}, e, nil
+}
+
+// logFile returns the log file of an attempt on this machine. It accepts only attempts
+// of a run's own worker, a path with the expected names, and runs that were worked on
+// here. It does not trust the attempt's row further, since other programs can write it.
+func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
+	switch {
+	case at.Worker != run.Place || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:
+		return "", false
+	case filepath.Base(at.Log) != at.Task+".log" || filepath.Base(filepath.Dir(at.Log)) != run.ID:
+		return "", false
+	}
+	return at.Log, a.locks.WorkedOn(run)
 }
 
 // clock returns the database's clock, if it has one, because several servers may share
@@ -97,11 +134,11 @@ func (a *App) clock() func() time.Time {
 	return a.opts.Now
 }
 
-// Close stops everything that Coordinate or Show started. The store stays open.
+// Close stops everything that Serve or ServeRun started. The store stays open.
 func (c *Coordinator) Close() {
 	c.stop()
-	if c.teller != nil {
-		c.teller.Stop()
+	if c.notifier != nil {
+		c.notifier.Stop()
 	}
 	c.Viewer.Close()
 	c.all.Wait()

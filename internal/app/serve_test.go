@@ -27,7 +27,7 @@ import (
 func (p testProject) coordinate() *app.Coordinator {
 	p.t.Helper()
 	a := p.open()
-	c, err := a.Coordinate(app.Terms{})
+	c, err := a.Serve(app.ServerOptions{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestACoordinatorShowsTheWorkerAndTheLogOfARunThatNobodySubmittedToIt(t *tes
 			_, err := a.Runs.Work(ctx, id)
 			ended <- err
 		}()
-		agents := func() ([]coordinator.Agent, error) { return c.Desk.Agents(ctx) }
+		agents := func() ([]coordinator.Agent, error) { return c.Protocol.Agents(ctx) }
 		running := func(list []coordinator.Agent) bool {
 			return len(list) == 1 && list[0].ClaudeStatus == coordinator.Running
 		}
@@ -110,7 +110,7 @@ func TestACoordinatorShowsTheWorkerAndTheLogOfARunThatNobodySubmittedToIt(t *tes
 		if log, err := read(coordinator.LogQuery{Tail: 5})(); err != nil || log != "over\n" {
 			t.Errorf("later: %q, %v", log, err)
 		}
-		list, _, err := c.Desk.Updates(ctx, 0, 10_000)
+		list, _, err := c.Protocol.Updates(ctx, 0, 10_000)
 		gone := slices.ContainsFunc(list, func(u server.Update) bool {
 			return u.Type == "agents" && strings.Contains(string(u.Change), `"gone":true`)
 		})
@@ -149,16 +149,16 @@ func TestNoFileIsReadBecauseAWorkerElsewhereNamesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	worker := coordinator.WorkerInfo{ID: "w1", Name: "den", Labels: []string{"project:web", "@den"}, Slots: 1}
-	if _, err := c.Work.Beat(ctx, admin, coordinator.WorkBeat{Worker: worker}); err != nil {
+	if _, err := c.Workers.Beat(ctx, admin, coordinator.WorkBeat{Worker: worker}); err != nil {
 		t.Fatal(err)
 	}
-	given, err := c.Work.Claim(ctx, admin, coordinator.WorkClaim{Worker: "w1", Labels: worker.Labels, Key: "k"})
+	given, err := c.Workers.Claim(ctx, admin, coordinator.WorkClaim{Worker: "w1", Labels: worker.Labels, Key: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := coordinator.WorkKey{Attempt: given.Work.Attempt.ID, Token: given.Work.Attempt.Token}
 	held := coordinator.HeldWork{WorkKey: key, Now: coordinator.WorkNow{Progress: fleet.Progress{Activity: fleet.Activity{State: "running"}, Process: fleet.Process{Log: secret}}}}
-	if _, err := c.Work.Beat(ctx, admin, coordinator.WorkBeat{Worker: worker, Held: []coordinator.HeldWork{held}}); err != nil {
+	if _, err := c.Workers.Beat(ctx, admin, coordinator.WorkBeat{Worker: worker, Held: []coordinator.HeldWork{held}}); err != nil {
 		t.Fatal(err)
 	}
 	attempts, err := c.Runs.RunAttempts(ctx, run.ID)

@@ -163,7 +163,7 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 	defer stop()
 	all.Go(func() { s.engine.Listen(listening, s.worker.Wake, s.worker.Attend) })
 	all.Go(func() { s.tidy(listening) })
-	all.Go(func() { s.tellByHand(listening) })
+	all.Go(func() { s.registerByHand(listening) })
 	if err := s.worker.Run(ctx); err != nil {
 		return why(ctx, err)
 	}

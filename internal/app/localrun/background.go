@@ -44,8 +44,8 @@ type BackgroundOptions struct {
 
 // Background starts processes that work on runs in the background.
 type Background struct {
-	opts      BackgroundOptions
-	attending sync.Mutex // see Attend
+	opts     BackgroundOptions
+	starting sync.Mutex // see EnsureProcess
 }
 
 // NewBackground returns the starter of background processes.
@@ -167,16 +167,16 @@ func (e *UnattendedError) Error() string {
 
 func (e *UnattendedError) Unwrap() error { return e.Why }
 
-// Attend starts a background gaffer for a run of this machine, unless a process already
-// works on the run. It skips runs that only a server's workers can do, and runs of
-// other machines on the same database.
+// EnsureProcess starts a background gaffer for a run of this machine, unless a process
+// already works on the run. It skips runs that only a server's workers can do, and runs
+// of other machines on the same database.
 //
-// Store the change that needs work before you call Attend. [Runs.Work] checks for such
-// changes after it has released the run. So either Work handles the change, or Attend
-// finds the run without an owner.
-func (b *Background) Attend(ctx context.Context, id string) error {
-	b.attending.Lock() // two concurrent requests must start only one process
-	defer b.attending.Unlock()
+// Store the change that needs work before you call EnsureProcess. [Runs.Work] checks for
+// such changes after it has released the run. So either Work handles the change, or
+// EnsureProcess finds the run without an owner.
+func (b *Background) EnsureProcess(ctx context.Context, id string) error {
+	b.starting.Lock() // two concurrent requests must start only one process
+	defer b.starting.Unlock()
 	var run store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = r.Run(id)

@@ -96,7 +96,7 @@ func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
 		if err != nil {
 			return run, err
 		}
-		// A user may have retried a task before we released the run. Attend then saw an
+		// A user may have retried a task before we released the run. EnsureProcess then saw an
 		// owner and started no other process, so this process must do the work.
 		if ended, err := r.hasEnded(ctx, id, ""); ended || err != nil {
 			return run, err

@@ -142,6 +142,6 @@ func (m machine) Submit(ctx context.Context, p plan.Plan) (string, error) {
 }
 
 func (m machine) Attend(ctx context.Context, run string) error {
-	return m.app.Background.Attend(ctx, run)
+	return m.app.Background.EnsureProcess(ctx, run)
 }
 func (m machine) Close() error { return m.app.Close() }

@@ -25,7 +25,7 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	c, err := a.Coordinate(app.Terms{Lease: lease})
+	c, err := a.Serve(app.ServerOptions{Lease: lease})
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), a.Close())
 	}

@@ -32,11 +32,11 @@ type Backend struct {
 // stored by the coordinator.
 func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
-		Protocol: c.Desk, Runs: c.Runs, Viewer: c.Viewer, Tokens: c.Desk.Tokens(), State: c.State,
+		Protocol: c.Protocol, Runs: c.Runs, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
 		Close: func() error { c.Close(); return nil },
 	}
-	if c.Work != nil {
-		b.Work = c.Work
+	if c.Workers != nil {
+		b.Work = c.Workers
 	}
 	return b
 }

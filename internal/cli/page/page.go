@@ -43,7 +43,7 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	c, err := a.Show()
+	c, err := a.ServeRun()
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

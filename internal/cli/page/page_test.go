@@ -115,12 +115,12 @@ func TestAPageHasNoWorkForWorkersAndNoTokensOfItsOwnInTheDatabase(t *testing.T) 
 	if got := status(t, client, "POST", p.URL+"/v1/work/beat", token); got < 400 || got == 401 {
 		t.Errorf("a worker's beat: %d", got)
 	}
-	c, err := a.Show()
+	c, err := a.ServeRun()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if rows, err := c.Desk.Tokens().List(t.Context()); err != nil || len(rows) != 0 {
+	if rows, err := c.Protocol.Tokens().List(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	if got := status(t, client, "POST", p.URL+"/v1/tokens", token); got != 403 {

@@ -14,16 +14,16 @@ import (
 )
 
 // Opener opens the configured database and returns it as a backend.
-type Opener func(ctx context.Context, terms app.Terms) (page.Backend, error)
+type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, error)
 
 // Open returns the Opener for the command's database.
 func Open(e *env.Env) Opener {
-	return func(ctx context.Context, terms app.Terms) (page.Backend, error) {
+	return func(ctx context.Context, terms app.ServerOptions) (page.Backend, error) {
 		a, err := connect.App(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
 		if err != nil {
 			return page.Backend{}, err
 		}
-		c, err := a.Coordinate(terms)
+		c, err := a.Serve(terms)
 		if err != nil {
 			return page.Backend{}, errors.Join(err, a.Close())
 		}

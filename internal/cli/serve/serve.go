@@ -146,7 +146,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // already closed if the server has started
-	b, err := open(ctx, app.Terms{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Tell: true})
+	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true})
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func newCommand(t *testing.T) *command {
 func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	c.out, c.err = &output{}, &output{}
 	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
-	cmd := newWith(e, func(context.Context, app.Terms) (page.Backend, error) {
+	cmd := newWith(e, func(context.Context, app.ServerOptions) (page.Backend, error) {
 		return page.Backend{
 			Protocol: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
 			Retain: func(older time.Duration) func() {
@@ -329,7 +329,7 @@ func TestAnAddressThatIsTakenIsToldAndNothingIsOpened(t *testing.T) {
 func TestADeskThatCannotBeOpenedIsTheError(t *testing.T) {
 	e := &env.Env{Out: &output{}, Err: &output{}, Now: time.Now}
 	want := errors.New("no database")
-	err := run(t.Context(), e, options{listen: "127.0.0.1:0", connections: 1, lease: time.Minute, logLimit: 1}, func(context.Context, app.Terms) (page.Backend, error) { return page.Backend{}, want })
+	err := run(t.Context(), e, options{listen: "127.0.0.1:0", connections: 1, lease: time.Minute, logLimit: 1}, func(context.Context, app.ServerOptions) (page.Backend, error) { return page.Backend{}, want })
 	if !errors.Is(err, want) {
 		t.Errorf("%v", err)
 	}

@@ -42,7 +42,7 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 
 // with opens the tokens, calls do and closes them.
 func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.TokenStore) error) error {
-	b, err := open(ctx, app.Terms{})
+	b, err := open(ctx, app.ServerOptions{})
 	if err != nil {
 		return err
 	}

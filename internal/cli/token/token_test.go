@@ -34,7 +34,7 @@ func run(t *testing.T, kept rows, args ...string) (stdout, stderr string, err er
 	t.Helper()
 	var out, talk bytes.Buffer
 	e := &env.Env{Out: &out, Err: &talk, Getenv: func(string) string { return "" }, Dir: t.TempDir(), Now: time.Now}
-	cmd := newWith(e, func(context.Context, app.Terms) (page.Backend, error) {
+	cmd := newWith(e, func(context.Context, app.ServerOptions) (page.Backend, error) {
 		return page.Backend{Tokens: kept, Close: func() error { return nil }}, nil
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

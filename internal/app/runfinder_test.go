@@ -21,7 +21,7 @@ func (p testProject) look(use func(v *viewers.Viewer)) {
 			p.t.Error(err)
 		}
 	}()
-	c, err := a.Coordinate(app.Terms{})
+	c, err := a.Serve(app.ServerOptions{})
 	if err != nil {
 		p.t.Fatal(err)
 	}

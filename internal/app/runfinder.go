@@ -5,6 +5,9 @@ import (
 	"errors"
 	"sync"
 
+	"gaffer/internal/api/viewers"
+	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/build"
 	"gaffer/internal/flow/buildrun"
@@ -12,26 +15,32 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ours finds the runs in the store that documents of this machine's projects belong to.
-type ours struct{ app *App }
+// runFinder finds the runs in the store that documents of this machine's projects belong
+// to.
+type runFinder struct {
+	store     store.Store
+	query     *runquery.Querier
+	locks     runlock.Locks
+	foldersOf func(root string) (viewers.ProjectFolders, error)
+}
 
-// at returns a function that reports whether a run belongs to the project at root. Runs
+// belongsTo returns a function that reports whether a run belongs to the project at root. Runs
 // that are bound to a machine carry the project's folder, others its name.
-func (o ours) at(root string) func(store.Run) bool {
+func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	name := sync.OnceValue(func() string {
-		place, err := o.app.locate(root)
+		folders, err := f.foldersOf(root)
 		if err != nil {
 			return root
 		}
-		return place.Name
+		return folders.Name
 	})
 	return func(run store.Run) bool { return run.Project == root || run.Project == name() }
 }
 
 // Sessions implements [viewers.Ours]. The session of a run has the run's id.
-func (o ours) Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error) {
-	of := o.at(root)
-	err = o.app.store.Read(ctx, func(r store.Reader) error {
+func (f runFinder) Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error) {
+	of := f.belongsTo(root)
+	err = f.store.Read(ctx, func(r store.Reader) error {
 		runs = map[string]string{}
 		for _, id := range ids {
 			run, err := r.Run(id)
@@ -51,21 +60,21 @@ func (o ours) Sessions(ctx context.Context, root string, ids []string) (runs map
 }
 
 // Team implements [viewers.Ours].
-func (o ours) Team(ctx context.Context, root, session string) (id string, err error) {
-	err = o.app.store.Read(ctx, func(r store.Reader) (err error) {
-		id, err = o.team(r, root, session)
+func (f runFinder) Team(ctx context.Context, root, session string) (id string, err error) {
+	err = f.store.Read(ctx, func(r store.Reader) (err error) {
+		id, err = f.team(r, root, session)
 		return err
 	})
 	return id, err
 }
 
-func (o ours) team(r store.Reader, root, session string) (string, error) {
+func (f runFinder) team(r store.Reader, root, session string) (string, error) {
 	const most = 10_000
-	rows, err := o.app.query.Latest(r, "", true, most)
+	rows, err := f.query.Latest(r, "", true, most)
 	if err != nil {
 		return "", err
 	}
-	of := o.at(root)
+	of := f.belongsTo(root)
 	for _, row := range rows {
 		if !row.Conducted || !of(row) {
 			continue
@@ -82,13 +91,13 @@ func (o ours) team(r store.Reader, root, session string) (string, error) {
 }
 
 // Build implements [viewers.Ours].
-func (o ours) Build(ctx context.Context, root string, state jsontree.Value) (id string, working bool, err error) {
-	told, _ := build.Cursor(state)
-	if told == "" {
+func (f runFinder) Build(ctx context.Context, root string, state jsontree.Value) (id string, working bool, err error) {
+	named, _ := build.Cursor(state)
+	if named == "" {
 		return "", false, nil
 	}
-	err = o.app.store.Read(ctx, func(r store.Reader) error {
-		run, err := r.Run(told)
+	err = f.store.Read(ctx, func(r store.Reader) error {
+		run, err := r.Run(named)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
@@ -96,10 +105,10 @@ func (o ours) Build(ctx context.Context, root string, state jsontree.Value) (id 
 			return err
 		}
 		b, err := buildrun.BuildOf(run)
-		if err != nil || b == nil || !o.at(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
+		if err != nil || b == nil || !f.belongsTo(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
 			return nil // the state describes another build
 		}
-		id, working = run.ID, o.app.locks.Owner(run.ID).Alive
+		id, working = run.ID, f.locks.Owner(run.ID).Alive
 		return nil
 	})
 	return id, working, err

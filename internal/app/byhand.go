@@ -20,8 +20,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// byHand returns a finder of agents that users started by hand on this machine.
-func byHand(state string, getenv func(string) string, now func() time.Time) *discover.Finder {
+// newFinder returns a finder of agents that users started by hand on this machine.
+func newFinder(state string, getenv func(string) string, now func() time.Time) *discover.Finder {
 	return discover.NewFinder(state, getenv("HOME"), now)
 }
 
@@ -47,7 +47,7 @@ func WorkersByHand(ctx context.Context, opts Options) ([]fleet.Worker, error) {
 }
 
 func workersByHand(ctx context.Context, state string, opts Options) (list []fleet.Worker) {
-	seen, err := byHand(state, opts.Getenv, opts.Now).Find(ctx)
+	seen, err := newFinder(state, opts.Getenv, opts.Now).Find(ctx)
 	if err != nil {
 		return nil // ctx has ended
 	}
@@ -58,10 +58,10 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 	return list
 }
 
-// tellByHand registers agents that users start by hand on this machine with a fleet,
+// registerByHand registers agents that users start by hand on this machine with a fleet,
 // until ctx ends. It does nothing if hooks.share is false. A lock ensures that only one
 // process per fleet does this.
-func tellByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
+func registerByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
 	if c.Choice("hooks.share") == "false" {
 		return
 	}
@@ -81,12 +81,12 @@ func tellByHand(ctx context.Context, o register.Options, c *config.Config, state
 	register.Run(ctx, o)
 }
 
-// presence returns options that register agents started by hand in this store.
-func (a *App) presence(d *protocol.Service) register.Options {
+// registration returns options that register agents started by hand in this store.
+func (a *App) registration(d *protocol.Service) register.Options {
 	machine, _ := os.Hostname() // for display
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
 	return register.Options{
-		Find: byHand(a.state, a.opts.Getenv, a.opts.Now).Find, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
+		Find: newFinder(a.state, a.opts.Getenv, a.opts.Now).Find, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
 			_, err := d.Heartbeat(ctx, by, h)
 			return err
@@ -94,15 +94,15 @@ func (a *App) presence(d *protocol.Service) register.Options {
 	}
 }
 
-// tellByHand registers agents started by hand with the server.
-func (s *ServerWorker) tellByHand(ctx context.Context) {
+// registerByHand registers agents started by hand with the server.
+func (s *ServerWorker) registerByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatWithin)
 	if err != nil {
 		return // the worker itself reports the error
 	}
 	machine, _ := os.Hostname() // for display
-	tellByHand(ctx, register.Options{
-		Find: byHand(s.state, s.opts.Getenv, s.opts.Now).Find, Host: machine, Now: s.opts.Now,
+	registerByHand(ctx, register.Options{
+		Find: newFinder(s.state, s.opts.Getenv, s.opts.Now).Find, Host: machine, Now: s.opts.Now,
 		Notice: func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
 			_, err := client.Agents.Heartbeat(ctx, h)

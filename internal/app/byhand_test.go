@@ -31,7 +31,7 @@ func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := p.coordinate()
-	agents := func() ([]coordinator.Agent, error) { return c.Desk.Agents(t.Context()) }
+	agents := func() ([]coordinator.Agent, error) { return c.Protocol.Agents(t.Context()) }
 	is := func(status string) func([]coordinator.Agent) bool {
 		return func(l []coordinator.Agent) bool {
 			return len(l) == 1 && l[0].ID == list[0].ID && l[0].ClaudeStatus == status

@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"gaffer/internal/api/viewers"
 	"gaffer/internal/config"
@@ -15,25 +12,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// viewer returns the service that shows the documents of this machine's projects.
-func (a *App) viewer(e *engine.Engine) (*viewers.Viewer, error) {
-	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
-	if err != nil {
-		return nil, fmt.Errorf("project: %w", err)
-	}
-	machine, err := os.Hostname()
-	if err != nil {
-		return nil, fmt.Errorf("name of this machine: %w", err)
-	}
-	list := &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}}
-	return viewers.New(viewers.Options{
-		Home: home, Registry: list, Locate: a.locate, Ours: ours{a}, Now: a.opts.Now, Notice: a.opts.Notice,
-	}), nil
-}
-
-// locate returns a project's name and document folders from its settings.
-func (a *App) locate(root string) (viewers.ProjectFolders, error) {
-	c, err := config.Load(config.Inputs{Root: root, Getenv: a.opts.Getenv})
+// foldersOf returns a project's name and document folders from its settings.
+func (o Options) foldersOf(root string) (viewers.ProjectFolders, error) {
+	c, err := config.Load(config.Inputs{Root: root, Getenv: o.Getenv})
 	if err != nil {
 		return viewers.ProjectFolders{}, err
 	}
