@@ -15,11 +15,11 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// agentOf returns the named agent. If the project's own file names its program and the
+// newAgent returns the named agent. If the project's own file names its program and the
 // user has not trusted that, the agent cannot be started. But it can still read the
 // output of an agent that is running.
-func agentOf(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
-	custom, err := agentsOf(c, name)
+func newAgent(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
+	custom, err := customAgents(c, name)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +67,10 @@ func Programs(ctx context.Context, opts Options) ([]trust.Program, error) {
 	return append(list, repo.Programs()...), nil
 }
 
-// agentsOf returns the agents of gaffer.yaml, plus the named agent if it is built in.
+// customAgents returns the agents of gaffer.yaml, plus the named agent if it is built in.
 // An agent whose program is "gaffer" uses this executable, whether or not gaffer is
 // installed.
-func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
+func customAgents(c *config.Config, name string) (map[string]agent.Custom, error) {
 	custom := c.Agents()
 	self, err := os.Executable()
 	if err != nil {

@@ -109,7 +109,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		return nil, err
 	}
 	a.engine = engine.New(a.store, engine.Options{
-		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.who(),
+		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.author(),
 	})
 	a.query = runquery.New(a.store, runquery.Options{Annotate: a.annotate, AnnotateTask: a.annotateTask})
 	a.Fleet = localfleet.New(localfleet.Options{
@@ -141,7 +141,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Runs:           func(r store.Reader) ([]store.Run, error) { return a.runs(r, true) },
 	})
 	a.Pruner = retention.New(retention.Options{
-		Store: a.store, Locks: a.locks, State: state, Database: database, Who: opts.who(), Protocol: protocol.Rows{}, Now: opts.Now, Notice: opts.Notice,
+		Store: a.store, Locks: a.locks, State: state, Database: database, Who: opts.author(), Protocol: protocol.Rows{}, Now: opts.Now, Notice: opts.Notice,
 	})
 	return a, nil
 }
@@ -186,8 +186,8 @@ func stateFolder(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "gaffer"), nil
 }
 
-// who returns the author name that events carry.
-func (o Options) who() string {
+// author returns the author name that events carry.
+func (o Options) author() string {
 	if o.Agent != "" {
 		return o.Agent
 	}

@@ -103,7 +103,7 @@ func (s *ServerWorker) registerByHand(ctx context.Context) {
 	machine, _ := os.Hostname() // for display
 	registerByHand(ctx, register.Options{
 		Find: newFinder(s.state, s.opts.Getenv, s.opts.Now).Find, Host: machine, Now: s.opts.Now,
-		Notice: func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },
+		Notice: func(text string) { s.report(workerclient.Event{Kind: "notice", Text: text}) },
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
 			_, err := client.Agents.Heartbeat(ctx, h)
 			return err

@@ -23,7 +23,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 	o := doctor.Options{
 		Database: database, State: state, Project: opts.Project.Root, Session: session.New(opts.Config.Path("paths.session"), session.Options{Now: opts.Now}),
 		Names:         slices.Sorted(maps.Keys(opts.Config.Agents())),
-		Agents:        func(name string) (map[string]agent.Custom, error) { return agentsOf(opts.Config, name) },
+		Agents:        func(name string) (map[string]agent.Custom, error) { return customAgents(opts.Config, name) },
 		ChannelAdvice: func() []string { return notifications.ChannelAdvice(opts.notifications()) },
 		Now:           opts.Now,
 	}

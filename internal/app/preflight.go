@@ -65,7 +65,7 @@ func check(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, 
 	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
 	for _, t := range p.Tasks {
 		name := engine.AgentOf(t)
-		all, err := agentsOf(opts.Config, name)
+		all, err := customAgents(opts.Config, name)
 		if err != nil {
 			return nil, err
 		}

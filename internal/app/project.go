@@ -37,7 +37,7 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 	return localrun.New(localrun.Options{
 		Store: a.store, Engine: a.engine, Query: a.query, Locks: a.locks, State: a.state, Project: opts.Project.Root, Version: opts.Version,
 		Build: opts.buildProject(), Team: opts.teamProject(a.state), Session: sessions, Ledger: records, Paths: opts.documentPaths(), Terminals: terminals,
-		Agents:     func(name string) (agent.Agent, error) { return agentOf(opts.Getenv, opts.Project.Root, c, name) },
+		Agents:     func(name string) (agent.Agent, error) { return newAgent(opts.Getenv, opts.Project.Root, c, name) },
 		Supervisor: opts.Supervisor, Cancel: a.Fleet.Cancel, Notify: a.Notifications.StartRun, Served: a.served.Load, NewID: newID, Now: opts.Now, Notice: opts.Notice,
 		Quiet: quiet,
 	}), sessions, records, terminals
@@ -117,7 +117,7 @@ func TestNotify(ctx context.Context, opts Options, channel string) ([]notificati
 
 // agentKind returns the protocol of an agent.
 func (o Options) agentKind(name string) string {
-	custom, err := agentsOf(o.Config, name)
+	custom, err := customAgents(o.Config, name)
 	if err != nil {
 		return plan.CommandAgent
 	}

@@ -86,7 +86,7 @@ func (a *App) ServeRun() (*Coordinator, error) {
 func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{
-		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: o.Lease, Who: a.opts.who(),
+		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: o.Lease, Who: a.opts.author(),
 	})
 	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
 	if err != nil {

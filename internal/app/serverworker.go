@@ -62,10 +62,10 @@ type ServerWorker struct {
 	worker  *worker.Worker
 	release func()
 
-	letGo    chan struct{} // closed by Release: hand the held tasks back
-	released sync.Once
-	noMore   chan struct{} // closed by Drain: claim no more tasks
-	drained  sync.Once
+	releasing chan struct{} // closed by Release: hand the held tasks back
+	released  sync.Once
+	draining  chan struct{} // closed by Drain: claim no more tasks
+	drained   sync.Once
 }
 
 // OpenServerWorker makes this process the worker of that name. It returns a
@@ -78,11 +78,11 @@ func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWor
 	if err != nil {
 		return nil, err
 	}
-	s := &ServerWorker{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), letGo: make(chan struct{}), noMore: make(chan struct{})}
-	if s.release, err = s.occupy(ctx); err != nil {
+	s := &ServerWorker{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), releasing: make(chan struct{}), draining: make(chan struct{})}
+	if s.release, err = s.lockName(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.equip(); err != nil {
+	if err := s.createWorker(); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWor
 // Close releases the worker's name for other processes.
 func (s *ServerWorker) Close() { s.release() }
 
-// equip creates the engine's client and the worker.
-func (s *ServerWorker) equip() (err error) {
+// createWorker creates the engine's client and the worker.
+func (s *ServerWorker) createWorker() (err error) {
 	id, err := s.identity()
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *ServerWorker) equip() (err error) {
 		allow = append(slices.Clone(allow), workspace.MergeAgent, teamrun.MergeAgent) // gaffer's own tasks between those of the plan
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
-		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
+		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.report,
 		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Agents: allow, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},
 		Logs:   s.folder("unsent"), LogOf: s.Log,
 	})
@@ -119,9 +119,9 @@ func (s *ServerWorker) equip() (err error) {
 	s.worker = worker.New(worker.Options{
 		ID: id, Labels: labels, Allow: allow, NoCommands: noCommands, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Root: s.opts.Project.Root, Workspace: s, Now: s.opts.Now,
 		Agents: func(name string) (agent.Agent, error) {
-			return agentOf(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)
+			return newAgent(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)
 		},
-		Notice:     func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },
+		Notice:     func(text string) { s.report(workerclient.Event{Kind: "notice", Text: text}) },
 		Supervisor: s.opts.Supervisor, NewKey: newID,
 	})
 	return nil
@@ -140,13 +140,13 @@ func (s *ServerWorker) connect(timeout time.Duration) (_ *coordinator.Client, er
 
 func (s *ServerWorker) folder(name string) string { return filepath.Join(s.dir, name) }
 
-func (s *ServerWorker) tell(e workerclient.Event) {
+func (s *ServerWorker) report(e workerclient.Event) {
 	e.Time = s.opts.Now()
 	s.opts.Tell(e)
 }
 
-// parting is how long a worker that ends waits until its logs are sent.
-const parting = 10 * time.Second
+// leaveWithin is how long a worker that ends waits until its logs are sent.
+const leaveWithin = 10 * time.Second
 
 // Run works until nothing is left to do after Drain, after Release, or with Once. When
 // ctx ends it returns, and its agents continue to run.
@@ -156,23 +156,23 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 	defer all.Wait()
 	defer cancel(nil)
 	all.Go(func() { s.watch(ctx, cancel) })
-	if heard, err := s.adopt(ctx); err != nil || !heard {
-		return why(ctx, err)
+	if answered, err := s.adopt(ctx); err != nil || !answered {
+		return causeOf(ctx, err)
 	}
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
 	all.Go(func() { s.engine.Listen(listening, s.worker.Wake, s.worker.Attend) })
-	all.Go(func() { s.tidy(listening) })
+	all.Go(func() { s.deleteReportedPeriodically(listening) })
 	all.Go(func() { s.registerByHand(listening) })
 	if err := s.worker.Run(ctx); err != nil {
-		return why(ctx, err)
+		return causeOf(ctx, err)
 	}
-	s.part(ctx)
+	s.leave(ctx)
 	return nil
 }
 
-// why returns the cause of ctx's end, or else err.
-func why(ctx context.Context, err error) error {
+// causeOf returns the cause of ctx's end, or else err.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 		return cause
 	}
@@ -182,7 +182,7 @@ func why(ctx context.Context, err error) error {
 // watch cancels everything when the server rejects the worker for good. It hands tasks
 // back after Release, and drains the worker when it is idle and Once is set.
 func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	letGo := s.letGo
+	letGo := s.releasing
 	for {
 		select {
 		case <-letGo:
@@ -210,7 +210,7 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	defer stop()
 	all.Go(func() {
 		select {
-		case <-s.noMore:
+		case <-s.draining:
 			stop()
 		case <-asking.Done():
 		}
@@ -225,24 +225,24 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	return true, s.worker.Adopt(ctx, held)
 }
 
-// part tells the server that the worker ends, and sends the remaining logs.
-func (s *ServerWorker) part(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, parting)
+// leave tells the server that the worker ends, and sends the remaining logs.
+func (s *ServerWorker) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
 	s.engine.Farewell(ctx)
 	s.engine.Flush(ctx)
-	s.sweep()
+	s.deleteReported()
 }
 
 // Drain stops claiming tasks. Run returns when the held tasks have ended.
 func (s *ServerWorker) Drain() {
-	s.drained.Do(func() { close(s.noMore) })
+	s.drained.Do(func() { close(s.draining) })
 	s.worker.Drain()
 }
 
 // Release ends the held attempts and hands their tasks back, so that a worker starts
 // them again. Then Run returns. Release does not wait for that.
-func (s *ServerWorker) Release() { s.released.Do(func() { close(s.letGo) }) }
+func (s *ServerWorker) Release() { s.released.Do(func() { close(s.releasing) }) }
 
 // Holding lists the held tasks as RUN/TASK.
 func (s *ServerWorker) Holding() (list []string) {
@@ -253,20 +253,21 @@ func (s *ServerWorker) Holding() (list []string) {
 	return list
 }
 
-// tidyEvery is the interval at which the folders of reported attempts are deleted.
-const tidyEvery = 10 * time.Minute
+// deleteEvery is the interval at which the folders of reported attempts are deleted.
+const deleteEvery = 10 * time.Minute
 
-func (s *ServerWorker) tidy(ctx context.Context) {
-	for s.sweep(); ctx.Err() == nil; s.sweep() {
-		pause.For(ctx, tidyEvery)
+// deleteReportedPeriodically deletes the folders of reported attempts until ctx ends.
+func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
+	for s.deleteReported(); ctx.Err() == nil; s.deleteReported() {
+		pause.For(ctx, deleteEvery)
 	}
 }
 
-// sweep deletes the folders of reported attempts.
-func (s *ServerWorker) sweep() {
+// deleteReported deletes the folders of reported attempts.
+func (s *ServerWorker) deleteReported() {
 	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the pattern is valid
 	for _, dir := range done {
-		_ = os.RemoveAll(dir) // the next sweep tries again
+		_ = os.RemoveAll(dir) // the next call tries again
 	}
 }
 

@@ -36,18 +36,18 @@ func (e *TakenError) Hint() string {
 	return "one more worker on this machine needs a name of its own: --name NAME"
 }
 
-const opStation host.Op = "take the worker's name"
+const opLockName host.Op = "take the worker's name"
 
-// occupy locks the worker's name. The kernel releases the lock if the process dies.
-func (s *ServerWorker) occupy(ctx context.Context) (release func(), err error) {
+// lockName locks the worker's name. The kernel releases the lock if the process dies.
+func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
 	within, cancel := context.WithTimeout(ctx, runlock.Within)
 	defer cancel()
-	lock, err := host.OS().Lock(within, opStation, s.folder("lock"))
+	lock, err := host.OS().Lock(within, opLockName, s.folder("lock"))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, &TakenError{s.opts.Name, occupant(s.folder("pid"))}
+		return nil, &TakenError{s.opts.Name, ownerOf(s.folder("pid"))}
 	}
 	if err != nil {
 		return nil, err
@@ -62,7 +62,8 @@ func (s *ServerWorker) occupy(ctx context.Context) (release func(), err error) {
 	return func() { _ = lock.Unlock() }, nil // the lock ends with the process at the latest
 }
 
-func occupant(file string) int {
+// ownerOf returns the pid that a file records, or 0.
+func ownerOf(file string) int {
 	var p host.Process
 	data, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(data, &p) != nil {
