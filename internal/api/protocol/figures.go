@@ -9,9 +9,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-var _ server.Counter = (*Service)(nil)
-
-// Figures implements [server.Counter] for everything in the store. It takes the numbers
+// Figures implements [server.Protocol] for everything in the store. It takes the numbers
 // of unfinished tasks from the rows of their runs, and reads only an index for the
 // others.
 func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {

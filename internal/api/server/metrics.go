@@ -104,7 +104,7 @@ func (h *metricsHandlers) figures(c *request) (Figures, error) {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	f, err := figures(ctx, h.service)
+	f, err := h.service.Figures(ctx)
 	if err != nil {
 		return f, fmt.Errorf("count: %w", err)
 	}
@@ -139,6 +139,16 @@ func (h *metricsHandlers) scrape(c *request) error {
 	c.w.WriteHeader(http.StatusOK)
 	_, _ = c.w.Write([]byte(b.String())) // the client may have disconnected
 	return nil
+}
+
+// Figures are the metrics that a service provides.
+type Figures struct {
+	AgentsOnline int
+	Tasks        map[coordinator.TaskStatus]int
+	Waiting      time.Time  // since when the oldest question is unanswered; zero if there is none
+	Runs         int        // unfinished runs
+	LanesPaused  int        // paused agent accounts
+	Writes       *Histogram // durations of write transactions; nil if not measured
 }
 
 func (f Figures) write(b *strings.Builder, now time.Time) {

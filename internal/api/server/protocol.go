@@ -51,6 +51,8 @@ type Protocol interface {
 	Events(ctx context.Context, limit int) ([]coordinator.Event, error)
 	AddEvent(ctx context.Context, by credential.Identity, e coordinator.NewEvent) (made coordinator.Event, deduped bool, err error)
 	Dashboard(ctx context.Context) (coordinator.Dashboard, error)
+	// Figures returns the metrics of the service.
+	Figures(ctx context.Context) (Figures, error)
 
 	// Updates returns the stream's updates about the changes after a number, and the
 	// number of the last change that was read.
@@ -143,7 +145,6 @@ func (h *protocolHandlers) routes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
-
 		{method: post, path: "/v1/agents/heartbeat", access: work, limited: true, about: "say that an agent lives and what it does", takes: coordinator.Heartbeat{}, gives: oneAgent{}, status: found, do: h.heartbeat},
 		{method: get, path: "/v1/agents", access: look, about: "all agents", gives: allAgents{}, status: found, do: h.agents},
 		{method: get, path: "/v1/agents/{id}", access: look, about: "one agent", gives: oneAgent{}, status: found, others: []int{missing}, do: h.agent},

@@ -496,3 +496,25 @@ func (d *standIn) RequestSession(context.Context, credential.Identity, coordinat
 func (d *standIn) Notifications(context.Context) ([]coordinator.Notification, error) { return nil, nil }
 
 func (d *standIn) Dismiss(context.Context, credential.Identity, string, string) error { return nil }
+
+func (d *standIn) Figures(ctx context.Context) (Figures, error) {
+	f := Figures{Tasks: map[coordinator.TaskStatus]int{}}
+	agents, err := d.Agents(ctx)
+	if err != nil {
+		return f, err
+	}
+	for _, a := range agents {
+		if a.WorkerStatus != coordinator.Online {
+			continue
+		}
+		f.AgentsOnline++
+		if a.ClaudeStatus == coordinator.Waiting && (f.Waiting.IsZero() || a.ClaudeSince.Before(f.Waiting)) {
+			f.Waiting = a.ClaudeSince
+		}
+	}
+	tasks, err := d.Tasks(ctx, TaskFilter{})
+	for _, t := range tasks {
+		f.Tasks[t.Status]++
+	}
+	return f, err
+}

@@ -5,7 +5,7 @@ func (v *Viewer) Watching() int {
 	v.projectList.mu.Lock()
 	defer v.projectList.mu.Unlock()
 	n := 0
-	for _, l := range v.projectList.lives {
+	for _, l := range v.lives {
 		l.mu.Lock()
 		if l.wide.stop != nil {
 			n++
