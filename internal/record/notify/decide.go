@@ -30,8 +30,8 @@ type fact struct {
 	counts   map[store.Status]int
 }
 
-// told reports whether an event may cause a notification. Most do not.
-func told(e store.Event) bool {
+// mayNotify reports whether an event may cause a notification. Most do not.
+func mayNotify(e store.Event) bool {
 	switch e.Kind {
 	case asked, taskFailed:
 		return true

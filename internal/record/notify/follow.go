@@ -117,7 +117,7 @@ func (f *follower) event(r store.Reader, e store.Event, found *news, now time.Ti
 	if e.Kind == "run.running" || e.Kind == "task.running" {
 		return f.mayHaveBudget(r, e.Run)
 	}
-	if !told(e) {
+	if !mayNotify(e) {
 		return nil
 	}
 	known, err := factOf(r, e)

@@ -16,7 +16,7 @@ import (
 // retried, the agent stays running without a pid, and its error describes the failure
 // until the next attempt starts. Its start time is that of its first attempt. Only a
 // user's retry of an ended task resets the agent.
-func moved(a session.Agent, n news) session.Agent {
+func moved(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
 	case to == store.Queued && n.tried != nil:
 		a.PID, a.Error = nil, text(wrong(*n.tried))
@@ -46,7 +46,7 @@ func queued(a session.Agent) session.Agent {
 	}
 }
 
-func started(a session.Agent, n news) session.Agent {
+func started(a session.Agent, n eventContent) session.Agent {
 	if a.Status != session.Running {
 		a = queued(a)
 		a.Status, a.StartedAt = session.Running, session.Time{Time: n.tried.Started}
@@ -57,7 +57,7 @@ func started(a session.Agent, n news) session.Agent {
 
 // ended clears the exit code and the error, because a cancelled agent has neither. For
 // other states the caller sets them.
-func ended(a session.Agent, as session.State, n news) session.Agent {
+func ended(a session.Agent, as session.State, n eventContent) session.Agent {
 	a.Status, a.CompletedAt = as, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
 	a.PID, a.ExitCode, a.Error = nil, nil, nil
@@ -78,7 +78,7 @@ func seconds(from, to time.Time) *float64 {
 	return &n
 }
 
-// pidOf returns a pointer to a copy, so that the picture of a large run does not keep
+// pidOf returns a pointer to a copy, so that the state of a large run does not keep
 // attempts in memory.
 func pidOf(a store.Attempt) *int {
 	if a.PID == 0 {

@@ -33,7 +33,7 @@ type entry struct {
 
 // entryOf returns the entry for an event, if there is one. In a stopping run nothing is
 // retried.
-func entryOf(n news, stopping bool) (entry, bool) {
+func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.tried == nil {
 		return entry{}, false
 	}

@@ -8,10 +8,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open creates the picture of the run as it was at its start, so that its events can be
+// open creates the state of the run as it was at its start, so that its events can be
 // applied. Records are written only for events after the stored cursor.
 func (r *Recorder) open(ctx context.Context) error {
-	if r.picture != nil {
+	if r.state != nil {
 		return nil
 	}
 	var cursor store.Cursor
@@ -31,14 +31,14 @@ func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	if err != nil {
 		return err
 	}
-	p, err := newPicture(run, tasks, r.opts.Project)
+	p, err := newSessionState(run, tasks, r.opts.Project)
 	if err != nil {
 		return err
 	}
 	if r.recording, err = r.opts.Session.Recording(r.opts.Run); err != nil {
 		return err
 	}
-	r.picture, r.recorded, r.seq = p, recorded, last
+	r.state, r.recorded, r.seq = p, recorded, last
 	if len(tasks) > 0 {
 		r.seq = first(tasks)
 	}
@@ -71,20 +71,20 @@ func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.
 
 // takeIn applies one event of the run.
 func (r *Recorder) takeIn(e store.Event) error {
-	if r.picture.began(e) {
+	if r.state.began(e) {
 		return nil
 	}
 	n, ok, err := read(e)
 	if err != nil || !ok {
 		return err
 	}
-	if _, known := r.picture.at[e.Task]; n.task != nil && !known {
-		if err := r.picture.grow(*n.task, r.opts.Project); err != nil {
+	if _, known := r.state.at[e.Task]; n.task != nil && !known {
+		if err := r.state.grow(*n.task, r.opts.Project); err != nil {
 			return err
 		}
 	}
-	r.picture.take(n)
-	entry, ok := entryOf(n, r.picture.stopping)
+	r.state.take(n)
+	entry, ok := entryOf(n, r.state.stopping)
 	if ok && e.Seq > r.recorded && r.opts.Ledger != nil {
 		r.pending = append(r.pending, entry)
 	}

@@ -20,7 +20,7 @@ func TestADocumentOfManyAgentsIsLeftAloneForAsLongAsItIsWorth(t *testing.T) {
 		{5 * manyAgents, time.Minute, mostPace},
 	} {
 		r := New(Options{})
-		r.picture = &picture{status: session.Status{Agents: make([]session.Agent, test.agents)}}
+		r.state = &sessionState{status: session.Status{Agents: make([]session.Agent, test.agents)}}
 		r.took = test.took
 		if got := r.pace(); got != test.want {
 			t.Errorf("%d agents that took %s: left alone for %s, want %s", test.agents, test.took, got, test.want)

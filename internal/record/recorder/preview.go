@@ -24,7 +24,7 @@ func NewSheet(s store.Store, run, project string, sessions *session.Store) *Prev
 // Document returns the current content of the session's document.
 func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	r := s.recorder
-	if r.picture == nil {
+	if r.state == nil {
 		if err := r.openFrom(ctx, 0); err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	if err := s.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	return r.opts.Session.Render(r.opts.Run, &r.picture.status)
+	return r.opts.Session.Render(r.opts.Run, &r.state.status)
 }
 
 // errUpToDate stops the reading of events.
@@ -46,7 +46,7 @@ func (s *Preview) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	over := func() bool { return run.Status.Final() && r.picture.status.CompletedAt.Equal(run.Ended) }
+	over := func() bool { return run.Status.Final() && r.state.status.CompletedAt.Equal(run.Ended) }
 	if over() {
 		return nil
 	}
@@ -95,7 +95,7 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 		if err := under.take(ctx); err != nil {
 			return err
 		}
-		if run.Status.Final() && r.picture.status.CompletedAt.Equal(run.Ended) {
+		if run.Status.Final() && r.state.status.CompletedAt.Equal(run.Ended) {
 			return errUpToDate
 		}
 		return nil

@@ -3,7 +3,7 @@
 // attempt.
 //
 // The store is authoritative. A recorder reads the events of one run in order and keeps
-// a picture of the run as the session protocol sees it. Its output depends only on the
+// a state of the run as the session protocol sees it. Its output depends only on the
 // events, never on a clock, so that writing it again produces the same. The store keeps
 // a cursor of the events whose records are written. The session's document has no
 // cursor: every recorder that starts rewrites it as a whole.
@@ -58,12 +58,12 @@ type Recorder struct {
 	opts      Options
 	name      string // name of the cursor
 	recording *session.Recording
-	picture   *picture           // nil until open
-	seq       int64              // the last event in the picture
+	state     *sessionState      // nil until open
+	seq       int64              // the last event in the state
 	recorded  int64              // the stored cursor: the last event whose records are written
 	pending   []entry            // records to write, in the order of their events
 	whole     map[attemptOf]bool // attempts whose end was written together with their start
-	told      map[string]error   // current problems, by kind
+	failing   map[string]error   // current problems, by kind
 	refused   []error            // the first few records that can never be written, as errors
 	refusals  int
 	took      time.Duration // duration of the last write of the session's document
@@ -82,7 +82,7 @@ const (
 
 // pace returns the minimum time between two writes of the session's document.
 func (r *Recorder) pace() time.Duration {
-	if len(r.picture.status.Agents) < manyAgents {
+	if len(r.state.status.Agents) < manyAgents {
 		return r.opts.Pace
 	}
 	return max(r.opts.Pace, min(largeShare*r.took, mostPace))
@@ -103,7 +103,7 @@ func New(opts Options) *Recorder {
 	if opts.Look == 0 {
 		opts.Look = DefaultLook
 	}
-	return &Recorder{opts: opts, name: CursorOf(opts.Run), told: map[string]error{}, whole: map[attemptOf]bool{}}
+	return &Recorder{opts: opts, name: CursorOf(opts.Run), failing: map[string]error{}, whole: map[attemptOf]bool{}}
 }
 
 // Run writes documents until the run has ended and everything is written, or until ctx
@@ -138,10 +138,10 @@ func (r *Recorder) follows(ctx context.Context) error {
 			return err
 		}
 		r.tell(ctx, theEvents, nil)
-		if !r.picture.ended() {
+		if !r.state.ended() {
 			r.write(ctx, false) // this also reads new events, perhaps the end
 		}
-		if r.picture.ended() {
+		if r.state.ended() {
 			return r.flush(ctx)
 		}
 		if err := r.wait(ctx, began); err != nil {
@@ -171,7 +171,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 // Rebuild writes all documents of the run again from the store. Existing records stay
 // unchanged, because records are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
-	r.picture, r.pending, r.refused, r.refusals, r.whole = nil, nil, nil, 0, map[attemptOf]bool{}
+	r.state, r.pending, r.refused, r.refusals, r.whole = nil, nil, nil, 0, map[attemptOf]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
 		return err
 	}
@@ -201,11 +201,11 @@ func (r *Recorder) problems() error {
 	if more := r.refusals - len(r.refused); more > 0 {
 		all = append(all, fmt.Errorf("and %d more", more))
 	}
-	if len(all) > 0 && len(r.told) == 0 {
+	if len(all) > 0 && len(r.failing) == 0 {
 		return &RefusedError{errors.Join(all...)}
 	}
-	for _, what := range slices.Sorted(maps.Keys(r.told)) {
-		all = append(all, r.told[what])
+	for _, what := range slices.Sorted(maps.Keys(r.failing)) {
+		all = append(all, r.failing[what])
 	}
 	if len(all) == 0 {
 		return nil
@@ -217,7 +217,7 @@ func (r *Recorder) problems() error {
 // at once. Otherwise it waits for the pace, and then until there are events, the
 // document was changed by another program, or a failed write must be retried.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
-	if len(r.pending) > 0 && r.told[theRecords] == nil {
+	if len(r.pending) > 0 && r.failing[theRecords] == nil {
 		return ctx.Err()
 	}
 	pace := time.NewTimer(r.pace() - time.Since(began))
@@ -227,7 +227,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.picture.moved { // it was too early to write the document
+	if r.state.moved { // it was too early to write the document
 		return nil
 	}
 	for {
@@ -240,7 +240,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 			return ctx.Err()
 		case err != nil && !late:
 			return err
-		case err == nil || len(r.told) > 0 || r.recording.Disturbed():
+		case err == nil || len(r.failing) > 0 || r.recording.Disturbed():
 			return nil
 		}
 	}

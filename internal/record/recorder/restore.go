@@ -23,8 +23,8 @@ func (r *Recorder) restore(ctx context.Context) error {
 		return nil
 	}
 	gone := map[string]bool{}
-	for task, i := range r.picture.at {
-		as, t := r.picture.bead(r.opts.Run, task), r.picture.tries[i]
+	for task, i := range r.state.at {
+		as, t := r.state.bead(r.opts.Run, task), r.state.tries[i]
 		if !there[ledger.RunKind].has(as, t.begun) || !there[ledger.ResultKind].has(as, t.ended) {
 			gone[task] = true
 		}

@@ -66,7 +66,7 @@ func (r *Recorder) runs(ctx context.Context, begun []entry) ([]ledger.Run, error
 			if err != nil {
 				return err
 			}
-			runs[i] = e.runOf(r.picture.bead(r.opts.Run, e.task), r.opts.Project, spec, before)
+			runs[i] = e.runOf(r.state.bead(r.opts.Run, e.task), r.opts.Project, spec, before)
 		}
 		return nil
 	})

@@ -20,8 +20,8 @@ import (
 // one pace, so that new events do not wait too long. With all, it writes every record,
 // and checks whether the document is still as it was written.
 func (r *Recorder) write(ctx context.Context, all bool) {
-	moved := r.picture.moved || len(r.pending) > 0
-	if all || r.picture.moved && r.due() || r.told[theSession] != nil || r.recording.Disturbed() {
+	moved := r.state.moved || len(r.pending) > 0
+	if all || r.state.moved && r.due() || r.failing[theSession] != nil || r.recording.Disturbed() {
 		r.tell(ctx, theSession, r.writeSession(ctx)) // first, because this also reads new events
 	}
 	limit := time.Now().Add(r.opts.Pace)
@@ -43,18 +43,18 @@ const (
 func (r *Recorder) tell(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
-		delete(r.told, what)
+		delete(r.failing, what)
 	case ctx.Err() != nil: // we ran out of time, so do not report it
-		r.told[what] = err
+		r.failing[what] = err
 	default:
-		if r.told[what] == nil && !r.opts.Quiet {
+		if r.failing[what] == nil && !r.opts.Quiet {
 			r.opts.Notice(fmt.Sprintf("the documents of run %s are behind: %v; the run goes on, and they are tried again", r.opts.Run, err))
 		}
-		r.told[what] = err
+		r.failing[what] = err
 	}
 }
 
-// writeSession makes the session's document match the picture. It reads new events
+// writeSession makes the session's document match the state. It reads new events
 // while it holds the document's lock, because another program may be recording the same
 // run.
 func (r *Recorder) writeSession(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 		if err := r.catchUp(ctx); err != nil {
 			return session.Contents{}, err
 		}
-		return r.picture.contents(), nil
+		return r.state.contents(), nil
 	}
 	r.recording.DetectCancel = r.opts.Cancel != nil
 	err := r.recording.Write(ctx, contents)
@@ -78,7 +78,7 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 		err = r.recording.Write(ctx, contents)
 	}
 	if err == nil {
-		r.picture.written()
+		r.state.written()
 	}
 	return err
 }
@@ -248,7 +248,7 @@ func (r *Recorder) put(ctx context.Context, e entry) error {
 
 // named sets the ledger's bead name and attempt number of a result.
 func (r *Recorder) named(e entry, result ledger.Result) ledger.Result {
-	as := r.picture.bead(r.opts.Run, e.task)
+	as := r.state.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number
 	return result
 }

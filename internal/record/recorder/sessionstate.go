@@ -14,9 +14,9 @@ import (
 	"gaffer/session"
 )
 
-// picture is a run as the session protocol sees it. It starts from the run's rows and
+// sessionState is a run as the session protocol sees it. It starts from the run's rows and
 // is updated by the run's events.
-type picture struct {
+type sessionState struct {
 	status   session.Status
 	stopping bool // no more tasks start
 	at       map[string]int
@@ -29,9 +29,9 @@ type picture struct {
 // tries counts the attempts at a task.
 type tries struct{ begun, ended int }
 
-// newPicture returns the picture of a run before its events are applied.
-func newPicture(run store.Run, tasks []store.Task, project string) (*picture, error) {
-	p := &picture{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
+// newSessionState returns the state of a run before its events are applied.
+func newSessionState(run store.Run, tasks []store.Task, project string) (*sessionState, error) {
+	p := &sessionState{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
 	p.status = session.Status{
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
@@ -50,7 +50,7 @@ func newPicture(run store.Run, tasks []store.Task, project string) (*picture, er
 }
 
 // add adds a queued task.
-func (p *picture) add(t store.Task, wave int, project string) error {
+func (p *sessionState) add(t store.Task, wave int, project string) error {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", t.Task, err)
@@ -69,7 +69,7 @@ func (p *picture) add(t store.Task, wave int, project string) error {
 
 // grow adds a task that the run's conductor has added later. It belongs to the first
 // wave.
-func (p *picture) grow(t store.Task, project string) error {
+func (p *sessionState) grow(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (p *picture) grow(t store.Task, project string) error {
 }
 
 // bead returns the bead of a task.
-func (p *picture) bead(run, task string) bead {
+func (p *sessionState) bead(run, task string) bead {
 	if b, ok := p.beads[task]; ok {
 		return b
 	}
@@ -143,12 +143,12 @@ func groups(agents []session.Agent) []session.Wave {
 	return waves
 }
 
-func (p *picture) ended() bool { return p.status.Status.Final() }
+func (p *sessionState) ended() bool { return p.status.Status.Final() }
 
-// began reports whether an event only says that a known task was added. The picture
+// began reports whether an event only says that a known task was added. The state
 // already contains that. A large run has thousands of such events, so they are not
 // decoded.
-func (p *picture) began(e store.Event) bool {
+func (p *sessionState) began(e store.Event) bool {
 	i, known := p.at[e.Task]
 	if !known || e.Kind != "task.queued" || e.From != "" {
 		return false
@@ -157,8 +157,8 @@ func (p *picture) began(e store.Event) bool {
 	return true
 }
 
-// take updates the picture from an event.
-func (p *picture) take(n news) {
+// take updates the state from an event.
+func (p *sessionState) take(n eventContent) {
 	switch i, known := p.at[n.Task]; {
 	case n.run != nil:
 		p.takeRun(*n.run)
@@ -175,13 +175,13 @@ func (p *picture) take(n news) {
 	p.moved = true
 }
 
-func (p *picture) takeRun(run store.Run) {
+func (p *sessionState) takeRun(run store.Run) {
 	p.stopping = run.Stopping != ""
 	p.status.Status = session.State(run.Status)
 	p.status.CompletedAt = session.Time{Time: run.Ended}
 }
 
-func (t *tries) take(n news) {
+func (t *tries) take(n eventContent) {
 	if n.tried == nil {
 		return
 	}
@@ -192,12 +192,12 @@ func (t *tries) take(n news) {
 }
 
 // contents returns the content for the document.
-func (p *picture) contents() session.Contents {
+func (p *sessionState) contents() session.Contents {
 	return session.Contents{Status: &p.status, Changed: slices.Collect(maps.Keys(p.changed))}
 }
 
-// written records that the document matches the picture.
-func (p *picture) written() {
+// written records that the document matches the state.
+func (p *sessionState) written() {
 	clear(p.changed)
 	p.moved = false
 }

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// news is the content of an event that appears in a document.
-type news struct {
+// eventContent is the content of an event that appears in a document.
+type eventContent struct {
 	store.Event
 	run   *store.Run     // set if the run has changed
 	task  *store.Task    // set if a task has a new status
@@ -17,7 +17,7 @@ type news struct {
 
 // read decodes an event. ok is false for most events, because readiness and questions
 // do not appear in a document.
-func read(e store.Event) (n news, ok bool, err error) {
+func read(e store.Event) (n eventContent, ok bool, err error) {
 	n.Event = e
 	switch {
 	case strings.HasPrefix(e.Kind, "run."):
