@@ -50,7 +50,7 @@ func (p testProject) put(change func(tx *store.Tx)) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	err = s.Write(p.t.Context(), store.Need{}, func(tx *store.Tx) error { change(tx); return nil })
+	err = s.Write(p.t.Context(), func(tx *store.Tx) error { change(tx); return nil })
 	if closed := s.Close(); err != nil || closed != nil {
 		p.t.Fatal(err, closed)
 	}

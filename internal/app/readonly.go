@@ -76,7 +76,7 @@ func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot,
 }
 
 // Write rejects every change.
-func (s *snapshot) Write(context.Context, store.Need, func(*store.Tx) error) error { return s.why }
+func (s *snapshot) Write(context.Context, func(*store.Tx) error) error { return s.why }
 
 // Close closes and deletes the copy.
 func (s *snapshot) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }

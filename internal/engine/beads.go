@@ -94,13 +94,3 @@ func dispatchOf(t store.Task) (*plan.Dispatch, error) {
 	}
 	return spec.Dispatch, nil
 }
-
-// beadKeys returns the keys of the records for a plan's beads.
-func beadKeys(p plan.Plan) (keys []string) {
-	for _, t := range p.Tasks {
-		if t.Dispatch != nil {
-			keys = append(keys, holdKey(t.Dispatch))
-		}
-	}
-	return keys
-}

@@ -20,7 +20,7 @@ type Target struct {
 // worker reports the end, or when the attempt is lost. It returns a [*ConflictError] if
 // the target has already ended.
 func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
-	return e.write(ctx, who, store.Need{Runs: []string{t.Run}}, func(tx *transaction) error { return tx.cancellation.cancel(t, why) })
+	return e.write(ctx, who, func(tx *transaction) error { return tx.cancellation.cancel(t, why) })
 }
 
 // cancellation cancels runs and tasks when the user asks for it.

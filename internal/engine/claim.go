@@ -64,7 +64,7 @@ func (c *claims) leased(a *Assignment) *Assignment {
 // [ErrNothing] if no task can start.
 func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	var a *Assignment
-	err := e.write(ctx, r.Worker, ClaimNeed(r), func(tx *transaction) (err error) {
+	err := e.write(ctx, r.Worker, func(tx *transaction) (err error) {
 		a, err = tx.claims.claimOnce(r)
 		return err
 	})
@@ -75,11 +75,6 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 		return Assignment{}, ErrNothing
 	}
 	return *a, nil
-}
-
-// ClaimNeed returns the rows that a claim will look up.
-func ClaimNeed(r Claim) store.Need {
-	return store.Need{Promises: promiseNeed(claimOp, r.Key), Claims: 1}
 }
 
 // claimOp is the operation name under which answers to claims are stored.

@@ -19,8 +19,7 @@ type Extension struct {
 // conductor adds a task when it may start. Extend returns a [*ConflictError] if the run
 // has ended or is stopping, or if a task already exists.
 func (e *Engine) Extend(ctx context.Context, x Extension) error {
-	need := store.Need{Runs: []string{x.Run}, Promises: promiseNeed("extend", x.Key)}
-	return e.write(ctx, "", need, func(tx *transaction) error {
+	return e.write(ctx, "", func(tx *transaction) error {
 		_, err := once(tx.change, "extend", x.Key, func() (int, error) { return len(x.Tasks), tx.submissions.extend(x) })
 		return err
 	})
@@ -61,7 +60,7 @@ func orStatus(why string, s store.Status) string {
 // failed with a reason. It returns a [*ConflictError] while a task is open. A run that
 // has already ended stays unchanged.
 func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
-	return e.write(ctx, "", store.Need{Runs: []string{id}}, func(tx *transaction) error {
+	return e.write(ctx, "", func(tx *transaction) error {
 		run, err := tx.submissions.conducted(id)
 		switch {
 		case err != nil || run.Status.Final():
@@ -82,7 +81,7 @@ type Reopening struct {
 // Reopen continues a conducted run that has ended, and sets its budget. If the run has
 // not ended, Reopen only sets the budget.
 func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
-	return e.write(ctx, r.Who, store.Need{Runs: []string{r.Run}}, func(tx *transaction) error {
+	return e.write(ctx, r.Who, func(tx *transaction) error {
 		run, err := tx.submissions.conducted(r.Run)
 		if err != nil {
 			return err

@@ -33,8 +33,7 @@ type Outcome struct {
 // Finish ends an attempt. If the attempt was given up, or another one has started, it
 // changes nothing and returns a [*ConflictError].
 func (e *Engine) Finish(ctx context.Context, f Finish) (o Outcome, err error) {
-	need := store.Need{Promises: promiseNeed("finish", f.Key), Attempts: []string{f.Attempt}}
-	err = e.write(ctx, "", need, func(tx *transaction) error {
+	err = e.write(ctx, "", func(tx *transaction) error {
 		o, err = once(tx.change, "finish", f.Key, func() (Outcome, error) { return tx.finishes.finish(f) })
 		return err
 	})
@@ -141,7 +140,7 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 // still be running. Attempts that do not belong to the worker (any more) are skipped,
 // so Release may be repeated.
 func (e *Engine) Release(ctx context.Context, worker string, held []Held) error {
-	return e.write(ctx, worker, BeatNeed(store.Worker{ID: worker}, held), func(tx *transaction) error {
+	return e.write(ctx, worker, func(tx *transaction) error {
 		return tx.finishes.release(worker, held)
 	})
 }

@@ -38,7 +38,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 	}
 	beat := func(i int64) error {
 		w := said(i)
-		return e.Do(b.Context(), "", store.Need{Workers: []string{w.ID}}, func(s *engine.Step) error {
+		return e.Do(b.Context(), "", func(s *engine.Step) error {
 			_, err := s.Heartbeat(w)
 			return err
 		})
@@ -49,7 +49,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 		}
 	}
 	bare := func(i int64) error {
-		return s.Write(b.Context(), store.Need{}, func(tx *store.Tx) error {
+		return s.Write(b.Context(), func(tx *store.Tx) error {
 			w := said(i)
 			w.Seen = time.Now()
 			tx.PutWorker(w)
@@ -60,7 +60,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 	b.Run("idle agent", func(b *testing.B) { together(b, beat) })
 	for i := range int64(agents) {
 		w := said(i).ID
-		err := e.Do(context.Background(), w, store.Need{}, func(s *engine.Step) error {
+		err := e.Do(context.Background(), w, func(s *engine.Step) error {
 			if _, err := s.Heartbeat(said(i)); err != nil {
 				return err
 			}

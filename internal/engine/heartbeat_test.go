@@ -19,7 +19,7 @@ import (
 
 func (f *fixture) do(do func(s *engine.Step) error) {
 	f.t.Helper()
-	f.must(f.Do(context.Background(), "tester", store.Need{}, do))
+	f.must(f.Do(context.Background(), "tester", do))
 }
 
 func (f *fixture) heartbeat(said store.Worker) (w store.Worker) {

@@ -33,20 +33,11 @@ type Order struct {
 // value. A change of what an agent is doing is not an event. The start of an agent is
 // one, and so is a change of the data that a named worker reports about itself.
 func (e *Engine) Beat(ctx context.Context, said store.Worker, held []Held) (orders []Order, err error) {
-	err = e.write(ctx, said.ID, BeatNeed(said, held), func(tx *transaction) error {
+	err = e.write(ctx, said.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.beats(said, held)
 		return err
 	})
 	return orders, err
-}
-
-// BeatNeed returns the rows that a heartbeat or a release will look up.
-func BeatNeed(said store.Worker, held []Held) store.Need {
-	need := store.Need{Workers: []string{said.ID}}
-	for _, h := range held {
-		need.Attempts = append(need.Attempts, h.Attempt)
-	}
-	return need
 }
 
 // heartbeats records the heartbeats of workers that list their attempts.

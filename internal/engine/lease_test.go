@@ -140,9 +140,9 @@ type slow struct {
 	meanwhile func()
 }
 
-func (s slow) Write(ctx context.Context, need store.Need, change func(*store.Tx) error) error {
+func (s slow) Write(ctx context.Context, change func(*store.Tx) error) error {
 	s.meanwhile()
-	return s.Store.Write(context.WithoutCancel(ctx), need, change)
+	return s.Store.Write(context.WithoutCancel(ctx), change)
 }
 
 func TestASweepThatHadToWaitTooLongGivesNobodyUp(t *testing.T) {

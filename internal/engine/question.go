@@ -25,7 +25,7 @@ type Ask struct {
 
 // Ask records a question and returns its id.
 func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
-	err = e.write(ctx, "", store.Need{Attempts: []string{a.Attempt}}, func(tx *transaction) error {
+	err = e.write(ctx, "", func(tx *transaction) error {
 		id, err = tx.questions.ask(a)
 		return err
 	})
@@ -105,7 +105,7 @@ type Answer struct {
 // Answer answers a question. It returns a [*ConflictError] if the question is closed,
 // because it was answered or its attempt has ended.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
-	return e.write(ctx, a.Who, store.Need{}, func(tx *transaction) error {
+	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
 		if err != nil {
 			return missing(err, "question", a.Question)

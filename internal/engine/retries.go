@@ -21,7 +21,7 @@ type retries struct {
 // also queues the tasks that were cancelled only because of it. A run that had ended
 // continues.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
-	return e.write(ctx, who, store.Need{Runs: []string{key.Run}}, func(tx *transaction) error {
+	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)
 		if err != nil {
 			return err

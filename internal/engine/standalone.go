@@ -32,7 +32,7 @@ func (e *Engine) AskStandalone(ctx context.Context, a StandaloneQuestion) (id st
 	if err := a.check(); err != nil {
 		return "", err
 	}
-	err = e.write(ctx, a.Asker, store.Need{}, func(tx *transaction) error {
+	err = e.write(ctx, a.Asker, func(tx *transaction) error {
 		id, err = tx.questions.askStandalone(a)
 		return err
 	})
@@ -90,7 +90,7 @@ func (qs *questions) askStandalone(a StandaloneQuestion) (string, error) {
 // Withdraw closes a question that belongs to no task, because the agent does not wait
 // for the answer any more. It does nothing if the question is already closed.
 func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
-	return e.write(ctx, "", store.Need{}, func(tx *transaction) error {
+	return e.write(ctx, "", func(tx *transaction) error {
 		q, err := tx.Question(question)
 		if err != nil {
 			return missing(err, "question", question)

@@ -14,8 +14,8 @@ type Step struct{ tx *transaction }
 
 // Do runs do in one transaction: all of its changes are stored, or none. do may run
 // more than once, so it must have no side effects outside the step.
-func (e *Engine) Do(ctx context.Context, who string, need store.Need, do func(s *Step) error) error {
-	return e.write(ctx, who, need, func(tx *transaction) error { return do(&Step{tx}) })
+func (e *Engine) Do(ctx context.Context, who string, do func(s *Step) error) error {
+	return e.write(ctx, who, func(tx *transaction) error { return do(&Step{tx}) })
 }
 
 // Now returns the time of the transaction.
@@ -157,6 +157,3 @@ func (s *Step) Finish(f Finish) (Outcome, error) {
 func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
 	return once(s.tx.change, operation, key, do)
 }
-
-// OnceNeed returns the keys that [Once] will look up.
-func OnceNeed(operation, key string) []string { return promiseNeed(operation, key) }

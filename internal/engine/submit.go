@@ -40,8 +40,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 	if err != nil {
 		return "", err
 	}
-	need := store.Need{Promises: append(promiseNeed("submit", s.Key), beadKeys(s.Plan)...)}
-	err = e.write(ctx, s.Who, need, func(tx *transaction) error {
+	err = e.write(ctx, s.Who, func(tx *transaction) error {
 		id, err = once(tx.change, "submit", s.Key, func() (string, error) { return tx.submissions.submit(s, text) })
 		return err
 	})

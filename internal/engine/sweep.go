@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"time"
-
-	"gaffer/internal/engine/store"
 )
 
 // sweepAtOnce is the maximum number of rows that one sweep handles of each kind.
@@ -21,7 +19,7 @@ const sweepAtOnce = 100
 // attempt is given up until its worker has had a whole lease since then. The zero time
 // means long ago.
 func (e *Engine) Sweep(ctx context.Context, since time.Time) (more bool, err error) {
-	err = e.write(ctx, "sweep", store.Need{}, func(tx *transaction) error {
+	err = e.write(ctx, "sweep", func(tx *transaction) error {
 		// Waiting for the database may have made since out of date.
 		if err := ctx.Err(); err != nil {
 			return err

@@ -49,12 +49,12 @@ func newTransaction(c *change) *transaction {
 }
 
 // write runs do in a transaction.
-func (e *Engine) write(ctx context.Context, who string, need store.Need, do func(tx *transaction) error) error {
+func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction) error) error {
 	if who == "" {
 		who = e.opts.Who
 	}
 	var ids []string
-	return e.store.Write(ctx, need, func(tx *store.Tx) error {
+	return e.store.Write(ctx, func(tx *store.Tx) error {
 		opts := e.opts
 		opts.NewID = sameIDs(&ids, e.opts.NewID)
 		return do(newTransaction(&change{Tx: tx, opts: opts, now: e.opts.Now(), who: who}))
@@ -236,11 +236,4 @@ func promise[A any](c *change, operation, key string, answer A) error {
 		c.PutPromise(store.Promise{Key: operation + " " + key, Answer: text, Made: c.now})
 	}
 	return nil
-}
-
-func promiseNeed(operation, key string) []string {
-	if key == "" {
-		return nil
-	}
-	return []string{operation + " " + key}
 }

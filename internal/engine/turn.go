@@ -16,20 +16,11 @@ import (
 // returns the same outcome, and the same assignment if that is still running. It needs
 // no key.
 func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *Assignment, err error) {
-	err = e.write(ctx, "", TurnNeed(f, r), func(tx *transaction) error {
+	err = e.write(ctx, "", func(tx *transaction) error {
 		o, next, err = tx.turns.turn(f, r)
 		return err
 	})
 	return o, next, err
-}
-
-// TurnNeed returns the rows that a turn will look up.
-func TurnNeed(f Finish, r Claim) store.Need {
-	need := store.Need{Attempts: []string{f.Attempt}}
-	if r.Worker != "" {
-		need.Claims = 1
-	}
-	return need
 }
 
 // turned is the stored answer to a turn.

@@ -33,12 +33,8 @@ func (d *agentService) Heartbeat(ctx context.Context, by credential.Identity, h 
 	if err := checkHeartbeat(said); err != nil {
 		return coordinator.Agent{}, err
 	}
-	need := store.Need{}
-	if said.ID != "" {
-		need.Workers = []string{said.ID}
-	}
 	var w store.Worker
-	err := d.db.do(ctx, by, need, func(s *engine.Step) (err error) {
+	err := d.db.do(ctx, by, func(s *engine.Step) (err error) {
 		w, err = heartbeat(s, by, said)
 		return err
 	})
@@ -244,7 +240,7 @@ func (d *agentService) Subscribe(ctx context.Context, by credential.Identity, ag
 	err := cmp.Or(c.err, checkID("agent", agent))
 	var w store.Worker
 	if err == nil {
-		err = d.db.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
+		err = d.db.do(ctx, by, func(s *engine.Step) error {
 			if _, err := agentOf(s, by, agent); err != nil {
 				return err
 			}

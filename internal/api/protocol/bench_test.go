@@ -68,7 +68,7 @@ func benchmark(b *testing.B, d *protocol.Service, s store.Store) {
 	}
 	for name, do := range map[string]func(i int64) error{
 		"bare write": func(i int64) error {
-			return s.Write(b.Context(), store.Need{}, func(tx *store.Tx) error {
+			return s.Write(b.Context(), func(tx *store.Tx) error {
 				tx.PutCursor(store.Cursor{Name: agent(i), Seq: i})
 				return nil
 			})

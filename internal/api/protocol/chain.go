@@ -99,7 +99,7 @@ func (d *channelService) AddChain(ctx context.Context, by credential.Identity, c
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return made, err
 	}
-	err = d.db.do(ctx, by, store.Need{Items: []store.ItemKey{channelKey(c.ChannelID)}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		if c.ChannelID != "" {
 			if _, err := channelOf(s, c.ChannelID); err != nil {
 				return Missing(err, "channel", c.ChannelID)
@@ -128,12 +128,11 @@ func addChain(s *engine.Step, c coordinator.Chain) error {
 }
 
 // changeChain changes a chain in one transaction and returns the changed chain.
-func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, need store.Need, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
+func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
 	}
-	need.Items, need.Runs = append(need.Items, chainKey(id)), append(need.Runs, chainRun+id)
-	err := d.db.do(ctx, by, need, func(s *engine.Step) error {
+	err := d.db.do(ctx, by, func(s *engine.Step) error {
 		row, i, err := chainOf(s, id)
 		if err != nil {
 			return err
@@ -171,7 +170,7 @@ func (d *channelService) ChangeChain(ctx context.Context, by credential.Identity
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return coordinator.Chain{}, err
 	}
-	return d.changeChain(ctx, by, id, store.Need{}, func(_ *engine.Step, row *chainRow) error {
+	return d.changeChain(ctx, by, id, func(_ *engine.Step, row *chainRow) error {
 		row.Name, row.Description = cmp.Or(strings.TrimSpace(ask.Name), row.Name), cmp.Or(ask.Description, row.Description)
 		return nil
 	})
@@ -183,7 +182,7 @@ func (d *channelService) DropChain(ctx context.Context, by credential.Identity, 
 	if err := maySubmit(by); err != nil {
 		return err
 	}
-	_, err := d.changeChain(ctx, by, id, store.Need{}, func(s *engine.Step, row *chainRow) error {
+	_, err := d.changeChain(ctx, by, id, func(s *engine.Step, row *chainRow) error {
 		run, err := s.Run(chainRun + id)
 		if err != nil {
 			return Missing(err, "chain", id)
@@ -203,7 +202,7 @@ func (d *channelService) AssignChain(ctx context.Context, by credential.Identity
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return coordinator.Chain{}, err
 	}
-	return d.changeChain(ctx, by, id, store.Need{Workers: []string{agent}}, func(s *engine.Step, row *chainRow) error {
+	return d.changeChain(ctx, by, id, func(s *engine.Step, row *chainRow) error {
 		if _, err := agentRow(s, agent); err != nil {
 			return err
 		}
@@ -218,7 +217,7 @@ func (d *channelService) DetachChain(ctx context.Context, by credential.Identity
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
 	}
-	_, err := d.changeChain(ctx, by, id, store.Need{Workers: []string{agent}}, func(s *engine.Step, row *chainRow) error {
+	_, err := d.changeChain(ctx, by, id, func(s *engine.Step, row *chainRow) error {
 		w, err := agentRow(s, agent)
 		if err != nil {
 			return err

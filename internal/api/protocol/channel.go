@@ -131,7 +131,7 @@ func (d *channelService) AddChannel(ctx context.Context, by credential.Identity,
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return made, err
 	}
-	err = d.db.do(ctx, by, store.Need{Items: []store.ItemKey{namedKey(c.Name)}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		if made, err = channelByName(s, c.Name); !errors.Is(err, store.ErrNotFound) {
 			return err
 		}

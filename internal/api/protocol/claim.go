@@ -25,12 +25,8 @@ func (d *taskService) Claim(ctx context.Context, by credential.Identity, c coord
 	if key != "" {
 		key = c.AgentID + " " + key
 	}
-	need := store.Need{
-		Workers: []string{c.AgentID}, Claims: 1, Promises: engine.OnceNeed(onceClaim, key),
-		Items: []store.ItemKey{namedKey(c.Channel), channelKey(c.ChannelID)},
-	}
 	var given taskAndAttempt
-	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		w, err := agentOf(s, by, c.AgentID)
 		if err != nil {
 			return err
@@ -122,7 +118,7 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 		return task, err
 	}
 	var ended taskAndAttempt
-	err = d.db.do(ctx, by, store.Need{Workers: []string{r.AgentID}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		if _, err := agentOf(s, by, r.AgentID); err != nil {
 			return err
 		}

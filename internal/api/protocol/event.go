@@ -80,8 +80,7 @@ func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n c
 	if once != "" {
 		once = cmp.Or(n.AgentID, "@"+by.ID) + " " + once
 	}
-	need := store.Need{Promises: engine.OnceNeed(onceEvent, once), Items: []store.ItemKey{countKey()}}
-	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		n := n // this function may run more than once
 		about, err := subject(s, by, n)
 		if err != nil {

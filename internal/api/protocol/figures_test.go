@@ -23,7 +23,7 @@ func TestFiguresCountAgentsTasksRunsAndQuestions(t *testing.T) {
 		f.beat(coordinator.Heartbeat{AgentID: "works", ClaudeStatus: coordinator.Running})
 		_, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "p", Tasks: []plan.Task{{ID: "x", Prompt: "y"}}}})
 		f.must(err)
-		f.must(f.store.Write(f.ctx, store.Need{}, func(tx *store.Tx) error {
+		f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
 			tx.PutLane(store.Lane{Name: "open"})
 			tx.PutLane(store.Lane{Name: "paused", Until: f.clock().Add(time.Hour)})
 			return nil

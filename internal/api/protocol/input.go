@@ -32,8 +32,7 @@ func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n co
 	if once != "" {
 		once = n.TaskID + " " + once
 	}
-	need := store.Need{Promises: engine.OnceNeed(onceInput, once)}
-	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		t, err := s.Task(key)
 		if err != nil {
 			return Missing(err, "task", n.TaskID)
@@ -115,7 +114,7 @@ func (d *taskService) ClaimInput(ctx context.Context, by credential.Identity, ta
 	if err != nil {
 		return input, err
 	}
-	err = d.db.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		if _, err := agentOf(s, by, agent); err != nil {
 			return err
 		}

@@ -165,7 +165,7 @@ func TestTheLastEventsAreKept(t *testing.T) {
 	f := inMemory(t)
 	const more = 25
 	// All but the last few are written directly.
-	f.must(f.store.Write(f.ctx, store.Need{}, func(tx *store.Tx) error {
+	f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
 		for n := int64(1); n <= 10_000; n++ {
 			id := fmt.Sprintf("e%d", n)
 			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "note", ID: id}, Seq: n, Data: json.RawMessage(`{"id":"` + id + `"}`)})

@@ -56,9 +56,9 @@ type database struct {
 }
 
 // do runs one transaction on behalf of a client.
-func (d *database) do(ctx context.Context, by credential.Identity, need store.Need, do func(s *engine.Step) error) error {
+func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Step) error) error {
 	began := time.Now() // the real clock: this only measures a duration
-	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), need, do)
+	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), do)
 	d.writes.Add(time.Since(began))
 	return err
 }

@@ -37,9 +37,8 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 		return task, fmt.Errorf("session request: %w", err)
 	}
 	named := coordinator.Claim{ChannelID: ask.ChannelID, Channel: ask.ChannelName}
-	need := store.Need{Items: []store.ItemKey{namedKey(ask.ChannelName), channelKey(ask.ChannelID)}}
 	var added taskAndAttempt
-	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		channel, err := channelOfClaim(s, named)
 		if err != nil {
 			return err
@@ -120,7 +119,7 @@ func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask co
 		return task, err
 	}
 	var given taskAndAttempt
-	err = d.db.do(ctx, by, store.Need{Workers: []string{ask.AgentID}, Runs: []string{key.Run}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		w, err := agentOf(s, by, ask.AgentID)
 		if err != nil {
 			return err
@@ -178,7 +177,7 @@ func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id 
 		return task, err
 	}
 	var now taskAndAttempt
-	err = d.db.do(ctx, by, store.Need{Runs: []string{key.Run}}, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		if now, err = taskWithAttempt(s, key); err != nil {
 			return err
 		}

@@ -159,9 +159,8 @@ func (d *taskService) AddTask(ctx context.Context, by credential.Identity, t coo
 	if t.ChainID != "" {
 		run = chainRun + t.ChainID
 	}
-	need := store.Need{Runs: []string{run}, Items: []store.ItemKey{channelKey(t.ChannelID), chainKey(t.ChainID)}}
 	var added taskAndAttempt
-	err = d.db.do(ctx, by, need, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Step) error {
 		channel, err := channelFor(s, t)
 		if err != nil {
 			return err

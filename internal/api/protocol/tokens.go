@@ -66,5 +66,5 @@ func (t tokens) Touch(ctx context.Context, id string, at time.Time) error {
 }
 
 func (t tokens) do(ctx context.Context, id string, do func(*engine.Step) error) error {
-	return t.db.engine.Do(ctx, "", store.Need{Items: []store.ItemKey{tokenKey(id)}}, do)
+	return t.db.engine.Do(ctx, "", do)
 }

@@ -146,7 +146,7 @@ func TestAnEventThatCannotBeReadIsPassedOver(t *testing.T) {
 	f := inMemory(t)
 	f.channel("one")
 	for _, row := range []string{nested(10_001), `[]`, `{"data":`} {
-		f.must(f.store.Write(f.ctx, store.Need{}, func(tx *store.Tx) error {
+		f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
 			tx.Append(store.Event{Kind: "note.added", At: f.clock(), Row: json.RawMessage(row)})
 			return nil
 		}))

@@ -47,8 +47,8 @@ func New(opts Options) *Service {
 // Run reads changes for all waiting workers, until ctx ends.
 func (d *Service) Run(ctx context.Context) { d.feed.run(ctx, d.opts.Notice) }
 
-func (d *Service) do(ctx context.Context, who string, need store.Need, do func(s *engine.Step) error) error {
-	return d.opts.Engine.Do(ctx, who, need, do)
+func (d *Service) do(ctx context.Context, who string, do func(s *engine.Step) error) error {
+	return d.opts.Engine.Do(ctx, who, do)
 }
 
 func (d *Service) lease() int64 { return d.opts.Lease.Milliseconds() }
@@ -104,11 +104,7 @@ func (d *Service) Beat(ctx context.Context, by credential.Identity, b coordinato
 	if err := checkBeat(b); err != nil {
 		return told, err
 	}
-	need := store.Need{Workers: []string{b.Worker.ID}, Items: []store.ItemKey{nameKey(b.Worker.Name)}}
-	for _, h := range b.Held {
-		need.Attempts = append(need.Attempts, h.Attempt)
-	}
-	err = d.do(ctx, b.Worker.ID, need, func(s *engine.Step) error {
+	err = d.do(ctx, b.Worker.ID, func(s *engine.Step) error {
 		told = coordinator.WorkOrders{LeaseMS: d.lease()}
 		if told.Orders, err = beat(s, by, b); err != nil {
 			return err
@@ -183,10 +179,8 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 		return given, err
 	}
 	key := c.Worker + " " + c.Key
-	need := engine.ClaimNeed(engine.Claim{Key: key})
-	need.Workers = []string{c.Worker}
 	var work *coordinator.Work
-	err = d.do(ctx, c.Worker, need, func(s *engine.Step) error {
+	err = d.do(ctx, c.Worker, func(s *engine.Step) error {
 		w, known, err := workerOf(s, by, c.Worker)
 		if err != nil {
 			return err
@@ -263,7 +257,7 @@ func (d *Service) Ask(ctx context.Context, by credential.Identity, q coordinator
 	if err := checkQuestion(q); err != nil {
 		return "", err
 	}
-	err = d.do(ctx, "", store.Need{Attempts: []string{q.Attempt}}, func(s *engine.Step) error {
+	err = d.do(ctx, "", func(s *engine.Step) error {
 		if _, err := attemptOf(s, by, q.WorkKey); err != nil {
 			return err
 		}
@@ -278,11 +272,7 @@ func (d *Service) Release(ctx context.Context, by credential.Identity, r coordin
 	if err := checkRelease(r); err != nil {
 		return err
 	}
-	need := store.Need{Workers: []string{r.Worker}}
-	for _, h := range r.Attempts {
-		need.Attempts = append(need.Attempts, h.Attempt)
-	}
-	return d.do(ctx, r.Worker, need, func(s *engine.Step) error {
+	return d.do(ctx, r.Worker, func(s *engine.Step) error {
 		if _, _, err := workerOf(s, by, r.Worker); err != nil {
 			return err
 		}
@@ -304,7 +294,7 @@ func (d *Service) Held(ctx context.Context, by credential.Identity, worker strin
 	if err := protocol.CheckID("worker", worker); err != nil {
 		return nil, err
 	}
-	err = d.do(ctx, worker, store.Need{Workers: []string{worker}}, func(s *engine.Step) error {
+	err = d.do(ctx, worker, func(s *engine.Step) error {
 		list = nil
 		if _, _, err := workerOf(s, by, worker); err != nil {
 			return err
@@ -337,8 +327,7 @@ func (d *Service) Log(ctx context.Context, by credential.Identity, p coordinator
 	if p.Done {
 		add = logstore.End
 	}
-	need := store.Need{Attempts: []string{p.Attempt}, Items: logstore.Need(p.Attempt)}
-	err = d.do(ctx, "", need, func(s *engine.Step) error {
+	err = d.do(ctx, "", func(s *engine.Step) error {
 		if _, err := attemptOf(s, by, p.WorkKey); err != nil {
 			return err
 		}

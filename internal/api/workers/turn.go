@@ -15,11 +15,7 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 	if err := checkTurn(t); err != nil {
 		return done, err
 	}
-	need := store.Need{Attempts: []string{t.Finish.Attempt}}
-	if t.Claim != nil {
-		need.Claims, need.Workers = 1, []string{t.Claim.Worker}
-	}
-	err = d.do(ctx, "", need, func(s *engine.Step) error {
+	err = d.do(ctx, "", func(s *engine.Step) error {
 		a, err := attemptOf(s, by, t.Finish.WorkKey)
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ func TestAStoreThatCannotBeReadForAWhileDoesNotEndTheWork(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sick{Store: memory.New(), until: time.Now().Add(c.sick)}
 			defer s.Close()
-			err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+			err := s.Write(t.Context(), func(tx *store.Tx) error {
 				tx.Append(store.Event{Kind: "run.complete", Run: "r", To: string(store.Complete)})
 				return nil
 			})

@@ -45,7 +45,7 @@ func (o *oldRuns) add(id string, status store.Status, plan string) {
 	o.t.Helper()
 	o.made++
 	created := time.Now().Add(-100*24*time.Hour + time.Duration(o.made)*time.Minute)
-	err := o.store.Write(o.t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := o.store.Write(o.t.Context(), func(tx *store.Tx) error {
 		tx.PutRun(store.Run{
 			ID: id, Status: status, Project: "/p", Created: created, Ended: created.Add(time.Second), Plan: json.RawMessage(plan),
 			Conducted: strings.Contains(plan, "Team"),
@@ -135,7 +135,7 @@ func TestFaultARunWhoseDocumentsAreOwedIsNotPruned(t *testing.T) {
 	o := newOldRuns(t)
 	o.add("paid", store.Complete, `{}`)
 	o.add("owing", store.Complete, `{}`)
-	err := o.store.Write(t.Context(), store.Need{Items: []store.ItemKey{pending.Key("owing")}}, func(tx *store.Tx) error {
+	err := o.store.Write(t.Context(), func(tx *store.Tx) error {
 		tx.PutItem(store.Item{ItemKey: pending.Key("owing"), Data: []byte(`{}`), Made: time.Now()})
 		return nil
 	})

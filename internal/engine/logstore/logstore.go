@@ -65,9 +65,6 @@ type head struct {
 	Done bool  `json:"done,omitempty"`
 }
 
-// Need returns the items that an append to a log will look up.
-func Need(attempt string) []store.ItemKey { return []store.ItemKey{headKey(attempt)} }
-
 func headKey(attempt string) store.ItemKey { return store.ItemKey{Kind: Head, ID: attempt} }
 
 func pieceKey(attempt string, at int64) store.ItemKey {

@@ -1,7 +1,5 @@
 package store
 
-import "errors"
-
 // Gone lists rows that a transaction deletes. The last event of a store is never
 // deleted, even if it is listed, so that no number is used twice.
 type Gone struct {
@@ -38,10 +36,6 @@ func (g *Gone) takeIn(later *Gone) {
 	g.Events = append(g.Events, later.Events...)
 }
 
-// errShared rejects a request that deletes rows in a shared transaction: other requests
-// of that transaction would still see the rows.
-var errShared = errors.New("rows are taken away by a request that has not asked to be alone")
-
-// TakeAway deletes rows; missing ones are ignored. It requires [Need.Alone]. The
-// request's own reads still see the deleted rows.
+// TakeAway deletes rows; missing ones are ignored. A request that deletes rows gets a
+// transaction of its own. Its own reads still see the deleted rows.
 func (tx *Tx) TakeAway(g Gone) { tx.mine.gone.takeIn(&g) }

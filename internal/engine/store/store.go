@@ -25,9 +25,8 @@ type Store interface {
 	// Write runs change and makes its changes durable, all or nothing. If change
 	// returns an error, Write returns it as it is and writes nothing. change may run
 	// more than once, so it must have no side effects outside tx. tx is valid only
-	// until change returns. need lists the rows that change will look up. It is a hint
-	// and may be empty.
-	Write(ctx context.Context, need Need, change func(tx *Tx) error) error
+	// until change returns.
+	Write(ctx context.Context, change func(tx *Tx) error) error
 	// Read runs look on one consistent snapshot. It never waits for a writer.
 	Read(ctx context.Context, look func(r Reader) error) error
 	// Wait returns when an event after seq exists, or when ctx ends. It also notices
@@ -116,17 +115,6 @@ type Dues interface {
 // ends.
 func RunningAttempts(r Dues) ([]Attempt, error) {
 	return r.Due(time.Unix(0, math.MaxInt64), math.MaxInt32)
-}
-
-// Need names rows that a request will look up.
-type Need struct {
-	Promises []string // keys
-	Attempts []string // ids, with the task, the run and the dependents of each
-	Runs     []string // ids
-	Claims   int      // the maximum number of tasks that it will claim
-	Workers  []string // ids
-	Items    []ItemKey
-	Alone    bool // no other request may share its transaction
 }
 
 // Claim describes which tasks a worker could start.

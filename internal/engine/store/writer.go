@@ -27,8 +27,8 @@ type request struct {
 }
 
 // Write implements [Store].
-func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error) error {
-	r := &request{change: change, alone: need.Alone}
+func (w *Writer) Write(ctx context.Context, change func(tx *Tx) error) error {
+	r := &request{change: change}
 	for {
 		if err := w.group.Do(ctx, r, &leader{writer: w}); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (l *leader) commit(batch []*request) (err error) {
 			return err
 		}
 	}
-	b := batchChanges{transaction: l.open}
+	b := batchChanges{transaction: l.open, shared: len(batch) > 1}
 	if err := b.run(batch); err != nil {
 		open := l.open
 		l.open = nil
@@ -137,6 +137,7 @@ type batchChanges struct {
 	read, all   rows
 	last        int64 // number of the last event, including new ones
 	changed     bool
+	shared      bool // there is more than one request
 }
 
 // maxLoads is how often results are loaded for a batch. Requests that need more make
@@ -194,10 +195,11 @@ func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 	if r.err == nil {
 		r.err = tx.mine.check()
 	}
-	if r.err == nil && !r.alone && !tx.mine.gone.Empty() {
-		r.err = errShared
-	}
 	if r.err != nil {
+		return
+	}
+	if b.shared && !tx.mine.gone.Empty() {
+		r.repeat = true // other requests of the transaction would still see the deleted rows
 		return
 	}
 	b.last += int64(len(tx.mine.events))

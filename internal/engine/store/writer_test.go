@@ -68,7 +68,7 @@ func (f *fake) together(changes ...func(*Tx) error) []error {
 		for f.writer.group.Waiting() < i { // keep their order
 			runtime.Gosched()
 		}
-		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), Need{}, change) })
+		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), change) })
 	}
 	wg.Wait()
 	return errs
@@ -314,5 +314,16 @@ func TestARequestThatNeverFindsWhatWasLoadedEnds(t *testing.T) {
 	}
 	if len(r.committed) != 1 || len(r.committed[0].Events) != 2 {
 		t.Errorf("committed %v", r.committed)
+	}
+}
+
+func TestARequestThatDeletesRowsGetsATransactionOfItsOwn(t *testing.T) {
+	f := newFake()
+	take := func(tx *Tx) error { tx.TakeAway(Gone{Runs: []string{"r"}}); return nil }
+	if err := errors.Join(f.together(event("a"), take, event("b"))...); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.committed) != 2 || len(f.committed[0].Events) != 2 || !f.committed[0].Gone.Empty() || len(f.committed[1].Gone.Runs) != 1 {
+		t.Errorf("committed %+v", f.committed)
 	}
 }

@@ -118,7 +118,7 @@ func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c c
 	if err != nil || found {
 		return c, err
 	}
-	return c, b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.cursorKey()}}, func(tx *store.Tx) error {
+	return c, b.store.Write(ctx, func(tx *store.Tx) error {
 		found, err := get(tx, b.cursorKey(), &c) // another program may have been faster
 		if err != nil || found {
 			return err
@@ -130,11 +130,7 @@ func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c c
 // note queues notifications and stores the cursor. It does not queue a notification
 // again that is already stored.
 func (b *channelState) note(ctx context.Context, notes []Note, c cursor, now time.Time) error {
-	need := store.Need{Items: []store.ItemKey{b.cursorKey()}}
-	for _, n := range notes {
-		need.Items = append(need.Items, b.noteKey(n.ID))
-	}
-	return b.store.Write(ctx, need, func(tx *store.Tx) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.queue(tx, notes, now); err != nil {
 			return err
 		}
@@ -223,7 +219,7 @@ func (b *channelState) taken(s sender, now time.Time) bool {
 // take makes this program the sender, and returns what to send. The caller uses it
 // after look has found something; another program may have been faster.
 func (b *channelState) take(ctx context.Context, r Rules, now time.Time) (m move, err error) {
-	err = b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
+	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.waiting(tx)
 		if err != nil {
 			return err
@@ -309,7 +305,7 @@ func gone(err error) error {
 
 // done records the result of a message, and lets other programs send.
 func (b *channelState) done(ctx context.Context, m move, outcome error, now time.Time) error {
-	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
 		if _, err := get(tx, b.senderKey(), &s); err != nil {
 			return err
@@ -354,7 +350,7 @@ func (e *entry) judge(outcome error, now time.Time) {
 
 // release lets other programs send, if this one stops in the middle of sending.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
-	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
 		found, err := get(tx, b.senderKey(), &s)
 		if err != nil || !found || s.Holder != b.me {

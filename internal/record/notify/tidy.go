@@ -21,7 +21,7 @@ func (b *channelState) tidy(ctx context.Context, now time.Time) error {
 	if err != nil || len(old) == 0 {
 		return err
 	}
-	return b.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error {
 		for _, key := range old {
 			tx.DropItem(key)
 		}

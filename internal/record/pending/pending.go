@@ -77,7 +77,7 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, why 
 	if err != nil {
 		return err
 	}
-	return l.Store.Write(ctx, store.Need{Items: []store.ItemKey{Key(run)}}, func(tx *store.Tx) error {
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		tx.PutItem(store.Item{ItemKey: Key(run), Data: data, Made: l.Now()})
 		return nil
 	})
@@ -86,7 +86,7 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, why 
 // Remove deletes the entry of a run after the documents state how the run ended. If a
 // task was retried meanwhile, the run is active again and the entry stays.
 func (l List) Remove(ctx context.Context, id string) error {
-	return l.Store.Write(ctx, store.Need{Runs: []string{id}, Items: []store.ItemKey{Key(id)}}, func(tx *store.Tx) error {
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)
 		if errors.Is(err, store.ErrNotFound) || err == nil && run.Status.Final() {
 			tx.DropItem(Key(id))

@@ -27,7 +27,7 @@ func (t *deleter) takeEvents(ctx context.Context) error {
 		orphans, after, more, err = t.orphans(ctx, after, there)
 		if err == nil && len(orphans) > 0 {
 			top = max(top, orphans[len(orphans)-1])
-			err = t.take(ctx, store.Need{Alone: true}, &t.done.Events, func(tx *store.Tx) (store.Gone, int, error) {
+			err = t.take(ctx, &t.done.Events, func(tx *store.Tx) (store.Gone, int, error) {
 				tx.PutCursor(store.Cursor{Name: floor, Seq: top})
 				return store.Gone{Events: orphans}, len(orphans), nil
 			})

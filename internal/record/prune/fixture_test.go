@@ -86,7 +86,7 @@ func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 		f.must(err)
 		_, err = f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ref: "q", Text: "really?"})
 		f.must(err)
-		f.must(f.store.Write(f.ctx, store.Need{}, func(tx *store.Tx) error {
+		f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
 			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "log-head", ID: a.Attempt.ID}})
 			for i := range 3 {
 				tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "log", ID: fmt.Sprint(a.Attempt.ID, "@", i)}, Parent: a.Attempt.ID, Seq: int64(i)})

@@ -71,11 +71,7 @@ func (t *deleter) takePromises(ctx context.Context) error {
 
 func (t *deleter) takeKeys(ctx context.Context, page []store.Promise) error {
 	var keys []string
-	need := store.Need{Alone: true}
-	for _, p := range page {
-		need.Promises = append(need.Promises, p.Key)
-	}
-	return t.take(ctx, need, &t.done.Promises, func(tx *store.Tx) (store.Gone, int, error) {
+	return t.take(ctx, &t.done.Promises, func(tx *store.Tx) (store.Gone, int, error) {
 		keys = nil
 		for _, p := range page {
 			now, err := tx.Promise(p.Key)

@@ -28,7 +28,7 @@ func (t *deleter) takeTasks(ctx context.Context) error {
 
 func (t *deleter) takeOld(ctx context.Context, run string, tasks []OldTask) error {
 	tries := 0
-	err := t.take(ctx, store.Need{Alone: true, Runs: []string{run}}, &t.done.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+	err := t.take(ctx, &t.done.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 		row, err := tx.Run(run)
 		if err != nil {
 			return gone, 0, err
@@ -61,7 +61,7 @@ func (t *deleter) takeItems(ctx context.Context) error {
 		done *int
 	}{{t.found.protocol.Inputs, &t.done.Inputs}, {t.found.protocol.Notes, &t.done.Notes}} {
 		for chunk := range slices.Chunk(of.keys, keysAtOnce) {
-			err := t.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+			err := t.store.Write(ctx, func(tx *store.Tx) error {
 				for _, key := range chunk {
 					tx.DropItem(key)
 				}
@@ -79,7 +79,7 @@ func (t *deleter) takeItems(ctx context.Context) error {
 // takeWorkers deletes workers. Their events must be deleted first.
 func (t *deleter) takeWorkers(ctx context.Context) error {
 	for chunk := range slices.Chunk(t.found.workers, keysAtOnce) {
-		err := t.take(ctx, store.Need{Alone: true, Workers: chunk}, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+		err := t.take(ctx, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 			for _, id := range chunk {
 				free, err := t.free(tx, id)
 				if err != nil {

@@ -63,7 +63,7 @@ func (t *deleter) takeRun(ctx context.Context, id string) error {
 	}
 	gone := false
 	small := len(left.tasks) <= t.atOnce() && len(left.questions) <= keysAtOnce && len(left.logs) <= logsAtOnce
-	err = t.store.Write(ctx, store.Need{Alone: true, Runs: []string{id}}, func(tx *store.Tx) error {
+	err = t.store.Write(ctx, func(tx *store.Tx) error {
 		gone = false
 		run, err := tx.Run(id)
 		if errors.Is(err, store.ErrNotFound) || err == nil && !old(run, t.found.Before) {
@@ -140,9 +140,8 @@ func (left *remains) addAttempts(r store.Reader, run string) error {
 
 // finish deletes the rows of a run whose own row is deleted.
 func (t *deleter) finish(ctx context.Context, id string, left remains) error {
-	alone := store.Need{Alone: true}
 	for chunk := range slices.Chunk(left.logs, logsAtOnce) {
-		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { takeLogs(tx, chunk); return nil }); err != nil {
+		if err := t.store.Write(ctx, func(tx *store.Tx) error { takeLogs(tx, chunk); return nil }); err != nil {
 			return err
 		}
 	}
@@ -150,12 +149,12 @@ func (t *deleter) finish(ctx context.Context, id string, left remains) error {
 		return err
 	}
 	for chunk := range slices.Chunk(left.tasks, t.atOnce()) {
-		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { tx.TakeAway(store.Gone{Tasks: chunk}); return nil }); err != nil {
+		if err := t.store.Write(ctx, func(tx *store.Tx) error { tx.TakeAway(store.Gone{Tasks: chunk}); return nil }); err != nil {
 			return err
 		}
 		t.count(chunk, left)
 	}
-	return t.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+	return t.store.Write(ctx, func(tx *store.Tx) error {
 		tx.DropItem(mark(id))
 		return nil
 	})
@@ -187,7 +186,7 @@ func (t *deleter) takeStandaloneQuestions(ctx context.Context) error {
 
 func (t *deleter) takeQuestions(ctx context.Context, ids []string) error {
 	for chunk := range slices.Chunk(ids, keysAtOnce) {
-		if err := t.take(ctx, store.Need{Alone: true}, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
+		if err := t.take(ctx, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
 			return store.Gone{Questions: chunk}, len(chunk), nil
 		}); err != nil {
 			return err

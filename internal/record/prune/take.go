@@ -45,9 +45,9 @@ type deleter struct {
 }
 
 // take deletes the rows that choose returns, in one transaction, and counts them.
-func (t *deleter) take(ctx context.Context, need store.Need, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
+func (t *deleter) take(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
 	n := 0
-	err := t.store.Write(ctx, need, func(tx *store.Tx) error {
+	err := t.store.Write(ctx, func(tx *store.Tx) error {
 		gone, count, err := choose(tx)
 		n = count
 		if err == nil {
@@ -66,7 +66,7 @@ func (t *deleter) tell(ctx context.Context) error {
 	if t.done.None() {
 		return nil
 	}
-	return t.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+	return t.store.Write(ctx, func(tx *store.Tx) error {
 		tx.Append(store.Event{At: t.Now(), Kind: "store.pruned", Who: t.Who, Why: t.done.String()})
 		return nil
 	})

@@ -53,7 +53,7 @@ type many struct {
 }
 
 func (m *many) write(change func(tx *store.Tx)) {
-	must(m.t, m.store.Write(context.Background(), store.Need{}, func(tx *store.Tx) error {
+	must(m.t, m.store.Write(context.Background(), func(tx *store.Tx) error {
 		change(tx)
 		return nil
 	}))

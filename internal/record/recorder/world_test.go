@@ -233,7 +233,7 @@ func (e earlier) Events(after int64, limit int) ([]store.Event, error) {
 // forgetful is a store that stores no cursor, as if the process crashed before.
 type forgetful struct{ store.Store }
 
-func (f forgetful) Write(context.Context, store.Need, func(*store.Tx) error) error { return nil }
+func (f forgetful) Write(context.Context, func(*store.Tx) error) error { return nil }
 
 func golden(t *testing.T, name, text string) {
 	t.Helper()

@@ -107,7 +107,7 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 	if to <= r.recorded {
 		return nil
 	}
-	err := r.opts.Store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+	err := r.opts.Store.Write(ctx, func(tx *store.Tx) error {
 		tx.PutCursor(store.Cursor{Name: r.name, Seq: to})
 		return nil
 	})

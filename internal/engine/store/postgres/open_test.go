@@ -50,7 +50,7 @@ func exec(t *testing.T, conn *pgx.Conn, query string) {
 }
 
 func appendOne(s store.Store) error {
-	return s.Write(context.Background(), store.Need{}, func(tx *store.Tx) error {
+	return s.Write(context.Background(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "k"})
 		return nil
 	})
@@ -122,7 +122,7 @@ func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
 	s := open(t, address)
 	defer func() { _ = s.Close() }()
 	person := connect(t, address)
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "lost"})
 		exec(t, person, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'")
 		return nil
@@ -152,7 +152,7 @@ func TestASessionThatStandsStillIsEndedByTheServer(t *testing.T) {
 	defer func() { _ = other.Close() }()
 	stalled := open(t, with(t, address, "idle_in_transaction_session_timeout", "2000"))
 	defer func() { _ = stalled.Close() }()
-	err := stalled.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := stalled.Write(t.Context(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "stalled"})
 		return appendOne(other) // must wait until the server ends the stalled session
 	})
@@ -189,7 +189,7 @@ func TestTheViewsCanBeReadByAPerson(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
 	defer func() { _ = s.Close() }()
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.PutRun(store.Run{ID: "r", Name: "zero \x00 byte", Status: store.Running})
 		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Outcome: "\x00"})
 		tx.PutAttempt(store.Attempt{ID: "x", Run: "r", Task: "a", Ending: fleet.Ending{Summary: `\u0000` + "\x00"}})

@@ -85,8 +85,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 }
 
 // Write implements [store.Store].
-func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *store.Tx) error) error {
-	return s.writer.Write(ctx, need, change)
+func (s *Store) Write(ctx context.Context, change func(tx *store.Tx) error) error {
+	return s.writer.Write(ctx, change)
 }
 
 // Read implements [store.Store].

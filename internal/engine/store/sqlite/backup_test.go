@@ -27,7 +27,7 @@ func withWorker(t *testing.T, path, worker string) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	err = s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err = s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.PutWorker(store.Worker{ID: worker})
 		tx.Append(store.Event{Kind: "worker.changed"})
 		return nil
@@ -117,7 +117,7 @@ func TestABackupIsOneMomentOfADatabaseThatIsWrittenTo(t *testing.T) {
 
 // countTwo increments counters in two rows and appends an event, all or none.
 func countTwo(s store.Store) error {
-	return s.Write(context.Background(), store.Need{}, func(tx *store.Tx) error {
+	return s.Write(context.Background(), func(tx *store.Tx) error {
 		for _, id := range []string{"a", "b"} {
 			w, err := tx.Worker(id)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -54,7 +54,7 @@ func beChild(path string) error {
 func writeTask(s store.Store) (number int64, err error) {
 	ctx := context.Background()
 	var task store.Task
-	err = s.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+	err = s.Write(ctx, func(tx *store.Tx) error {
 		number = tx.NextSeq()
 		task = store.Task{TaskKey: taskKey(number), Seq: number, Status: store.Queued, Ready: true, Needs: []string{"x"}}
 		tx.PutTask(task)
@@ -64,7 +64,7 @@ func writeTask(s store.Store) (number int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return number, s.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+	return number, s.Write(ctx, func(tx *store.Tx) error {
 		task.Status, task.Ready = store.Complete, false
 		tx.PutTask(task)
 		tx.Append(store.Event{Kind: "task.complete", Task: task.Task})

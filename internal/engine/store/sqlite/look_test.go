@@ -33,7 +33,7 @@ func runsSeen(t *testing.T, path string, since time.Time) (ids []string) {
 
 func putRun(t *testing.T, s store.Store, id string, status store.Status, created time.Time) {
 	t.Helper()
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.PutRun(store.Run{ID: id, Status: status, Created: created, Plan: []byte(`{}`)})
 		return nil
 	})
@@ -50,7 +50,7 @@ func TestALookFindsWhatIsStoredWhileAnotherWrites(t *testing.T) {
 	putRun(t, s, "old", store.Complete, noon.Add(-time.Hour))
 	putRun(t, s, "old and running", store.Running, noon.Add(-time.Hour))
 	putRun(t, s, "new", store.Failed, noon)
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.PutRun(store.Run{ID: "on its way", Status: store.Running, Created: noon})
 		if got := runsSeen(t, path, noon); !slices.Equal(got, []string{"new", "old and running"}) {
 			t.Errorf("seen %q", got)

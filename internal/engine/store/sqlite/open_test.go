@@ -34,7 +34,7 @@ func made(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	s := open(t, path)
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		for i := range int64(2000) {
 			tx.PutTask(store.Task{TaskKey: taskKey(i), Seq: i, Status: store.Queued, Ready: true})
 		}
@@ -171,7 +171,7 @@ func TestAClosedStoreSaysSo(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"read":  s.Read(t.Context(), func(store.Reader) error { return nil }),
-		"write": s.Write(t.Context(), store.Need{}, func(*store.Tx) error { return nil }),
+		"write": s.Write(t.Context(), func(*store.Tx) error { return nil }),
 		"wait":  s.Wait(t.Context(), 0),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "closed") {
@@ -196,7 +196,7 @@ func TestAForeignWriterIsWaitedFor(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	done := make(chan error)
 	go func() {
-		done <- s.Write(context.Background(), store.Need{}, func(tx *store.Tx) error {
+		done <- s.Write(context.Background(), func(tx *store.Tx) error {
 			tx.Append(store.Event{Kind: "k"})
 			return nil
 		})
@@ -240,7 +240,7 @@ func TestADatabaseThatIsTakenAwayIsNotWrittenTo(t *testing.T) {
 			putRun(t, s, "before", store.Running, time.Now())
 			last := lastSeq(t, s)
 			giveBack := take(t, path)
-			err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+			err := s.Write(t.Context(), func(tx *store.Tx) error {
 				tx.PutRun(store.Run{ID: "meanwhile", Status: store.Running, Created: time.Now(), Plan: []byte(`{}`)})
 				return nil
 			})

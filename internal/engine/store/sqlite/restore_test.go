@@ -65,7 +65,7 @@ func named(t *testing.T, path, worker string) string {
 	t.Helper()
 	s, err := Open(t.Context(), path)
 	if err == nil {
-		err = errors.Join(s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+		err = errors.Join(s.Write(t.Context(), func(tx *store.Tx) error {
 			tx.PutWorker(store.Worker{ID: worker})
 			return nil
 		}), s.Close())

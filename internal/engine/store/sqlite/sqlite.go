@@ -150,8 +150,8 @@ func makeFile(path string) error {
 }
 
 // Write implements [store.Store].
-func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *store.Tx) error) error {
-	return s.writer.Write(ctx, need, change)
+func (s *Store) Write(ctx context.Context, change func(tx *store.Tx) error) error {
+	return s.writer.Write(ctx, change)
 }
 
 // Read implements [store.Store].

@@ -69,7 +69,7 @@ func claimers(t *testing.T, db Database) {
 
 // claimOne marks the first task as running and returns its number, or -1.
 func claimOne(t *testing.T, s store.Store) (taken int, err error) {
-	err = s.Write(t.Context(), store.Need{Claims: 1}, func(tx *store.Tx) error {
+	err = s.Write(t.Context(), func(tx *store.Tx) error {
 		taken = -1
 		list, err := tx.Claimable(claim(1))
 		if err != nil || len(list) == 0 {

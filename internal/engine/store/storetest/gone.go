@@ -16,7 +16,6 @@ var gone = map[string]func(*testing.T, Database){
 	"a run that was taken away can be made again":                 madeAgain,
 	"no number of an event is given twice":                        numbersAreNew,
 	"events that are left are read in their order":                eventsThatAreLeft,
-	"who takes rows away must be alone":                           mustBeAlone,
 	"nobody changes a row in the session in which it is taken":    takenAlone,
 	"what is old is listed without what is big":                   oldRows,
 	"promises that were made before a time are listed by key":     oldPromises,
@@ -27,7 +26,7 @@ var gone = map[string]func(*testing.T, Database){
 // takeAway deletes rows, which must succeed.
 func takeAway(t *testing.T, s store.Store, g store.Gone) {
 	t.Helper()
-	err := s.Write(t.Context(), store.Need{Alone: true}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.TakeAway(g)
 		return nil
 	})
@@ -128,7 +127,7 @@ func goneForAnother(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
 	for _, from := range []store.Store{s, other} { // both stores cache the rows
-		inTx(t, from, store.Need{}, func(tx *store.Tx) {
+		inTx(t, from, func(tx *store.Tx) {
 			_, err := tx.Run("r")
 			same(t, "before", err, nil, nil)
 			_, err = tx.Attempt("ra")
@@ -139,7 +138,7 @@ func goneForAnother(t *testing.T, db Database) {
 	}
 	takeAway(t, other, wholeOf("r"))
 	for _, from := range []store.Store{s, other} {
-		inTx(t, from, store.Need{Attempts: []string{"ra"}}, func(tx *store.Tx) {
+		inTx(t, from, func(tx *store.Tx) {
 			_, run := tx.Run("r")
 			_, task := tx.Task(store.TaskKey{Run: "r", Task: "a"})
 			_, attempt := tx.Attempt("ra")
@@ -192,7 +191,7 @@ func numbersAreNew(t *testing.T, db Database) {
 	})
 	add(other)
 	add(s)
-	err := s.Write(t.Context(), store.Need{Alone: true}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "taken"})
 		tx.TakeAway(store.Gone{Events: []int64{4, 5, 6}})
 		return nil
@@ -230,22 +229,6 @@ func eventsThatAreLeft(t *testing.T, db Database) {
 	}
 }
 
-func mustBeAlone(t *testing.T, db Database) {
-	s := open(t, db)
-	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
-		tx.TakeAway(wholeOf("r"))
-		return nil
-	})
-	if err == nil {
-		t.Error("rows were taken away in a session that others may share")
-	}
-	read(t, s, func(r store.Reader) {
-		n, err := count(r, "r")
-		same(t, "rows", n, err, whole)
-	})
-}
-
 // takenAlone changes the rows on other handles at the same time. A change before the
 // deletion is deleted as well. A change after it finds nothing. In both cases nothing
 // is left.
@@ -257,7 +240,7 @@ func takenAlone(t *testing.T, db Database) {
 		for i := range 8 {
 			by := []store.Store{s, other}[i%2]
 			wg.Go(func() {
-				err := by.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+				err := by.Write(t.Context(), func(tx *store.Tx) error {
 					run, err := tx.Run("r")
 					if err == nil {
 						run.Active++
@@ -315,7 +298,7 @@ func failedTakesNothing(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
 	stop := errors.New("no")
-	err := s.Write(t.Context(), store.Need{Alone: true}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.TakeAway(wholeOf("r"))
 		return stop
 	})
@@ -337,12 +320,12 @@ func taskTakenAway(t *testing.T, db Database) {
 		}
 	})
 	claim := store.Claim{Labels: []string{""}, Limit: 9}
-	inTx(t, s, store.Need{Claims: 1}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		list, err := tx.Claimable(claim)
 		same(t, "before", names(list, taskName), err, "a b")
 	})
 	takeAway(t, s, store.Gone{Tasks: []store.TaskKey{{Run: "r", Task: "a"}}})
-	inTx(t, s, store.Need{Claims: 1}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		list, err := tx.Claimable(claim)
 		same(t, "claimable", names(list, taskName), err, "b")
 		list, err = tx.Tasks("r")

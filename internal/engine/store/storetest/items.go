@@ -43,7 +43,7 @@ func itemsInOrder(t *testing.T, db Database) {
 		same(t, "after the last", names(none, itemName), err, "")
 	}
 	read(t, s, func(r store.Reader) { look(r.Items) })
-	inTx(t, s, store.Need{}, func(tx *store.Tx) { look(tx.Items) })
+	inTx(t, s, func(tx *store.Tx) { look(tx.Items) })
 }
 
 func itemDropped(t *testing.T, db Database) {
@@ -69,7 +69,7 @@ func itemDropped(t *testing.T, db Database) {
 		list, err := tx.Items("k", "p", 0, 9)
 		same(t, "list in the change", names(list, itemName), err, "b")
 	})
-	inTx(t, s, store.Need{Items: []store.ItemKey{key}}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		_, err := tx.Item(key)
 		gone("in the next change", err)
 	})
@@ -103,7 +103,7 @@ func itemsShowChanges(t *testing.T, db Database) {
 			tx.PutItem(anItemOf("k", "p", id, int64(i+1)))
 		}
 	})
-	inTx(t, s, store.Need{}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		tx.PutItem(anItemOf("k", "elsewhere", "a", 1))
 		tx.DropItem(store.ItemKey{Kind: "k", ID: "b"})
 		tx.PutItem(anItemOf("k", "p", "new", 3))
@@ -129,7 +129,7 @@ func itemOfAnother(t *testing.T, db Database) {
 	}
 	for range 10 {
 		for _, from := range []store.Store{s, other} {
-			if err := from.Write(t.Context(), store.Need{}, count); err != nil {
+			if err := from.Write(t.Context(), count); err != nil {
 				t.Error(err)
 			}
 		}

@@ -247,7 +247,7 @@ func listBelongs(t *testing.T, db Database) {
 		same(t, "label sets", sets, err, []string{""})
 		sets[0] = "gone"
 	}
-	inTx(t, s, store.Need{Claims: 1, Attempts: []string{"x"}}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		check(tx)
 		check(tx)
 	})
@@ -261,7 +261,7 @@ func listsShowChanges(t *testing.T, db Database) {
 		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "b"}, Seq: 2})
 		tx.PutLane(store.Lane{Name: "b"})
 	})
-	inTx(t, s, store.Need{}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		tx.PutRun(store.Run{ID: "ends", Status: store.Failed, Created: at(1)})
 		tx.PutRun(store.Run{ID: "new", Status: store.Running, Created: at(2)})
 		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Seq: 1})

@@ -109,7 +109,7 @@ func putAndRead(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, putAll)
 	read(t, s, func(r store.Reader) { checkAll(t, r) })
-	inTx(t, s, store.Need{}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		run, err := tx.Run("r1")
 		same(t, "run in a transaction", run, err, aRun)
 		task, err := tx.Task(aTask.TaskKey)
@@ -198,10 +198,7 @@ func notFound(t *testing.T, db Database) {
 		missing("item", err)
 	})
 	none := store.ItemKey{Kind: "no", ID: "n1"}
-	need := store.Need{
-		Promises: []string{"no"}, Attempts: []string{"no"}, Runs: []string{"no"}, Workers: []string{"no"}, Items: []store.ItemKey{none},
-	}
-	inTx(t, s, need, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		_, err := tx.Worker("no")
 		missing("worker in a transaction", err)
 		_, err = tx.Item(none)

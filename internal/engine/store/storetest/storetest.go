@@ -43,7 +43,7 @@ func open(t *testing.T, db Database) store.Store {
 // write makes a change that must succeed. It may be called in any goroutine.
 func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	t.Helper()
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		change(tx)
 		return nil
 	})
@@ -53,10 +53,10 @@ func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 }
 
 // inTx reads within a transaction that changes nothing.
-func inTx(t *testing.T, s store.Store, need store.Need, look func(tx *store.Tx)) {
+func inTx(t *testing.T, s store.Store, look func(tx *store.Tx)) {
 	t.Helper()
 	stop := errors.New("only looking")
-	err := s.Write(t.Context(), need, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		look(tx)
 		return stop
 	})

@@ -82,7 +82,7 @@ func oddKeys(t *testing.T, db Database) {
 	for _, key := range odd {
 		items = append(items, store.ItemKey{Kind: key, ID: key})
 	}
-	inTx(t, s, store.Need{Workers: odd, Items: items, Promises: odd, Attempts: odd, Runs: odd, Claims: 1}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		for _, key := range odd {
 			worker, err := tx.Worker(key)
 			same(t, "worker", worker.Status, err, key)
@@ -126,7 +126,7 @@ func badKeys(t *testing.T, db Database) {
 			"parent":   func(tx *store.Tx) { tx.PutItem(store.Item{Parent: bad}) },
 			"event":    func(tx *store.Tx) { tx.Append(store.Event{Task: bad}) },
 		} {
-			err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+			err := s.Write(t.Context(), func(tx *store.Tx) error {
 				tx.PutWorker(store.Worker{ID: "beside"})
 				put(tx)
 				return nil
@@ -137,7 +137,7 @@ func badKeys(t *testing.T, db Database) {
 			}
 		}
 	}
-	inTx(t, s, store.Need{}, func(tx *store.Tx) {
+	inTx(t, s, func(tx *store.Tx) {
 		if _, err := tx.Worker("beside"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("what was put beside a bad key: %v, want ErrNotFound", err)
 		}

@@ -45,7 +45,7 @@ func ownPuts(t *testing.T, db Database) {
 
 func failedChange(t *testing.T, db Database) {
 	s := open(t, db)
-	inTx(t, s, store.Need{}, putAll) // inTx ends with an error, so nothing is written
+	inTx(t, s, putAll) // inTx ends with an error, so nothing is written
 	emptyLists(t, db)
 	write(t, s, func(tx *store.Tx) {
 		_, err := tx.Run("r1")
@@ -60,7 +60,7 @@ func failingNeighbours(t *testing.T, db Database) {
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+			err := s.Write(t.Context(), func(tx *store.Tx) error {
 				tx.PutWorker(store.Worker{ID: fmt.Sprint(i)})
 				tx.Append(store.Event{Kind: fmt.Sprint(i)})
 				if i%2 == 0 {
@@ -139,7 +139,7 @@ func twoHandles(t *testing.T, db Database) {
 
 func addOne(t *testing.T, s store.Store) {
 	t.Helper()
-	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		w, err := tx.Worker("n")
 		w.Slots++
 		tx.PutWorker(w)
@@ -160,7 +160,7 @@ func cancelledRequests(t *testing.T, db Database) {
 		ctx, cancel := context.WithCancel(t.Context())
 		wg.Go(func() {
 			id := fmt.Sprint(i)
-			err := s.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+			err := s.Write(ctx, func(tx *store.Tx) error {
 				tx.PutWorker(store.Worker{ID: id})
 				return nil
 			})
