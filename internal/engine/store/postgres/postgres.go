@@ -80,7 +80,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err := s.clock.start(ctx); err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
-	s.listener = listen(s.config, s.channel(), s.bell.Ring)
+	if s.settings.query == "" { // notifications do not pass a pooler
+		s.listener = listen(s.config, s.channel(), s.bell.Ring)
+	}
 	return s, nil
 }
 
