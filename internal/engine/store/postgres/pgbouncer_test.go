@@ -21,7 +21,7 @@ func TestStoresWorkThroughPgBouncerInTransactionMode(t *testing.T) {
 	testenv.Integration(t)
 	program, err := osexec.LookPath("pgbouncer")
 	if err != nil {
-		t.Skip("pgbouncer is not installed")
+		t.Fatalf("%v; script/test installs it", err)
 	}
 	direct, err := url.Parse(pgtest.Database(t))
 	if err != nil {
