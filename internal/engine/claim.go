@@ -191,7 +191,7 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 		return Assignment{}, err
 	}
 	if !fits(run, t.Reserve) {
-		return Assignment{}, c.tooDear(t, run)
+		return Assignment{}, c.overBudget(t, run)
 	}
 	run.Reserved = plus(run.Reserved, t.Reserve)
 	c.PutRun(run)
@@ -250,9 +250,9 @@ func (c *claims) stillGiven(id *string, worker string) (*Assignment, error) {
 	return &Assignment{Attempt: a, Task: t, Before: before}, err
 }
 
-// tooDear makes a task wait until other tasks release their reserved budget. If no task
+// overBudget makes a task wait until other tasks release their reserved budget. If no task
 // of the run is running, it fails the task.
-func (c *claims) tooDear(t store.Task, run store.Run) error {
+func (c *claims) overBudget(t store.Task, run store.Run) error {
 	if run.Active > 0 {
 		if err := c.schedule.ready(t, false, "the budget is reserved by others"); err != nil {
 			return err

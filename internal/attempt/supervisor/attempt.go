@@ -29,7 +29,7 @@ type attempt struct {
 	agent   int    // its pid, which is also its process group
 	started Started
 	gone    bool
-	ending  ending
+	ending  stopSequence
 	lease   lease
 	freezer freezer
 	frozen  frozen
@@ -119,7 +119,7 @@ func (a *attempt) begin() error {
 	}
 	a.spec = spec
 	a.exit.Attempt = spec.Attempt
-	a.ending = ending{interrupt: spec.interrupt(), terminate: spec.terminate()}
+	a.ending = stopSequence{interrupt: spec.interrupt(), terminate: spec.terminate()}
 	a.frozen.abandon = spec.abandon()
 	if err := adopt(); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (a *attempt) extend(l lease) {
 
 // lapsed freezes the agent if the lease is over. It is called repeatedly while that is
 // so, and stops an agent that has been frozen for too long.
-func (a *attempt) lapsed() (deed, time.Duration) {
+func (a *attempt) lapsed() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {
 		a.armLease(now)

@@ -49,7 +49,7 @@ func (a *attempt) watch() {
 	}
 }
 
-func (a *attempt) act(do deed, wait time.Duration) {
+func (a *attempt) act(do action, wait time.Duration) {
 	switch do {
 	case nothing:
 		return
@@ -79,7 +79,7 @@ func (a *attempt) sweep(sig syscall.Signal) {
 
 // reap waits for every child that has ended. No other code does, so a pid cannot be
 // reused between two calls.
-func (a *attempt) reap() (deed, time.Duration) {
+func (a *attempt) reap() (action, time.Duration) {
 	exited := false
 	for {
 		var status syscall.WaitStatus
@@ -119,7 +119,7 @@ func (u *Usage) add(r syscall.Rusage) {
 	u.MaxRSS = max(u.MaxRSS, r.Maxrss*rssUnit)
 }
 
-func (a *attempt) signalled(sig os.Signal) (deed, time.Duration) {
+func (a *attempt) signalled(sig os.Signal) (action, time.Duration) {
 	if sig == syscall.SIGHUP {
 		return nothing, 0
 	}
@@ -144,7 +144,7 @@ func (a *attempt) armDeadline() {
 // deadlineAt returns the deadline, postponed by the time that the agent has waited.
 func (a *attempt) deadlineAt() time.Time { return a.spec.Deadline.Add(a.waiting.waited) }
 
-func (a *attempt) deadlineReached() (deed, time.Duration) {
+func (a *attempt) deadlineReached() (action, time.Duration) {
 	if !a.waiting.since.IsZero() || time.Now().Before(a.deadlineAt()) {
 		a.armDeadline()
 		return nothing, 0

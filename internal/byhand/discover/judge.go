@@ -36,12 +36,12 @@ func Judge(e Evidence, now time.Time) (Agent, bool) {
 	return e.agent(w), true
 }
 
-// unheardAfter is how long a session without a known process counts after its last
-// event.
-const unheardAfter = time.Hour
+// forgetAfter is how long after its last event a session without a known process still
+// counts as alive.
+const forgetAfter = time.Hour
 
 func lately(s *hookevents.Session, now time.Time) bool {
-	return s != nil && !s.Ended && now.Sub(s.At) < unheardAfter
+	return s != nil && !s.Ended && now.Sub(s.At) < forgetAfter
 }
 
 // judge returns the status of the first source that has one.

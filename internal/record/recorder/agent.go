@@ -19,7 +19,7 @@ import (
 func moved(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
 	case to == store.Queued && n.tried != nil:
-		a.PID, a.Error = nil, text(wrong(*n.tried))
+		a.PID, a.Error = nil, text(failureText(*n.tried))
 	case to == store.Queued:
 		a = queued(a)
 	case to == store.Running:
@@ -29,7 +29,7 @@ func moved(a session.Agent, n eventContent) session.Agent {
 		a.ExitCode = exitOf(*n.tried)
 	case to == store.Failed && n.tried != nil:
 		a = ended(a, session.Failed, n)
-		a.ExitCode, a.Error = exitOf(*n.tried), text(wrong(*n.tried))
+		a.ExitCode, a.Error = exitOf(*n.tried), text(failureText(*n.tried))
 	case to == store.Failed:
 		a = ended(a, session.Failed, n)
 		a.Error = text(n.task.Outcome + ": " + n.Why)
@@ -100,8 +100,8 @@ func exitOf(a store.Attempt) *int {
 	return &exit
 }
 
-// wrong describes in one sentence how an attempt failed.
-func wrong(a store.Attempt) string {
+// failureText describes in one sentence how an attempt failed.
+func failureText(a store.Attempt) string {
 	what := string(a.Class)
 	if exit := exitOf(a); a.Class == failure.Crashed && exit != nil {
 		what = fmt.Sprintf("exit code %d", *exit)

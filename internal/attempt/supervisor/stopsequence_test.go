@@ -25,7 +25,7 @@ func TestAnEndingTakesItsSteps(t *testing.T) {
 		"time means nothing while it runs":     {"time stop", "- interrupt/1s"},
 		"pauses grow to a limit while killing": {"now time time time time time time time time", "kill/2ms kill/4ms kill/8ms kill/16ms kill/32ms kill/64ms kill/128ms kill/250ms kill/250ms"},
 	} {
-		e := ending{interrupt: time.Second, terminate: 2 * time.Second}
+		e := stopSequence{interrupt: time.Second, terminate: 2 * time.Second}
 		var got []string
 		for event := range strings.FieldsSeq(c.events) {
 			got = append(got, step(&e, event))
@@ -36,8 +36,8 @@ func TestAnEndingTakesItsSteps(t *testing.T) {
 	}
 }
 
-func step(e *ending, event string) string {
-	var do deed
+func step(e *stopSequence, event string) string {
+	var do action
 	var wait time.Duration
 	switch event {
 	case "stop":
@@ -57,12 +57,12 @@ func step(e *ending, event string) string {
 	if do == nothing {
 		return "-"
 	}
-	name := map[deed]string{interruptGroup: "interrupt", terminateGroup: "terminate", terminateAll: "sweep", killAll: "kill", giveUp: "give-up"}[do]
+	name := map[action]string{interruptGroup: "interrupt", terminateGroup: "terminate", terminateAll: "sweep", killAll: "kill", giveUp: "give-up"}[do]
 	return fmt.Sprintf("%s/%s", name, wait)
 }
 
 func TestKillingIsGivenUpInTheEnd(t *testing.T) {
-	var e ending
+	var e stopSequence
 	e.stop("x", true)
 	for range 1000 {
 		if do, _ := e.timeUp(); do == giveUp {
@@ -74,7 +74,7 @@ func TestKillingIsGivenUpInTheEnd(t *testing.T) {
 
 func TestTheFirstReasonIsKept(t *testing.T) {
 	for events, want := range map[string]string{"stop now": "asked", "now stop": "hurried", "exit stop now": ""} {
-		var e ending
+		var e stopSequence
 		for event := range strings.FieldsSeq(events) {
 			step(&e, event)
 		}

@@ -23,11 +23,11 @@ func (s stage) String() string {
 	return [...]string{"running", "interrupting", "terminating", "sweeping", "killing"}[s]
 }
 
-// deed is the next action of the supervisor.
-type deed int
+// action is what the supervisor does next to stop an attempt.
+type action int
 
 const (
-	nothing deed = iota
+	nothing action = iota
 	interruptGroup
 	terminateGroup
 	terminateAll
@@ -45,9 +45,10 @@ const (
 	killLimit  = 30 * time.Second
 )
 
-// ending decides how an attempt is stopped. It is pure: it returns actions and does
-// not perform them.
-type ending struct {
+// stopSequence decides how an attempt is stopped. It is pure: its methods return
+// an action and how long to wait before [stopSequence.timeUp], and the caller performs
+// the action.
+type stopSequence struct {
 	interrupt, terminate time.Duration
 
 	stage  stage
@@ -61,7 +62,7 @@ type ending struct {
 // stop handles an order to stop. It keeps the first reason, and none if the agent had
 // already exited by itself. A frozen agent is killed, because it would have to run to
 // handle another signal.
-func (e *ending) stop(why string, now bool) (deed, time.Duration) {
+func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	if e.told == "" && !e.exited {
 		e.told = why
 	}
@@ -78,7 +79,7 @@ func (e *ending) stop(why string, now bool) (deed, time.Duration) {
 }
 
 // exit handles the exit of the agent while other processes are left.
-func (e *ending) exit() (deed, time.Duration) {
+func (e *stopSequence) exit() (action, time.Duration) {
 	e.exited = true
 	switch {
 	case e.stage == killing:
@@ -92,7 +93,7 @@ func (e *ending) exit() (deed, time.Duration) {
 
 // lapse handles the end of the lease. An attempt that is already stopping is killed. A
 // running one is to be frozen, and freeze is true.
-func (e *ending) lapse() (freeze bool, do deed, wait time.Duration) {
+func (e *stopSequence) lapse() (freeze bool, do action, wait time.Duration) {
 	switch e.stage {
 	case running:
 		e.frozen = true
@@ -104,8 +105,9 @@ func (e *ending) lapse() (freeze bool, do deed, wait time.Duration) {
 	return false, do, wait
 }
 
-// timeUp is called when the duration that was returned last has passed.
-func (e *ending) timeUp() (deed, time.Duration) {
+// timeUp handles the end of the wait that came with the last action. It moves on to the
+// next stage.
+func (e *stopSequence) timeUp() (action, time.Duration) {
 	switch {
 	case e.stage == running:
 		return nothing, 0
@@ -118,7 +120,7 @@ func (e *ending) timeUp() (deed, time.Duration) {
 	return e.kill()
 }
 
-func (e *ending) kill() (deed, time.Duration) {
+func (e *stopSequence) kill() (action, time.Duration) {
 	e.stage = killing
 	e.pause = min(max(2*e.pause, firstPause), maxPause)
 	e.killed += e.pause
