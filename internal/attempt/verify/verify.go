@@ -1,5 +1,7 @@
-// Package verify checks the work on a chunk: commands, files, web pages and
-// screenshots. Each check has one retry.
+// Package verify checks the work on one chunk of a build: commands must succeed, files must
+// exist, and web pages must answer with the expected content. Each check has one retry. The
+// checks run as the verify command of the chunk's task ([Main]). The verify commands of
+// other tasks are plain shell commands, which package runner runs.
 //
 // A plan contains the checks as values ([Check]). [Run] executes the checks of a
 // [Request] one after the other, with the programs on the machine ([Tools]). The
