@@ -16,9 +16,10 @@ var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
 // Sources returns the allowed values of a session's source.
 func Sources() []string { return slices.Clone(sources) }
 
-// Draft describes a new session. Agents and Waves are arrays in the form of the
-// document. Create adds missing members and keeps unknown ones. Without Waves, the
-// agents' wave numbers determine the waves.
+// Draft describes a new session. Agents and Waves are JSON arrays in the form of the
+// session document. [Store.Create] adds the members that agents and waves must have, and
+// keeps members that it does not know. Without Waves, the agents' wave numbers determine the
+// waves.
 type Draft struct {
 	Source     string
 	SourceFile string

@@ -1,7 +1,6 @@
-// Command documents measures updates of one shared session document: gaffer's,
-// the session protocol's own Python writer, and the bare durable write of this
-// disk, side by side in one run. The figures of one run may be compared with
-// each other and with nothing else.
+// Command documents measures updates of one shared session document in one run: by gaffer,
+// by the Python writer of the session protocol, and by plain durable writes to this disk.
+// Compare figures of one run only with each other.
 package main
 
 import (
@@ -44,7 +43,7 @@ func main() {
 	}
 }
 
-// measure prints the rows for one size of document.
+// measure prints the rows for a document with a number of agents.
 func measure(dir string, agents int, counts []int, each time.Duration) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)
@@ -74,7 +73,8 @@ func numbers(list string) (all []int) {
 	return all
 }
 
-// spread gives each writer an agent of its own, as far as there are enough.
+// spread returns an agent for each writer. Writers share agents only if there are fewer
+// agents than writers.
 func spread(agents, writers int) (ids []string) {
 	for i := range writers {
 		ids = append(ids, agentID(i*max(1, agents/writers)%agents))
@@ -82,7 +82,7 @@ func spread(agents, writers int) (ids []string) {
 	return ids
 }
 
-// result is what one or several writers did.
+// result is the measurement of one or several writers.
 type result struct {
 	Took  time.Duration   `json:"took"`
 	Waits []time.Duration `json:"waits"` // one for each update, from call to return

@@ -15,12 +15,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// pythonWriter is the one that the session package is tested beside.
+// pythonWriter is the Python writer that tests of package session run too.
 const pythonWriter = "session/testdata/seed_writer.py"
 
 const sessionID = "20260201-143022-abc12345"
 
-// document returns a session of n agents as the protocol's sample has them.
+// document returns a session document with n agents like those in the protocol's sample.
 func document(n int) []byte {
 	agents := []map[string]any{}
 	for i := range n {
@@ -43,7 +43,7 @@ func document(n int) []byte {
 
 func agentID(i int) string { return fmt.Sprintf("%03d", i) }
 
-// writeFor updates one agent over and over.
+// writeFor updates one agent repeatedly until the time is up.
 func writeFor(s *session.Store, agent string, each time.Duration) result {
 	var r result
 	start := time.Now()
@@ -91,7 +91,7 @@ func child(name string, args ...string) result {
 	return r
 }
 
-// together runs writers at once and puts what they did into one.
+// together runs writers at the same time and combines their results.
 func together(agents []string, write func(agent string) result) result {
 	results := make([]result, len(agents))
 	var wg sync.WaitGroup
@@ -107,8 +107,8 @@ func together(agents []string, write func(agent string) result) result {
 	return all
 }
 
-// bareWrites is what any durable update must pay for: write beside, sync,
-// rename, sync the folder.
+// bareWrites measures the file operations that every durable update needs: write a
+// temporary file, sync it, rename it, sync the folder.
 func bareWrites(dir string, data []byte, each time.Duration) result {
 	path := filepath.Join(must1(os.MkdirTemp(dir, "bare-")), "status.json")
 	folder := must1(os.Open(filepath.Dir(path)))

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver of gaffer's own store
+	_ "modernc.org/sqlite" // the same driver as in gaffer's store
 )
 
-// bare is a table in SQLite with one transaction for each claim and one for
-// each finish, as durable as gaffer's: what a claim costs without gaffer.
+// bare is a table in SQLite with one transaction for each claim and one for each finish.
+// These are as durable as gaffer's. So bare shows what a claim costs without gaffer.
 type bare struct {
-	mu            sync.Mutex // SQLite has one writer
+	mu            sync.Mutex // SQLite allows one writer at a time
 	db            *sql.DB
 	conn          *sql.Conn
 	claim, finish *sql.Stmt
@@ -85,8 +85,8 @@ func (b *bare) Submit(ctx context.Context, n int) error {
 	return tx.Commit()
 }
 
-// Drain passes no context to the statements: the driver starts a watcher for
-// each that could be cancelled, which gaffer does without too.
+// Drain passes no cancellable context to the statements, because the driver starts a
+// goroutine for each statement that can be cancelled. gaffer avoids that cost too.
 func (b *bare) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	return repeat(ctx, clients, each, func(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// contender is a way to hand out tasks.
+// contender is a queue of tasks that is measured.
 type contender struct {
-	name     string // as -only has it
+	name     string // its name for the flag -only
 	title    string
-	anchor   string // the name of the contender that it is compared with
+	anchor   string // name of the contender whose rate is 1 in the ratio column; may be this one
 	postgres bool
-	few      bool // also worth measuring with one client: River fetches for many at once
+	few      bool // measure with one client too; false for River, which fetches for many clients at once
 	open     func(ctx context.Context, p *place, clients int) (queue, error)
 }
 
-// contenders lists all. An anchor comes before those that are compared with it.
+// contenders returns all contenders in the order of the printed rows. An anchor comes before
+// the contenders that are compared with it.
 func contenders() []contender {
 	return []contender{
 		{name: "bare", title: "bare SQLite", anchor: "bare", few: true, open: openBare},
@@ -34,18 +35,18 @@ func names() (all []string) {
 	return all
 }
 
-// queue is tasks that wait in a fresh database. It is safe for concurrent use.
+// queue is a queue of tasks in a new database. It is safe for concurrent use.
 type queue interface {
 	// Submit stores n tasks at once.
 	Submit(ctx context.Context, n int) error
-	// Drain claims tasks and finishes them, by so many clients at once, until
-	// none is left or the time is up.
+	// Drain claims and finishes tasks with a number of clients at once, until no task is
+	// left or the time is up.
 	Drain(ctx context.Context, clients int, each time.Duration) (result, error)
 	Close() error
 }
 
-// errEmpty is a claim for which there is no task.
+// errEmpty means that no task is left to claim, or that enough tasks were submitted.
 var errEmpty = errors.New("no task is left")
 
-// prompt is what each task says, with every contender.
+// prompt is the text of every task of every contender.
 const prompt = "Read the issue, find the function that it is about, write a test that fails, and repair the function."

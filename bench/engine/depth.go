@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	bite     = 20 // claims in a row; then the queue is filled up again
-	maxBites = 50 // for each depth
+	bite     = 20 // claims in a row; then as many tasks are added
+	maxBites = 50 // maximum number of bites for each depth
 )
 
-// depths prints how long a claim takes while so many tasks wait.
+// depths prints how long a claim takes for each number of queued tasks in the settings.
 func depths(ctx context.Context, p *place, s settings, chosen []contender) error {
 	if len(s.queued) == 0 {
 		return nil
@@ -40,8 +40,8 @@ func depths(ctx context.Context, p *place, s settings, chosen []contender) error
 	return nil
 }
 
-// claimTimes times claims in a database for each depth, a few in each by turns,
-// so that what else the machine does falls on all alike.
+// claimTimes measures claims at each depth. Each depth has its own database. Bites at all
+// depths alternate, so that other work of the machine affects all depths alike.
 func claimTimes(ctx context.Context, p *place, c contender, s settings) (all []result, err error) {
 	var fleets []*fleet
 	defer func() {
@@ -75,7 +75,7 @@ func claimTimes(ctx context.Context, p *place, c contender, s settings) (all []r
 	return all, nil
 }
 
-// lay submits n tasks.
+// lay submits n tasks in several plans.
 func lay(ctx context.Context, f *fleet, n int) error {
 	for n > 0 {
 		size := min(n, 10*planSize)
@@ -87,7 +87,8 @@ func lay(ctx context.Context, f *fleet, n int) error {
 	return nil
 }
 
-// timeClaims takes a few tasks and puts as many back.
+// timeClaims claims and finishes one bite of tasks, adds the claim times to r, and submits
+// as many new tasks.
 func (f *fleet) timeClaims(ctx context.Context, r *result) error {
 	for range bite {
 		began := time.Now()

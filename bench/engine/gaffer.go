@@ -20,9 +20,9 @@ import (
 type fleet struct {
 	store    store.Store
 	engine   *engine.Engine
-	keys     bool
-	apart    bool // claim and finish are requests of their own
-	parallel int
+	keys     bool // give each request an idempotency key
+	apart    bool // claim and finish in two requests
+	parallel int  // limit of each plan; 0 is no limit
 	ids      atomic.Int64
 }
 
@@ -61,7 +61,7 @@ func (f *fleet) newID() string {
 	return fmt.Sprintf("%012x-%08x", time.Now().UnixMilli(), f.ids.Add(1))
 }
 
-// key returns what makes a request the only one of its kind.
+// key returns an idempotency key, or "" if requests have none.
 func (f *fleet) key() string {
 	if !f.keys {
 		return ""
@@ -79,8 +79,8 @@ func (f *fleet) Submit(ctx context.Context, n int) error {
 	return err
 }
 
-// Drain claims and finishes as gaffer's workers do: the slot that becomes free
-// takes the next task, in one request.
+// Drain claims and finishes like gaffer's workers: one request finishes a task and claims
+// the next one. With apart it uses two requests.
 func (f *fleet) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	if !f.apart {
 		return repeatEach(ctx, clients, each, f.worker)

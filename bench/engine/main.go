@@ -1,10 +1,10 @@
-// Command engine measures the engine on both databases beside what one would
-// use instead, side by side in one run: one SQLite transaction for each claim
-// and each finish, the same on PostgreSQL with SKIP LOCKED, and River. The
-// figures of one run may be compared with each other and with nothing else.
+// Command engine measures the engine on both databases, and the alternatives that a user
+// might choose, in one run: one SQLite transaction for each claim and each finish, the same
+// on PostgreSQL with SKIP LOCKED, and River. Compare figures of one run only with each
+// other.
 //
-// It starts a PostgreSQL of its own in a temporary folder. That has the defaults
-// of its version, full durability among them, and room for more connections.
+// The command starts its own PostgreSQL in a temporary folder. That server has the default
+// settings of its version, including full durability, and allows more connections.
 package main
 
 import (
@@ -25,7 +25,7 @@ type settings struct {
 	each    time.Duration
 	clients []int
 	queued  []int
-	only    []string // names of contenders; empty is all
+	only    []string // names of contenders; empty means all
 	dir     string
 }
 
@@ -54,7 +54,8 @@ func main() {
 	}
 }
 
-// numbers reads a list of numbers into all.
+// numbers returns a function that parses a comma-separated list of numbers into all. It
+// skips zeros.
 func numbers(all *[]int) func(string) error {
 	return func(list string) error {
 		*all = []int{}

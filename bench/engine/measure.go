@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// result is what some clients did together.
+// result is the total of several clients.
 type result struct {
 	count int
 	took  time.Duration
-	waits []time.Duration // one for each time, from call to return; nil if unknown
+	waits []time.Duration // one for each operation, from call to return; nil if unknown
 }
 
 func (r result) perSecond() float64 { return float64(r.count) / r.took.Seconds() }
 
-// quantile returns the wait that a share of all does not exceed.
+// quantile returns the wait that the given share of all waits does not exceed.
 func (r result) quantile(share float64) time.Duration {
 	if len(r.waits) == 0 {
 		return 0
@@ -27,13 +27,12 @@ func (r result) quantile(share float64) time.Duration {
 	return r.waits[min(len(r.waits)-1, int(share*float64(len(r.waits))))]
 }
 
-// repeat lets clients call do over and over until the time is up, or until do
-// says that nothing is left.
+// repeat lets clients call do repeatedly until the time is up or do returns errEmpty.
 func repeat(ctx context.Context, clients int, each time.Duration, do func(ctx context.Context) error) (result, error) {
 	return repeatEach(ctx, clients, each, func() func(context.Context) error { return do })
 }
 
-// repeatEach is repeat for clients that each have something of their own to do.
+// repeatEach is like [repeat], but each client has its own function, which newClient returns.
 func repeatEach(ctx context.Context, clients int, each time.Duration, newClient func() func(ctx context.Context) error) (result, error) {
 	results, errs := make([]result, clients), make([]error, clients)
 	var wg sync.WaitGroup
@@ -67,15 +66,16 @@ func one(ctx context.Context, end time.Time, do func(ctx context.Context) error)
 }
 
 const (
-	// planSize is how many tasks are submitted at once.
+	// planSize is the number of tasks in one submission.
 	planSize = 100
-	// laidUp is for how many claims a second there are tasks. Whoever is faster
-	// has an empty queue before the time is up, and is measured by when.
+	// laidUp is the number of tasks that are queued per second of measurement;
+	// laidUpForOne is the same for one client. A contender that claims faster empties its
+	// queue before the time is up. Its rate is then measured until that moment.
 	laidUp, laidUpForOne = 12_000, 4_000
 )
 
-// fill submits tasks by so many clients at once, and measures that until the
-// time is up or there are enough. It then goes on until there are.
+// fill submits tasks with a number of clients at once. It measures until the time is up or
+// enough tasks are queued. Then it submits the missing tasks without measuring.
 func fill(ctx context.Context, q queue, clients int, each time.Duration) (result, error) {
 	want := int64(each.Seconds() * laidUp)
 	if clients == 1 {

@@ -14,22 +14,23 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// place is where databases are made for the contenders.
+// place creates databases for the contenders.
 type place struct {
 	dir    string
-	server *pgtest.Server // nil if nobody needs it
-	made   int
+	server *pgtest.Server // nil if no contender needs PostgreSQL
+	made   int            // number of databases created on server
 	gaffer struct {
 		keys     bool // each request has an idempotency key
-		apart    bool // claim and finish are requests of their own
-		parallel int  // of each plan
+		apart    bool // claim and finish in two requests
+		parallel int  // limit of each plan; 0 is no limit
 	}
 }
 
-// folder makes an empty one.
+// folder creates an empty folder for a database.
 func (p *place) folder() (string, error) { return os.MkdirTemp(p.dir, "db-") }
 
-// postgres starts the server, which ends with this process, however that ends.
+// postgres starts the PostgreSQL server. The server ends with this process, even if the
+// process is killed.
 func (p *place) postgres() (err error) {
 	p.server, err = pgtest.Start()
 	return err
@@ -42,9 +43,9 @@ func (p *place) stop() error {
 	return p.server.Stop()
 }
 
-// database makes an empty one on the server and returns its address. The
-// databases made before are dropped if nobody uses them: what is left to clean
-// up in them would be cleaned up during the next measurement.
+// database creates an empty database on the server and returns its URL. It first drops
+// earlier databases that have no connections, because PostgreSQL would vacuum them during
+// the next measurement.
 func (p *place) database(ctx context.Context) (string, error) {
 	address, err := url.Parse(p.server.URL)
 	if err != nil {
@@ -81,8 +82,8 @@ func dropIdle(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// pool connects to an empty database with a connection for each client, and a
-// few for what goes on beside.
+// pool connects to an empty database. It has one connection for each client, and four more
+// for background work of the contender.
 func (p *place) pool(ctx context.Context, clients int) (*pgxpool.Pool, error) {
 	address, err := p.database(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// riverQueue is River with one client in this process. River fetches for all of
-// its workers at once and completes their jobs in batches, in the background.
+// riverQueue is River with one client in this process. River fetches jobs for all of its
+// workers at once, and completes jobs in batches in the background.
 type riverQueue struct {
 	pool   *pgxpool.Pool
 	insert *river.Client[pgx.Tx]
@@ -53,10 +53,10 @@ type job struct {
 
 func (job) Kind() string { return "bench" }
 
-// nothing does a job's work, which is none.
+// nothing is a worker whose jobs do nothing.
 type nothing struct {
 	river.WorkerDefaults[job]
-	left atomic.Int64
+	left atomic.Int64  // jobs that have not run yet
 	done chan struct{} // closed after the last job
 }
 
@@ -76,8 +76,8 @@ func (q *riverQueue) Submit(ctx context.Context, n int) error {
 	return err
 }
 
-// Drain counts what the database says is completed, and its time includes what
-// River needs to write the last of that.
+// Drain counts the jobs that are completed in the database. The measured time includes the
+// time that River needs to write the last completions.
 func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration) (r result, err error) {
 	queued, err := q.count(ctx, "available")
 	if err != nil {
@@ -106,9 +106,9 @@ func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration)
 	return r, err
 }
 
-// worker returns a client with the settings that were the fastest here: it
-// fetches as often as River lets it. By default it fetches ten times a second,
-// and would wait most of the time.
+// worker returns a client with the settings that were fastest in this measurement: it
+// fetches as often as River allows. With River's default of ten fetches per second, the
+// client would wait most of the time.
 func (q *riverQueue) worker(work *nothing, clients int) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, work)

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// skipLocked is a table in PostgreSQL from which each client takes its tasks on
-// a connection of its own, with one transaction for each claim and one for each
-// finish: what most people write first.
+// skipLocked is a table in PostgreSQL with one transaction for each claim and one for each
+// finish. Each client has its own connection. This is the usual first version of a queue in
+// PostgreSQL.
 type skipLocked struct{ pool *pgxpool.Pool }
 
 const skipSchema = `

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// describe prints what the figures depend on.
+// describe prints the properties of the machine on which the figures depend.
 func describe(dir string) error {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -27,7 +27,7 @@ func describe(dir string) error {
 	return nil
 }
 
-// syncs appends to a file and syncs it, a few times.
+// syncs measures how long it takes to append to a file and sync it.
 func syncs(dir string) (result, error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
@@ -57,7 +57,7 @@ func versions() string {
 	return strings.Join(all, ", ")
 }
 
-// compare prints a row for each contender and number of clients.
+// compare prints a row for each number of clients and each contender.
 func compare(ctx context.Context, p *place, s settings, chosen []contender) error {
 	fmt.Printf("%-22s %7s %15s %15s %9s %15s\n", "", "clients", "submit tasks/s", "claim+finish/s", "p99", "ratio")
 	for _, clients := range s.clients {
@@ -78,11 +78,12 @@ func compare(ctx context.Context, p *place, s settings, chosen []contender) erro
 	return nil
 }
 
-// figures are what one contender achieved.
+// figures are the results of one contender: of submitting tasks (in), and of claiming and
+// finishing them (out).
 type figures struct{ in, out result }
 
-// turns measures the contenders by turns and returns the best of each, for the
-// machine does other things too.
+// turns measures all contenders one after the other, several times. It returns the best
+// figures of each, because other work of the machine can only make figures worse.
 func turns(ctx context.Context, p *place, s settings, chosen []contender, clients int) (map[string]figures, error) {
 	const rounds = 2
 	best := map[string]figures{}
@@ -119,7 +120,7 @@ func measure(ctx context.Context, p *place, c contender, clients int, each time.
 	return f, errors.Join(err, q.Close())
 }
 
-// against says how many times its anchor a contender is.
+// against returns the ratio of a contender's rate to the rate of its anchor, as text.
 func against(best map[string]figures, c contender) string {
 	anchor, ok := best[c.anchor]
 	if !ok {
@@ -135,7 +136,7 @@ func p99(r result) string {
 	return round(r.quantile(.99)).String()
 }
 
-// round drops digits that mean nothing.
+// round drops digits that are smaller than the error of measurement.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

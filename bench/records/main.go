@@ -1,6 +1,7 @@
-// Command records writes a ledger of any size, as a fleet of some months would
-// have left it: full, minimal and legacy records, failures, retries with their
-// kept attempts, runs that never ended. The same seed gives the same files.
+// Command records writes a ledger of any size that looks like the ledger of a fleet after
+// some months. It contains full, minimal and irregular records, failures, retries with
+// records of the earlier attempts, and runs that never ended. The same seed gives the same
+// files.
 //
 //	go run ./bench/records -n 100000 -dir DIR
 package main
@@ -33,8 +34,8 @@ func main() {
 	fmt.Printf("%d run records and %d result records in %s\n", w.runs, w.results, *dir)
 }
 
-// writer writes the files of a ledger. It syncs nothing: the files are for
-// reading, and can be made again.
+// writer writes the files of a ledger. It does not sync them, because they can be created
+// again.
 type writer struct {
 	dir           string
 	full          bool

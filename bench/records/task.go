@@ -9,11 +9,11 @@ import (
 	"gaffer/ledger"
 )
 
-// attempt is one attempt of a task before it is written in one form or another.
+// attempt is one attempt of a task. It can be written in several forms.
 type attempt struct {
 	run    ledger.Run
-	result *ledger.Result // nil while it runs
-	last   bool
+	result *ledger.Result // nil if the attempt has not ended
+	last   bool           // it is the last attempt of its task
 }
 
 var (
@@ -25,7 +25,7 @@ var (
 	first   = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 )
 
-// task writes a task of at most room attempts, most of one.
+// task writes the records of a task. It has at most room attempts; most tasks have one.
 func (w *writer) task(number, room int) error {
 	attempts := 1
 	for attempts < min(3, room) && w.rng.IntN(100) < 15 {
@@ -62,13 +62,13 @@ func (w *writer) attempt(bead string, n int, last bool, start time.Time) attempt
 	run.ResultFile = "state/results/" + bead + ".json"
 	a := attempt{run: run, last: last}
 	if last && w.rng.IntN(100) < 8 {
-		return a // it runs, or was forgotten
+		return a // the attempt is running, or its end was never recorded
 	}
 	a.end(w, start)
 	return a
 }
 
-// end gives the attempt its outcome. Those before the last have failed.
+// end sets the outcome of the attempt. All attempts before the last have failed.
 func (a *attempt) end(w *writer, start time.Time) {
 	status, reason, code := ledger.Done, "Did what was asked and checked it", 0
 	if !a.last || w.rng.IntN(100) < 15 {
@@ -93,8 +93,9 @@ func (a *attempt) end(w *writer, start time.Time) {
 	}
 }
 
-// record writes both records of an attempt in the form that the task has: of a
-// hundred tasks, 70 are full, 25 minimal and 5 full of what was found in the wild.
+// record writes the run record and the result record of an attempt. The form of a task is a
+// number below 100. Below 70 the records are full, below 95 minimal, and otherwise full with
+// an irregularity that was found in real ledgers.
 func (w *writer) record(a attempt, form int) error {
 	name := a.run.Bead + ".json"
 	if !a.last {
@@ -144,8 +145,8 @@ func minimalResult(r *ledger.Result) any {
 	}{r.Bead, r.Status, r.FinishedAt, r.Attempt}
 }
 
-// wild gives a run one of the irregularities of real ones. All but the first are
-// read as meant.
+// wild returns a run record with one of the irregularities of real records. gaffer reads all
+// but the first as they were meant.
 func wild(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:

@@ -11,7 +11,8 @@ import (
 )
 
 // delayed starts a proxy in front of a PostgreSQL server that listens on a Unix socket,
-// and returns the URL of the proxy. Every round trip through it takes latency longer.
+// and returns the URL of the proxy. Every round trip through the proxy takes longer by
+// latency.
 func delayed(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {
@@ -44,7 +45,7 @@ func delayed(ctx context.Context, server string, latency time.Duration) (string,
 	return address.String(), nil
 }
 
-// forward copies from one connection to the other. It delivers each piece after a delay.
+// forward copies data from one connection to another. It delivers each piece after a delay.
 func forward(to, from net.Conn, delay time.Duration) {
 	type piece struct {
 		data []byte
@@ -71,6 +72,6 @@ func forward(to, from net.Conn, delay time.Duration) {
 		}
 	}
 	_ = to.Close()
-	for range pieces { // the reading side ends when its connection is closed
+	for range pieces { // lets the goroutine above go on until its connection is closed
 	}
 }

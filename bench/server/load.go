@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// result is what some requests came to.
+// result is the measurement of a series of requests.
 type result struct {
 	took        time.Duration
-	waits       []time.Duration
-	size        int           // of the last body
-	server, own time.Duration // processor time
-	database    time.Duration // processor time of PostgreSQL
+	waits       []time.Duration // one for each request, until its answer was read
+	size        int             // bytes in the last body
+	server, own time.Duration   // processor time of the server and of the load generator
+	database    time.Duration   // processor time of PostgreSQL
 }
 
 func (r *result) perSecond() float64 { return float64(len(r.waits)) / r.took.Seconds() }
 
-// quantile returns the wait that a share of all does not exceed.
+// quantile returns the wait that the given share of all waits does not exceed.
 func (r *result) quantile(share float64) time.Duration {
 	if len(r.waits) == 0 {
 		return 0
@@ -28,22 +28,22 @@ func (r *result) quantile(share float64) time.Duration {
 	return r.waits[min(len(r.waits)-1, int(share*float64(len(r.waits))))]
 }
 
-// client is a connection that asks over and over.
+// client is a connection that sends one request after the other.
 type client struct {
 	*conn
-	// next returns the next request and which figure its time belongs to; nil
-	// if there is no more. It is given the answer to the last.
+	// next takes the answer to the previous request. It returns the next request, or nil
+	// to stop, and the result to which the request's time is added.
 	next  func(last answer) (request []byte, figure *result)
 	asked time.Time
 	of    *result
 }
 
-// crew is the connections of all clients, which stay open.
+// crew holds the connections of all clients. They stay open between measurements.
 type crew struct {
 	*loop
 	clients []*client
-	busy    int       // clients that have more to ask
-	used    time.Time // when the last of them had no more to ask
+	busy    int       // clients that have more requests to send
+	used    time.Time // when the last measurement ended
 }
 
 func (b *bench) newCrew() (*crew, error) {
@@ -62,11 +62,12 @@ func (b *bench) newCrew() (*crew, error) {
 	return w, nil
 }
 
-// maxIdle is how long connections are kept open without a request.
+// maxIdle is how long idle connections are reused. After that they are replaced.
 const maxIdle = 5 * time.Second
 
-// load asks over some connections until each has no more to ask, and adds the
-// time that it took to all.
+// load sends requests on a number of connections until no client has another request. It
+// adds the elapsed time and the processor times to all. newClient returns the function
+// [client.next] of the client with index i.
 func (b *bench) load(clients int, all *result, newClient func(i int) func(answer) ([]byte, *result)) error {
 	if time.Since(b.crew.used) > maxIdle { // the server may have closed the connections
 		if err := b.crew.close(); err != nil {
@@ -130,7 +131,7 @@ func (c *client) answered(busy *int) (int, error) {
 	return a.size, c.ask(a, busy)
 }
 
-// one asks once and returns the body.
+// one sends one request and returns the body of the answer.
 func (b *bench) one(method, path, body string) (text string, err error) {
 	var r result
 	err = b.load(1, &r, func(int) func(answer) ([]byte, *result) {

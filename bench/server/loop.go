@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// loop waits for many connections in one thread.
+// loop reads from many connections in one thread.
 type loop struct {
 	epoll int
 	ready []syscall.EpollEvent
-	conns []*conn // by number
-	room  []byte
+	conns []*conn // indexed by conn.number
+	room  []byte  // receives the data of each read
 }
 
 // conn is one connection of a loop.
 type conn struct {
 	fd     int
 	number int
-	buffer []byte // what was read and not yet used
-	// read is told that buffer has grown, and returns how much of it was used.
+	buffer []byte // data that was received and not yet used
+	// read is called when buffer has grown. It returns how many bytes of buffer it used.
 	read func(c *conn) (used int, err error)
 }
 
@@ -45,7 +45,7 @@ func (l *loop) close() error {
 	return err
 }
 
-// dial adds a connection.
+// dial opens a connection and adds it to the loop. read handles its data, see [conn].
 func (l *loop) dial(address string, read func(*conn) (int, error)) (*conn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -67,7 +67,7 @@ func (l *loop) dial(address string, read func(*conn) (int, error)) (*conn, error
 	return c, syscall.EpollCtl(l.epoll, syscall.EPOLL_CTL_ADD, fd, &event)
 }
 
-// write sends all at once; requests are small.
+// write sends data. It blocks, which is harmless because requests are small.
 func (c *conn) write(data []byte) error {
 	for len(data) > 0 {
 		n, err := syscall.Write(c.fd, data)
@@ -82,7 +82,8 @@ func (c *conn) write(data []byte) error {
 	return nil
 }
 
-// turn handles what has arrived, and waits for it so long at the most.
+// turn waits up to most until a connection has data, and reads once from each connection
+// that has.
 func (l *loop) turn(most time.Duration) error {
 	n, err := syscall.EpollWait(l.epoll, l.ready, int(most.Milliseconds()))
 	if errors.Is(err, syscall.EINTR) {
@@ -99,7 +100,8 @@ func (l *loop) turn(most time.Duration) error {
 	return nil
 }
 
-// take reads once. What is left makes the connection ready again.
+// take reads once from a connection and passes the data on. Data that it leaves unread
+// makes the connection ready again.
 func (l *loop) take(c *conn) error {
 	n, err := syscall.Read(c.fd, l.room)
 	switch {

@@ -3,13 +3,14 @@
 // readers, and memory. It starts the real program as another process, with a
 // database on disk, and generates the load.
 //
-// Both share the machine, so the load generator is as cheap as possible. One thread
-// waits for all connections with epoll. Requests are prepared beforehand. Of an
-// answer it reads only the status, the length and one member. A browser or a Go
+// The server and the load generator share the machine, so the load generator is as cheap
+// as possible. One thread waits for all connections with epoll. Requests are prepared
+// beforehand. The load generator reads only the status, the length and one member of an
+// answer. A browser or a Go
 // client costs several times as much, and that cost would be counted as the server's.
 //
 // Each connection sends its next request when it has the answer to the last one. A
-// measured time runs from before a request is written until its answer was read. It
+// measured time runs from before a request is written until its answer was read. That time
 // includes the load generator's own delay.
 package main
 
@@ -30,7 +31,7 @@ import (
 type settings struct {
 	program     string
 	db          string
-	postgres    string // the URL of the server that was started
+	postgres    string // URL of the PostgreSQL server that this command has started
 	postgresPID int
 	latency     time.Duration
 	dir         string
@@ -38,7 +39,7 @@ type settings struct {
 	clients     int
 	short, long int // tasks that are queued while claims are measured
 	readers     int
-	events      int // in a second
+	events      int // events per second of the stream
 	workers     int
 	only        string
 }
@@ -81,7 +82,7 @@ func run(ctx context.Context, s settings) (err error) {
 		if err != nil {
 			return fmt.Errorf("start PostgreSQL: %w", err)
 		}
-		defer func() { _ = pg.Stop() }() // it ends with this process either way
+		defer func() { _ = pg.Stop() }() // PostgreSQL ends with this process in any case
 		s.postgresPID = pg.PID()
 		if s.postgres, err = delayed(ctx, pg.URL, s.latency); err != nil {
 			return err
@@ -100,14 +101,14 @@ func run(ctx context.Context, s settings) (err error) {
 	return measure(b)
 }
 
-// bench is a server that is measured.
+// bench is a server that is measured, and the connections to it.
 type bench struct {
 	settings
 	ctx    context.Context
 	dir    string
 	server *process
 	crew   *crew
-	keys   int // idempotency keys that were used
+	keys   int // number of idempotency keys used so far
 }
 
 func newBench(ctx context.Context, s settings, dir string) (b *bench, err error) {
@@ -121,7 +122,7 @@ func newBench(ctx context.Context, s settings, dir string) (b *bench, err error)
 	return b, nil
 }
 
-// another starts a server beside this one, with a database of its own.
+// another starts a second server with its own database.
 func (b *bench) another() (*bench, error) {
 	dir, err := os.MkdirTemp(b.dir, "another-")
 	if err != nil {

@@ -26,12 +26,12 @@ type process struct {
 	host    string
 	token   string
 	log     *os.File
-	drained chan struct{} // closed when its output has ended
-	dbPID   int           // of PostgreSQL; 0 if the database is SQLite
+	drained chan struct{} // closed when all output of the server was read
+	dbPID   int           // pid of PostgreSQL; 0 if the database is SQLite
 }
 
-// start runs the server as somebody would: a database on disk, its log in a
-// file. Only the limit for one token is off, since all requests have the same.
+// start runs the server as a user would: with a database on disk and a log file. Only the
+// request limit per token is off, because all requests use one token.
 func start(ctx context.Context, s settings, dir string) (*process, error) {
 	db := filepath.Join(dir, "gaffer.db")
 	program, err := filepath.Abs(s.program)
@@ -68,13 +68,14 @@ func start(ctx context.Context, s settings, dir string) (*process, error) {
 	return p, nil
 }
 
-// database makes an empty one on a server and returns its URL.
+// database creates an empty database on a PostgreSQL server and returns the URL of the
+// database.
 func database(ctx context.Context, server string) (string, error) {
 	c, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = c.Close(ctx) }() // it was of use already
+	defer func() { _ = c.Close(ctx) }() // an error does not matter: CREATE DATABASE has already succeeded or failed
 	name := fmt.Sprintf("bench%d", time.Now().UnixNano())
 	if _, err := c.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", err
@@ -87,7 +88,8 @@ func database(ctx context.Context, server string) (string, error) {
 	return address.String(), nil
 }
 
-// greeting reads where the server listens.
+// greeting reads the server's address from its output. A goroutine discards the output
+// that follows.
 func (p *process) greeting(out io.Reader) error {
 	lines := bufio.NewScanner(out)
 	defer func() {
@@ -116,15 +118,15 @@ func (p *process) lastWords() error {
 }
 
 func (p *process) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error means that the server has already ended
 	<-p.drained
 	return errors.Join(p.cmd.Wait(), p.log.Close())
 }
 
-// cpu is the processor time that the server has used.
+// cpu returns the processor time that the server has used.
 func (p *process) cpu() time.Duration { _, used := processorTime(p.cmd.Process.Pid); return used }
 
-// databaseCPU is the processor time that PostgreSQL has used, over all its processes.
+// databaseCPU returns the processor time that all processes of PostgreSQL have used.
 func (p *process) databaseCPU() (sum time.Duration) {
 	if p.dbPID == 0 {
 		return 0
@@ -145,7 +147,8 @@ func (p *process) databaseCPU() (sum time.Duration) {
 	return sum
 }
 
-// processorTime returns the parent of a process and the processor time that it has used.
+// processorTime returns a process's parent and the processor time that the process has
+// used. Both are 0 if the process does not exist.
 func processorTime(pid int) (parent int, used time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -156,14 +159,14 @@ func processorTime(pid int) (parent int, used time.Duration) {
 	if len(fields) < 13 {
 		return 0, 0
 	}
-	const perSecond = 100 // Linux has no other
+	const perSecond = 100 // clock ticks per second in /proc/PID/stat (USER_HZ)
 	parent, _ = strconv.Atoi(fields[1])
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return parent, time.Duration(user+system) * time.Second / perSecond
 }
 
-// memory prints how much the server has now and how much it had at the most.
+// memory prints the server's current and maximum memory use.
 func (p *process) memory(when string) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -184,7 +187,7 @@ func (p *process) memory(when string) error {
 	return nil
 }
 
-// own is the processor time that the load has used.
+// own returns the processor time that the load generator, this process, has used.
 func own() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

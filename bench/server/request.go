@@ -13,16 +13,16 @@ func (p *process) request(method, path, body string) []byte {
 		method, path, p.host, p.token, len(body), body)
 }
 
-// answer is what a request came to.
+// answer is the server's answer to a request.
 type answer struct {
 	status int
-	body   []byte // until the next read
-	size   int    // of head and body
+	body   []byte // valid until the next read
+	size   int    // bytes of head and body
 }
 
 var errPart = errors.New("there is more to come")
 
-// parse reads one answer, or says errPart.
+// parse parses the first answer in data. It returns errPart if the answer is incomplete.
 func parse(data []byte) (a answer, err error) {
 	head, rest, whole := bytes.Cut(data, []byte("\r\n\r\n"))
 	if !whole {
@@ -53,7 +53,7 @@ func header(head []byte, name string) (string, bool) {
 	return string(value), ok
 }
 
-// chunked reads a body that comes in pieces, which long ones do.
+// chunked parses a body in chunked encoding, which the server uses for long bodies.
 func (a answer) chunked(rest []byte) (answer, error) {
 	for {
 		line, after, whole := bytes.Cut(rest, []byte("\r\n"))
@@ -75,7 +75,8 @@ func (a answer) chunked(rest []byte) (answer, error) {
 	}
 }
 
-// member returns a member of an answer that is a string without escapes.
+// member returns the value of a string member of an answer. The value must not contain
+// escapes.
 func member(body []byte, name string) string {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
 	value, _, _ := bytes.Cut(rest, []byte(`"`))

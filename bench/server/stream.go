@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// stream has many readers follow, tells events at a steady pace, and measures
-// how late each of them reaches each reader. Each must come once and in order.
+// stream measures the event stream. Many readers follow it while events are sent at a
+// steady rate. The result has the delay of each event at each reader. Every reader must get
+// every event once and in order.
 func (b *bench) stream() (err error) {
 	if _, err := b.one("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(0))); err != nil {
 		return err
@@ -35,18 +36,19 @@ func (b *bench) stream() (err error) {
 	return nil
 }
 
-// telling is a stream that is measured.
+// telling is a measurement of the stream.
 type telling struct {
 	*bench
 	loop     *loop
-	sent     []time.Time // when each event was sent, by its number
-	got      int         // over all readers
-	readings int
+	sent     []time.Time // when each event was sent, indexed by its number
+	got      int         // deliveries to all readers
+	readings int         // reads from a connection that brought events
 	waits    []time.Duration
 	greeted  int
 }
 
-// gather lets the readers come, a few at a time.
+// gather connects the readers. At most about 50 of them wait for their first message at a
+// time.
 func (t *telling) gather() error {
 	request := t.server.request("GET", "/v1/stream", "")
 	for i := range t.readers {
@@ -67,7 +69,7 @@ func (t *telling) gather() error {
 	return nil
 }
 
-// tell sends events at their times, and waits until everybody has all of them.
+// tell sends events at a steady rate and waits until every reader has received all of them.
 func (t *telling) tell(perSecond int) (r result, err error) {
 	c, err := t.loop.dial(t.server.address, confirmed)
 	if err != nil {
@@ -97,7 +99,7 @@ func (t *telling) tell(perSecond int) (r result, err error) {
 	return r, nil
 }
 
-// confirmed takes the answers to events that were told.
+// confirmed reads the answer to a request that sent an event.
 func confirmed(c *conn) (int, error) {
 	a, err := parse(c.buffer)
 	if errors.Is(err, errPart) {
@@ -109,14 +111,14 @@ func confirmed(c *conn) (int, error) {
 	return a.size, err
 }
 
-// reader is one who follows.
+// reader is one client of the stream.
 type reader struct {
 	*telling
-	next    int // the number of the event that must come next
+	next    int // number of the next expected event
 	greeted bool
 }
 
-// read takes whole events. Pieces of HTTP between them are passed over.
+// read handles all complete events in the buffer. It skips HTTP chunk headers between them.
 func (r *reader) read(c *conn) (used int, err error) {
 	if !r.greeted {
 		if !bytes.Contains(c.buffer, []byte("event: hello")) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// describe prints what the figures depend on.
+// describe prints the properties of the machine on which the figures depend.
 func describe(s settings, dir string) error {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -24,13 +24,13 @@ func describe(s settings, dir string) error {
 	return nil
 }
 
-// syncs appends to a file and syncs it, a few times.
+// syncs measures how long it takes to append to a file and sync it.
 func syncs(dir string) (r result, err error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
 		return r, err
 	}
-	defer func() { _ = f.Close() }() // nobody needs it
+	defer func() { _ = f.Close() }() // the file is deleted; an error does not matter
 	for range 50 {
 		began := time.Now()
 		if _, err := f.Write(make([]byte, 4096)); err != nil {
@@ -48,7 +48,7 @@ func heading() {
 	fmt.Printf("%-44s %9s %9s %9s %9s %11s %11s %9s   %s\n", "", "in 1 s", "p50", "p99", "most", "server CPU", "db CPU", "load CPU", "aims")
 }
 
-// row prints a figure. Processor time is for each of it.
+// row prints a result. The processor times are per request.
 func row(name string, r result, aims ...aim) {
 	var texts []string
 	for _, a := range aims {
@@ -58,7 +58,7 @@ func row(name string, r result, aims ...aim) {
 		r.each(r.server), r.each(r.database), r.each(r.own), strings.Join(texts, ", "))
 }
 
-// wait is a quantile for people.
+// wait returns a quantile of the waits as text.
 func (r *result) wait(share float64) string {
 	if d := r.quantile(share); d > 0 {
 		return round(d).String()
@@ -66,7 +66,7 @@ func (r *result) wait(share float64) string {
 	return "-"
 }
 
-// each is the share of one request.
+// each returns the share of one request in a total time, as text.
 func (r *result) each(all time.Duration) string {
 	if all == 0 || len(r.waits) == 0 {
 		return "-"
@@ -74,7 +74,7 @@ func (r *result) each(all time.Duration) string {
 	return (all / time.Duration(len(r.waits))).Round(100 * time.Nanosecond).String()
 }
 
-// aim is what a figure should be.
+// aim is a target for a figure, and whether the figure meets it.
 type aim struct {
 	text string
 	met  bool
@@ -95,7 +95,7 @@ func below(d, want time.Duration) aim {
 	return aim{fmt.Sprintf("p99 below %s", want), d < want}
 }
 
-// round drops digits that mean nothing.
+// round drops digits that are smaller than the error of measurement.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

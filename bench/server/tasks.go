@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	agents  = 1_000 // that send heartbeats
-	bite    = 500   // tasks that are claimed before the queue is filled up again
+	agents  = 1_000 // agents that send heartbeats
+	bite    = 500   // tasks that are claimed before as many are added to the queue
 	channel = "bench"
 )
 
 func agentID(i int) string { return fmt.Sprintf("agent-%04d", i) }
 
-// beats has all agents say what they do, by turns.
+// beats measures heartbeats. The clients send them for all agents in turn.
 func (b *bench) beats() error {
 	requests := make([][]byte, agents)
 	for i := range requests {
@@ -33,7 +33,7 @@ func (b *bench) beats() error {
 		})
 		return r, err
 	}
-	if _, err := beat(func(i int) bool { return i >= agents }); err != nil { // so that all are known
+	if _, err := beat(func(i int) bool { return i >= agents }); err != nil { // the first heartbeat of an agent registers it; that is not measured
 		return err
 	}
 	until := time.Now().Add(b.each)
@@ -45,8 +45,8 @@ func (b *bench) beats() error {
 	return nil
 }
 
-// manyWorkers sends the heartbeats of many workers, each every 15 s, at an even pace. It
-// reports how much of one core the server uses.
+// manyWorkers sends the heartbeats of many workers at an even rate. Each worker sends one
+// every 15 s. manyWorkers reports how much of one core the server uses.
 func (b *bench) manyWorkers() error {
 	const every = 15 * time.Second
 	beat := func(i int) []byte {
@@ -66,7 +66,7 @@ func (b *bench) manyWorkers() error {
 		})
 	}
 	var first, r result
-	if err := send(&first, b.workers, func(int) time.Time { return time.Time{} }); err != nil { // register them
+	if err := send(&first, b.workers, func(int) time.Time { return time.Time{} }); err != nil { // the first heartbeats register the workers
 		return err
 	}
 	began := time.Now()
@@ -77,19 +77,19 @@ func (b *bench) manyWorkers() error {
 	return err
 }
 
-// depth is a server with so many tasks in its queue.
+// depth is a server with a fixed number of tasks in its queue, and its measurements.
 type depth struct {
 	*bench
 	queued  int
 	channel string
-	alone   claiming // by one client
-	all     claiming
-	turns   claiming // by gaffer's own workers
+	alone   claiming // with one client
+	all     claiming // with all clients
+	turns   claiming // with gaffer's own workers
 }
 
 // tasks measures claims with a short queue and with a long one, and the dashboard.
-// Each is in a server of its own, and they are measured by turns, so that what else
-// the machine does falls on both alike.
+// Each queue has its own server. Short measurements of both alternate, so that other work
+// of the machine affects both alike.
 func (b *bench) tasks() (err error) {
 	depths := []*depth{{bench: b, queued: b.short}}
 	if b.long > 0 {
@@ -100,7 +100,7 @@ func (b *bench) tasks() (err error) {
 		defer func() { err = errors.Join(err, other.close()) }()
 		depths = append(depths, &depth{bench: other, queued: b.long})
 	}
-	for _, d := range slices.Backward(depths) { // the long first: a server gives up connections that rest as long as that takes
+	for _, d := range slices.Backward(depths) { // the long queue first: filling it takes so long that the other server would close its idle connections
 		if err := d.prepare(); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (b *bench) tasks() (err error) {
 	return nil
 }
 
-// prepare has all clients be known, lays the tasks up, and looks at the dashboard.
+// prepare registers the clients, fills the queue and measures the dashboard.
 func (d *depth) prepare() error {
 	for i := range d.clients {
 		if _, err := d.one("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(i))); err != nil {
@@ -159,7 +159,7 @@ func (d *depth) turn(each time.Duration) error {
 	})
 }
 
-// print prints what was measured, with how it compares to another depth.
+// print prints the measurements, and the ratio of claim times to those of another depth.
 func (d *depth) print(other *depth) error {
 	flat := func(mine, theirs result) aim {
 		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))
@@ -182,7 +182,7 @@ func (d *depth) print(other *depth) error {
 	return d.server.memory(fmt.Sprintf("%d queued", d.queued))
 }
 
-// lay adds tasks.
+// lay adds n tasks to a channel.
 func (b *bench) lay(channel string, n int) (r result, err error) {
 	request := b.server.request("POST", "/v1/tasks",
 		fmt.Sprintf(`{"channel_id":%q,"title":"a task","description":"Read the file and say what it is about."}`, channel))
@@ -197,18 +197,19 @@ func (b *bench) lay(channel string, n int) (r result, err error) {
 	return r, err
 }
 
-// claiming is the times of claims and of ends, and what both together took.
+// claiming has the times of claims and of finishes, and the total time of both together.
 type claiming struct{ claim, finish, both result }
 
-// pairs is claims with their ends.
+// pairs returns the result for tasks that were claimed and finished. Its waits are zero,
+// because the time of a pair of requests is not measured; only their number is used.
 func (c *claiming) pairs() result {
 	r := c.both
-	r.waits = make([]time.Duration, len(c.finish.waits)) // a pair is no wait
+	r.waits = make([]time.Duration, len(c.finish.waits))
 	return r
 }
 
-// claims has clients claim and finish, and fills the queue up again after every
-// bite, so that it stays as long as it is.
+// claims measures claims and finishes of a number of clients. It keeps the length of the
+// queue: before every bite of claims it adds as many tasks.
 func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient func(i int, left *int) func(answer) ([]byte, *result)) error {
 	n := bite
 	if clients == 1 {
@@ -231,7 +232,7 @@ func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient
 	return nil
 }
 
-// claimer claims and finishes by turns.
+// claimer returns the requests of an agent that claims and finishes tasks alternately.
 func (b *bench) claimer(agent string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	claim := b.server.request("POST", "/v1/tasks/claim", fmt.Sprintf(`{"agent_id":%q,"channel":%q}`, agent, channel))
 	held := false
@@ -247,7 +248,7 @@ func (b *bench) claimer(agent string, left *int, all *claiming) func(answer) ([]
 	}
 }
 
-// dashboard asks for everything at a glance.
+// dashboard measures requests for the data of the dashboard.
 func (b *bench) dashboard(queued int) error {
 	var r result
 	request := b.server.request("GET", "/v1/dashboard", "")

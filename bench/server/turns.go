@@ -5,12 +5,13 @@ import (
 	"fmt"
 )
 
-// workerID is a worker of gaffer's own, which is none of the protocol's agents.
+// workerID returns the id of one of gaffer's own workers. These are not agents of the
+// protocol.
 func workerID(i int) string { return fmt.Sprintf("worker-%04d", i) }
 
-// turner does as gaffer's own workers do: one claim to begin with, and then one
-// request that ends what it has and claims the next. It takes from the same queue
-// as the protocol's agents, by the label that the tasks of a channel have.
+// turner returns the requests of one of gaffer's own workers: first a claim, and then
+// requests that each finish the current task and claim the next one. The worker's label
+// selects the tasks of the channel, which is the queue of the protocol's agents too.
 func (b *bench) turner(worker, channel string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	labels := fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, worker, channel)
 	held := false
@@ -30,7 +31,8 @@ func (b *bench) turner(worker, channel string, left *int, all *claiming) func(an
 	}
 }
 
-// turnOf ends the attempt of an answer, and claims the next unless there is no more.
+// turnOf returns a request body that finishes the attempt in an answer. If more is true,
+// it also claims the next task.
 func turnOf(body []byte, labels string, more bool) string {
 	finish := fmt.Sprintf(`"finish":{"attempt":%q,"token":%s,"exit":0,"summary":"it is about tasks"}`, member(body, "id"), number(body, "token"))
 	if !more {
@@ -39,7 +41,7 @@ func turnOf(body []byte, labels string, more bool) string {
 	return "{" + finish + `,"claim":{` + labels + "}}"
 }
 
-// number returns a member of an answer that is a number.
+// number returns the value of a numeric member of an answer.
 func number(body []byte, name string) []byte {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":`))
 	end := bytes.IndexAny(rest, ",}")

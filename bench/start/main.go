@@ -1,7 +1,7 @@
-// Command start measures what programs cost that start, do a little and end. They
-// take turns in an order that is drawn for each round, so that each meets the same
-// machine, and the caches as any of the others leaves them. A last word <FILE is what the
-// program gets on stdin.
+// Command start measures the cost of programs that start, do little and end. In each round
+// it runs every program once, in random order. So all programs run under the same
+// conditions, with caches that any of the others may have filled. If the last argument of a
+// program is <FILE, the program gets the contents of FILE on stdin.
 //
 //	start -n 50 NAME COMMAND -- NAME COMMAND …
 package main
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// program is something to start, and what it has cost each time.
+// program is a program to measure, with its processor time and elapsed time of each run.
 type program struct {
 	name      string
 	argv      []string
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// programs takes the arguments apart at each --.
+// programs splits the arguments at each --.
 func programs(args []string) (list []*program, err error) {
 	for len(args) > 1 {
 		end := slices.Index(args, "--")
@@ -75,7 +75,7 @@ func measure(list []*program, n int) error {
 	return nil
 }
 
-// run starts the program once. Its CPU time is its own, without ours.
+// run runs the program once. The CPU time is that of the program alone.
 func (p *program) run() error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Stdin = bytes.NewReader(p.stdin)

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// agent is the attacking process, or one that it has started.
+// agent is a process of this program: the attacker, its sibling, or a process that the
+// attacker has started.
 type agent struct{ name, top, task, attempt string }
 
 // tried is one line of the report.
@@ -40,7 +41,7 @@ func (a *agent) note(what string, code int, said string) {
 	fmt.Printf("%s\n", line)
 }
 
-// noteError reports how a step of the attack went.
+// noteError adds the result of a step of the attack to the report.
 func (a *agent) noteError(what string, err error) {
 	if err != nil {
 		a.note(what, 1, err.Error())
@@ -49,7 +50,8 @@ func (a *agent) noteError(what string, err error) {
 	a.note(what, 0, "")
 }
 
-// command runs a program and reports it.
+// command runs a program and adds the result to the report. It returns the output and the
+// exit code.
 func (a *agent) command(env []string, argv ...string) (string, int) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = env
@@ -80,12 +82,12 @@ func (a *agent) self(mode string) []string {
 	return []string{os.Args[0], mode, a.top, a.task, a.attempt}
 }
 
-// detach starts a command without any link to this process that a process can choose
-// to drop: it has its own session and environment, and no parent. It returns when the
-// command has started.
+// detach starts a command that has cut every link to this process that a process can cut:
+// the command has its own session and environment, and its parent has ended. detach returns
+// when the command has started.
 func (a *agent) detach(argv ...string) {
 	pidFile := a.path("detached.pid")
-	_ = os.Remove(pidFile) // from an earlier call
+	_ = os.Remove(pidFile) // the file of an earlier call, if there was one
 	script := `( setsid sh -c 'echo $$ >"$0"; exec "$@"' "$@" </dev/null >/dev/null 2>&1 & ) `
 	cmd := exec.Command("sh", append([]string{"-c", script, "sh", pidFile}, argv...)...)
 	cmd.Env = a.bare()
@@ -112,7 +114,7 @@ func argumentsOf(pid int) string {
 	return strings.ReplaceAll(string(data), "\x00", " ")
 }
 
-// parentOf returns the parent of a process, or 0.
+// parentOf returns the pid of a process's parent, or 0 if the process does not exist.
 func parentOf(pid int) int {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -127,8 +129,8 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// above returns the pids of this attempt's supervisor and of the gaffer that has
-// started it.
+// above returns the pid of this attempt's supervisor, and of the gaffer that started the
+// supervisor.
 func (a *agent) above() (supervisor, gaffer int) {
 	for pid := os.Getppid(); pid > 1; pid = parentOf(pid) {
 		if strings.Contains(argumentsOf(pid), " supervise ") {
@@ -150,7 +152,7 @@ func (a *agent) kill(what string, pid int) {
 	}
 }
 
-// siblingProcess returns the pids of the sibling's agent and of its supervisor.
+// siblingProcess returns the pids of the sibling's agent and of the agent's supervisor.
 func (a *agent) siblingProcess() (agent, supervisor int) {
 	var started struct {
 		Agent struct {
@@ -161,8 +163,8 @@ func (a *agent) siblingProcess() (agent, supervisor int) {
 	return started.Agent.PID, parentOf(started.Agent.PID)
 }
 
-// server returns the URL of the coordinator and the token of its admin, which are in
-// the state folder.
+// server returns the URL of the coordinator and its admin token. Both are in the state
+// folder.
 func (a *agent) server() (url, token string) {
 	list, _ := filepath.Glob(a.state("servers", "*.json")) // the pattern is valid
 	for _, file := range list {
@@ -176,7 +178,8 @@ func (a *agent) server() (url, token string) {
 	return url, strings.TrimSpace(a.read(a.state("token")))
 }
 
-// request sends a request with the admin's token and reports the answer.
+// request sends a request with the admin token, adds the answer to the report, and returns
+// the body of the answer.
 func (a *agent) request(method, path string, body any) string {
 	url, token := a.server()
 	text, err := json.Marshal(body)

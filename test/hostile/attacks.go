@@ -5,19 +5,19 @@ type outcome string
 
 // The outcomes.
 const (
-	prevented outcome = "prevented"     // it has no effect, or gaffer repairs the effect
-	refused   outcome = "refused"       // gaffer refuses, and its message is in the attempt's log
-	recorded  outcome = "only recorded" // it has an effect, and gaffer shows it with its cause
-	limit     outcome = "not prevented" // it has an effect that gaffer does not notice; security.md says so
+	prevented outcome = "prevented"     // the attack has no effect, or gaffer repairs the effect
+	refused   outcome = "refused"       // gaffer refuses the request, and the attempt's log has its message
+	recorded  outcome = "only recorded" // the attack has an effect, and gaffer shows the effect with its cause
+	limit     outcome = "not prevented" // the attack has an effect that gaffer does not notice; security.md says so
 )
 
 // attack is one row of docs/attacks.md, and the function that performs it.
 type attack struct {
 	name, tries string
-	with        outcome // with control groups
-	without     outcome // without them
-	because     string  // what protects, or what would protect
-	section     string  // of docs/security.md, for an attack that is not prevented
+	with        outcome // outcome on a machine with control groups
+	without     outcome // outcome on a machine without control groups
+	because     string  // the protection, or what would protect
+	section     string  // section of docs/security.md, if the attack is not prevented
 
 	scene
 	try func(*agent)
@@ -28,15 +28,15 @@ type scene struct {
 	asks      bool   // the attacker has an open permission request
 	sibling   string // works, asks (has an open permission request), or none
 	hasServer bool   // a coordinator runs on the database
-	hasWorker bool   // a worker does the run
+	hasWorker bool   // a worker of the coordinator works on the run
 	worktree  bool   // the attacker works in a worktree
 	tmpfs     string // mount options of a file system for the state folder
-	timeout   string // of the attacker's task
+	timeout   string // timeout of the attacker's task
 	retries   int
 	stays     bool // the attacker keeps running until the test releases it
 	exit      int  // the attacker's exit code
-	// alone: no other attack runs at the same time, because the process that this one
-	// leaves behind may belong to any attempt on the machine.
+	// alone means that no other attack runs at the same time. The attack leaves a process
+	// behind that gaffer could take for a process of any attempt on the machine.
 	alone bool
 }
 

@@ -73,7 +73,7 @@ var checks = map[string]func(*world) outcome{
 				return limit
 			}
 		}
-		w.must(os.Remove(w.project("gaffer.yaml"))) // the user sees it in the diff
+		w.must(os.Remove(w.project("gaffer.yaml"))) // the user sees the file in the diff
 		return either(w.complete(), refused, limit)
 	},
 	"open-link":         unchanged,
@@ -249,8 +249,8 @@ func (w *world) waitReport(what string) {
 	}
 }
 
-// waitEnd waits until a task has ended. It ignores a timeout; the check will fail
-// then.
+// waitEnd waits until a task has ended. After a timeout it returns; the check that follows
+// will then fail.
 func (w *world) waitEnd(task string, limit time.Duration) {
 	testenv.Poll(limit, func() bool {
 		s := w.task(task).Status
@@ -367,7 +367,7 @@ func survivor(w *world) outcome {
 		switch {
 		case !alive:
 			got = either(w.complete(), prevented, limit)
-		case task.Status != fleet.Running && task.Status != fleet.Queued: // it has ended beside the process
+		case task.Status != fleet.Running && task.Status != fleet.Queued: // the task has ended while the process was alive
 		case strings.Contains(w.words.String(), "task attacker waits"):
 			got = either(w.complete(), recorded, limit)
 		default:

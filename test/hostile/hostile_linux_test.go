@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain is the hostile program if it is started as one.
+// TestMain runs the hostile program if the test binary was started as that program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"attack", "sibling", "linger", "stubborn"}, os.Args[1]) {
 		main()
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if dir, err := makeRepository(); err == nil {
-		_ = os.RemoveAll(dir) // it is in the folder for temporary files
+		_ = os.RemoveAll(dir) // an error does not matter in the folder for temporary files
 	}
 	os.Exit(code)
 }

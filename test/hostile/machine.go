@@ -17,8 +17,8 @@ import (
 
 // Attacks on documents, git, the machine and the terminal.
 
-// records waits for the session's document and the records of both attempts, and
-// returns their paths.
+// records waits for the run records of both attempts. It returns the path of the session's
+// document, and then the paths of the records.
 func (a *agent) records() []string {
 	var list []string
 	a.until("the records", func() bool {
@@ -52,7 +52,8 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments deletes each document and puts something else there.
+// replaceDocuments deletes each document and calls by, which puts something else at its
+// path.
 func (a *agent) replaceDocuments(by func(path string) error) {
 	for _, path := range a.records() {
 		err := os.Remove(path)
@@ -120,7 +121,7 @@ func holdLocks(a *agent) {
 		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			held++
 		}
-		_ = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}) // the other kind of lock: POSIX
+		_ = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}) // a POSIX lock in addition
 		keep = append(keep, file)
 	}
 	a.note("hold locks", 0, strconv.Itoa(held))
@@ -310,7 +311,7 @@ func killSupervisor(a *agent) {
 func stopSupervisor(a *agent) {
 	supervisor, _ := a.above()
 	a.write(a.path("stopped.pid"), strconv.Itoa(supervisor))
-	defer time.Sleep(5 * time.Second) // far beyond its timeout
+	defer time.Sleep(5 * time.Second) // much longer than the timeout of the task
 	a.noteError("stop the supervisor", syscall.Kill(supervisor, syscall.SIGSTOP))
 }
 

@@ -9,7 +9,7 @@
 //
 // FOLDER belongs to one attack and holds its project, state folder and report. Every
 // process has FOLDER, its task and its attempt at the end of its arguments. So the
-// test finds it in any environment, in any session and under any parent.
+// test finds the process in any environment, in any session and under any parent.
 package main
 
 import (
@@ -28,9 +28,9 @@ func main() { os.Exit(act(os.Args[1:])) }
 // Files in the folder of an attack.
 const (
 	attackedFile = "attacked"     // created when the attack is over
-	releaseFile  = "release"      // created by the test: all processes may end
+	releaseFile  = "release"      // created by the test; processes that wait for it may then end
 	reportFile   = "report"       // what the attack tried, and the results
-	doneFile     = "sibling.done" // one line for each attempt of the sibling that did its work
+	doneFile     = "sibling.done" // ids of the sibling's attempts that did their work, one per line
 	outsideFile  = "outside"      // a file of the user that no attack may change through gaffer
 	traceFile    = "trace"        // created by a planted program
 )
@@ -61,8 +61,8 @@ func act(args []string) int {
 	return 2
 }
 
-// showAttempt executes this program again in the same process, with its task and
-// attempt in its arguments.
+// showAttempt replaces this process by the same program with two more arguments: its task
+// and its attempt.
 func showAttempt(args []string) int {
 	words := slices.Concat([]string{os.Args[0]}, args, []string{os.Getenv("GAFFER_TASK"), os.Getenv("GAFFER_ATTEMPT")})
 	self, err := os.Executable()
@@ -97,8 +97,7 @@ func strike(a *agent) int {
 	return attacks[i].exit
 }
 
-// work is the honest agent: it waits until it is released, and then does its work
-// once.
+// work is the honest agent. It waits for the release file, and then does its work once.
 func (a *agent) work() int {
 	if !a.await(a.path(releaseFile), longest) {
 		return 1
@@ -112,7 +111,7 @@ func (a *agent) work() int {
 	return 0
 }
 
-// await waits until a file exists.
+// await waits until a file exists, and reports whether it appeared within the limit.
 func (a *agent) await(path string, limit time.Duration) bool {
 	for begin := time.Now(); time.Since(begin) < limit; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Lstat(path); err == nil {
@@ -122,7 +121,8 @@ func (a *agent) await(path string, limit time.Duration) bool {
 	return false
 }
 
-// until waits for a condition, and reports a timeout.
+// until waits until a condition holds. After a timeout it adds a line to
+// the report and returns false.
 func (a *agent) until(what string, holds func() bool) bool {
 	for begin := time.Now(); time.Since(begin) < longest/2; time.Sleep(20 * time.Millisecond) {
 		if holds() {
@@ -145,12 +145,12 @@ func (a *agent) state(names ...string) string {
 	return a.path(append([]string{"state", "gaffer"}, names...)...)
 }
 
-// documents returns a path in the session's folder of this run.
+// documents returns a path in the folder with the session documents of this run.
 func (a *agent) documents(names ...string) string {
 	return a.project(append([]string{".founder-mode", "status", "sessions", os.Getenv("GAFFER_RUN")}, names...)...)
 }
 
-// siblingFolder returns the folder of the sibling's attempt, or "".
+// siblingFolder returns the folder of the sibling's attempt, or "" if there is none.
 func (a *agent) siblingFolder() string {
 	for _, pattern := range []string{a.state("attempts", "*", "*"), a.state("workers", "*", "attempts", "*", "*"), a.state("workers", "*", "attempts", "*")} {
 		list, _ := filepath.Glob(pattern) // the pattern is valid

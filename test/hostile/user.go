@@ -49,7 +49,7 @@ func (a *agent) answerLater(task, before string) []string {
 	return []string{"sh", "-c", before + `; "$1" answer "$2" 1 >"$3.out" 2>&1; echo $? >"$3.code"`, "sh", a.path("bin", "gaffer"), task, a.path("later")}
 }
 
-// later reports the result of the script.
+// later waits for the script of answerLater and adds its result to the report.
 func (a *agent) later() {
 	a.until("the script", func() bool { return strings.TrimSpace(a.read(a.path("later.code"))) != "" })
 	code := 0
@@ -92,8 +92,8 @@ func approveMCP(a *agent) {
 	}
 	a.command(nil, a.path("bin", "gaffer"), "mcp", "--role", "person")
 	a.write(a.path("calls"), calls.String())
-	// The server ends with its input. So the input stays open until the last call is
-	// answered.
+	// The MCP server ends when its input ends. So the input stays open until the last call
+	// is answered.
 	script := `: >"$3"; (cat "$1"; n=0; until test "$(wc -l <"$3")" -ge 6 || test $n -gt 300; do sleep 0.1; n=$((n+1)); done) | "$2" mcp >"$3"`
 	a.noteError("talk to the server", exec.Command("sh", "-c", script, "sh", a.path("calls"), a.path("bin", "gaffer"), a.path("answers")).Run())
 	for line := range strings.Lines(a.read(a.path("answers"))) {
@@ -215,8 +215,8 @@ func (a *agent) finish(fence int) {
 
 func forgeFinish(a *agent) { a.finish(4711) }
 
-// forgeOwnFence gets the fences of its worker's attempts from the coordinator, and
-// uses its own for the sibling's attempt.
+// forgeOwnFence gets the fences of its worker's attempts from the coordinator. It then sends
+// the fence of its own attempt with a report about the sibling's attempt.
 func forgeOwnFence(a *agent) {
 	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // the pattern is valid
 	for _, id := range ids {

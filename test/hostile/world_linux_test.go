@@ -25,7 +25,7 @@ import (
 type world struct {
 	*testing.T
 	attack
-	agent    // for paths
+	agent    // embedded for its methods that return paths
 	env      []string
 	gaffer   *exec.Cmd // works on the run
 	words    *output
@@ -122,9 +122,9 @@ func (w *world) must(err error) {
 }
 
 // isolate creates a control group for everything that the user of this world starts.
-// The groups that gaffer creates are below it, so all of them are deleted with it. A
-// gaffer without its own groups searches the processes of its group for remains of a
-// lost attempt; so it does not find processes of other tests.
+// The groups that gaffer creates are below that group, so all of them are deleted with it. A
+// gaffer that creates no groups searches for remains of a lost attempt among the processes
+// of its own group. So it does not find processes of other tests.
 func (w *world) isolate() {
 	w.Helper()
 	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
@@ -170,7 +170,7 @@ func (w *world) user(args ...string) (string, int) {
 	cmd.WaitDelay = time.Second
 	w.must(cmd.Start())
 	timer := time.AfterFunc(patience, func() {
-		_ = cmd.Process.Kill() // it hangs
+		_ = cmd.Process.Kill() // end the command that hangs
 		w.Errorf("'gaffer %s' hangs", strings.Join(args, " "))
 	})
 	err := cmd.Wait()
@@ -257,7 +257,7 @@ func (w *world) background(cmd *exec.Cmd) {
 	w.Helper()
 	w.must(cmd.Start())
 	w.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // an error means that the process has ended
 		_ = cmd.Wait()
 	})
 }
@@ -384,7 +384,7 @@ func (w *world) succeeded(what string) bool {
 	return slices.ContainsFunc(w.report(), func(t tried) bool { return strings.Contains(t.What, what) && t.Code == 0 })
 }
 
-// processes returns the processes of this world: the folder is in their arguments or
+// processes returns the processes of this world. They have its folder in their arguments or
 // in their environment.
 func (w *world) processes() (list []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
@@ -419,7 +419,7 @@ func (w *world) leaveNothing() {
 	testenv.Wait(w, "the processes of the attack end", func() error {
 		left := w.processes()
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // an error means that the process has ended
 		}
 		if len(left) > 0 {
 			return fmt.Errorf("%v are left", left)
@@ -483,7 +483,7 @@ func sample() {
 			found[k] = live{attempt, pid}
 			continue
 		}
-		// The first one may have ended since.
+		// The other process may have ended since it was found.
 		if other.attempt != attempt && strings.HasSuffix(strings.TrimSpace(argumentsOf(other.pid)), other.attempt) {
 			s := sampler.worlds[k.top]
 			s.doubles = append(s.doubles, fmt.Sprintf("%s: attempt %s (pid %d) and attempt %s (pid %d)", k.task, other.attempt, other.pid, attempt, pid))

@@ -162,8 +162,9 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.changed = make(chan struct{})
 }
 
-// frame encodes a message of the stream. It has no id, because no client continues after
-// it.
+// frame encodes the snapshot as a message of the event stream. The message has no id,
+// because a client that reconnects does not continue after this message: it gets a whole
+// snapshot.
 func (s *activitySnapshot) frame(now time.Time) []byte {
 	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)})
 	if err != nil {

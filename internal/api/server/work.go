@@ -67,7 +67,8 @@ func (h *workHandlers) routes() []route {
 	}
 }
 
-// idsOf returns the ids of a worker's attempts as pairs for ids.
+// idsOf returns the ids of a worker's attempts and of their questions as name-value
+// pairs, the arguments of the function ids.
 func idsOf(held []coordinator.HeldWork) (list []string) {
 	for _, h := range held {
 		list = append(list, "attempt", h.Attempt)

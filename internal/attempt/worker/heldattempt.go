@@ -136,9 +136,9 @@ func (h *heldAttempt) doubt(ctx context.Context, err error) {
 	pause.For(ctx, doubtPause)
 }
 
-// endAll ends all processes of the attempt and reports whether none is left. While we
-// cannot tell, the worker keeps the attempt, since it must not be started twice, and
-// endAll tries again.
+// endAll ends all processes of the attempt. It returns true when none is left. While it
+// cannot prove that, it tries again, and the worker keeps the attempt so that the task is
+// not started twice. It returns false only if ctx ends first.
 func (h *heldAttempt) endAll(ctx context.Context) bool {
 	w := h.worker
 	for ctx.Err() == nil {

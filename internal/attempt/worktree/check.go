@@ -24,8 +24,9 @@ func (e *CheckError) Hint() string {
 	return "nothing was merged: put it right on the branch that is to be merged, and merge again"
 }
 
-// checked merges with a check. The repository is not locked during the check. So
-// afterwards the result is published only if all branches are still where they were.
+// checked merges, checks out the result in a temporary worktree, runs the check there, and
+// publishes the result if the check succeeds. The repository is not locked during the check. So the result
+// is published only if no branch has moved in the meantime.
 func (m *merger) checked(ctx context.Context) error {
 	defer m.site.clean()
 	err := m.locked(ctx, m.takeAway, m.resolve, m.mergeAll, m.checkOut)

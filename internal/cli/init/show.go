@@ -81,7 +81,8 @@ func remarks(e agentsettings.Edit) (list []string) {
 	return list
 }
 
-// line and what split a position such as "line 3: a comment".
+// line and what return the two parts of a position such as "line 3: a comment": the line,
+// and what is there.
 func line(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
 func what(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
 

@@ -97,8 +97,8 @@ type job struct {
 }
 
 // Work works on a run until it has ended, and prints the result. A server's run is only
-// followed. The returned error determines the exit code; it is nil if every task is
-// complete.
+// followed. The returned error determines the exit code. It is nil if the run is complete,
+// see [verdict].
 func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	v.openDashboard(ctx, run)
 	r, err := v.Fleet.Run(ctx, run)
@@ -145,9 +145,9 @@ func (v *View) printResult(end ending, asJSON bool) error {
 	return verdict(end)
 }
 
-// verdict returns nil if every task is complete, otherwise the error for the exit code.
-// If a team's session did not complete, the user continues the session, whatever task
-// has failed.
+// verdict returns the error for the exit code. It is nil if the run is complete and no task
+// was cancelled. A complete run of a team may have cancelled tasks. If a team's run is not
+// complete, the error tells the user to continue the session, not to retry a task.
 func verdict(end ending) error {
 	r := end.run
 	switch {

@@ -95,7 +95,8 @@ func (s *space) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// HTTP returns a client that connects like a program on the machine.
+// HTTP returns an HTTP client whose connections start in the machine's network namespace,
+// like those of a program on the machine.
 func (s *space) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: s.Dial}}
 }

@@ -32,7 +32,7 @@ type serverRequest struct {
 	} `json:"result"`
 }
 
-// begin answers requests until one starts a turn.
+// begin answers requests until one starts a turn. It returns the prompt of that turn.
 func (s *server) begin() (string, error) {
 	for {
 		var r serverRequest

@@ -28,10 +28,10 @@ const (
 	taskItem
 )
 
-// list is a list of rows.
+// list is the rows of a screen.
 type list struct {
-	items []item
-	// paint draws a range of the rows.
+	items []item // what each row stands for
+	// paint draws the rows from index from up to, but not including, index to.
 	paint func(from, to int) []paint.Line
 }
 
