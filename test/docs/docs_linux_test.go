@@ -182,6 +182,11 @@ func runPage(t *testing.T, fixture *txtar.Archive, text string, n *tally) {
 				t.Errorf("line %d: %v", i.line, err)
 			}
 			n.checked.Add(1)
+		case "sql": // internal/engine/store/postgres runs the queries of schema.md
+			if !strings.HasSuffix(t.Name(), "/docs/schema") {
+				t.Errorf("line %d: no test runs the SQL of this page", i.line)
+			}
+			n.checked.Add(1)
 		case "":
 			t.Errorf("line %d: the block names no language: sh, console, yaml, json or text", i.line)
 		default:

@@ -142,7 +142,8 @@ func (c *Cast) start(name string, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// await reports a command that has failed by itself.
+// await waits until a command has ended. If it exited with an error code, and not by a signal, await
+// reports that with the path of its log.
 func (c *Cast) await(name string, cmd *exec.Cmd, log string) {
 	failed := (*exec.ExitError)(nil)
 	if err := cmd.Wait(); errors.As(err, &failed) && failed.ExitCode() > 0 {

@@ -21,7 +21,7 @@ type Unproven struct {
 	Run       string            `json:"run,omitempty"`
 	Task      string            `json:"task,omitempty"`
 	Since     time.Time         `json:"since,omitzero"` // when its task began to wait
-	Why       string            `json:"why"`            // what may be alive, and what to do
+	Why       string            `json:"why"`            // which processes may still be alive, and what the user can do about them
 	Processes []supervisor.Left `json:"processes"`
 }
 
