@@ -78,10 +78,6 @@ func oddKeys(t *testing.T, db Database) {
 			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: key, ID: key}, Parent: key, Seq: 1, Data: quoted(t, key)})
 		}
 	})
-	var items []store.ItemKey
-	for _, key := range odd {
-		items = append(items, store.ItemKey{Kind: key, ID: key})
-	}
 	inTx(t, s, func(tx *store.Tx) {
 		for _, key := range odd {
 			worker, err := tx.Worker(key)
