@@ -259,12 +259,18 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err := h.Mkdir(opMakeFolder, temp, 0o755); err != nil {
 		return err
 	}
-	err := WriteNew(h, filepath.Join(temp, ignoreName), []byte("*\n"), 0o666)
+	// The file is written in place: a hidden file beside it would not be ignored yet, and
+	// an agent's "git add" could commit it.
+	ignore := filepath.Join(temp, ignoreName)
+	_, err := writeTemp(h, ignore, ignore, []byte("*\n"), 0o666, nil)
+	if err == nil {
+		err = syncFolder(h, ignore)
+	}
 	if err == nil {
 		err = h.Rename(opMakeFolder, temp, path)
 	}
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, filepath.Join(temp, ignoreName))
+		_ = h.Remove(opRemoveTemp, ignore)
 		_ = h.Remove(opRemoveTemp, temp)
 		if _, there := h.Stat(opMakeFolder, path); there != nil { // otherwise another process has created it in the meantime
 			return err

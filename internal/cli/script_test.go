@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 //
 // AGENTS is a folder with stubs of the agent programs. A script that needs them
 // installed uses env PATH=$AGENTS${:}$PATH.
+//
+// After ttyin, testscript closes the terminal as soon as the command has ended, and loses
+// output that it has not read by then. So such commands wait for half a second at their
+// end.
 func TestScript(t *testing.T) {
 	testenv.Integration(t)
 	program := testenv.Program(t)
