@@ -12,6 +12,10 @@ outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever|WhereverItDies|R
 # These run with race detection in a small version, and in full without it.
 twice='^TestATeam'
 
+# With this GOGC the compiler, the linker and the linter collect garbage less often, which
+# saves a fifth of their time.
+fast_build=400
+
 # The go command and the linter keep their caches at home.
 writable_home() {
 	if [[ -z ${HOME:-} || ! -w $HOME ]]; then
@@ -52,9 +56,15 @@ as_root() {
 build_program() {
 	local new=$PWD/.build/gaffer.new
 	mkdir -p .build
-	go build -buildvcs=false -o "$new" ./cmd/gaffer
+	GOGC=$fast_build go build -buildvcs=false -o "$new" ./cmd/gaffer
 	export GAFFER_TEST_PROGRAM=$PWD/.build/gaffer
 	if cmp -s "$new" "$GAFFER_TEST_PROGRAM"; then rm "$new"; else mv "$new" "$GAFFER_TEST_PROGRAM"; fi
+}
+
+# go_test runs tests anew. They get the ordinary garbage collection, because some of them
+# measure memory. Tests wait more than they compute: they may run with -parallel.
+go_test() {
+	GOGC=$fast_build go test -exec 'env -u GOGC' -count=1 -vet=off -timeout 30m "$@"
 }
 
 # ordinary_packages lists the packages without steps of their own.

@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheClientAsksForEveryRouteAndUnderstandsTheAnswers(t *testing.T) {
+	t.Parallel()
 	target := newReference(t, "")
 	c, err := coordinator.New(target.URL, coordinator.Options{Token: target.Token})
 	ctx := t.Context()
@@ -106,6 +107,7 @@ func TestTheClientAsksForEveryRouteAndUnderstandsTheAnswers(t *testing.T) {
 }
 
 func TestTheClientAsksForWhatTheNewerClientsAskFor(t *testing.T) {
+	t.Parallel()
 	target := newReference(t, "")
 	c, err := coordinator.New(target.URL, coordinator.Options{Token: target.Token})
 	if err != nil {
@@ -159,6 +161,7 @@ func TestTheClientAsksForWhatTheNewerClientsAskFor(t *testing.T) {
 }
 
 func TestTheClientFollowsTheStream(t *testing.T) {
+	t.Parallel()
 	target := newReference(t, "")
 	c, err := coordinator.New(target.URL, coordinator.Options{Token: target.Token})
 	if err != nil {

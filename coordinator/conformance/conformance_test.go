@@ -13,6 +13,7 @@ import (
 )
 
 func TestTheReferenceKeepsEveryPromise(t *testing.T) {
+	t.Parallel()
 	Run(t, newReference(t, ""))
 }
 
@@ -108,6 +109,7 @@ var mutants = []struct{ broken, promise string }{
 }
 
 func TestThePageNamesEveryRoute(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/protocols/coordinator.md")
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +128,7 @@ const brokenVar = "CONFORMANCE_BROKEN"
 // A broken promise fails its test, so each mutant runs in a process of its own.
 func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	for _, m := range mutants {
 		t.Run(m.broken+" "+m.promise, func(t *testing.T) {
 			promise := strings.ReplaceAll(m.promise, " ", "_")
@@ -145,6 +148,7 @@ func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
 // TestTheBrokenReference runs in the processes above. Without the variable it breaks
 // nothing and is a second run on the reference.
 func TestTheBrokenReference(t *testing.T) {
+	t.Parallel()
 	target := newReference(t, os.Getenv(brokenVar))
 	target.Patience = 3 * time.Second
 	if os.Getenv(brokenVar) == "" {
@@ -154,6 +158,7 @@ func TestTheBrokenReference(t *testing.T) {
 }
 
 func TestEveryPromiseIsOneThatTheSuiteCanFindBroken(t *testing.T) {
+	t.Parallel()
 	covered := map[string]bool{}
 	for _, m := range mutants {
 		covered[m.promise] = true

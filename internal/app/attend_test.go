@@ -18,6 +18,7 @@ import (
 // Another machine can write rows of the database. So a row that binds a run to this
 // machine is no reason to run the run's commands here.
 func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	a := p.open()
 	defer a.Close()
@@ -38,6 +39,7 @@ func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testin
 
 func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	a := p.open()
 	defer a.Close()
@@ -73,6 +75,7 @@ func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn
 // it reports neither that one does nor that none does.
 func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	p.db = pgtest.Database(t)
 	a := p.open()

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	hook := func(status hookevents.Status, ended bool) {
 		t.Helper()

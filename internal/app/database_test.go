@@ -28,6 +28,7 @@ import (
 // The databases in testdata were written by an earlier gaffer, see the README there.
 
 func TestADatabaseOfAnEarlierVersionIsRead(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		p := earlierSQLite(t)
 		s, err := sqlite.Open(t.Context(), filepath.Join(p.home, "gaffer", "gaffer.db"))
@@ -48,6 +49,7 @@ func TestADatabaseOfAnEarlierVersionIsRead(t *testing.T) {
 
 func TestARunThatAnEarlierVersionLeftIsResumed(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { earlierSQLite(t).resumesInterruptedRun() })
 	t.Run("postgres", func(t *testing.T) { earlierPostgres(t).resumesInterruptedRun() })
 }

@@ -29,6 +29,7 @@ func (p testProject) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run)
 
 func TestAnAttemptSaysWhatItHasChangedInItsWorktree(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
 		want   *fleet.Diff
@@ -57,6 +58,7 @@ func TestAnAttemptSaysWhatItHasChangedInItsWorktree(t *testing.T) {
 }
 
 func TestOfVeryManyFilesAllAreCountedAndSomeListed(t *testing.T) {
+	t.Parallel()
 	task := shell("one", "for i in $(seq 350); do echo x > f$i; done")
 	task.Worktree = true
 	list, _ := newRepository(t).changed(task)
@@ -66,6 +68,7 @@ func TestOfVeryManyFilesAllAreCountedAndSomeListed(t *testing.T) {
 }
 
 func TestATaskThatWorksInTheProjectItselfHasNoDiff(t *testing.T) {
+	t.Parallel()
 	list, _ := newRepository(t).changed(shell("one", "echo x > new.txt"))
 	if fmt.Sprint(list) != "[<nil>]" {
 		t.Errorf("%v", list)

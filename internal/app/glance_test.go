@@ -57,6 +57,7 @@ func (p testProject) put(change func(tx *store.Tx)) {
 }
 
 func TestAGlanceCountsWhatRunsWaitsFailedAndCostsToday(t *testing.T) {
+	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { testGlance(t, newPlace(t)) })
 	t.Run("PostgreSQL", func(t *testing.T) {
 		p := newPlace(t)
@@ -100,6 +101,7 @@ func testGlance(t *testing.T, p testProject) {
 }
 
 func TestAGlanceMakesNoDatabase(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	if diff := cmp.Diff(fleet.Summary{}, p.glance(false)); diff != "" {
 		t.Error(diff)

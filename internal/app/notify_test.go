@@ -79,6 +79,7 @@ func (p testProject) secret(text string) string {
 }
 
 func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(t *testing.T) {
+	t.Parallel()
 	for name, db := range map[string]func() string{"sqlite": func() string { return "" }, "postgres": func() string { return pgtest.Database(t) }} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
@@ -120,6 +121,7 @@ func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(
 
 func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	free := make(chan struct{})
 	var mu sync.Mutex
@@ -198,6 +200,7 @@ func TestAgentsDoNotGetTheSecretThatSigns(t *testing.T) {
 }
 
 func TestDoctorSaysWhatIsWrongWithNotifications(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	for settings, want := range map[string]string{
 		"notify: {}":                             "",

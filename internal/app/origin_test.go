@@ -56,6 +56,7 @@ func (p testProject) retryFailed(run, task string) {
 // starts in it, whether gaffer alone is killed or all of its processes.
 func TestPredecessorsAreMergedOnceWhateverIsKilled(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	for range testenv.Count(0, 6, 60) {
 		p := newRepository(t)
 		a := p.open()
@@ -90,6 +91,7 @@ func TestPredecessorsAreMergedOnceWhateverIsKilled(t *testing.T) {
 }
 
 func TestAMergeThatWasKilledIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
 	p := newRepository(t)
 	one, two := p.treeOf("r", "one"), p.treeOf("r", "two")
 	into := "gaffer/r/merge-1"
@@ -107,6 +109,7 @@ func TestAMergeThatWasKilledIsFinishedByTheNext(t *testing.T) {
 }
 
 func TestARetriedTaskGoesOnFromWhereItStarted(t *testing.T) {
+	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -130,6 +133,7 @@ func TestARetriedTaskGoesOnFromWhereItStarted(t *testing.T) {
 }
 
 func TestPromptsAtOnceSeeWhatThePromptBeforeThemLeftUncommitted(t *testing.T) {
+	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -147,6 +151,7 @@ func TestPromptsAtOnceSeeWhatThePromptBeforeThemLeftUncommitted(t *testing.T) {
 
 // A worktree does not start from a task in another repository.
 func TestBeadsStartFromTheBeadsBeforeThemInTheirRepository(t *testing.T) {
+	t.Parallel()
 	p, other := newRepository(t), newRepository(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()

@@ -17,6 +17,7 @@ import (
 // start them again.
 func TestSecurityARunHasOneOwnerAlsoWhenItsLockWasDeleted(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()

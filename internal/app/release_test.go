@@ -13,6 +13,7 @@ import (
 // A process that sees an owner does not start another one. So the owner checks the run
 // once more after it has released it.
 func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	var id string
 	var once sync.Once

@@ -42,6 +42,7 @@ func (p testProject) leave(name, text string) {
 }
 
 func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	run := p.run(shell("a", "echo hello"))
 	p.leave(".founder-mode/status/sessions/20200101-000000-theirs/status.json", `{"status": "running", "started_at": "2020-01-01T00:00:00Z"}`)
@@ -66,6 +67,7 @@ func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 }
 
 func TestTheTeamOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t, "== *\nsay nothing\n")
 	begun := c.begin(c.open(), teamsession.Request{})
 	var ours docview.TeamPicture
@@ -88,6 +90,7 @@ func TestTheTeamOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 }
 
 func TestTheBuildOfARunIsOursUntilAnotherReplacesIt(t *testing.T) {
+	t.Parallel()
 	const text = "name: two\nagent: fake\nretries: 0\nchunks:\n  - {id: 1, name: One, prompt: \"fake: say one\"}\n  - {id: 2, name: Two, prompt: \"fake: fail it broke\"}\n"
 	p := newPlace(t)
 	a := p.open()

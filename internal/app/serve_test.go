@@ -62,6 +62,7 @@ func onBoth(t *testing.T, test func(p testProject)) {
 }
 
 func TestACoordinatorShowsTheWorkerAndTheLogOfARunThatNobodySubmittedToIt(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(p testProject) {
 		t, ctx := p.t, p.t.Context()
 		c := p.coordinate()
@@ -137,6 +138,7 @@ func readAll(ctx context.Context, c *app.Coordinator, run string, q coordinator.
 }
 
 func TestNoFileIsReadBecauseAWorkerElsewhereNamesIt(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	ctx, c := t.Context(), p.coordinate()
 	admin := credential.Identity{ID: "a", Name: "a", Role: credential.Admin}

@@ -63,6 +63,7 @@ say {"status":"COMPLETE"}
 `
 
 func TestATeamOfAnotherProgramContinuesWhereItsDocumentsSay(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t, continues)
 	c.writeTheirs(theirs)
 	a := c.open()
@@ -107,6 +108,7 @@ func TestATeamOfAnotherProgramContinuesWhereItsDocumentsSay(t *testing.T) {
 }
 
 func TestATeamOfAnotherProgramContinuesOnItsBranches(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t, strings.Replace(continues, "tool echo", "tool test -f begun.txt && echo", 1))
 	c.git("switch", "-qc", "feature/b")
 	c.write("begun.txt", "half of b")
@@ -122,6 +124,7 @@ func TestATeamOfAnotherProgramContinuesOnItsBranches(t *testing.T) {
 }
 
 func TestATeamThatCannotBeContinuedIsRefusedAndStaysAsItIs(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t, continues)
 	c.git("branch", "feature/a", c.git("commit-tree", "-m", "a", "HEAD^{tree}"))
 	a := c.open()

@@ -92,6 +92,7 @@ func allowed(t plan.Task) plan.Task {
 
 func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -137,6 +138,7 @@ func (p testProject) log(run, task string) string {
 
 func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -178,6 +180,7 @@ func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 
 func TestAQuestionIsAnsweredByAPersonOrByItsDefault(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()

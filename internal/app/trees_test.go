@@ -79,6 +79,7 @@ func (p testProject) work(a *app.App, what plan.Plan) fleet.Run {
 }
 
 func TestAWorkflowWorksInWorktreesAndIsMergedAsItSays(t *testing.T) {
+	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -98,6 +99,7 @@ func TestAWorkflowWorksInWorktreesAndIsMergedAsItSays(t *testing.T) {
 }
 
 func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
+	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -136,6 +138,7 @@ func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
 }
 
 func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
+	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -180,6 +183,7 @@ func (p testProject) treeOf(run, task string) (tree worktree.Tree) {
 }
 
 func TestAnEndIsMadeAgainWhenItWasKilledBetweenAFolderAndItsRecord(t *testing.T) {
+	t.Parallel()
 	p := newRepository(t)
 	one, two := p.treeOf("r", "one"), p.treeOf("r", "two")
 	p.git("merge", "--quiet", one.Branch, two.Branch)

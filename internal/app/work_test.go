@@ -180,6 +180,7 @@ func (p testProject) run(tasks ...plan.Task) fleet.Run {
 }
 
 func TestARunOfCommandsEndsWithTheirResults(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	run := p.run(shell("a", "echo one > a.txt"), shell("b", "cat a.txt; exit 3", "a"), shell("c", "true", "b"))
 	want := map[string]fleet.Status{"a": fleet.Complete, "b": fleet.Failed, "c": fleet.Cancelled}
@@ -205,6 +206,7 @@ func TestARunOfCommandsEndsWithTheirResults(t *testing.T) {
 }
 
 func TestARunIsTheSameOnPostgreSQL(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.db = pgtest.Database(t)
 	run := p.run(shell("a", "true"), shell("b", "exit 3", "a"), faked("c", "say fine"))
@@ -217,6 +219,7 @@ func TestARunIsTheSameOnPostgreSQL(t *testing.T) {
 }
 
 func TestWorkThatFailsItsCheckIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	task := shell("a", "echo x >> tries")
 	task.Verify, task.Retries = []string{"test $(wc -l < tries) = 2"}, 1
@@ -229,6 +232,7 @@ func TestWorkThatFailsItsCheckIsTriedAgain(t *testing.T) {
 
 func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()

@@ -36,6 +36,7 @@ func (f *fixture) shows(id string, w coordinator.WorkerStatus, claude, task stri
 // The four scenarios of the protocol, second by second: a heartbeat every 15 s, and
 // offline 30 s after the last one.
 func TestScenario1AWorkerWithoutATaskIsOnlineAndIdle(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		for second := range 60 {
 			if second%15 == 0 {
@@ -48,6 +49,7 @@ func TestScenario1AWorkerWithoutATaskIsOnlineAndIdle(t *testing.T) {
 }
 
 func TestScenario2AWorkerWithATaskIsOnlineAndRunningWhenItSaysSo(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		f.task(c, "one")
@@ -76,6 +78,7 @@ func TestScenario2AWorkerWithATaskIsOnlineAndRunningWhenItSaysSo(t *testing.T) {
 }
 
 func TestScenario3AWorkerThatCrashedIsOfflineWithItsLastKnownState(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: "ch-x.y"})
 		last := f.clock()
@@ -98,6 +101,7 @@ func TestScenario3AWorkerThatCrashedIsOfflineWithItsLastKnownState(t *testing.T)
 }
 
 func TestScenario4AnAgentThatAsksIsWaitingAndGoesOnWhenItIsAnswered(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		f.task(c, "one")
@@ -127,6 +131,7 @@ func TestScenario4AnAgentThatAsksIsWaitingAndGoesOnWhenItIsAnswered(t *testing.T
 }
 
 func TestClaimingAndEndingATaskLeavesTheAgentAsItWas(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		for _, title := range []string{"one", "two"} {
@@ -155,6 +160,7 @@ func TestClaimingAndEndingATaskLeavesTheAgentAsItWas(t *testing.T) {
 }
 
 func TestAnOldClientsStatusIsTaken(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.beat(coordinator.Heartbeat{AgentID: "dev", Status: "running"})
 	f.shows("dev", coordinator.Online, "running", "")
@@ -163,6 +169,7 @@ func TestAnOldClientsStatusIsTaken(t *testing.T) {
 }
 
 func TestAHeartbeatWithoutAnIDGetsOne(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		one, two := f.beat(coordinator.Heartbeat{Name: "dev"}), f.beat(coordinator.Heartbeat{Name: "dev"})
 		if one.ID == "" || one.ID == two.ID {
@@ -175,6 +182,7 @@ func TestAHeartbeatWithoutAnIDGetsOne(t *testing.T) {
 }
 
 func TestAWorkersTokenSpeaksOnlyForItsOwnAgents(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		made := f.task(c, "one")
@@ -241,6 +249,7 @@ func TestAWorkersTokenSpeaksOnlyForItsOwnAgents(t *testing.T) {
 }
 
 func TestAnAgentKeepsItsIDWithANewTokenOfTheSameNameAndRole(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.task(f.channel("build"), "one")
 		f.agent("mine")
@@ -266,6 +275,7 @@ func TestAnAgentKeepsItsIDWithANewTokenOfTheSameNameAndRole(t *testing.T) {
 }
 
 func TestOnlyOperatorsAndAdminsAddChannelsChainsAndTasks(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	c := f.channel("build")
 	for _, by := range []credential.Identity{worker, viewer, {}} {
@@ -281,6 +291,7 @@ func TestOnlyOperatorsAndAdminsAddChannelsChainsAndTasks(t *testing.T) {
 }
 
 func TestAWorkerOfTheEngineIsNoAgentAndNoTokenGetsHoldOfIt(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.beatEngine("machine")
 	if list, err := f.Agents(f.ctx); err != nil || len(list) > 0 {
@@ -294,6 +305,7 @@ func TestAWorkerOfTheEngineIsNoAgentAndNoTokenGetsHoldOfIt(t *testing.T) {
 
 // Its row is created by its first heartbeat. Until then its id is public.
 func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a"}}}})
 		f.must(err)
@@ -308,6 +320,7 @@ func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
 }
 
 func TestSubscriptionsAreKept(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.agent("dev")
 		a, err := f.Subscribe(f.ctx, worker, "dev", []string{"build", "test"})
@@ -325,6 +338,7 @@ func TestSubscriptionsAreKept(t *testing.T) {
 }
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.agent("dev")
 		_, err := f.Agent(f.ctx, "nobody")
@@ -359,6 +373,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 }
 
 func TestWhatNoDatabaseOrTerminalShouldHoldIsRefused(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	c := f.channel("build")
 	long := strings.Repeat("x", 1<<20)

@@ -19,6 +19,7 @@ import (
 // no code with this program, against the real server on the real databases.
 func TestTheProtocolsClientsAreServed(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		t := f.t
 		book := credential.NewTokenStore(f.Tokens(), f.clock, rand.Reader)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestFiguresCountAgentsTasksRunsAndQuestions(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		mixed(f)
 		f.pass(time.Hour) // a and b are offline

@@ -29,6 +29,7 @@ func (f *fixture) typed() (task coordinator.Task, give func(text, key string) co
 }
 
 func TestInputsAreTakenOnceAndInTheirOrder(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		task, give := f.typed()
 		one := give("1", "k")
@@ -59,6 +60,7 @@ func TestInputsAreTakenOnceAndInTheirOrder(t *testing.T) {
 }
 
 func TestAnInputIsTakenByOneOfManyWhoWantIt(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		task, give := f.typed()
 		const inputs = 20
@@ -95,6 +97,7 @@ func TestAnInputIsTakenByOneOfManyWhoWantIt(t *testing.T) {
 }
 
 func TestAnInputIsForTheAgentThatHadTheTaskWhenItWasTyped(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		task, give := f.typed()
 		f.agent("next")
@@ -118,6 +121,7 @@ func TestAnInputIsForTheAgentThatHadTheTaskWhenItWasTyped(t *testing.T) {
 }
 
 func TestInputsDoNotPileUp(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	task, give := f.typed()
 	for i := range 1000 {
@@ -128,6 +132,7 @@ func TestInputsDoNotPileUp(t *testing.T) {
 }
 
 func TestAnEventIsToldOnceForAKey(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.agent("dev")
 		f.agent("other")
@@ -162,6 +167,7 @@ func TestAnEventIsToldOnceForAKey(t *testing.T) {
 }
 
 func TestTheLastEventsAreKept(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	const more = 25
 	// All but the last few are written directly.

@@ -70,6 +70,7 @@ func work(f *fixture, i int, agent, channel string) {
 }
 
 func TestAListHasWhatItsFilterSaysOfAllTasks(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		filters := mixed(f)
 		all, err := f.Tasks(f.ctx, server.TaskFilter{})

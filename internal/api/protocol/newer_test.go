@@ -35,6 +35,7 @@ func (f *fixture) done(agent string, t coordinator.Task) {
 }
 
 func TestATaskWithoutASequenceGoesToTheEndOfItsChain(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		chain := f.chain(f.channel("build"), "release")
 		f.agent("dev")
@@ -64,6 +65,7 @@ func TestATaskWithoutASequenceGoesToTheEndOfItsChain(t *testing.T) {
 }
 
 func TestEventsAreListedWithTheNewestFirst(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.agent("dev")
 		for i := range 5 {
@@ -92,6 +94,7 @@ func TestEventsAreListedWithTheNewestFirst(t *testing.T) {
 }
 
 func TestAnUnknownClaudeStatusIsRefused(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.agent("dev")
 	f.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running})
@@ -118,6 +121,7 @@ func TestAnUnknownClaudeStatusIsRefused(t *testing.T) {
 }
 
 func TestATaskIsAssignedToOneAgent(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		f.task(c, "one")
@@ -166,6 +170,7 @@ func TestATaskIsAssignedToOneAgent(t *testing.T) {
 }
 
 func TestAPersonSetsTheStatusOfATask(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		f.agent("dev")
@@ -202,6 +207,7 @@ func TestAPersonSetsTheStatusOfATask(t *testing.T) {
 }
 
 func TestAChainIsReadChangedAndDeleted(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		chain := f.chain(c, "row")
@@ -258,6 +264,7 @@ func TestAChainIsReadChangedAndDeleted(t *testing.T) {
 }
 
 func TestAChainWithAnOwnerIsForItsOwnerAlone(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		chain := f.chain(c, "row")
@@ -297,6 +304,7 @@ func TestAChainWithAnOwnerIsForItsOwnerAlone(t *testing.T) {
 }
 
 func TestASessionIsRequestedAndStarted(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		f.task(c, "other")
@@ -338,6 +346,7 @@ func TestASessionIsRequestedAndStarted(t *testing.T) {
 }
 
 func TestAnAgentThatWaitsForASessionIsNotified(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	wait := func(state string) {
 		f.beat(coordinator.Heartbeat{AgentID: "dev", Name: "Dev", Meta: json.RawMessage(`{"state":"` + state + `","subscriptions":["build"]}`)})

@@ -48,6 +48,7 @@ func change[W any](f *fixture, u server.Update) (row W) {
 }
 
 func TestEachChangeIsOneUpdateWithTheRowAsItWas(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		_, err := f.AddChain(f.ctx, operator, coordinator.Chain{Name: "c"})
@@ -109,6 +110,7 @@ func TestEachChangeIsOneUpdateWithTheRowAsItWas(t *testing.T) {
 
 // The stored JSON is nested deeper than the request, and every reader must accept it.
 func TestJSONOfTooManyLevelsIsRefused(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.agent("dev")
 		for _, c := range []struct {
@@ -143,6 +145,7 @@ func TestJSONOfTooManyLevelsIsRefused(t *testing.T) {
 func nested(levels int) string { return strings.Repeat(`[`, levels) + strings.Repeat(`]`, levels) }
 
 func TestAnEventThatCannotBeReadIsPassedOver(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.channel("one")
 	for _, row := range []string{nested(10_001), `[]`, `{"data":`} {
@@ -162,6 +165,7 @@ func TestAnEventThatCannotBeReadIsPassedOver(t *testing.T) {
 }
 
 func TestAnOldUpdateDoesNotMakeAnAgentOffline(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.agent("dev")
 	for range 10 {
@@ -175,6 +179,7 @@ func TestAnOldUpdateDoesNotMakeAnAgentOffline(t *testing.T) {
 }
 
 func TestOtherRunsAreToldInTheShapesOfTheFleetWithoutTheirPrompts(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, err := f.engine.Submit(f.ctx, engine.Submission{Project: "p", Plan: plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a", Prompt: "a secret", Model: "m"}}}})
 		f.must(err)
@@ -219,6 +224,7 @@ func TestOtherRunsAreToldInTheShapesOfTheFleetWithoutTheirPrompts(t *testing.T) 
 }
 
 func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.task(f.channel("build"), "one")
 	f.agent("dev")
@@ -235,6 +241,7 @@ func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {
 
 // Several clients at two coordinators see the same changes while others write.
 func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		const writers, each = 4, 10
 		other := f.another()
@@ -284,6 +291,7 @@ func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
 }
 
 func TestADashboardOfManyTasksShowsThoseThatMatter(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	c := f.channel("build")
 	f.agent("dev")
@@ -316,6 +324,7 @@ func TestADashboardOfManyTasksShowsThoseThatMatter(t *testing.T) {
 func pad(n string) string { return fmt.Sprintf("%4s", n) }
 
 func TestAnEmptyDashboardHasListsAndNoNulls(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		board, err := f.Dashboard(f.ctx)
 		f.must(err)
@@ -343,6 +352,7 @@ func TestAnEmptyDashboardHasListsAndNoNulls(t *testing.T) {
 // If a commit fails after the fact, or its answer is lost, either the whole request is
 // stored or nothing.
 func TestARequestIsDoneAsAWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	c := f.channel("build")
 	f.agent("dev")

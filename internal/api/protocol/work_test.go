@@ -36,6 +36,7 @@ func (f *fixture) noTasks(agent, channel string) {
 }
 
 func TestATaskGoesFromQueuedToDone(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		f.agent("dev")
@@ -102,6 +103,7 @@ func TestATaskGoesFromQueuedToDone(t *testing.T) {
 }
 
 func TestAFailureIsFinal(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.task(f.channel("build"), "one")
 		f.agent("dev")
@@ -118,6 +120,7 @@ func TestAFailureIsFinal(t *testing.T) {
 }
 
 func TestTheHighestPriorityGoesFirstAndChannelsAreApart(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		build, test := f.channel("build"), f.channel("test")
 		add := func(c coordinator.Channel, title string, priority int) {
@@ -145,6 +148,7 @@ func TestTheHighestPriorityGoesFirstAndChannelsAreApart(t *testing.T) {
 }
 
 func TestAChannelsNameIsItsOwn(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		one := f.channel("build")
 		again, err := f.AddChannel(f.ctx, admin, coordinator.Channel{Name: "build", Description: "other"})
@@ -165,6 +169,7 @@ func TestAChannelsNameIsItsOwn(t *testing.T) {
 }
 
 func TestAChainIsDoneInItsOrder(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		chain, err := f.AddChain(f.ctx, operator, coordinator.Chain{Name: "release", ChannelID: c.ID})
@@ -208,6 +213,7 @@ func TestAChainIsDoneInItsOrder(t *testing.T) {
 }
 
 func TestATaskOfAChainNeedsAChannel(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	one, two := f.channel("one"), f.channel("two")
 	bound, err := f.AddChain(f.ctx, operator, coordinator.Chain{Name: "bound", ChannelID: one.ID})
@@ -226,6 +232,7 @@ func TestATaskOfAChainNeedsAChannel(t *testing.T) {
 }
 
 func TestTasksAreFiltered(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		build, test := f.channel("build"), f.channel("test")
 		chain, err := f.AddChain(f.ctx, operator, coordinator.Chain{Name: "c", ChannelID: test.ID})
@@ -256,6 +263,7 @@ func TestTasksAreFiltered(t *testing.T) {
 }
 
 func TestTheSameKeyGivesTheSameTask(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		for i := range 10 {
@@ -298,6 +306,7 @@ func TestTheSameKeyGivesTheSameTask(t *testing.T) {
 }
 
 func TestManyWhoClaimAtOnceGetEachTaskOnce(t *testing.T) {
+	t.Parallel()
 	const agents, tasks = 32, 200
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
@@ -351,6 +360,7 @@ func TestManyWhoClaimAtOnceGetEachTaskOnce(t *testing.T) {
 }
 
 func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.task(f.channel("build"), "one")
 		f.agent("gone")
@@ -394,6 +404,7 @@ func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing
 }
 
 func TestAnAgentCannotHaveVeryManyTasks(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	c := f.channel("build")
 	for i := range 101 {

@@ -33,6 +33,7 @@ func (f *fixture) worked() string {
 }
 
 func TestTheDocumentOfARunIsASessions(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.worked()
 		for _, want := range []session.State{session.Running, session.Complete} {
@@ -60,6 +61,7 @@ func TestTheDocumentOfARunIsASessions(t *testing.T) {
 }
 
 func TestTheRecordsOfARunAreALedgers(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.worked()
 		f.claim()
@@ -86,6 +88,7 @@ func TestTheRecordsOfARunAreALedgers(t *testing.T) {
 }
 
 func TestTheReportIsOfAllRunsOrThoseThatAreAskedFor(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.worked()
 		f.pass(48 * time.Hour)
@@ -111,6 +114,7 @@ func TestTheReportIsOfAllRunsOrThoseThatAreAskedFor(t *testing.T) {
 }
 
 func TestTheReportHasTheLatestAttemptsOnlyIfTheyAreAskedFor(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.worked()
 		f.pass(48 * time.Hour)
@@ -129,6 +133,7 @@ func TestTheReportHasTheLatestAttemptsOnlyIfTheyAreAskedFor(t *testing.T) {
 }
 
 func TestHTMLInAPlanComesBackAsJSONOnly(t *testing.T) {
+	t.Parallel()
 	const evil = `<script>alert(1)</script>&'"<img src=x onerror=alert(1)>`
 	f := inMemory(t)
 	p := shop()

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWhatAttemptsDoIsToldWhileTheyRun(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
 		if list := must2(f.runs.Doing(f.ctx))(f); len(list) > 0 {

@@ -20,6 +20,7 @@ import (
 )
 
 func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, other := f.submit(shop()), f.submit(plan.Plan{Tasks: []plan.Task{{ID: "else", Prompt: "x"}}})
 		first := f.claim()
@@ -88,6 +89,7 @@ func (f *fixture) past(run string, atOnce int) (all []coordinator.PastChange) {
 }
 
 func TestThePastOfARunIsWhatTheStreamHasTold(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
 		f.submit(shop()) // changes of other runs must not appear
@@ -125,6 +127,7 @@ func plain(list []coordinator.PastChange) (out []any) {
 }
 
 func TestOnlyLanesThatArePausedAreListedAndBothAreTold(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		if lanes := must2(f.Lanes(f.ctx))(f); lanes == nil || len(lanes) > 0 {
 			t.Errorf("before: %v", lanes)
@@ -160,6 +163,7 @@ func TestOnlyLanesThatArePausedAreListedAndBothAreTold(t *testing.T) {
 
 // The store fails the test if the events of all runs are read.
 func TestThePastOfARunDoesNotLookAtOthers(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop())
 	for range 50 {

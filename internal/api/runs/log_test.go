@@ -41,6 +41,7 @@ func (f *fixture) readLog(run string, q coordinator.LogQuery) (string, coordinat
 }
 
 func TestALogIsWhatTheAttemptsWroteOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, _, _ := f.twice()
 		for want, q := range map[string]coordinator.LogQuery{
@@ -60,6 +61,7 @@ func TestALogIsWhatTheAttemptsWroteOneAfterTheOther(t *testing.T) {
 }
 
 func TestALogBeginsWithWhatIsKept(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, _, second := f.twice()
 		for range 40 {
@@ -101,6 +103,7 @@ func (f *fixture) get(path string, header ...string) reply {
 }
 
 func TestARangeOfALog(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run, _, _ := f.twice()
 	path := "/v1/runs/" + run + "/tasks/api/log"
@@ -129,6 +132,7 @@ func TestARangeOfALog(t *testing.T) {
 }
 
 func TestALogIsTextWhateverIsInIt(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop()).ID
 	evil := "<script>alert(1)</script>\x1b[31m\x00\xff\r\n"
@@ -204,6 +208,7 @@ func (f *fixture) expectEnd(lines chan string) {
 
 func TestALogIsFollowedUntilItsAttemptHasEndedAndAllIsSent(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, _, second := f.twice()
 		lines := f.follow(run, coordinator.LogQuery{Offset: 2})
@@ -219,6 +224,7 @@ func TestALogIsFollowedUntilItsAttemptHasEndedAndAllIsSent(t *testing.T) {
 
 func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop()).ID
 		first := f.claim()
@@ -242,6 +248,7 @@ func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T
 }
 
 func TestALogWhoseWorkerNeverSaysThatItWasAllEndsAfterAWhile(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run, _, second := f.twice()
 	lines := f.follow(run, coordinator.LogQuery{})
@@ -265,6 +272,7 @@ func TestALogWhoseWorkerNeverSaysThatItWasAllEndsAfterAWhile(t *testing.T) {
 }
 
 func TestATaskThatHasNotBegunIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop()).ID
 	lines := f.follow(run, coordinator.LogQuery{})
@@ -283,6 +291,7 @@ func TestATaskThatHasNotBegunIsWaitedFor(t *testing.T) {
 }
 
 func TestALogThatIsForgottenWhileItIsFollowedIsTornAndNotEnded(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop()).ID
 	a := f.claim()
@@ -301,6 +310,7 @@ func TestALogThatIsForgottenWhileItIsFollowedIsTornAndNotEnded(t *testing.T) {
 }
 
 func TestManyFollowersAndAServerThatStops(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run, _, _ := f.twice()
 	var all []chan string

@@ -33,6 +33,7 @@ func (f *fixture) withFile() (write func(text string)) {
 
 func TestALogThatIsInAFileAloneIsReadFromThere(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		write := f.withFile()
 		run := f.submit(shop()).ID
@@ -75,6 +76,7 @@ func TestALogThatIsInAFileAloneIsReadFromThere(t *testing.T) {
 }
 
 func TestWhatTheStoreHasOfALogGoesBeforeAFile(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.withFile()("not this")
 	run, _, _ := f.twice()
@@ -84,6 +86,7 @@ func TestWhatTheStoreHasOfALogGoesBeforeAFile(t *testing.T) {
 }
 
 func TestALogThatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.withFile()
 	run := f.submit(shop()).ID
@@ -106,6 +109,7 @@ func TestALogThatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestALogThatIsCutWhileItIsReadIsNotTakenForAll(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	write := f.withFile()
 	run := f.submit(shop()).ID

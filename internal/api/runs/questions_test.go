@@ -11,6 +11,7 @@ import (
 )
 
 func TestAQuestionOfNoTaskIsAskedOnceAnsweredOnceAndTold(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		agent := f.as[credential.Worker]
 		ask := coordinator.NewQuestion{From: "claude-7", Ref: "r1", Text: "may I push?", Options: []string{"Allow", "Deny"}, Seconds: 60}
@@ -40,6 +41,7 @@ func TestAQuestionOfNoTaskIsAskedOnceAnsweredOnceAndTold(t *testing.T) {
 }
 
 func TestAQuestionOfNoTaskIsWithdrawnOrRefusedByTime(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		agent := f.as[credential.Worker]
 		ask := coordinator.NewQuestion{From: "claude-7", Text: "may I?", Seconds: 60}
@@ -56,6 +58,7 @@ func TestAQuestionOfNoTaskIsWithdrawnOrRefusedByTime(t *testing.T) {
 }
 
 func TestWhatIsNoQuestionIsNotAsked(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	agent := f.as[credential.Worker]
 	whole := coordinator.NewQuestion{From: "claude-7", Text: "may I?", Seconds: 60}

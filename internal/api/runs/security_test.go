@@ -28,6 +28,7 @@ func withValues() plan.Plan {
 }
 
 func TestSecurityNoRequestShowsTheValuesOfAPlansVariables(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(withValues()).ID
 	paths := []string{
@@ -59,6 +60,7 @@ func TestSecurityNoRequestShowsTheValuesOfAPlansVariables(t *testing.T) {
 }
 
 func TestSecurityOnlyAnOperatorWhoAsksForThemSeesTheValuesOfAPlansVariables(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	path := "/v1/runs/" + f.submit(withValues()).ID + "/plan?env=1"
 	for role, want := range map[credential.Role]int{credential.Admin: 200, credential.Operator: 200, credential.Viewer: 403, credential.Worker: 403} {
@@ -71,6 +73,7 @@ func TestSecurityOnlyAnOperatorWhoAsksForThemSeesTheValuesOfAPlansVariables(t *t
 
 // A plan that was shown with hidden values must not be run with other values.
 func TestSecurityAPlanWhoseValuesWereHiddenIsNotTaken(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	_, body := f.read(credential.Operator, "/v1/runs/"+f.submit(withValues()).ID+"/plan")
 	var shown struct {
@@ -97,6 +100,7 @@ func (f *fixture) read(role credential.Role, path string) (int, string) {
 }
 
 func TestSecurityATaskThatNoWorkerMayTakeSaysWhy(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop()).ID
 	why := func() string {

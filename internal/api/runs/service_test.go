@@ -19,6 +19,7 @@ import (
 )
 
 func TestARunIsSubmittedSeenWorkedOnAndFound(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		made := f.submit(shop())
 		if made.Name != "shop" || made.Project != "web" || made.Status != fleet.Running || made.Counts.Queued != 2 || len(made.Tasks) > 0 {
@@ -76,6 +77,7 @@ func must2[V any](v V, err error) func(f *fixture) V {
 }
 
 func TestOnlyAWorkerOfTheProjectTakesATask(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	f.submit(shop())
 	run, err := f.Runs.Submit(f.ctx, coordinator.NewRun{Project: "web", On: "den", Plan: text(plan.Plan{Tasks: []plan.Task{{ID: "a", Prompt: "x"}}})})
@@ -95,6 +97,7 @@ func TestOnlyAWorkerOfTheProjectTakesATask(t *testing.T) {
 }
 
 func TestTheSameKeyGivesTheSameRun(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		n := coordinator.NewRun{Project: "web", Key: "k", Plan: text(shop())}
 		first := must2(f.Runs.Submit(f.ctx, n))(f)
@@ -114,6 +117,7 @@ func TestTheSameKeyGivesTheSameRun(t *testing.T) {
 }
 
 func TestAPlanThatCannotRunIsRefusedAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	one := func(change func(p *plan.Plan)) json.RawMessage {
 		p := shop()
@@ -152,6 +156,7 @@ func TestAPlanThatCannotRunIsRefusedAndSaysWhy(t *testing.T) {
 
 func TestALargePlanIsTakenAndAHugeOneIsNot(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	f := inMemory(t)
 	p := plan.Plan{}
 	for i := range 3000 {
@@ -168,6 +173,7 @@ func TestALargePlanIsTakenAndAHugeOneIsNot(t *testing.T) {
 }
 
 func TestATaskIsCancelledAndRetriedByWhoSaidSo(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
 		f.must(f.Runs.Cancel(f.ctx, run.ID, "api", "not needed"))
@@ -195,6 +201,7 @@ func TestATaskIsCancelledAndRetriedByWhoSaidSo(t *testing.T) {
 }
 
 func TestAQuestionIsAnsweredOnceAndTheSecondIsToldByWhom(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
 		a := f.claim()
@@ -235,6 +242,7 @@ func TestAQuestionIsAnsweredOnceAndTheSecondIsToldByWhom(t *testing.T) {
 }
 
 func TestWhoMayNotChangesNothing(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop())
 	a := f.claim()
@@ -267,6 +275,7 @@ func TestWhoMayNotChangesNothing(t *testing.T) {
 }
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop())
 	f.submit(shop())
@@ -297,6 +306,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 }
 
 func TestTheRunsOfChannelsAreNobodysRuns(t *testing.T) {
+	t.Parallel()
 	f := inMemory(t)
 	c, err := f.Channels.Add(f.ctx, "build", "")
 	f.must(err)
@@ -314,6 +324,7 @@ func TestTheRunsOfChannelsAreNobodysRuns(t *testing.T) {
 }
 
 func TestTheStreamTellsOfARunAlone(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(f *fixture) {
 		other := f.submit(shop())
 		run := must2(f.Runs.Submit(f.ctx, coordinator.NewRun{Project: "app", Plan: text(shop())}))(f)

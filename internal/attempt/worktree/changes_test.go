@@ -16,6 +16,7 @@ func (p project) changes(base, branch string) (files, commits []string) {
 }
 
 func TestChangesAreWhatABranchHasDoneItself(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "b.txt", "x\n")
 	p.git(a.Path, "mv", "shared.txt", "a.txt")
@@ -43,6 +44,7 @@ func TestChangesAreWhatABranchHasDoneItself(t *testing.T) {
 }
 
 func TestAMergeThatResolvesAConflictIsAChangeOfTheBranch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "shared.txt", "of a\n")
 	p.write(p.dir, "shared.txt", "of main\n")
@@ -74,6 +76,7 @@ func TestAMergeThatResolvesAConflictIsAChangeOfTheBranch(t *testing.T) {
 }
 
 func TestSettingsOfAPersonDoNotMatterForChanges(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "sub/ü.txt", "x\n")
 	files, commits := p.changes(a.Base.Commit, a.Branch)
@@ -88,6 +91,7 @@ func TestSettingsOfAPersonDoNotMatterForChanges(t *testing.T) {
 }
 
 func TestOddNamesAndSubjectsAreToldAsTheyAre(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.create("a")
 	odd := []string{" a", "\"quoted\"", "line\nbreak", "tab\t", "\xff\xfe"}
@@ -114,6 +118,7 @@ func TestOddNamesAndSubjectsAreToldAsTheyAre(t *testing.T) {
 }
 
 func TestChangesOfABranchThatIsNotThereAreNone(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	if files, commits := p.changes("main", "nothing"); len(files)+len(commits) > 0 {
 		t.Errorf("%q, %q", files, commits)
@@ -126,6 +131,7 @@ func TestChangesOfABranchThatIsNotThereAreNone(t *testing.T) {
 }
 
 func TestABranchContainsWhatWasMergedIntoIt(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "x\n")
 	tip := p.git(a.Path, "rev-parse", "HEAD")

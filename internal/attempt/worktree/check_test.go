@@ -39,6 +39,7 @@ func (p project) tidy(worktrees int) {
 }
 
 func TestACheckSeesTheMergeBeforeTheBranchIsMoved(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a, b := p.work("a", "a.txt", "a\n"), p.work("b", "b.txt", "b\n")
 	before, seen := p.git(p.dir, "rev-parse", "main"), ""
@@ -63,6 +64,7 @@ func TestACheckSeesTheMergeBeforeTheBranchIsMoved(t *testing.T) {
 }
 
 func TestWhatACheckRefusesIsNotMerged(t *testing.T) {
+	t.Parallel()
 	for _, into := range []string{"main", "target"} {
 		p := newProject(t)
 		p.git(p.dir, "branch", "target")
@@ -86,6 +88,7 @@ func TestWhatACheckRefusesIsNotMerged(t *testing.T) {
 }
 
 func TestWhatIsMergedAlreadyIsNotCheckedAgain(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	if _, err := p.merge("main", a); err != nil {
@@ -99,6 +102,7 @@ func TestWhatIsMergedAlreadyIsNotCheckedAgain(t *testing.T) {
 }
 
 func TestWhatCanBeMergedBeforeAConflictIsChecked(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "shared.txt", "one\nA\nthree\n")
 	b := p.work("b", "shared.txt", "one\nB\nthree\n")
@@ -115,6 +119,7 @@ func TestWhatCanBeMergedBeforeAConflictIsChecked(t *testing.T) {
 }
 
 func TestABranchThatMovesDuringACheckIsCheckedAnew(t *testing.T) {
+	t.Parallel()
 	for name, move := range map[string]func(p project, a Tree){
 		"the target": func(p project, _ Tree) { p.write(p.dir, "more.txt", "x\n"); p.commit(p.dir, "meanwhile") },
 		"the branch": func(p project, a Tree) { p.write(a.Path, "more.txt", "x\n"); p.commit(a.Path, "meanwhile") },
@@ -142,6 +147,7 @@ func TestABranchThatMovesDuringACheckIsCheckedAnew(t *testing.T) {
 }
 
 func TestAMergeGivesUpOnABranchThatMovesAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	checks := 0
@@ -160,6 +166,7 @@ func TestAMergeGivesUpOnABranchThatMovesAgainAndAgain(t *testing.T) {
 }
 
 func TestAPersonsChangesDuringACheckAreNotTouched(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error {
@@ -176,6 +183,7 @@ func TestAPersonsChangesDuringACheckAreNotTouched(t *testing.T) {
 }
 
 func TestOthersUseTheRepositoryDuringACheck(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	b := p.work("b", "b.txt", "b\n")
@@ -195,6 +203,7 @@ func TestOthersUseTheRepositoryDuringACheck(t *testing.T) {
 }
 
 func TestChecksOfOneBranchWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a, b := p.work("a", "a.txt", "a\n"), p.work("b", "b.txt", "b\n")
 	first, go1 := make(chan struct{}), make(chan struct{})
@@ -218,6 +227,7 @@ func TestChecksOfOneBranchWaitForEachOther(t *testing.T) {
 }
 
 func TestACheckThatIsStoppedLeavesNothing(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -234,6 +244,7 @@ func TestACheckThatIsStoppedLeavesNothing(t *testing.T) {
 
 func TestACheckedMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	var s checkedMerge
 	prepare := func(p project) any {
 		a := p.work("a", "a.txt", "x\n")
@@ -255,6 +266,7 @@ func TestACheckedMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
 }
 
 func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
+	t.Parallel()
 	for _, into := range []string{"main", "target"} {
 		p := newProject(t)
 		p.git(p.dir, "branch", "target")
@@ -289,6 +301,7 @@ func (p project) killDuringCheck(s MergeSpec) {
 }
 
 func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "x\n")
 	s := p.checked("main", func(string) error { return nil }, a)
@@ -315,6 +328,7 @@ func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
 }
 
 func TestACheckNeedsAFolder(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "x\n")
 	s := p.checked("main", func(string) error { return nil }, a)
@@ -324,6 +338,7 @@ func TestACheckNeedsAFolder(t *testing.T) {
 }
 
 func TestManyMergesAreCheckedAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.git(p.dir, "branch", "one")
 	p.git(p.dir, "branch", "two")
@@ -355,6 +370,7 @@ func TestManyMergesAreCheckedAtTheSameTime(t *testing.T) {
 }
 
 func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "check-x")
 	for range 3 {
@@ -374,6 +390,7 @@ func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
 }
 
 func TestTheNameOfASiteIsOfOneBranchAlone(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	for _, branch := range []string{"a/b", "a-b", "a b", "ä", "gaffer/s1/team", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
 		name := siteName(branch)

@@ -12,6 +12,7 @@ func (p project) commitLeft(tree Tree) (string, error) {
 }
 
 func TestWhatIsLeftIsCommittedOnTheBranch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.create("a")
 	if commit, err := p.commitLeft(a); err != nil || commit != "" {
@@ -30,6 +31,7 @@ func TestWhatIsLeftIsCommittedOnTheBranch(t *testing.T) {
 }
 
 func TestConflictsAreNotCommittedWithTheirMarks(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "shared.txt", "A\n")
 	p.write(p.dir, "shared.txt", "B\n")
@@ -47,6 +49,7 @@ func TestConflictsAreNotCommittedWithTheirMarks(t *testing.T) {
 }
 
 func TestWhatIsLeftIsNotCommittedElsewhere(t *testing.T) {
+	t.Parallel()
 	for on, args := range map[string][]string{"": {"--detach"}, "mine": {"--create", "mine"}} {
 		p := newProject(t)
 		a := p.create("a")
@@ -63,6 +66,7 @@ func TestWhatIsLeftIsNotCommittedElsewhere(t *testing.T) {
 }
 
 func TestOtherRepositoriesInAWorktreeAreNotCommitted(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.create("a")
 	p.git(a.Path, "init", "--quiet", "empty")

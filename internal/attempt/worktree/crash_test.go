@@ -88,6 +88,7 @@ func killedAt(p project, act string, how any, moment string, n int) error {
 }
 
 func TestCreateSucceedsAfterACrashAtAnyStep(t *testing.T) {
+	t.Parallel()
 	eachCrash(t, "create", func(p project) any { return p.spec("a b") }, func(p project) {
 		tree := p.create("a b")
 		p.whole(tree, "shared.txt")
@@ -99,6 +100,7 @@ func TestCreateSucceedsAfterACrashAtAnyStep(t *testing.T) {
 
 func TestRemoveGoesOnAfterACrashAtAnyStep(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	prepare := func(p project) any {
 		tree := p.work("a", "done.txt", "x\n")
 		p.write(tree.Path, "open.txt", "y\n")
@@ -131,6 +133,7 @@ func TestRemoveGoesOnAfterACrashAtAnyStep(t *testing.T) {
 
 func TestMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	spec := MergeSpec{Into: "main", Branches: []string{"gaffer/run1/a", "gaffer/run1/b"}}
 	prepare := func(p project) any {
 		p.work("a", "a.txt", "x\n")
@@ -154,6 +157,7 @@ func TestMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
 }
 
 func TestWhatAKilledGitLeftIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(p project, tree Tree){
 		"an empty folder": func(p project, tree Tree) {
 			p.must(os.RemoveAll(tree.Path))
@@ -190,6 +194,7 @@ func TestWhatAKilledGitLeftIsMadeAnew(t *testing.T) {
 }
 
 func TestARemovalThatTouchedNothingIsTakenBackByCreate(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.must(p.repo.save(record{Tree: tree, Made: true, Removing: "refs/gaffer/rescue/run1/a"}))
@@ -205,6 +210,7 @@ func TestARemovalThatTouchedNothingIsTakenBackByCreate(t *testing.T) {
 }
 
 func TestFilesInAFolderThatWasNeverAWorktreeAreKept(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.must(p.repo.save(record{Tree: tree}))
@@ -218,6 +224,7 @@ func TestFilesInAFolderThatWasNeverAWorktreeAreKept(t *testing.T) {
 }
 
 func TestABranchThatMovedBeforeTheTreeWasMadeIsNotTakenOver(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.must(p.repo.save(record{Tree: tree}))

@@ -17,6 +17,7 @@ import (
 )
 
 func TestATaskGetsAWorktreeAndABranch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	check := p.untouched(p.dir)
 	tree := p.create("a")
@@ -29,6 +30,7 @@ func TestATaskGetsAWorktreeAndABranch(t *testing.T) {
 }
 
 func TestTheSameSpecGivesTheSameWorktreeWithTheWorkInIt(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	spec := p.spec("a")
 	tree := p.work("a", "done.txt", "x\n")
@@ -45,6 +47,7 @@ func TestTheSameSpecGivesTheSameWorktreeWithTheWorkInIt(t *testing.T) {
 }
 
 func TestATaskHasOneWorktree(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.create("a")
 	for _, change := range []func(*Spec){
@@ -62,6 +65,7 @@ func TestATaskHasOneWorktree(t *testing.T) {
 }
 
 func TestIdsMayHoldWhatFileNamesMay(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	for _, task := range []string{"a b", "it's 100% ~^:?*[", "ünï.lock", "a..b", strings.Repeat("x ", 99) + "x"} {
 		spec := p.spec(task)
@@ -86,6 +90,7 @@ func TestIdsMayHoldWhatFileNamesMay(t *testing.T) {
 }
 
 func TestWhatCannotBeIsRefusedAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	inTheWay := p.spec("folder")
 	p.write(p.root, "run1/folder/mine.txt", "keep me")
@@ -117,6 +122,7 @@ func TestWhatCannotBeIsRefusedAndLeavesNothing(t *testing.T) {
 }
 
 func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	first := p.work("first", "new.txt", "x\n")
 	p.git(p.dir, "branch", "feature", first.Branch)
@@ -145,6 +151,7 @@ func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
 }
 
 func TestAWorktreeThatWasDeletedByHandIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "x\n")
 	p.git(tree.Path, "checkout", "--quiet", "--detach")
@@ -168,6 +175,7 @@ func TestAWorktreeThatWasDeletedByHandIsMadeAgain(t *testing.T) {
 }
 
 func TestALinkThatBrokeIsRepaired(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "x\n")
 	p.write(tree.Path, "open.txt", "y\n")
@@ -185,6 +193,7 @@ func TestALinkThatBrokeIsRepaired(t *testing.T) {
 }
 
 func TestFilesThatGitForgotAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.write(tree.Path, "open.txt", "y\n")
@@ -203,6 +212,7 @@ func TestFilesThatGitForgotAreLeftAlone(t *testing.T) {
 }
 
 func TestACopyOfAnotherTreeIsNoTree(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a, b := p.create("a"), p.create("b")
 	p.write(b.Path, ".git", p.read(a.Path, ".git"))
@@ -211,6 +221,7 @@ func TestACopyOfAnotherTreeIsNoTree(t *testing.T) {
 }
 
 func TestAFolderInsideTheRepositoryIsHiddenFromGit(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	check := p.untouched(p.dir)
 	p.root = filepath.Join(p.dir, ".state/trees")
@@ -236,6 +247,7 @@ func TestAFolderInsideTheRepositoryIsHiddenFromGit(t *testing.T) {
 }
 
 func TestSixteenAtOnceFromSeveralProcesses(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	var wg sync.WaitGroup
 	var want []string
@@ -292,6 +304,7 @@ exec "$REAL_GIT" "$@"
 `
 
 func TestAGitThatOutlivedItsGafferIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	program, err := exec.LookPath("git")
 	p.must(err)
@@ -339,6 +352,7 @@ func TestACreateThatIsStoppedCanBeRepeated(t *testing.T) {
 }
 
 func TestRecordsThatCannotBeReadAreNamedAndKept(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	good, bad := p.create("good"), p.create("bad")
 	path := p.repo.recordPath("run1", "bad")
@@ -366,6 +380,7 @@ func TestRecordsThatCannotBeReadAreNamedAndKept(t *testing.T) {
 }
 
 func TestTreesAreListedByRun(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	b, a := p.create("b"), p.create("a")
 	s := p.spec("c")

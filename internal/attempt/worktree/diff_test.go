@@ -7,6 +7,7 @@ import (
 )
 
 func TestWhatATaskHasChangedIsListedByFile(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "1\n2\n3\n")
 	p.write(tree.Path, "shared.txt", "one\nthree\n")
@@ -29,6 +30,7 @@ func TestWhatATaskHasChangedIsListedByFile(t *testing.T) {
 }
 
 func TestATaskWithoutATreeHasNothingChanged(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	if err := os.RemoveAll(tree.Path); err != nil {

@@ -19,6 +19,7 @@ func (p project) merge(into string, trees ...Tree) (MergeResult, error) {
 }
 
 func TestBranchesAreMergedInOrderWithoutAWorktree(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.git(p.dir, "branch", "target")
 	a, b := p.work("a", "a.txt", "a\n"), p.work("b", "b.txt", "b\n")
@@ -53,6 +54,7 @@ func TestBranchesAreMergedInOrderWithoutAWorktree(t *testing.T) {
 }
 
 func TestACleanWorktreeIsMovedForward(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "a.txt", "a\n")
 	p.write(p.dir, "untracked.txt", "mine\n")
@@ -67,6 +69,7 @@ func TestACleanWorktreeIsMovedForward(t *testing.T) {
 }
 
 func TestAWorktreeWithChangesIsNotTouched(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(p project){
 		"changed": func(p project) { p.write(p.dir, "shared.txt", "mine\n") },
 		"staged":  func(p project) { p.write(p.dir, "new.txt", "mine\n"); p.git(p.dir, "add", "new.txt") },
@@ -100,6 +103,7 @@ func TestAWorktreeWithChangesIsNotTouched(t *testing.T) {
 }
 
 func TestADirtyWorktreeDoesNotMatterWhenAllIsMerged(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "a.txt", "a\n")
 	if _, err := p.merge("main", tree); err != nil {
@@ -112,6 +116,7 @@ func TestADirtyWorktreeDoesNotMatterWhenAllIsMerged(t *testing.T) {
 }
 
 func TestABranchThatIsCheckedOutInALinkedWorktreeIsMovedForwardThere(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	s := p.spec("whole")
 	s.Branch, s.Shared = "feature", true
@@ -131,6 +136,7 @@ func TestABranchThatIsCheckedOutInALinkedWorktreeIsMovedForwardThere(t *testing.
 }
 
 func TestAConflictStopsThereAndLeavesTheRestAsItWas(t *testing.T) {
+	t.Parallel()
 	for _, into := range []string{"main", "target"} {
 		p := newProject(t)
 		p.git(p.dir, "branch", "target")
@@ -191,6 +197,7 @@ func (p project) finish(e *MergeError) {
 }
 
 func TestAConflictOfABranchWithoutAWorktreeCanBeFinishedToo(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "shared.txt", "one\nA\nthree\n")
 	b := p.work("b", "shared.txt", "one\nB\nthree\n")
@@ -209,6 +216,7 @@ func TestAConflictOfABranchWithoutAWorktreeCanBeFinishedToo(t *testing.T) {
 }
 
 func TestAFileThatOneSideDeletedIsAConflict(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "shared.txt", "changed\n")
 	b := p.create("b")
@@ -221,6 +229,7 @@ func TestAFileThatOneSideDeletedIsAConflict(t *testing.T) {
 }
 
 func TestABranchThatIsNotThereStopsBeforeAnythingIsDone(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	check := p.untouched(p.dir)
@@ -234,6 +243,7 @@ func TestABranchThatIsNotThereStopsBeforeAnythingIsDone(t *testing.T) {
 }
 
 func TestHooksDoNotRunAndSettingsDoNotMatter(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	for _, hook := range []string{"pre-commit", "commit-msg", "post-merge", "pre-merge-commit", "post-checkout", "reference-transaction"} {
 		p.write(p.dir, ".git/hooks/"+hook, "#!/bin/sh\necho "+hook+" >>"+Quote(p.dir+"-hooks")+"\nexit 1\n")
@@ -295,6 +305,7 @@ func (p project) mergeWhile(s MergeSpec, command string) {
 }
 
 func TestACommitThatAPersonMakesMeanwhileIsNotLost(t *testing.T) {
+	t.Parallel()
 	for into, command := range map[string]string{
 		"main":   "git -C %s commit --quiet --allow-empty -m meanwhile",
 		"target": "cd %s && git update-ref refs/heads/target $(git commit-tree -p target -m meanwhile target^{tree})",
@@ -314,6 +325,7 @@ func TestACommitThatAPersonMakesMeanwhileIsNotLost(t *testing.T) {
 }
 
 func TestABranchThatAPersonSwitchesToMeanwhileIsNotMergedInto(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	p.mergeWhile(MergeSpec{Into: "main", Branches: []string{a.Branch}}, "git -C "+Quote(p.dir)+" switch --quiet --create other")

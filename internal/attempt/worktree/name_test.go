@@ -7,6 +7,7 @@ import (
 )
 
 func TestEveryIdBecomesAPartOfARef(t *testing.T) {
+	t.Parallel()
 	for id, want := range map[string]string{
 		"api": "api", "010-02": "010-02", "a b": "a%20b", "50%": "50%25", "a..b": "a.%2Eb", "x.lock": "x%2Elock", "end.": "end%2E",
 		"v1.2": "v1.2", "über": "über", "a~^:?*[b": "a%7E%5E%3A%3F%2A%5Bb", "@{u}": "@%7Bu}", "a...": "a.%2E%2E", "@": "@",
@@ -20,6 +21,7 @@ func TestEveryIdBecomesAPartOfARef(t *testing.T) {
 
 // Git also rejects a part that ends in .lock in the middle of a name.
 func TestGitTakesEveryPart(t *testing.T) {
+	t.Parallel()
 	ids := []string{"x.lock.lock", "@", "a~^:?*[b\\", "a...", "a..", "{", "@{", strings.Repeat("a b", 66), strings.Repeat("ü ", 66), "a.lock."}
 	seen := map[string]string{}
 	for _, id := range ids {
@@ -39,6 +41,7 @@ func TestGitTakesEveryPart(t *testing.T) {
 }
 
 func TestWordsAreQuotedForAShell(t *testing.T) {
+	t.Parallel()
 	for _, word := range []string{"plain", "a b", "it's", "$HOME", "", "a\nb", `"`, "*", "ü"} {
 		out, err := exec.Command("sh", "-c", "printf %s "+Quote(word)).Output()
 		if err != nil || string(out) != word {

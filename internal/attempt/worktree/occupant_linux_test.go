@@ -11,6 +11,7 @@ import (
 )
 
 func TestAGitOfOursIsNoOccupant(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	cmd := exec.Command("sleep", "1000")
@@ -30,6 +31,7 @@ func TestAGitOfOursIsNoOccupant(t *testing.T) {
 }
 
 func TestSittersAreFoundInAFolderThatWasDeleted(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "gone")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

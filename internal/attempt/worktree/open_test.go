@@ -12,6 +12,7 @@ import (
 )
 
 func TestARepositoryIsFoundFromEverywhereInIt(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.write(p.dir, "sub/folder/x", "")
@@ -26,6 +27,7 @@ func TestARepositoryIsFoundFromEverywhereInIt(t *testing.T) {
 }
 
 func TestARepositoryWhoseGitFolderLiesElsewhereIsFound(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.git(p.dir, "init", "--quiet", "--separate-git-dir="+p.dir+"-git")
 	p.repo = p.open(p.dir)
@@ -46,6 +48,7 @@ func TestARepositoryWhoseGitFolderLiesElsewhereIsFound(t *testing.T) {
 }
 
 func TestAWorktreeOfABareRepositoryIsAsGoodAsAMainOne(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	bare, dir := filepath.Join(p.root, "bare.git"), filepath.Join(p.root, "wt")
 	p.git(p.dir, "clone", "--quiet", "--bare", ".", bare)
@@ -96,6 +99,7 @@ func TestWhatCannotBeOpenedSaysWhyAndWhatToDo(t *testing.T) {
 }
 
 func TestVersionsAreCompared(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"git version 2.39.5": true, "git version 2.38.0": true, "git version 2.37.9": false, "git version 1.99": false,
 		"git version 3.0": true, "git version 2.39.5 (Apple Git-154)": true, "git version 2.46.0.windows.1": true, "": false,
@@ -107,6 +111,7 @@ func TestVersionsAreCompared(t *testing.T) {
 }
 
 func TestABaseIsABranchOrACommit(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	first := p.git(p.dir, "rev-parse", "HEAD")
 	p.git(p.dir, "branch", "old")
@@ -131,6 +136,7 @@ func TestABaseIsABranchOrACommit(t *testing.T) {
 }
 
 func TestTheBaseOfADetachedHeadHasNoBranch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.git(p.dir, "checkout", "--quiet", "--detach")
 	p.write(p.dir, "more.txt", "x\n")
@@ -150,6 +156,7 @@ func TestTheBaseOfADetachedHeadHasNoBranch(t *testing.T) {
 }
 
 func TestTheBaseIsThatOfTheWorktreeOneStandsIn(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "new.txt", "x\n")
 	got, err := p.open(tree.Path).Base(t.Context(), "")
@@ -159,6 +166,7 @@ func TestTheBaseIsThatOfTheWorktreeOneStandsIn(t *testing.T) {
 }
 
 func TestABranchIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	from := p.base()
 	want := Base{from.Commit, "feature/x"}
@@ -187,6 +195,7 @@ func (p project) commitEmpty() string {
 }
 
 func TestGitIsGivenACleanEnvironment(t *testing.T) {
+	t.Parallel()
 	got := environ([]string{
 		"PATH=/bin", "HOME=/h", "GIT_DIR=/x", "GIT_INDEX_FILE=/y", "GIT_WORK_TREE=/z", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_PARAMETERS=p",
 		"GIT_AUTHOR_DATE=1", "GIT_AUTHOR_NAME=Me", "GIT_CONFIG_GLOBAL=/g", "LANGUAGE=de", "LC_ALL=de_DE", "GIT_PAGER=less",
@@ -211,6 +220,7 @@ func TestVariablesOfAnotherRepositoryDoNotLeadAstray(t *testing.T) {
 }
 
 func TestACommandEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")

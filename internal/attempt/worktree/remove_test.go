@@ -20,6 +20,7 @@ func (p project) rescue(tree Tree) string {
 }
 
 func TestARescueRefHasEveryFileThatIsNotIgnored(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "x\n")
 	head := p.git(tree.Path, "rev-parse", "HEAD")
@@ -50,6 +51,7 @@ func TestARescueRefHasEveryFileThatIsNotIgnored(t *testing.T) {
 }
 
 func TestTheSameContentIsKeptOnceAndOtherContentBesideIt(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	clean := p.rescue(tree)
@@ -87,6 +89,7 @@ func TestTheSameContentIsKnownAgainAtAnotherTime(t *testing.T) {
 }
 
 func TestWhatIsStagedAndNotInTheFilesIsKeptToo(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.write(tree.Path, "x.txt", "staged\n")
@@ -104,6 +107,7 @@ func TestWhatIsStagedAndNotInTheFilesIsKeptToo(t *testing.T) {
 }
 
 func TestARescueInTheMiddleOfAMergeHasTheFilesAsTheyAre(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "shared.txt", "theirs\n")
 	p.write(p.dir, "shared.txt", "ours\n")
@@ -135,6 +139,7 @@ func TestAPersonWithoutANameCanBeRescued(t *testing.T) {
 }
 
 func TestATreeIsKeptAsLongAsItHasSomethingOfItsOwn(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	dirty, ahead := p.create("dirty"), p.work("ahead", "x.txt", "x\n")
 	p.write(dirty.Path, "open.txt", "y\n")
@@ -159,6 +164,7 @@ func TestATreeIsKeptAsLongAsItHasSomethingOfItsOwn(t *testing.T) {
 }
 
 func TestForceKeepsTheWorkUnderARefAndTheBranch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "x.txt", "x\n")
 	p.write(tree.Path, "open.txt", "y\n")
@@ -179,6 +185,7 @@ func TestForceKeepsTheWorkUnderARefAndTheBranch(t *testing.T) {
 }
 
 func TestAMergedTreeGoesWithItsBranch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "x.txt", "x\n")
 	p.git(p.dir, "config", "branch."+tree.Branch+".remote", "origin")
@@ -197,6 +204,7 @@ func TestAMergedTreeGoesWithItsBranch(t *testing.T) {
 }
 
 func TestABranchThatSomeoneHasCheckedOutStays(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.git(tree.Path, "checkout", "--quiet", "--detach")
@@ -208,6 +216,7 @@ func TestABranchThatSomeoneHasCheckedOutStays(t *testing.T) {
 }
 
 func TestATreeInUseIsNotRemovedByForceEither(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	cmd := sit(t, tree.Path)
@@ -231,6 +240,7 @@ func TestATreeInUseIsNotRemovedByForceEither(t *testing.T) {
 }
 
 func TestATreeThatAPersonHasLockedStays(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.git(p.dir, "worktree", "lock", "--reason", "mine", tree.Path)
@@ -241,6 +251,7 @@ func TestATreeThatAPersonHasLockedStays(t *testing.T) {
 }
 
 func TestARepositoryInsideATreeKeepsIt(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	for name, make := range map[string]func(dir string){
 		"empty":     func(dir string) { p.git(dir, "init", "--quiet", "inner") },
@@ -275,6 +286,7 @@ func (p project) inner(dir string) {
 }
 
 func TestATreeWhoseFolderIsGoneIsRemoved(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "x.txt", "x\n")
 	tip := p.git(p.dir, "rev-parse", tree.Branch)
@@ -290,6 +302,7 @@ func TestATreeWhoseFolderIsGoneIsRemoved(t *testing.T) {
 }
 
 func TestARemovalThatStoppedWhileItDeletedGoesOn(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.must(p.repo.save(record{Tree: tree, Made: true, Removing: p.rescue(tree)}))
@@ -306,6 +319,7 @@ func TestARemovalThatStoppedWhileItDeletedGoesOn(t *testing.T) {
 }
 
 func TestATreeThatWasNeverWholeIsRemoved(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.must(p.repo.save(record{Tree: tree}))
@@ -316,6 +330,7 @@ func TestATreeThatWasNeverWholeIsRemoved(t *testing.T) {
 }
 
 func TestFoldersThatMayNotBeWrittenToAreRemoved(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a")
 	p := project{T: t}
 	p.write(dir, "cache/mod/x", "")

@@ -116,6 +116,7 @@ func TestSecurityNothingThatARepositoryNamesRunsBeforeItIsTrusted(t *testing.T) 
 }
 
 func TestSecurityAStatusDoesNotRunWhatANestedRepositoryNames(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	program, traces := p.plant()
 	inner := filepath.Join(p.dir, "inner")

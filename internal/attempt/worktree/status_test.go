@@ -13,6 +13,7 @@ import (
 )
 
 func TestAFreshTreeIsClean(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.write(tree.Path, "noise.log", "ignored\n")
@@ -26,6 +27,7 @@ func TestAFreshTreeIsClean(t *testing.T) {
 }
 
 func TestStatusCountsFilesCommitsAndLines(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "1\n2\n3\n")
 	p.write(tree.Path, "shared.txt", "one\nthree\n")
@@ -53,6 +55,7 @@ func TestStatusCountsFilesCommitsAndLines(t *testing.T) {
 }
 
 func TestCommitsAreUnpushedUntilABranchOrARemoteHasThem(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	for name, give := range map[string]func(tree Tree){
 		"branch": func(tree Tree) { p.git(p.dir, "branch", "copy", tree.Branch) },
@@ -72,6 +75,7 @@ func TestCommitsAreUnpushedUntilABranchOrARemoteHasThem(t *testing.T) {
 }
 
 func TestCommitsOnNoBranchAreSeen(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.git(tree.Path, "checkout", "--quiet", "--detach")
@@ -87,6 +91,7 @@ func TestCommitsOnNoBranchAreSeen(t *testing.T) {
 }
 
 func TestStatusWorksInTheMiddleOfAMerge(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "shared.txt", "theirs\n")
 	p.write(p.dir, "shared.txt", "ours\n")
@@ -100,6 +105,7 @@ func TestStatusWorksInTheMiddleOfAMerge(t *testing.T) {
 }
 
 func TestATreeWithoutAFolderIsMissing(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
 	p.must(os.RemoveAll(tree.Path))
@@ -113,6 +119,7 @@ func TestATreeWithoutAFolderIsMissing(t *testing.T) {
 }
 
 func TestARepositoryPathWithSpecialCharactersHasAStatus(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	odd := filepath.Join(filepath.Dir(p.dir), `a:b "c" \d`)
 	p.must(os.Rename(p.dir, odd))
@@ -138,6 +145,7 @@ func sit(t *testing.T, dir string) *exec.Cmd {
 }
 
 func TestALiveProcessInATreeOccupiesIt(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	tree, other := p.create("a"), p.create("ab")
 	p.write(tree.Path, "deep/x", "")
@@ -159,6 +167,7 @@ func TestALiveProcessInATreeOccupiesIt(t *testing.T) {
 }
 
 func TestTheListOfOpenFilesIsRead(t *testing.T) {
+	t.Parallel()
 	out := "p1\ncinit\nfcwd\nn/\np22\nca b\nfcwd\nn/trees/run/a\np23\ncsh\nfcwd\nn/trees/run/a/deep\np24\ncx\nfcwd\nn/trees/run/ab\n"
 	want := []Occupant{{22, "a b"}, {23, "sh"}}
 	if got := parseLsof(out, "/trees/run/a"); !slices.Equal(got, want) {

@@ -19,6 +19,7 @@ func (p project) keeps(tree Tree, why string) {
 }
 
 func TestWhatGitDoesNotLookIntoIsNotRemoved(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.git(p.dir, "update-index", "--add", "--cacheinfo", "160000,"+p.git(p.dir, "rev-parse", "HEAD")+",lib")
 	p.git(p.dir, "commit", "--quiet", "-m", "a submodule")
@@ -36,6 +37,7 @@ func TestWhatGitDoesNotLookIntoIsNotRemoved(t *testing.T) {
 }
 
 func TestFilesThatGitIsToldNotToLookAtAreSeenAndKept(t *testing.T) {
+	t.Parallel()
 	for name, hide := range map[string]func(project, Tree){
 		"assumed unchanged": func(p project, a Tree) { p.git(a.Path, "update-index", "--assume-unchanged", "shared.txt") },
 		"skipped":           func(p project, a Tree) { p.git(a.Path, "update-index", "--skip-worktree", "shared.txt") },
@@ -64,6 +66,7 @@ func TestFilesThatGitIsToldNotToLookAtAreSeenAndKept(t *testing.T) {
 // Git reads a file that is not older than the index, since it may have been changed in
 // the same second.
 func TestAFileThatWasChangedInTheSecondOfTheIndexIsKept(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.git(p.dir, "config", "core.trustctime", "false")
 	a := p.create("a")
@@ -84,6 +87,7 @@ func TestAFileThatWasChangedInTheSecondOfTheIndexIsKept(t *testing.T) {
 }
 
 func TestAMergeOverwritesNoIgnoredFileOfAPerson(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.write(p.dir, "notes.log", "my notes\n")
 	a := p.create("a")
@@ -102,6 +106,7 @@ func TestAMergeOverwritesNoIgnoredFileOfAPerson(t *testing.T) {
 }
 
 func TestNoSettingHasAMergeDoLess(t *testing.T) {
+	t.Parallel()
 	for _, options := range []string{"--squash", "--no-commit"} {
 		p := newProject(t)
 		p.git(p.dir, "config", "branch.main.mergeOptions", options)
@@ -114,6 +119,7 @@ func TestNoSettingHasAMergeDoLess(t *testing.T) {
 }
 
 func TestABranchThatIsBeingRebasedIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.git(p.dir, "branch", "up")
 	linked := filepath.Join(p.root, "linked")
@@ -145,6 +151,7 @@ func TestABranchThatIsBeingRebasedIsLeftAlone(t *testing.T) {
 }
 
 func TestCommitsOnABranchOfTheAgentsOwnAreNotPassedOver(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	a := p.create("a")
 	p.git(a.Path, "switch", "--quiet", "--create", "mine")

@@ -131,6 +131,7 @@ func newer() Integration {
 
 func TestACrashAtAnyStepLeavesOldOrNewAndTheWayBack(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	n := hosttest.Crashes{
 		Prepare: prepare, Do: initiate(wish()),
 		Check: func(t *testing.T, h host.Host, done bool) {

@@ -20,6 +20,7 @@ func text(lines []DiffLine) string {
 }
 
 func TestADifferenceIsReadByPatch(t *testing.T) {
+	t.Parallel()
 	for name, old := range examples(t) {
 		f := theFile(t, wish(), "/p", name)
 		c, err := Plan(f.Format, old, nil, f.Entries)
@@ -43,6 +44,7 @@ func TestADifferenceIsReadByPatch(t *testing.T) {
 }
 
 func TestADifferenceShowsThreeLinesAround(t *testing.T) {
+	t.Parallel()
 	old := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n"
 	made := "1\n2\n3\n4\nx\n6\n7\n8\n9\n10\n11\n12\n13\n"
 	want := `@@ -2,7 +2,7 @@

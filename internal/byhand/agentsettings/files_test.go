@@ -103,6 +103,7 @@ func undo(t *testing.T, e *Editor, files ...File) []Edit {
 }
 
 func TestSettingsComeBackToTheByte(t *testing.T) {
+	t.Parallel()
 	for name, old := range examples(t) {
 		for _, linked := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " behind a link"}[linked], func(t *testing.T) {
@@ -271,6 +272,7 @@ func contains(whole, part any) bool {
 }
 
 func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
+	t.Parallel()
 	for name, old := range examples(t) {
 		t.Run(name, func(t *testing.T) {
 			root, e := t.TempDir(), editor(t)
@@ -302,6 +304,7 @@ func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
 
 // Claude Code rewrites its whole settings file when the user changes a setting.
 func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
+	t.Parallel()
 	for name, old := range examples(t) {
 		root, e := t.TempDir(), editor(t)
 		f := theFile(t, wish(), root, name)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWhatSomebodyHasAddedToOursStays(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"claude-mcp-": `{
   "mcpServers": {
@@ -58,6 +59,7 @@ func TestWhatSomebodyHasAddedToOursStays(t *testing.T) {
 }
 
 func TestAnEntryOfOursThatNobodyAddedToIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
 	made := planned(t, TOML, "[mcp_servers.gaffer]\ncommand = \"gaffer\"\nargs = [\"mcp\"]\n", []Entry{wish().tomlServer()})
 	if !bytes.Contains(made, []byte("tool_timeout_sec = 1800")) {
 		t.Errorf("became\n%s", made)
@@ -65,6 +67,7 @@ func TestAnEntryOfOursThatNobodyAddedToIsBroughtUpToDate(t *testing.T) {
 }
 
 func TestACommandLineWithMoreThanOursInItIsSomebodyElses(t *testing.T) {
+	t.Parallel()
 	for line, ours := range map[string]bool{
 		"gaffer statusline":                            true,
 		"/opt/gaffer statusline --fleet":               true,

@@ -37,6 +37,7 @@ func planned(t *testing.T, f Format, base string, entries []Entry) []byte {
 }
 
 func TestIntegrationsOfClaudeCodeAreWhatInitWrites(t *testing.T) {
+	t.Parallel()
 	w := shipped()
 	same(t, "claude-code/hooks/hooks.json", planned(t, JSON,
 		"{\n  \"description\": \"Tells gaffer what this agent does\"\n}\n", w.hooks(Claude, ClaudeEvents())))
@@ -50,6 +51,7 @@ func TestIntegrationsOfClaudeCodeAreWhatInitWrites(t *testing.T) {
 }
 
 func TestIntegrationsOfCodexAreWhatInitWrites(t *testing.T) {
+	t.Parallel()
 	w := shipped()
 	lines := []string{
 		"# gaffer in Codex: put this into ~/.codex/config.toml, or let 'gaffer init codex' do it.", "", "[hooks]",
@@ -108,6 +110,7 @@ func asJSON(t *testing.T, v any) any {
 // The real programs' parsers are tried manually. This test only checks that the files
 // have the parts of a command.
 func TestIntegrationsCommandsSayWhatTheyDo(t *testing.T) {
+	t.Parallel()
 	entries, err := os.ReadDir(integrations + "claude-code/commands")
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("%d commands, %v", len(entries), err)

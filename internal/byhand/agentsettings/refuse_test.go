@@ -15,6 +15,7 @@ import (
 )
 
 func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ kind, text, want string }{
 		{"claude-settings-", `[]`, "line 1: the file is an array where an object should be"},
 		{"claude-settings-", `"x"`, "line 1: the file is a string where an object should be"},
@@ -58,6 +59,7 @@ func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
 
 // Scanning the remaining text for each comment would take many minutes.
 func TestManyCommentsThatAreNotClosedAreRefusedSoon(t *testing.T) {
+	t.Parallel()
 	text := `{"a": 1} ` + strings.Repeat("/*x ", 2_000_000)
 	begun := time.Now()
 	_, err := Plan(JSON, []byte(text), nil, []Entry{wish().jsonServer()})
@@ -70,6 +72,7 @@ func TestManyCommentsThatAreNotClosedAreRefusedSoon(t *testing.T) {
 }
 
 func TestWhatIsNoFileIsRefused(t *testing.T) {
+	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "codex-hooks-")
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
@@ -90,6 +93,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 }
 
 func TestAFileThatWasNotThereIsMadeAndGoesAgain(t *testing.T) {
+	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	files := append(wish().ProjectFiles(root, Programs()), wish().IgnoreFile(root))
 	do(t, e, files...)
@@ -106,6 +110,7 @@ func TestAFileThatWasNotThereIsMadeAndGoesAgain(t *testing.T) {
 }
 
 func TestAFolderThatWeMadeStaysIfItHasBecomeALink(t *testing.T) {
+	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "codex-hooks-")
 	do(t, e, f)
@@ -123,6 +128,7 @@ func TestAFolderThatWeMadeStaysIfItHasBecomeALink(t *testing.T) {
 }
 
 func TestWhatIsKeptOfSettingsIsForTheirOwnerAlone(t *testing.T) {
+	t.Parallel()
 	e := editor(t)
 	state := filepath.Join(t.TempDir(), "state", "gaffer")
 	e.Dir = filepath.Join(state, "init")
@@ -135,6 +141,7 @@ func TestWhatIsKeptOfSettingsIsForTheirOwnerAlone(t *testing.T) {
 }
 
 func TestAFileThatWeMadeStaysIfOthersUseIt(t *testing.T) {
+	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "claude-settings-")
 	do(t, e, f)
@@ -146,6 +153,7 @@ func TestAFileThatWeMadeStaysIfOthersUseIt(t *testing.T) {
 }
 
 func TestANewerGafferUpdatesItsOwnInPlace(t *testing.T) {
+	t.Parallel()
 	for name, old := range examples(t) {
 		root, e := t.TempDir(), editor(t)
 		f := theFile(t, wish(), root, name)
@@ -176,6 +184,7 @@ func TestANewerGafferUpdatesItsOwnInPlace(t *testing.T) {
 }
 
 func TestSomebodyElsesStaysUnlessItIsToBeReplaced(t *testing.T) {
+	t.Parallel()
 	name := "claude-settings-13-own-statusline.json"
 	old := examples(t)[name]
 	root, e := t.TempDir(), editor(t)
@@ -209,6 +218,7 @@ func TestSomebodyElsesStaysUnlessItIsToBeReplaced(t *testing.T) {
 }
 
 func TestAStatusLineThatWasReplacedComesBackAfterASecondTime(t *testing.T) {
+	t.Parallel()
 	name := "claude-settings-13-own-statusline.json"
 	old := examples(t)[name]
 	for _, second := range []StatusLine{StatusLineReplace, StatusLineIfFree, StatusLineLeave} {
@@ -234,6 +244,7 @@ func TestAStatusLineThatWasReplacedComesBackAfterASecondTime(t *testing.T) {
 }
 
 func TestWithoutAJournalOursIsKnownByWhatItIs(t *testing.T) {
+	t.Parallel()
 	for name, old := range examples(t) {
 		root := t.TempDir()
 		f := theFile(t, wish(), root, name)
@@ -251,6 +262,7 @@ func TestWithoutAJournalOursIsKnownByWhatItIs(t *testing.T) {
 }
 
 func TestAProgramThatWritesMeanwhileLosesNothing(t *testing.T) {
+	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "claude-mcp-")
 	put(t, f.Path, []byte("{\n  \"numStartups\": 1\n}\n"))

@@ -6,6 +6,7 @@ import (
 )
 
 func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
+	t.Parallel()
 	for _, answer := range []time.Duration{0, 1400 * time.Millisecond, time.Minute} {
 		w := Integration{Answer: answer}
 		for program, events := range map[Program][]string{Claude: ClaudeEvents(), Codex: CodexEvents()} {

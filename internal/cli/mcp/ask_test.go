@@ -55,6 +55,7 @@ type answered struct {
 
 func TestAPersonIsAskedAndAnswers(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
 	var got answered
@@ -75,6 +76,7 @@ func TestAPersonIsAskedAndAnswers(t *testing.T) {
 }
 
 func TestWhoWaitsForAPersonIsToldSo(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	var told atomic.Pointer[sdk.ProgressNotificationParams]
 	c := p.serveWith(nil, &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
@@ -98,6 +100,7 @@ func TestWhoWaitsForAPersonIsToldSo(t *testing.T) {
 }
 
 func TestAQuestionGoesWithWhoAsksIt(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(*client, context.CancelFunc){
 		"the request is cancelled": func(_ *client, cancel context.CancelFunc) { cancel() },
 		"the server is told to end": func(c *client, _ context.CancelFunc) {
@@ -136,6 +139,7 @@ func deaf(t *testing.T, p project) (cmd *exec.Cmd, in io.WriteCloser, out io.Rea
 }
 
 func TestAQuestionGoesWithTheEndOfTheRequests(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	cmd, in, _ := deaf(t, p)
 	if err := in.Close(); err != nil {
@@ -147,6 +151,7 @@ func TestAQuestionGoesWithTheEndOfTheRequests(t *testing.T) {
 }
 
 func TestAQuestionGoesWithAClientThatReadsNoMore(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	cmd, in, out := deaf(t, p)
 	if err := out.Close(); err != nil {
@@ -161,6 +166,7 @@ func TestAQuestionGoesWithAClientThatReadsNoMore(t *testing.T) {
 }
 
 func TestTheAgentOfATaskAsksInItsName(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve([]string{"GAFFER_ATTEMPT=a", "GAFFER_RUN=k3v9", "GAFFER_TASK=api"})
 	var got answered

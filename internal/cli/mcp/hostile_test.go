@@ -10,6 +10,7 @@ import (
 )
 
 func TestArgumentsThatAreWrongAreRefusedWithAnExample(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
 	long := strings.Repeat("x", 64<<10+1)
@@ -77,6 +78,7 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 `
 
 func TestWhatWasAskedBeforeTheEndIsAnswered(t *testing.T) {
+	t.Parallel()
 	said := hello
 	for i := range 50 {
 		said += `{"jsonrpc":"2.0","id":` + quoted("c%d", i) + `,"method":"tools/call","params":{"name":"inbox_add","arguments":{"type":"evolve","content":"x"}}}` + "\n"
@@ -94,6 +96,7 @@ func TestWhatWasAskedBeforeTheEndIsAnswered(t *testing.T) {
 }
 
 func TestWhatIsNotTheProtocolEndsTheServerAndNothingElse(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	for name, said := range map[string]string{
 		"no JSON":             "hello\n",
@@ -119,6 +122,7 @@ func TestWhatIsNotTheProtocolEndsTheServerAndNothingElse(t *testing.T) {
 }
 
 func TestAServerThatIsToldToEndDoesSo(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	cmd := p.gaffer("mcp")
 	in, out := pipes(t, cmd)

@@ -17,6 +17,7 @@ const (
 
 // Twenty clients, each with a server of its own, call all tools at the same time.
 func TestTwentyServersAtOnceLoseNothing(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.run("team", "init", "Requirements")
 	all := make([]*client, clients)

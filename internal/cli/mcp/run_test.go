@@ -25,6 +25,7 @@ type run struct {
 }
 
 func TestAPlanIsSubmittedAndRuns(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
 	const text = `"text": "name: two\ntasks:\n  - {id: one, shell: 'echo hello > out'}\n  - {id: two, shell: 'cat out', after: [one]}\n"`
@@ -76,6 +77,7 @@ func children(t *testing.T, pid int) string {
 }
 
 func TestAPlanIsReadFromTheProject(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
 	p.write("plan.yaml", "tasks: [{id: a, agent: claude, prompt_file: a.md}]")
@@ -92,6 +94,7 @@ func TestAPlanIsReadFromTheProject(t *testing.T) {
 }
 
 func TestWhatWasTakenIsFreeWhenItsServerHasEnded(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	type taken struct {
 		Taken bool
@@ -121,6 +124,7 @@ func TestWhatWasTakenIsFreeWhenItsServerHasEnded(t *testing.T) {
 }
 
 func TestStepsGoOnAsAPersonHasChosen(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
 	var begun struct{ Outcome, Step string }
@@ -150,6 +154,7 @@ func TestStepsGoOnAsAPersonHasChosen(t *testing.T) {
 }
 
 func TestANumberStaysAsItIsWritten(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
 	c.call("event_emit", `{"kind": "own", "fields": {"size": 12345678901234567890, "rate": 1.10}}`, nil)
@@ -160,6 +165,7 @@ func TestANumberStaysAsItIsWritten(t *testing.T) {
 }
 
 func TestMessagesAreReadByWhomTheyAreFor(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.run("team", "init", "Requirements")
 	developer, qa := p.serve(nil, "--role", "developer"), p.serve(nil, "--role", "qa_expert")

@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "write the golden list of tools")
 const golden = "../../byhand/mcp/testdata/tools.golden.json"
 
 func TestTheListOfToolsIsTheGoldenOne(t *testing.T) {
+	t.Parallel()
 	c := newProject(t).serve(nil)
 	var tools []*sdk.Tool
 	for tool, err := range c.session.Tools(t.Context(), nil) {
@@ -49,6 +50,7 @@ func TestTheListOfToolsIsTheGoldenOne(t *testing.T) {
 }
 
 func TestThePageNamesEveryToolAndEveryRole(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../../docs/mcp.md")
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +86,7 @@ func schema(t *testing.T, told any) (*jsonschema.Schema, *jsonschema.Resolved) {
 }
 
 func TestEveryToolIsCalledWithItsExampleAndAnswersByItsSchema(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
 	prepare(t, p)
@@ -136,6 +139,7 @@ func prepare(t *testing.T, p project) {
 }
 
 func TestARoleHasOnlyItsTools(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.run("team", "init", "Requirements")
 	everyone := []string{"inbox_list", "message_read", "run_list", "run_status", "session_list", "session_read", "state_read"}
@@ -167,6 +171,7 @@ func TestARoleHasOnlyItsTools(t *testing.T) {
 }
 
 func TestWhatARoleMayNotDoIsRefusedWithTheReason(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.run("team", "init", "Requirements")
 	plan := `{"text": "tasks: [{id: a, agent: claude, prompt: x}]"}`
@@ -192,6 +197,7 @@ func TestWhatARoleMayNotDoIsRefusedWithTheReason(t *testing.T) {
 }
 
 func TestAnAgentCannotTakeAnotherRoleThanItWasGiven(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	for _, c := range []struct {
 		env  []string

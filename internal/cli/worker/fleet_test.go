@@ -305,6 +305,7 @@ func (f *fleet) endAll() {
 
 func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	f := newFleet(t)
 	server := f.serve()
 	ids := []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"}
@@ -335,6 +336,7 @@ func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
 
 func TestAnotherWorkerTakesOverWhenNothingOfTheFirstMovesAnyMore(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	f := newFleet(t)
 	f.serve("--lease", "10s")
 	script := "for i in $(seq 150); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/one; sleep 0.1; done"
@@ -360,6 +362,7 @@ func TestAnotherWorkerTakesOverWhenNothingOfTheFirstMovesAnyMore(t *testing.T) {
 }
 
 func TestAWorkerThatIsToldToStopFinishesWhatItHas(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.serve()
 	run := f.submit("until [ -e $MARKS/../go ]; do sleep 0.05; done", "one")
@@ -385,6 +388,7 @@ func TestAWorkerThatIsToldToStopFinishesWhatItHas(t *testing.T) {
 }
 
 func TestAWorkerThatIsToldTwiceHandsItsTasksBack(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.serve()
 	run := f.submit("until [ -e $MARKS/../go ]; do sleep 0.05; done", "one")
@@ -408,6 +412,7 @@ func TestAWorkerThatIsToldTwiceHandsItsTasksBack(t *testing.T) {
 }
 
 func TestAQuestionIsAnsweredOnAnotherMachine(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.serve()
 	run := f.submitAt("", plan.Plan{Tasks: []plan.Task{{ID: "port", Agent: plan.FakeAgent, Prompt: "fake: ask Which? | 80 | 8080", QuestionRules: plan.QuestionRules{Questions: plan.Ask}}}})
@@ -460,6 +465,7 @@ func (f *fleet) git(args ...string) {
 }
 
 func TestOnlyARunOfOneWorkerHasWorktreesThere(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.git("init", "-q", "-b", "main")
 	f.git("commit", "-q", "--allow-empty", "-m", "first")

@@ -44,6 +44,7 @@ func (f *fleet) workersOf(run string, tasks []string) map[string]string {
 // minutes after the last lease in docs/worker.md are ten leases here.
 func TestAFleetThatLosesWorkersCompletesADefaultPlanAndLeavesNothingBehind(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	const lease = 4 * time.Second
 	f := newFleet(t)
 	server := f.serve("--lease", lease.String())

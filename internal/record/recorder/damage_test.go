@@ -33,6 +33,7 @@ func halfWay(t *testing.T) (w *world, finish func()) {
 }
 
 func TestASessionThatIsDeletedOrDamagedIsWrittenAgainWithTheNextEvent(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(p *project) error{
 		"deleted":         func(p *project) error { return os.Remove(p.statusPath()) },
 		"with its folder": func(p *project) error { return os.RemoveAll(filepath.Dir(p.statusPath())) },
@@ -64,6 +65,7 @@ func TestASessionThatIsDeletedOrDamagedIsWrittenAgainWithTheNextEvent(t *testing
 }
 
 func TestFieldsThatOthersAddedStay(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
 	r := p.recorder(w.store)
@@ -86,6 +88,7 @@ func TestFieldsThatOthersAddedStay(t *testing.T) {
 }
 
 func TestASessionThatIsDeletedWhileNothingHappensIsWrittenAgain(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
 	r := p.recorder(w.store)
@@ -100,6 +103,7 @@ func TestASessionThatIsDeletedWhileNothingHappensIsWrittenAgain(t *testing.T) {
 }
 
 func TestRecordsThatAreDeletedAreWrittenAgainAtTheEnd(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := told(t, tell), newProject(t)
 		p.flush(w.store)
@@ -116,6 +120,7 @@ func TestRecordsThatAreDeletedAreWrittenAgainAtTheEnd(t *testing.T) {
 }
 
 func TestARecordThatIsDeletedOrDamagedWhileItsAttemptRunsIsWrittenAgain(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(path string) error{
 		"deleted":   os.Remove,
 		"truncated": func(path string) error { return os.Truncate(path, 100) },
@@ -143,6 +148,7 @@ func TestARecordThatIsDeletedOrDamagedWhileItsAttemptRunsIsWrittenAgain(t *testi
 }
 
 func TestARecordOfAnotherIsNeverReplacedAndIsToldOf(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
 	finish()
@@ -160,6 +166,7 @@ func TestARecordOfAnotherIsNeverReplacedAndIsToldOf(t *testing.T) {
 }
 
 func TestAFolderInTheNameOfARecordKeepsNoOtherFromBeingWritten(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
 	finish()
@@ -173,6 +180,7 @@ func TestAFolderInTheNameOfARecordKeepsNoOtherFromBeingWritten(t *testing.T) {
 }
 
 func TestDocumentsThatCannotBeWrittenStopNothingAreToldOfOnceAndTriedAgain(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
 	// Files where folders should be.
@@ -199,6 +207,7 @@ func TestDocumentsThatCannotBeWrittenStopNothingAreToldOfOnceAndTriedAgain(t *te
 }
 
 func TestALockThatIsHeldDelaysTheSessionAndNotTheRecords(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
 	r := p.recorder(w.store)
@@ -218,6 +227,7 @@ func TestALockThatIsHeldDelaysTheSessionAndNotTheRecords(t *testing.T) {
 }
 
 func TestARunThatIsNotThereIsNotRecorded(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	if err := p.recorder(newWorld(t).store).Flush(t.Context()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("%v", err)
@@ -228,6 +238,7 @@ func TestARunThatIsNotThereIsNotRecorded(t *testing.T) {
 }
 
 func TestRunEndsWithItsContextAndAnotherRecorderGoesOn(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -260,6 +271,7 @@ func (s *sick) Read(ctx context.Context, look func(store.Reader) error) error {
 }
 
 func TestAStoreThatCannotBeReadForAWhileIsToldOfOnceAndReadAgain(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	p, s := newProject(t), &sick{Store: w.store}
 	r, ended := p.recorder(s), make(chan error, 1)
@@ -283,6 +295,7 @@ func TestAStoreThatCannotBeReadForAWhileIsToldOfOnceAndReadAgain(t *testing.T) {
 }
 
 func TestARunWithoutALedgerHasASessionAlone(t *testing.T) {
+	t.Parallel()
 	w, finish := halfWay(t)
 	finish()
 	p := newProject(t)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestADocumentOfManyAgentsIsLeftAloneForAsLongAsItIsWorth(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		agents     int
 		took, want time.Duration

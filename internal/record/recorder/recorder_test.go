@@ -42,6 +42,7 @@ func documents(t *testing.T, tell story) map[string]string {
 const statusName = ".founder-mode/status/sessions/" + runID + "/status.json"
 
 func TestTheDocumentsAtEveryMoment(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, name string, tell story) {
 		w, p := newWorld(t), newProject(t)
 		name = strings.ReplaceAll(name, " ", "-")
@@ -66,6 +67,7 @@ func TestTheDocumentsAtEveryMoment(t *testing.T) {
 }
 
 func TestOneRecorderThatSeesEveryEventByItselfWritesTheSame(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := told(t, tell), newProject(t)
 		seen := &upTo{Store: w.store}
@@ -80,6 +82,7 @@ func TestOneRecorderThatSeesEveryEventByItselfWritesTheSame(t *testing.T) {
 }
 
 func TestARecorderThatDiesAfterAnyEventIsFollowedByOneThatWritesTheSame(t *testing.T) {
+	t.Parallel()
 	deaths := map[string]func(upTo) store.Store{
 		"after its cursor":  func(s upTo) store.Store { return s },
 		"before its cursor": func(s upTo) store.Store { return forgetful{s} },
@@ -97,6 +100,7 @@ func TestARecorderThatDiesAfterAnyEventIsFollowedByOneThatWritesTheSame(t *testi
 }
 
 func TestEverythingWrittenTwiceIsTheSame(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := told(t, tell), newProject(t)
 		for n := range w.events() {
@@ -112,6 +116,7 @@ func TestEverythingWrittenTwiceIsTheSame(t *testing.T) {
 }
 
 func TestARunIsRecordedWhileItGoesOn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := newWorld(t), newProject(t)
 		r, ended := p.recorder(w.store), make(chan error, 1)
@@ -125,6 +130,7 @@ func TestARunIsRecordedWhileItGoesOn(t *testing.T) {
 }
 
 func TestSeveralRecordersOfOneRunWriteWhatIsTrueInTheEnd(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := newWorld(t), newProject(t)
 		p.session = session.New(p.session.Root(), session.Options{LogPrefix: ".founder-mode/status"})
@@ -151,6 +157,7 @@ func TestSeveralRecordersOfOneRunWriteWhatIsTrueInTheEnd(t *testing.T) {
 }
 
 func TestEverythingIsRebuiltFromTheStore(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := told(t, tell), newProject(t)
 		p.flush(w.store)
@@ -163,6 +170,7 @@ func TestEverythingIsRebuiltFromTheStore(t *testing.T) {
 }
 
 func TestTasksOfAnyNameHaveRecordsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	names := []string{
 		"a", "bd-a", "a.attempt-1", "a-attempt-1", "a.attempt-1.attempt-2", "a.json", "a b", "ä",
 		strings.Repeat("x", 199) + "y", strings.Repeat("x", 199) + "z", strings.Repeat("ä", 100), "CON", "a-verify",
@@ -184,6 +192,7 @@ func TestTasksOfAnyNameHaveRecordsOfTheirOwn(t *testing.T) {
 }
 
 func TestAPromptInTheProjectIsNamedFromItsRoot(t *testing.T) {
+	t.Parallel()
 	w, p := newWorld(t), newProject(t)
 	var all plan.Plan
 	for id, file := range map[string]string{

@@ -34,6 +34,7 @@ func (p *project) says(s *recorder.Preview, when string) {
 }
 
 func TestARenderedDocumentIsTheOneThatIsWritten(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := newWorld(t), newProject(t)
 		lasting := p.sheet(w.store)
@@ -70,6 +71,7 @@ func (c counting) Events(after int64, limit int) ([]store.Event, error) {
 }
 
 func TestADocumentOfLongAgoDoesNotReadWhatCameAfter(t *testing.T) {
+	t.Parallel()
 	w := told(t, threeWaves)
 	for range 3000 {
 		_, err := w.Submit(context.Background(), submission("later"))
@@ -112,6 +114,7 @@ func tree(t *testing.T, record any) (v any) {
 }
 
 func TestRenderedRecordsAreThoseThatAreWritten(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := told(t, tell), newProject(t)
 		p.flush(w.store)
@@ -143,6 +146,7 @@ func TestRenderedRecordsAreThoseThatAreWritten(t *testing.T) {
 }
 
 func TestAReportOfRowsIsThatOfTheRecords(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := told(t, tell), newProject(t)
 		p.flush(w.store)

@@ -23,6 +23,7 @@ import (
 // script/bench compares the durations for ten thousand and for one thousand tasks.
 func TestThousandsOfTasksAreRecordedWhileTheyRun(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	const n = 3_000
 	m, p := &many{t: t, store: memory.New(), now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)}, newProject(t)
 	p.ledger = ledger.Open(filepath.Join(p.dir, "state"), ledger.Options{Host: unsynced{host.OS()}})

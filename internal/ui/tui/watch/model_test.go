@@ -10,6 +10,7 @@ import (
 )
 
 func TestEnterOpensAScreenAndEscapeClosesIt(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24)
 	m, do := does(m, onRun)
 	if want := []any{Focus{Run: releaseID}}; !reflect.DeepEqual(do, want) {
@@ -40,6 +41,7 @@ func TestEnterOpensAScreenAndEscapeClosesIt(t *testing.T) {
 }
 
 func TestARunThatIsNamedIsShownAtOnce(t *testing.T) {
+	t.Parallel()
 	m, do := New("", releaseID, now).Update(Size{80, 24})
 	if want := []any{Focus{Run: releaseID}}; !reflect.DeepEqual(do, want) {
 		t.Errorf("%v, want %v", do, want)
@@ -50,6 +52,7 @@ func TestARunThatIsNamedIsShownAtOnce(t *testing.T) {
 }
 
 func TestEnterOnAWorkerOpensItsTask(t *testing.T) {
+	t.Parallel()
 	_, do := does(screenOf(80, 24), "tab tab enter")
 	if want := []any{Focus{releaseID, "page"}}; !reflect.DeepEqual(do, want) {
 		t.Errorf("%v, want %v", do, want)
@@ -62,6 +65,7 @@ func TestEnterOnAWorkerOpensItsTask(t *testing.T) {
 
 // The chosen row stays chosen while other rows appear and disappear.
 func TestTheCursorStaysWithItsRow(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, "tab")
 	f := everything()
 	f.Questions = append(f.Questions, fleet.Question{ID: "q3", Text: "new", Asked: now})
@@ -85,6 +89,7 @@ func TestTheCursorStaysWithItsRow(t *testing.T) {
 }
 
 func TestTheCursorReachesEveryRowAndStaysVisible(t *testing.T) {
+	t.Parallel()
 	f := everything()
 	for i := range 60 {
 		f.Workers = append(f.Workers, fleet.Worker{ID: string(rune('A' + i)), Name: strings.Repeat("x", i)})
@@ -110,6 +115,7 @@ func TestTheCursorReachesEveryRowAndStaysVisible(t *testing.T) {
 }
 
 func TestTabMovesThroughTheSectionsInBothDirections(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24)
 	for _, want := range []itemKind{runItem, workerItem, questionItem} {
 		if m = take(m, "tab"); chosen(m).kind != want {
@@ -124,6 +130,7 @@ func TestTabMovesThroughTheSectionsInBothDirections(t *testing.T) {
 }
 
 func TestAQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
 	for keys, want := range map[string]Answer{
 		"2 enter":             {"q2", "0c0ffee0/page", "No", false},
 		"down down enter":     {"q2", "0c0ffee0/page", "No", false},
@@ -144,6 +151,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 }
 
 func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
+	t.Parallel()
 	m, do := does(screenOf(80, 24, "j enter"), "7 enter")
 	if p := picture(m); len(do) > 0 || question(m).input != "7" || !strings.Contains(p, "option 7: the question has 3 options") {
 		t.Errorf("does %v, typed %q\n%s", do, question(m).input, p)
@@ -151,6 +159,7 @@ func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
 }
 
 func TestAQuestionOfTheRunIsAnsweredBeforeTheFleetIsReadAgain(t *testing.T) {
+	t.Parallel()
 	f := everything()
 	f.Questions = nil
 	m := take(New("", "", now), Size{80, 24}, f, "enter", release(), "j j a")
@@ -160,6 +169,7 @@ func TestAQuestionOfTheRunIsAnsweredBeforeTheFleetIsReadAgain(t *testing.T) {
 }
 
 func TestDenyingIsConfirmed(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, "j enter n o ctrl+d")
 	if p := picture(m); !strings.Contains(p, `Deny what 0c0ffee0/page of release 1.4 asks for, because "no"?`) {
 		t.Error(p)
@@ -172,6 +182,7 @@ func TestDenyingIsConfirmed(t *testing.T) {
 }
 
 func TestAnAnswerIsNotSentTwiceAndIsKeptIfItFails(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, "j enter 1 enter")
 	if m, do := does(m, "1 enter"); len(do) > 0 || !strings.Contains(picture(m), "sending …") {
 		t.Errorf("sent again: %v", do)
@@ -189,6 +200,7 @@ func TestAnAnswerIsNotSentTwiceAndIsKeptIfItFails(t *testing.T) {
 }
 
 func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, "j enter 1")
 	f := everything()
 	f.Questions = f.Questions[:1]
@@ -202,6 +214,7 @@ func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
 }
 
 func TestCancellingNamesItsTargetAndIsConfirmed(t *testing.T) {
+	t.Parallel()
 	for keys, want := range map[string]struct {
 		asks string
 		do   Cancel
@@ -230,6 +243,7 @@ func TestCancellingNamesItsTargetAndIsConfirmed(t *testing.T) {
 }
 
 func TestAQuestionThatNoTaskAsksHasNoLogAndNothingToCancel(t *testing.T) {
+	t.Parallel()
 	f := everything()
 	f.Questions = []fleet.Question{{ID: "q3", Task: "20260201-120000-cccccccc/port", Text: "Which port?", Asked: now}}
 	for keys, want := range map[string]string{"l": "there is no log", "c": "there is nothing to cancel"} {
@@ -241,6 +255,7 @@ func TestAQuestionThatNoTaskAsksHasNoLogAndNothingToCancel(t *testing.T) {
 }
 
 func TestOnlyFailedAndCancelledTasksAreRetried(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, onRun, release())
 	if m, do := does(m, "r"); len(do) > 0 || !strings.Contains(picture(m), "task schema is complete: only") {
 		t.Errorf("%v", do)
@@ -252,6 +267,7 @@ func TestOnlyFailedAndCancelledTasksAreRetried(t *testing.T) {
 }
 
 func TestAFilterAppliesAtOnceAndEscapeRemovesIt(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, "/ B U I L D")
 	if p := picture(m); strings.Contains(p, "nightly") || !strings.Contains(p, "build-2") {
 		t.Error(p)
@@ -269,6 +285,7 @@ func TestAFilterAppliesAtOnceAndEscapeRemovesIt(t *testing.T) {
 }
 
 func TestALogIsFollowedUntilTheUserScrollsBack(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, onRun, release(), "j enter", apiTask(), logOf(100))
 	if p := picture(m); !strings.Contains(p, "line 100 green") {
 		t.Fatal(p)
@@ -299,6 +316,7 @@ func TestALogIsFollowedUntilTheUserScrollsBack(t *testing.T) {
 }
 
 func TestTheKeptPartOfALogIsLimited(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, onRun, release(), "j enter")
 	for range 20 {
 		m = take(m, Log{Run: releaseID, Task: "api", Lines: append(logOf(999).Lines, strings.Repeat("long", 100_000))})
@@ -315,6 +333,7 @@ func TestTheKeptPartOfALogIsLimited(t *testing.T) {
 }
 
 func TestLateDataAboutAnotherRunOrTaskIsIgnored(t *testing.T) {
+	t.Parallel()
 	other := release()
 	other.ID = "20260201-000000-dddddddd"
 	m := screenOf(80, 24, onRun, release(), other)

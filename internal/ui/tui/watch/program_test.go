@@ -43,6 +43,7 @@ func leave(t *testing.T, patience time.Duration, cancel func(context.Context) er
 }
 
 func TestAPendingActionIsFinishedAfterTheUserLeaves(t *testing.T) {
+	t.Parallel()
 	done := 0
 	err := leave(t, time.Minute, func(ctx context.Context) error { done++; return ctx.Err() })
 	if err != nil || done != 1 {
@@ -60,6 +61,7 @@ func TestAPendingActionIsFinishedAfterTheUserLeaves(t *testing.T) {
 }
 
 func TestAFailureThatWasShownIsNotReportedAgain(t *testing.T) {
+	t.Parallel()
 	w := slow{left: make(chan struct{}), cancel: func(context.Context) error { return errors.New("no") }}
 	close(w.left)
 	a := app{ctx: context.Background(), model: screenOf(80, 24), backend: w, pending: map[*pendingAction]bool{}}

@@ -14,6 +14,7 @@ import (
 )
 
 func TestEveryScreenAtSeveralSizes(t *testing.T) {
+	t.Parallel()
 	for _, size := range []Size{{200, 50}, {80, 24}, {40, 12}} {
 		at := func(what ...any) Model { return screenOf(size.Width, size.Height, what...) }
 		for name, m := range map[string]Model{
@@ -33,6 +34,7 @@ func TestEveryScreenAtSeveralSizes(t *testing.T) {
 }
 
 func TestEveryColourHasASignBesideIt(t *testing.T) {
+	t.Parallel()
 	m := screenOf(100, 24, onRun, release())
 	m.Color = true
 	golden(t, "run-color.golden", strings.ReplaceAll(picture(m), "\x1b", "␛"))
@@ -73,6 +75,7 @@ func spoilt() (Fleet, fleet.Run, Task, Log) {
 // others through.
 func TestNoRowExceedsTheScreenAndNoControlSequenceIsShown(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	f, r, task, log := spoilt()
 	for _, keys := range []string{"", "enter", "enter 1", "c", "?", "tab c", "/ x", onRun, onRun + " C", onRun + " a d enter", onTask, onTask + " l up", onTask + " right", "enter x tab"} {
 		m := take(New("", "", now), Size{80, 24}, f)
@@ -106,6 +109,7 @@ func fitsOn(t *testing.T, m Model, keys string, width, height int) {
 func steers(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 func TestAFleetThatIsNotReadForAWhileIsShownAsAway(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24)
 	if strings.Contains(picture(take(m, now.Add(10*time.Second))), "away") {
 		t.Error("away after ten seconds")
@@ -121,6 +125,7 @@ func TestAFleetThatIsNotReadForAWhileIsShownAsAway(t *testing.T) {
 }
 
 func TestAResultIsShownForAWhile(t *testing.T) {
+	t.Parallel()
 	m := screenOf(80, 24, resultOf("", errors.New("no such run")))
 	if p := picture(m); !strings.Contains(p, "✗ no such run") {
 		t.Error(p)
