@@ -74,6 +74,9 @@ var rules = []rule{
 		"internal/project/...", "internal/text/...", "fleet", "statefile/...", "workflow",
 	}, nil},
 
+	// Reads the change of a task, and follows comments on it.
+	{"internal/change", []string{"internal/attempt/worktree", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
+
 	// Settings, and where each came from.
 	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
 

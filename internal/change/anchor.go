@@ -1,0 +1,311 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/worktree"
+)
+
+// Anchors returns where comments are shown in a change, in their order. The lines of a
+// comment are always followed from the tree that it was written on, never from one change
+// to the next: lines that were changed and changed back are the same lines.
+//
+//   - Lines that no hunk touches keep their place, shifted by the hunks before them.
+//   - Lines that were only indented differently keep it too.
+//   - Lines that were moved are found by their text, if it is unique.
+//   - Otherwise the comment is outdated and is shown at the hunk.
+//   - If the file is gone, the comment is outdated and belongs to the file as a whole.
+//
+// A comment on the old side may name the tree of the change on which it was written, or
+// the commit or tree that this change was compared with.
+func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.Comment) ([]fleet.Anchor, error) {
+	kept, err := r.repo.ListKept(ctx, c.Run, c.Task)
+	if err != nil {
+		return nil, err
+	}
+	t := &tracker{Reader: r, lists: map[[2]string]map[string]fleet.ChangeFile{}, texts: map[[2]string][]string{}}
+	anchors := make([]fleet.Anchor, 0, len(comments))
+	for _, comment := range comments {
+		a := fleet.Anchor{Comment: comment.ID, Path: comment.Path, Side: comment.Side, First: comment.First, Last: max(comment.First, comment.Last)}
+		if comment.Path == "" {
+			anchors = append(anchors, fleet.Anchor{Comment: comment.ID})
+			continue
+		}
+		from, to := comment.Tree, c.Tree
+		if comment.Side == fleet.OldSide {
+			to = c.Base
+			if i := slices.IndexFunc(kept, func(k worktree.Kept) bool { return k.Tree == from }); i >= 0 {
+				from = kept[i].Base
+			}
+			if f, ok := find(c.Files, comment.Path); ok && f.From != "" { // the old side has the old name
+				a.Path = f.From
+			}
+		}
+		oldName := a.Path
+		if err := t.follow(ctx, &a, from, to, comment.Lines); err != nil {
+			return nil, err
+		}
+		if a.Path == oldName {
+			a.Path = comment.Path
+		}
+		anchors = append(anchors, a)
+	}
+	return anchors, nil
+}
+
+// tracker follows lines from one tree to another. It remembers what it has read.
+type tracker struct {
+	*Reader
+	lists map[[2]string]map[string]fleet.ChangeFile // by both trees, and by the old path
+	texts map[[2]string][]string                    // by tree and path
+}
+
+// follow moves an anchor from one tree to another. text is the text of the lines, for a
+// tree that is gone.
+func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text string) error {
+	if from == to {
+		return nil
+	}
+	list, err := t.changed(ctx, from, to)
+	if isMissing(err) {
+		return t.search(ctx, a, to, text)
+	}
+	if err != nil {
+		return err
+	}
+	f, ok := list[a.Path]
+	switch {
+	case !ok: // the same content
+		return nil
+	case f.Status == "deleted":
+		a.First, a.Last, a.Outdated = 0, 0, true
+		return nil
+	}
+	old, now := [2]string{from, a.Path}, [2]string{to, f.Path}
+	a.Path = f.Path
+	if a.First < 1 || f.OldBlob == f.NewBlob {
+		return nil
+	}
+	sizes, err := t.sizes(ctx, []string{f.OldBlob, f.NewBlob})
+	if err != nil {
+		return err
+	}
+	if f.Binary || max(sizes[f.OldBlob], sizes[f.NewBlob]) > maxBlob {
+		a.First, a.Last, a.Outdated = 0, 0, true
+		return nil
+	}
+	hunks, err := t.fragments(ctx, from, to, f, "-U0")
+	if err != nil {
+		return err
+	}
+	if first, last, ok := shift(hunks, a.First, a.Last); ok {
+		a.First, a.Last = first, last
+		return nil
+	}
+	before, err := t.lines(ctx, old, f.OldBlob)
+	if err != nil {
+		return err
+	}
+	after, err := t.lines(ctx, now, f.NewBlob)
+	if err != nil {
+		return err
+	}
+	if a.Last <= len(before) {
+		if at := moved(before, after, hunks, a.First, a.Last); at > 0 {
+			a.First, a.Last = at, at+a.Last-a.First
+			return nil
+		}
+	}
+	indented, err := t.fragments(ctx, from, to, f, "-U0", "-w")
+	if err != nil {
+		return err
+	}
+	if first, last, ok := shift(indented, a.First, a.Last); ok {
+		a.First, a.Last = first, last
+		return nil
+	}
+	a.First, a.Last = nearest(hunks, a.First, false), nearest(hunks, a.Last, true)
+	a.First = min(max(a.First, 1), len(after))
+	a.Last = min(max(a.Last, a.First), len(after))
+	a.Outdated = true
+	return nil
+}
+
+// search finds lines by their text alone, because the tree that they were in is gone.
+func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) error {
+	first, last := a.First, a.Last
+	a.First, a.Last, a.Outdated = 0, 0, true
+	out, err := t.repo.Inspect(ctx, "", "ls-tree", "-z", to, "--", a.Path)
+	about := strings.Fields(out)
+	if err != nil || len(about) < 3 || first < 1 || !telling(text) {
+		if isGit(err) {
+			err = nil
+		}
+		return err
+	}
+	after, err := t.lines(ctx, [2]string{to, a.Path}, about[2])
+	if err != nil {
+		return err
+	}
+	want := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if found := occurrences(after, want); len(found) == 1 && len(want) == last-first+1 {
+		a.First, a.Last, a.Outdated = found[0]+1, found[0]+len(want), false
+	}
+	return nil
+}
+
+// changed returns the files that differ between two trees, by their old path. Copies do
+// not count: the file that they come from is still there.
+func (t *tracker) changed(ctx context.Context, from, to string) (map[string]fleet.ChangeFile, error) {
+	if list, ok := t.lists[[2]string{from, to}]; ok {
+		return list, nil
+	}
+	if err := t.checkTree(ctx, from); err != nil {
+		return nil, err
+	}
+	files, err := t.compare(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	list := map[string]fleet.ChangeFile{}
+	for _, f := range files {
+		if f.Status != "copied" && f.Status != "added" {
+			list[cmp.Or(f.From, f.Path)] = f
+		}
+	}
+	t.lists[[2]string{from, to}] = list
+	return list, nil
+}
+
+func (t *tracker) lines(ctx context.Context, at [2]string, blob string) ([]string, error) {
+	if lines, ok := t.texts[at]; ok {
+		return lines, nil
+	}
+	data, err := t.Blob(ctx, blob)
+	if isMissing(err) { // a submodule
+		data, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	if len(data) == 0 {
+		lines = nil
+	}
+	t.texts[at] = lines
+	return lines, nil
+}
+
+func isMissing(err error) bool {
+	missing := (*worktree.MissingError)(nil)
+	return errors.As(err, &missing)
+}
+
+// covers returns the first and last old line of a hunk without context. The position of a
+// hunk that only inserts is the line before it; last is then less than first.
+func covers(h *gitdiff.TextFragment) (first, last int) {
+	if h.OldLines == 0 {
+		return int(h.OldPosition) + 1, int(h.OldPosition)
+	}
+	return int(h.OldPosition), int(h.OldPosition + h.OldLines - 1)
+}
+
+// shift returns the new numbers of lines that no hunk touches. It reports false if a hunk
+// changes one of them, or inserts between them.
+func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast int, ok bool) {
+	by := 0
+	for _, h := range hunks {
+		from, to := covers(h)
+		switch {
+		case to < first && from <= first:
+			by += int(h.NewLines - h.OldLines)
+		case from > last:
+		default:
+			return 0, 0, false
+		}
+	}
+	return first + by, last + by, true
+}
+
+// nearest returns the new number of an old line, or the end of the hunk that has changed
+// it.
+func nearest(hunks []*gitdiff.TextFragment, line int, end bool) int {
+	by := 0
+	for _, h := range hunks {
+		from, to := covers(h)
+		switch {
+		case to < line && from <= line:
+			by += int(h.NewLines - h.OldLines)
+		case from <= line && end:
+			return int(h.NewPosition + max(h.NewLines, 1) - 1)
+		case from <= line:
+			return int(h.NewPosition)
+		}
+	}
+	return line + by
+}
+
+// moved finds lines of a file by their text in its new version. A place counts only if a
+// hunk has added lines there: other places are old lines with the same text. Lines around
+// them decide between several places. It returns 0 if there is no unique place.
+func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last int) int {
+	want := before[first-1 : last]
+	added := map[int]bool{}
+	for _, h := range hunks {
+		for n := range int(h.NewLines) {
+			added[int(h.NewPosition)-1+n] = true
+		}
+	}
+	best, score, several := 0, -1, false
+	for _, at := range occurrences(after, want) {
+		inHunk := false
+		for n := range want {
+			inHunk = inHunk || added[at+n]
+		}
+		if !inHunk {
+			continue
+		}
+		same := 0
+		const around = 3
+		for n := 1; n <= around && first-1-n >= 0 && at-n >= 0 && before[first-1-n] == after[at-n]; n++ {
+			same++
+		}
+		for n := 0; n < around && last+n < len(before) && at+len(want)+n < len(after) && before[last+n] == after[at+len(want)+n]; n++ {
+			same++
+		}
+		switch {
+		case same > score:
+			best, score, several = at+1, same, false
+		case same == score:
+			several = true
+		}
+	}
+	if several || score < 1 && !telling(strings.Join(want, "\n")) {
+		return 0
+	}
+	return best
+}
+
+// occurrences returns the indexes at which a list of lines occurs in another.
+func occurrences(in, want []string) (found []int) {
+	for at := 0; at+len(want) <= len(in) && len(want) > 0; at++ {
+		if slices.Equal(in[at:at+len(want)], want) {
+			found = append(found, at)
+		}
+	}
+	return found
+}
+
+// telling reports whether a text has more than brackets and other signs, which occur in
+// many places.
+func telling(text string) bool {
+	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
+}

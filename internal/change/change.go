@@ -1,0 +1,336 @@
+// Package change reads the change of a task: what differs between its worktree, with
+// uncommitted files, and the commit that its branch started from. It also finds the lines
+// that comments belong to after the files were changed.
+//
+// An agent can write the repository's settings, attributes and refs. Therefore diffs come
+// from git diff-tree in an empty git folder that borrows the repository's objects, see
+// [worktree.Repo.Inspect]: nothing that the repository names is run or obeyed.
+package change
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/text/truncate"
+)
+
+// Reader reads the changes in one repository. It is safe for concurrent use.
+type Reader struct{ repo *worktree.Repo }
+
+// Open opens the repository of a folder.
+func Open(ctx context.Context, dir string) (*Reader, error) {
+	repo, err := worktree.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{repo}, nil
+}
+
+// Change returns the current change of a task. A ref keeps its content, see
+// [worktree.Repo.KeepForReview], so that comments on it can be followed later. If the
+// worktree was removed, it is the last change that was kept. task is the name of the
+// task's worktree.
+func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, error) {
+	kept, err := r.repo.KeepForReview(ctx, run, task)
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	return r.of(ctx, run, task, kept)
+}
+
+// Attempt returns the change of a task at the end of an attempt. It returns an
+// [*AttemptError] if it was not kept.
+func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fleet.Change, error) {
+	all, err := r.repo.ListAttempts(ctx, run, task)
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	kept, ok := all[number]
+	if !ok {
+		e := &AttemptError{Number: number}
+		for n := range all {
+			e.Kept = append(e.Kept, n)
+		}
+		slices.Sort(e.Kept)
+		return fleet.Change{}, e
+	}
+	return r.of(ctx, run, task, kept)
+}
+
+// At returns the change of a task that has this tree. It returns a
+// [*worktree.MissingError] if the tree is not kept any more.
+func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, error) {
+	list, err := r.repo.ListKept(ctx, run, task)
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	attempts, err := r.repo.ListAttempts(ctx, run, task)
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	for _, kept := range attempts {
+		list = append([]worktree.Kept{kept}, list...)
+	}
+	for _, kept := range slices.Backward(list) {
+		if kept.Tree == tree {
+			return r.of(ctx, run, task, kept)
+		}
+	}
+	return fleet.Change{}, &worktree.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
+}
+
+// Since returns the files of a change that differ from an earlier tree, as a change with
+// the same tip and tree. The digests of its files are those of the whole change.
+func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.Change, error) {
+	if err := r.checkTree(ctx, tree); err != nil {
+		return c, err
+	}
+	whole := map[string]string{}
+	for _, f := range c.Files {
+		whole[f.Path] = f.Digest
+	}
+	files, err := r.compare(ctx, tree, c.Tree)
+	if err != nil {
+		return c, err
+	}
+	for i, f := range files {
+		if digest, ok := whole[f.Path]; ok {
+			files[i].Digest = digest
+		}
+	}
+	setFiles(&c, files)
+	return c, nil
+}
+
+// Release deletes the refs of older contents of a task's change. It keeps the newest ones
+// and the trees of the list.
+func (r *Reader) Release(ctx context.Context, run, task string, trees []string) error {
+	const newest = 20
+	return r.repo.ReleaseKept(ctx, run, task, newest, trees)
+}
+
+// AttemptError reports an attempt whose change was not kept.
+type AttemptError struct {
+	Number int
+	Kept   []int // the attempts whose changes were kept
+}
+
+func (e *AttemptError) Error() string {
+	return fmt.Sprintf("the change at the end of attempt %d was not kept", e.Number)
+}
+
+// NotFound marks the error as "not found".
+func (e *AttemptError) NotFound() bool { return true }
+
+// Hint returns advice for the user.
+func (e *AttemptError) Hint() string {
+	if len(e.Kept) == 0 {
+		return "no attempt of this task has ended in its worktree; leave out --attempt for the current change"
+	}
+	var numbers []string
+	for _, n := range e.Kept {
+		numbers = append(numbers, strconv.Itoa(n))
+	}
+	return "kept are the changes of attempt " + strings.Join(numbers, ", ") + "; leave out --attempt for the current change"
+}
+
+func (r *Reader) of(ctx context.Context, run, task string, kept worktree.Kept) (fleet.Change, error) {
+	c := fleet.Change{Run: run, Task: task, Branch: kept.Branch, Base: kept.Base, Tip: kept.Tip, Tree: kept.Tree, Commits: []fleet.Commit{}}
+	files, err := r.compare(ctx, kept.Base, kept.Tree)
+	if err != nil {
+		return c, err
+	}
+	setFiles(&c, files)
+	const most = 1000
+	out, err := r.repo.Inspect(ctx, "", "rev-list", "--first-parent", "--reverse", "--max-count="+strconv.Itoa(most), "--no-commit-header",
+		"--encoding=UTF-8", "--format=%H%x00%T%x00%an%x00%at%x00%s", kept.Tip, "--not", kept.Base)
+	if err != nil {
+		return c, err
+	}
+	c.Dirty = len(files) > 0
+	for line := range strings.Lines(out) {
+		part := strings.SplitN(strings.TrimSuffix(line, "\n"), "\x00", 5)
+		if len(part) < 5 {
+			continue
+		}
+		const longest = 200
+		at, _ := strconv.ParseInt(part[3], 10, 64) // git writes a number
+		c.Commits = append(c.Commits, fleet.Commit{ID: part[0], Subject: truncate.Bytes(part[4], longest), Author: truncate.Bytes(part[2], longest), At: time.Unix(at, 0).UTC()})
+		c.Dirty = part[1] != kept.Tree
+	}
+	return c, nil
+}
+
+func setFiles(c *fleet.Change, files []fleet.ChangeFile) {
+	c.Files, c.Added, c.Removed = files, 0, 0
+	for _, f := range files {
+		c.Added, c.Removed = c.Added+f.Added, c.Removed+f.Removed
+	}
+}
+
+func (r *Reader) checkTree(ctx context.Context, tree string) error {
+	if worktree.IsID(tree) {
+		if _, err := r.repo.Inspect(ctx, "", "cat-file", "-e", tree+"^{tree}"); err == nil || !isGit(err) {
+			return err
+		}
+	}
+	return &worktree.MissingError{What: "tree", Name: truncate.Bytes(tree, 70), Advice: "the repository does not have it any more"}
+}
+
+func isGit(err error) bool {
+	var failed *worktree.GitError
+	return errors.As(err, &failed)
+}
+
+// Limits of what is shown of one file.
+const (
+	maxBlob    = 4 << 20 // bytes of a file
+	maxLine    = 20_000  // bytes of a line
+	maxLines   = 20_000  // lines of a diff
+	maxRenames = 1000    // git compares at most this many files with each other to find renames
+)
+
+// diffTree returns the arguments of a diff of two trees.
+func diffTree(args ...string) []string {
+	return append([]string{
+		"-c", "core.bigFileThreshold=" + strconv.Itoa(maxBlob), "diff-tree", "-r", "-M", "-C", "-l" + strconv.Itoa(maxRenames), "--no-ext-diff", "--no-textconv",
+		"--no-color", "--full-index", "--indent-heuristic", "--diff-algorithm=default", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/",
+	}, args...)
+}
+
+// compare lists the files that differ between two trees or commits, by path.
+func (r *Reader) compare(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
+	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", "--numstat", from, to)...)
+	if err != nil {
+		return nil, err
+	}
+	files, err := parseList(out)
+	if err != nil {
+		return nil, fmt.Errorf("list of changed files: %w", err)
+	}
+	return files, r.markLarge(ctx, files)
+}
+
+// parseList parses git's output of --raw and --numstat with -z.
+func parseList(out string) ([]fleet.ChangeFile, error) {
+	words := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	if out == "" {
+		words = nil
+	}
+	files, index := []fleet.ChangeFile{}, map[string]int{}
+	next := func() string {
+		if len(words) == 0 {
+			return ""
+		}
+		word := words[0]
+		words = words[1:]
+		return word
+	}
+	for len(words) > 0 && strings.HasPrefix(words[0], ":") {
+		about := strings.Fields(strings.TrimPrefix(next(), ":"))
+		if len(about) != 5 {
+			return nil, fmt.Errorf("git printed %d words for a file, want 5", len(about))
+		}
+		f := fleet.ChangeFile{OldMode: about[0], NewMode: about[1], OldBlob: about[2], NewBlob: about[3], Path: next()}
+		switch about[4][0] {
+		case 'A':
+			f.Status, f.OldMode, f.OldBlob = "added", "", ""
+		case 'D':
+			f.Status, f.NewMode, f.NewBlob = "deleted", "", ""
+		case 'M':
+			f.Status = "changed"
+		case 'T':
+			f.Status = "type"
+		case 'R', 'C':
+			f.Status, f.From, f.Path = "renamed", f.Path, next()
+			if about[4][0] == 'C' {
+				f.Status = "copied"
+			}
+		default:
+			return nil, fmt.Errorf("git printed the status %q", about[4])
+		}
+		if f.Path == "" {
+			return nil, errors.New("git printed a file without a name")
+		}
+		sum := sha256.Sum256([]byte(strings.Join([]string{f.Path, f.From, f.OldMode, f.NewMode, f.OldBlob, f.NewBlob}, "\x00")))
+		f.Digest = hex.EncodeToString(sum[:16])
+		index[f.Path] = len(files)
+		files = append(files, f)
+	}
+	for len(words) > 0 {
+		part := strings.SplitN(next(), "\t", 3)
+		if len(part) != 3 {
+			return nil, errors.New("git printed counts without a name")
+		}
+		path := part[2]
+		if path == "" { // renamed: the old and the new name follow
+			next()
+			path = next()
+		}
+		i, ok := index[path]
+		if !ok {
+			return nil, fmt.Errorf("git counted lines of %q, which it did not list", path)
+		}
+		f := &files[i]
+		if f.Binary = part[0] == "-"; !f.Binary {
+			added, errAdded := strconv.Atoi(part[0])
+			removed, errRemoved := strconv.Atoi(part[1])
+			if err := errors.Join(errAdded, errRemoved); err != nil {
+				return nil, err
+			}
+			f.Added, f.Removed = added, removed
+		}
+	}
+	slices.SortFunc(files, func(a, b fleet.ChangeFile) int { return cmp.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// markLarge clears Binary of files that git did not read because they are large.
+func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error {
+	var ids []string
+	for _, f := range files {
+		if f.Binary {
+			ids = append(ids, f.OldBlob, f.NewBlob)
+		}
+	}
+	sizes, err := r.sizes(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if f.Binary && max(sizes[f.OldBlob], sizes[f.NewBlob]) > maxBlob {
+			files[i].Binary = false
+		}
+	}
+	return nil
+}
+
+// sizes returns the sizes of blobs by id. Objects that the repository does not have, such
+// as commits of submodules, have none.
+func (r *Reader) sizes(ctx context.Context, ids []string) (map[string]int64, error) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out, err := r.repo.Inspect(ctx, strings.Join(ids, "\n")+"\n", "cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)")
+	if err != nil {
+		return nil, err
+	}
+	sizes := map[string]int64{}
+	for line := range strings.Lines(out) {
+		if part := strings.Fields(line); len(part) == 3 && part[1] == "blob" {
+			sizes[part[0]], _ = strconv.ParseInt(part[2], 10, 64) // git writes a number
+		}
+	}
+	return sizes, nil
+}

@@ -1,0 +1,175 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/text/truncate"
+)
+
+// Options select what is shown of a file.
+type Options struct {
+	Context int    // lines around a hunk; 0 means 3
+	From    string // the tree to compare with; empty means the base of the change
+}
+
+const usualContext = 3
+
+// File returns the diff of one file of a change. The path may have U+FFFD in place of
+// bytes that are not UTF-8, as it has in JSON. It returns a [*worktree.MissingError] if
+// the change does not have the file.
+func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Options) (fleet.FileChange, error) {
+	files := c.Files
+	if o.From != "" {
+		since, err := r.Since(ctx, c, o.From)
+		if err != nil {
+			return fleet.FileChange{}, err
+		}
+		files = since.Files
+	}
+	found, ok := find(files, path)
+	if !ok {
+		return fleet.FileChange{}, &worktree.MissingError{What: "file of the change", Name: truncate.Bytes(path, 300), Advice: "'gaffer diff TASK --stat' lists the files"}
+	}
+	f := fleet.FileChange{ChangeFile: found}
+	if f.Binary || f.OldBlob == f.NewBlob { // the same content with another name or mode
+		return f, nil
+	}
+	sizes, err := r.sizes(ctx, []string{f.OldBlob, f.NewBlob})
+	if err != nil {
+		return f, err
+	}
+	from := cmp.Or(o.From, c.Base)
+	if size := max(sizes[f.OldBlob], sizes[f.NewBlob]); size > maxBlob {
+		f.TooLarge = fmt.Sprintf("the file has %d MB; %d MB are shown at most", (size+1<<20-1)>>20, maxBlob>>20)
+		return f, nil
+	}
+	fragments, err := r.fragments(ctx, from, c.Tree, found, "-U"+strconv.Itoa(cmp.Or(max(o.Context, 0), usualContext)))
+	if err != nil {
+		return f, err
+	}
+	added, removed, lines := 0, 0, 0
+	for _, fragment := range fragments {
+		h := hunkOf(fragment)
+		for _, line := range h.Lines {
+			if len(line.Text) > maxLine {
+				f.TooLarge = fmt.Sprintf("a line has %d bytes; lines of at most %d are shown", len(line.Text), maxLine)
+			}
+		}
+		added, removed, lines = added+int(fragment.LinesAdded), removed+int(fragment.LinesDeleted), lines+len(h.Lines)
+		f.Hunks = append(f.Hunks, h)
+	}
+	if lines > maxLines && f.TooLarge == "" {
+		f.TooLarge = fmt.Sprintf("the diff has %d lines; at most %d are shown", lines, maxLines)
+	}
+	if f.TooLarge != "" {
+		f.Hunks = nil
+		return f, nil
+	}
+	if added != f.Added || removed != f.Removed { // rather an error than a diff that lacks lines
+		return f, fmt.Errorf("diff of %s: git counts +%d -%d lines, and its diff has +%d -%d", found.Path, f.Added, f.Removed, added, removed)
+	}
+	return f, nil
+}
+
+func find(files []fleet.ChangeFile, path string) (found fleet.ChangeFile, ok bool) {
+	for _, f := range files {
+		if f.Path == path {
+			return f, true
+		}
+		if strings.ToValidUTF8(f.Path, "\uFFFD") == path || jsonText(f.Path) == path {
+			found, ok = f, true
+		}
+	}
+	return found, ok
+}
+
+// jsonText returns a text as a JSON decoder returns it: each byte that is not UTF-8 is
+// replaced.
+func jsonText(text string) string { return string([]rune(text)) }
+
+// fragments returns the hunks of one file between two trees or commits.
+func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeFile, args ...string) ([]*gitdiff.TextFragment, error) {
+	args = append(args, "-p", from, to, "--", ":(top,literal)"+f.Path)
+	if f.From != "" {
+		args = append(args, ":(top,literal)"+f.From)
+	}
+	out, err := r.repo.Inspect(ctx, "", diffTree(args...)...)
+	if err != nil {
+		return nil, err
+	}
+	files, _, err := gitdiff.Parse(strings.NewReader(out))
+	if err != nil {
+		return nil, fmt.Errorf("diff of %s: %w", f.Path, err)
+	}
+	// Lines of a file begin with a space, + or -, so this counts the files.
+	want := strings.Count("\n"+out, "\ndiff --git ")
+	if len(files) != want {
+		return nil, fmt.Errorf("diff of %s: %d files were read of %d", f.Path, len(files), want)
+	}
+	var all []*gitdiff.TextFragment
+	for _, part := range files { // two if the type of the file has changed
+		if part.NewName == f.Path || part.IsDelete && part.OldName == f.Path {
+			all = append(all, part.TextFragments...)
+		}
+	}
+	return all, nil
+}
+
+func hunkOf(fragment *gitdiff.TextFragment) fleet.Hunk {
+	h := fleet.Hunk{
+		OldFirst: int(fragment.OldPosition), OldLines: int(fragment.OldLines), NewFirst: int(fragment.NewPosition), NewLines: int(fragment.NewLines),
+		Section: fragment.Comment, Lines: make([]fleet.DiffLine, 0, len(fragment.Lines)),
+	}
+	if h.OldLines == 0 {
+		h.OldFirst = 0
+	}
+	if h.NewLines == 0 {
+		h.NewFirst = 0
+	}
+	for _, line := range fragment.Lines {
+		h.Lines = append(h.Lines, fleet.DiffLine{Op: line.Op.String(), Text: strings.TrimSuffix(line.Line, "\n"), NoEOL: line.NoEOL()})
+	}
+	return h
+}
+
+// Blob returns the content of a file by the id of its blob. It returns a [*LargeError]
+// for a file that is too large to be shown.
+func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
+	if !worktree.IsID(id) {
+		return nil, &worktree.MissingError{What: "blob", Name: truncate.Bytes(id, 70), Advice: "want the id of a file of the change"}
+	}
+	sizes, err := r.sizes(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	size, ok := sizes[id]
+	if !ok {
+		return nil, &worktree.MissingError{What: "blob", Name: id, Advice: "the repository does not have it any more"}
+	}
+	if size > maxBlob {
+		return nil, &LargeError{size}
+	}
+	out, err := r.repo.Inspect(ctx, "", "cat-file", "blob", id)
+	return []byte(out), err
+}
+
+// LargeError reports a file that is too large to be shown.
+type LargeError struct{ Size int64 }
+
+func (e *LargeError) Error() string {
+	return fmt.Sprintf("the file has %d bytes; %d MB are shown at most", e.Size, maxBlob>>20)
+}
+
+// Conflict marks the error as a request that the state does not allow.
+func (e *LargeError) Conflict() bool { return true }
+
+// Code names the error for other programs.
+func (e *LargeError) Code() string { return "too_large" }
