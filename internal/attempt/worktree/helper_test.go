@@ -73,6 +73,31 @@ func play(act, dir, how string) error {
 			return err
 		}
 		_, err = r.Merge(ctx, s.spec())
+	case "land":
+		var s LandSpec
+		if err := json.Unmarshal([]byte(how), &s); err != nil {
+			return err
+		}
+		s.Check = func(context.Context, string) error { return nil }
+		_, err = r.Land(ctx, s)
+	case "undo":
+		var s UndoSpec
+		if err := json.Unmarshal([]byte(how), &s); err != nil {
+			return err
+		}
+		list, err := r.Landings(ctx, s.Landing.Run)
+		if err != nil {
+			return err
+		}
+		s.Landing = list[0]
+		_, err = r.Undo(ctx, s)
+		return err
+	case "discard":
+		var t Tree
+		if err := json.Unmarshal([]byte(how), &t); err != nil {
+			return err
+		}
+		_, err = r.Discard(ctx, t)
 	default:
 		err = errors.New("no such act: " + act)
 	}

@@ -183,14 +183,13 @@ func (m *merger) mergeEach(ctx context.Context) error {
 
 func (m *merger) mergeOne(ctx context.Context, i int) error {
 	branch, tip := m.spec.Branches[i], m.tips[i]
-	out, err := m.git.run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", m.result.After, tip)
-	if exitCode(err) == 1 && out != "" { // git also exits with 1 if it cannot merge at all
-		return m.stopAt(branch, parseConflict(out))
-	}
+	tree, conflicts, err := m.git.mergeTrees(ctx, m.result.After, tip)
 	if err != nil {
 		return fmt.Errorf("branch %s: %w", branch, err)
 	}
-	tree := strings.TrimRight(out, "\x00\n")
+	if len(conflicts) > 0 {
+		return m.stopAt(branch, conflicts)
+	}
 	commit, err := m.git.commitTree(ctx, tree, m.message(i), m.result.After, tip)
 	if err != nil {
 		return err

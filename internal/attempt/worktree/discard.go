@@ -1,0 +1,192 @@
+package worktree
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// discardedPrefix starts the refs of discarded trees. Such a ref is created before the
+// tree is removed, and deleted after it was restored.
+const discardedPrefix = "refs/gaffer/discarded/"
+
+// Discarded is a tree that the user has discarded.
+type Discarded struct {
+	Tree   Tree   `json:"tree"`
+	Rescue string `json:"rescue"` // the ref that keeps its content
+	Head   string `json:"head"`   // its checked-out commit
+}
+
+// Discard removes the tree of a task and keeps its content under a rescue ref. The
+// branch stays. [Repo.Restore] brings the tree back. Like [Repo.Remove] it returns a
+// [*KeptError] if the tree is in use, locked, or contains another repository.
+// Discard continues a removal that was interrupted.
+func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) {
+	err = r.locked(ctx, func(g git) error {
+		ref := discardedPrefix + refPart(t.Run) + "/" + refPart(t.Task)
+		rec, err := r.findRecord(t)
+		if missing := (*MissingError)(nil); errors.As(err, &missing) {
+			if list, e := r.discarded(ctx, g, t.Run); e == nil { // removed by an earlier call
+				if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
+					done = list[i]
+					return nil
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if gone, err := r.isGone(rec); err != nil {
+			return err
+		} else if !gone {
+			if g, err = g.withAuthor(ctx); err != nil {
+				return err
+			}
+			if err := r.release(ctx, g, &rec, true); err != nil {
+				return err
+			}
+			done = Discarded{Tree: rec.Tree, Rescue: rec.Removing}
+			if done.Head, err = r.headOf(ctx, g, rec.Tree); err != nil {
+				return err
+			}
+			text, err := json.Marshal(done)
+			if err != nil {
+				return err
+			}
+			tree, err := g.resolve(ctx, rec.Removing+"^{tree}")
+			if err != nil {
+				return err
+			}
+			note, err := g.commitTree(ctx, tree, "gaffer: discarded\n\n"+string(text)+"\n", slices.Compact([]string{done.Head, rec.Base.Commit})...)
+			if err != nil {
+				return err
+			}
+			if _, err := g.run(ctx, "update-ref", "-m", "gaffer: discard", ref, note); err != nil {
+				return err
+			}
+		}
+		list, err := r.entries(ctx, g)
+		if err != nil {
+			return err
+		}
+		if err := r.clear(ctx, g, rec, list); err != nil {
+			return err
+		}
+		return r.forget(rec)
+	})
+	if err == nil && done.Rescue == "" { // the folder was deleted by an earlier call
+		list, e := r.Discarded(ctx, t.Run)
+		if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
+			return list[i], nil
+		}
+		err = e
+	}
+	return done, err
+}
+
+// headOf returns the commit that a tree has checked out, or the tip of its branch if its
+// folder is missing.
+func (r *Repo) headOf(ctx context.Context, g git, t Tree) (string, error) {
+	head, err := "", error(nil)
+	if filled, e := isFilled(t.Path); e == nil && filled {
+		at, err := r.at(g, t)
+		if err != nil {
+			return "", err
+		}
+		if head, err = at.commit(ctx, "HEAD"); err != nil {
+			return "", err
+		}
+	}
+	if head == "" {
+		head, err = g.commit(ctx, headsPrefix+t.Branch)
+	}
+	if head == "" {
+		head = t.Base.Commit
+	}
+	return head, err
+}
+
+// Discarded returns the discarded trees of a run, or of all runs if run is empty.
+func (r *Repo) Discarded(ctx context.Context, run string) ([]Discarded, error) {
+	return r.discarded(ctx, r.git, run)
+}
+
+func (r *Repo) discarded(ctx context.Context, g git, run string) ([]Discarded, error) {
+	prefix := discardedPrefix
+	if run != "" {
+		prefix += refPart(run) + "/"
+	}
+	out, err := g.run(ctx, "for-each-ref", "--format=%(contents:body)%00", prefix)
+	var list []Discarded
+	for text := range strings.SplitSeq(out, "\x00") {
+		var d Discarded
+		if json.Unmarshal([]byte(text), &d) != nil || !treeID().MatchString(d.Head) || run != "" && d.Tree.Run != run {
+			continue // another program's ref
+		}
+		list = append(list, d)
+	}
+	return list, err
+}
+
+// Restore brings a discarded tree back, at the same path and with the files that were
+// not committed.
+func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
+	if err := r.MayWrite(); err != nil {
+		return d.Tree, err
+	}
+	t := d.Tree
+	err := r.locked(ctx, func(g git) error {
+		if _, err := r.prepareRoot(filepath.Dir(filepath.Dir(t.Path)), t.Run); err != nil {
+			return err
+		}
+		if _, err := g.startBranch(ctx, t.Branch, d.Head); err != nil {
+			return err
+		}
+		rec, err := r.read(t.Run, t.Task)
+		if errors.Is(err, fs.ErrNotExist) {
+			rec = record{Tree: t, Made: true}
+			err = r.save(rec)
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.make(ctx, g, &rec); err != nil {
+			return err
+		}
+		at, err := r.at(g, t)
+		if err != nil {
+			return err
+		}
+		dirty, err := files(ctx, at)
+		if err != nil {
+			return err
+		}
+		head, err := at.commit(ctx, "HEAD")
+		if err != nil {
+			return err
+		}
+		kept, err := at.commit(ctx, d.Rescue)
+		if err != nil {
+			return err
+		}
+		if len(dirty) == 0 && head == d.Head && kept != "" && kept != head { // else an earlier call has restored them
+			if _, err := at.run(ctx, "read-tree", "--reset", "-u", kept); err != nil {
+				return err
+			}
+			if _, err := at.run(ctx, "reset", "--mixed", "--quiet"); err != nil {
+				return err
+			}
+		}
+		_, err = g.run(ctx, "update-ref", "-d", discardedPrefix+refPart(t.Run)+"/"+refPart(t.Task))
+		return err
+	})
+	if err != nil {
+		return t, fmt.Errorf("restore %s: %w", t.Path, err)
+	}
+	return t, nil
+}

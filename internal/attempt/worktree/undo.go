@@ -1,0 +1,217 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// UndoSpec says which landing is taken back, and how.
+type UndoSpec struct {
+	Landing        Landing
+	MoveCheckedOut bool // see [LandSpec]
+	// Revert adds a commit that reverts the landing if the branch has moved since.
+	// Without it, Undo returns a [*MovedError] then.
+	Revert bool
+}
+
+// MovedError reports that a branch has more commits than a landing that should be taken
+// back. Nothing was changed.
+type MovedError struct {
+	Landing Landing
+	Later   int // number of later commits
+}
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("branch %s has %s more since it was merged", e.Landing.Into, count(e.Later, "commit"))
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *MovedError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *MovedError) Hint() string {
+	return fmt.Sprintf("'gaffer merge %s/%s --undo --revert' adds a commit that takes the change back and keeps the others", e.Landing.Run, e.Landing.Task)
+}
+
+// GoneError reports a landing that the branch does not contain any more.
+type GoneError struct{ Landing Landing }
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("branch %s does not contain the merge any more", e.Landing.Into)
+}
+
+// Undo takes a landing back. If nothing was added to the branch since, the branch moves
+// back to where it was. Files that the user has changed meanwhile are kept; if they are
+// in the way, Undo changes nothing and returns a [*TargetError]. A worktree that has the
+// branch checked out needs consent, see [*ConsentError]. The result has the commit of a
+// revert, if there is one. Undo of a landing that is gone returns a [*GoneError] and
+// marks it as taken back.
+func (r *Repo) Undo(ctx context.Context, s UndoSpec) (Landing, error) {
+	done := s.Landing
+	err := r.locked(ctx, func(g git) error {
+		list, err := r.landings(ctx, g, s.Landing.Run)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(list, func(l Landing) bool { return l.Undo == s.Landing.Undo })
+		if i < 0 {
+			return &MissingError{"merge", s.Landing.Task, "it was taken back already"}
+		}
+		done = list[i]
+		if !done.Present {
+			if err := g.moveRecord(ctx, done.Undo, done.Undo); err != nil {
+				return err
+			}
+			return &GoneError{done}
+		}
+		tip, err := g.commit(ctx, headsPrefix+done.Into)
+		if err != nil {
+			return err
+		}
+		if tip != done.After && !s.Revert {
+			later, err := g.count(ctx, tip, "--not", done.After)
+			if err != nil {
+				return err
+			}
+			return &MovedError{done, later}
+		}
+		return r.takeBack(ctx, g, s, tip, &done)
+	})
+	if err != nil {
+		return done, fmt.Errorf("undo the merge of %s into %s: %w", done.Task, done.Into, err)
+	}
+	return done, nil
+}
+
+// takeBack moves the branch from tip to where it was, or to a revert.
+func (r *Repo) takeBack(ctx context.Context, g git, s UndoSpec, tip string, done *Landing) error {
+	g, err := g.withAuthor(ctx)
+	if err != nil {
+		return err
+	}
+	m := merger{repo: r, git: g, spec: MergeSpec{Into: done.Into}, result: MergeResult{Before: tip, After: done.Before}}
+	if m.list, err = r.entries(ctx, g); err != nil {
+		return err
+	}
+	where := holders(m.list, done.Into)
+	if len(where) > 0 && !s.MoveCheckedOut {
+		return &ConsentError{done.Into, where[0].path}
+	}
+	record := done.Undo
+	if tip != done.After {
+		if m.result.After, err = g.revert(ctx, *done, tip); err != nil {
+			return err
+		}
+		done.Revert = m.result.After
+		if record, err = g.recordLanding(ctx, *done); err != nil {
+			return err
+		}
+		if there, err := g.has(ctx, tip, done.Revert); err != nil {
+			return err
+		} else if there {
+			return g.moveRecord(ctx, done.Undo, record)
+		}
+	}
+	if len(where) == 0 {
+		if err := r.checkRebase(done.Into); err != nil {
+			return err
+		}
+		return g.moveRecord(ctx, done.Undo, record, fmt.Sprintf("update %s%s %s %s\n", headsPrefix, done.Into, m.result.After, tip))
+	}
+	if done.Revert != "" {
+		if err := m.checkTarget(ctx); err != nil {
+			return err
+		}
+		// After a crash at this point, the next Undo finds the revert in the log.
+		if err := m.forward(ctx, where[0].path); err != nil {
+			return err
+		}
+	} else if err := m.back(ctx, where[0].path); err != nil {
+		return err
+	}
+	done.Updated = where[0].path
+	return g.moveRecord(ctx, done.Undo, record)
+}
+
+// back moves a worktree with the target branch back. Git keeps changed files, and
+// refuses if they are in the way.
+func (m *merger) back(ctx context.Context, path string) error {
+	if len(holders(m.list, m.spec.Into)) > 1 {
+		return &TargetError{Branch: m.spec.Into, Path: path, Problem: "checked out in another worktree as well"}
+	}
+	g := m.git.in(path)
+	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if exitCode(err) == 1 || err == nil && on != headsPrefix+m.spec.Into {
+		return errMoved
+	}
+	if err != nil {
+		return err
+	}
+	head, err := g.commit(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	if head != m.result.Before {
+		return errMoved
+	}
+	_, err = g.run(ctx, "reset", "--keep", "--quiet", m.result.After)
+	if e, ok := errors.AsType[*GitError](err); ok {
+		return &TargetError{Branch: m.spec.Into, Path: path, Problem: e.Said}
+	}
+	return err
+}
+
+// revert returns a commit on top of tip without the changes of a landing. If tip has such
+// a commit already, it returns that one.
+func (g git) revert(ctx context.Context, l Landing, tip string) (string, error) {
+	note := "This reverts " + l.After
+	done, err := g.line(ctx, "log", "-1", "--no-show-signature", "--format=%H", "--fixed-strings", "--grep="+note, tip, "--not", l.After)
+	if err != nil || done != "" {
+		return done, err
+	}
+	// Merge the content of Before, as if it were a commit on top of After.
+	tree, err := g.resolve(ctx, l.Before+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	theirs, err := g.commitTree(ctx, tree, "gaffer: before\n", l.After)
+	if err != nil {
+		return "", err
+	}
+	merged, files, err := g.mergeTrees(ctx, tip, theirs)
+	if err != nil {
+		return "", err
+	}
+	if len(files) > 0 {
+		return "", &RevertConflictError{l, files}
+	}
+	return g.commitTree(ctx, merged, fmt.Sprintf("Revert the merge of task %s\n\n%s.\n", l.Task, note), tip)
+}
+
+// RevertConflictError reports that later commits changed the same lines as a landing
+// that should be reverted. Nothing was changed.
+type RevertConflictError struct {
+	Landing Landing
+	Files   []string
+}
+
+func (e *RevertConflictError) Error() string {
+	return fmt.Sprintf("later commits of %s have changed the same lines in %s", e.Landing.Into, some(e.Files))
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *RevertConflictError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *RevertConflictError) Hint() string {
+	what := Quote(fmt.Sprintf("%.12s", e.Landing.After))
+	switch e.Landing.Method {
+	case ByMerge:
+		what = "-m 1 " + what
+	case ByRebase:
+		what = fmt.Sprintf("%.12s..%.12s", e.Landing.Before, e.Landing.After)
+	}
+	return fmt.Sprintf("with %s checked out, run 'git revert %s' and resolve the conflicts", e.Landing.Into, what)
+}
