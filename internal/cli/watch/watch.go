@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/exit"
+	"gaffer/internal/ui/tui/program"
 	"gaffer/internal/ui/tui/terminal"
 	screen "gaffer/internal/ui/tui/watch"
 )
@@ -81,7 +82,7 @@ func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan s
 	ctx, cancel := context.WithCancel(ctx)
 	m := screen.New(fleet.Where(), run, e.Now())
 	f := &feed{fleet: fleet, now: e.Now, notices: notices, focuses: make(chan screen.Focus, 1), nextRead: make(chan struct{}), last: e.Now()}
-	p := screen.NewProgram(ctx, m, screen.Terminal{In: e.In, Out: e.Out, Color: e.Color(e.Out), Now: e.Now}, f)
+	p := screen.NewProgram(ctx, m, program.Terminal{In: e.In, Out: e.Out, Color: e.Color(e.Out), Now: e.Now}, f)
 	f.send = p.Send
 	ended := make(chan struct{})
 	go func() {

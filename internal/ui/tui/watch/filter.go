@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gaffer/internal/ui/tui/parts"
+	"gaffer/internal/ui/tui/program"
 )
 
 // filter limits a list or a log to what contains a text.
@@ -28,7 +29,7 @@ func (f filter) update(k Key) filter {
 	case "esc":
 		return filter{}
 	default:
-		f.input = edited(f.input, k)
+		f.input = program.Edited(f.input, k)
 		f.text = f.input.Trimmed()
 	}
 	return f
@@ -39,19 +40,4 @@ func (f filter) matches(texts ...string) bool {
 	return f.text == "" || slices.ContainsFunc(texts, func(text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(f.text))
 	})
-}
-
-// edited returns a line after a key was pressed.
-func edited(line parts.Input, k Key) parts.Input {
-	switch k.Name {
-	case "backspace", "ctrl+h":
-		return line.Backspace()
-	case "ctrl+u":
-		return ""
-	case "ctrl+w":
-		return line.DeleteWord()
-	case "space":
-		return line.Insert(" ")
-	}
-	return line.Insert(k.Text)
 }

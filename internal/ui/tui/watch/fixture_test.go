@@ -106,7 +106,7 @@ func everything() Fleet {
 // screenOf returns a model of a size that has received the fleet.
 func screenOf(width, height int, what ...any) Model {
 	m := New("http://127.0.0.1:4870", "", now)
-	m = take(m, Size{width, height}, everything())
+	m = take(m, Size{Width: width, Height: height}, everything())
 	return take(m, what...)
 }
 
@@ -134,7 +134,7 @@ func does(m Model, keys string) (Model, []any) {
 
 func key(name string) Key {
 	if len([]rune(name)) == 1 {
-		return Key{name, name}
+		return Key{Name: name, Text: name}
 	}
 	return Key{Name: name}
 }

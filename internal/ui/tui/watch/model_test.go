@@ -42,7 +42,7 @@ func TestEnterOpensAScreenAndEscapeClosesIt(t *testing.T) {
 
 func TestARunThatIsNamedIsShownAtOnce(t *testing.T) {
 	t.Parallel()
-	m, do := New("", releaseID, now).Update(Size{80, 24})
+	m, do := New("", releaseID, now).Update(Size{Width: 80, Height: 24})
 	if want := []any{Focus{Run: releaseID}}; !reflect.DeepEqual(do, want) {
 		t.Errorf("%v, want %v", do, want)
 	}
@@ -94,7 +94,7 @@ func TestTheCursorReachesEveryRowAndStaysVisible(t *testing.T) {
 	for i := range 60 {
 		f.Workers = append(f.Workers, fleet.Worker{ID: string(rune('A' + i)), Name: strings.Repeat("x", i)})
 	}
-	m := take(New("", "", now), Size{80, 12}, f)
+	m := take(New("", "", now), Size{Width: 80, Height: 12}, f)
 	seen := map[string]bool{}
 	for range 100 {
 		id := chosen(m).id
@@ -162,7 +162,7 @@ func TestAQuestionOfTheRunIsAnsweredBeforeTheFleetIsReadAgain(t *testing.T) {
 	t.Parallel()
 	f := everything()
 	f.Questions = nil
-	m := take(New("", "", now), Size{80, 24}, f, "enter", release(), "j j a")
+	m := take(New("", "", now), Size{Width: 80, Height: 24}, f, "enter", release(), "j j a")
 	if _, do := does(m, "1 enter"); !reflect.DeepEqual(do, []any{Answer{"q2", "0c0ffee0/page", "Yes", false}}) {
 		t.Errorf("%v\n%s", do, picture(m))
 	}
@@ -247,7 +247,7 @@ func TestAQuestionThatNoTaskAsksHasNoLogAndNothingToCancel(t *testing.T) {
 	f := everything()
 	f.Questions = []fleet.Question{{ID: "q3", Task: "20260201-120000-cccccccc/port", Text: "Which port?", Asked: now}}
 	for keys, want := range map[string]string{"l": "there is no log", "c": "there is nothing to cancel"} {
-		m, do := does(take(New("", "", now), Size{80, 24}, f), keys)
+		m, do := does(take(New("", "", now), Size{Width: 80, Height: 24}, f), keys)
 		if p := picture(m); len(do) > 0 || !on[fleetList](m) || m.confirm.action != nil || !strings.Contains(p, want) {
 			t.Errorf("%s does %v\n%s", keys, do, p)
 		}

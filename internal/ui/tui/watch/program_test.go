@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gaffer/internal/ui/tui/program"
 )
 
 // slow is a backend with which cancelling takes until the user has left.
@@ -31,7 +33,7 @@ func leave(t *testing.T, patience time.Duration, cancel func(context.Context) er
 	in, keys := io.Pipe()
 	defer in.Close()
 	w := slow{left: make(chan struct{}), cancel: cancel}
-	p := NewProgram(ctx, screenOf(80, 24), Terminal{In: in, Out: io.Discard, Now: func() time.Time { return now }}, w)
+	p := NewProgram(ctx, screenOf(80, 24), program.Terminal{In: in, Out: io.Discard, Now: func() time.Time { return now }}, w)
 	go func() { _, _ = io.WriteString(keys, "\tcyq") }() // the program may no longer read it
 	if err := p.Show(); err != nil {
 		t.Fatal(err)
@@ -57,21 +59,5 @@ func TestAPendingActionIsFinishedAfterTheUserLeaves(t *testing.T) {
 	err = leave(t, time.Millisecond, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 	if err == nil || !strings.HasPrefix(err.Error(), "cancel run release 1.4: there was no answer yet") {
 		t.Errorf("what takes too long: %v", err)
-	}
-}
-
-func TestAFailureThatWasShownIsNotReportedAgain(t *testing.T) {
-	t.Parallel()
-	w := slow{left: make(chan struct{}), cancel: func(context.Context) error { return errors.New("no") }}
-	close(w.left)
-	a := app{ctx: context.Background(), model: screenOf(80, 24), backend: w, pending: map[*pendingAction]bool{}}
-	result := a.perform(Cancel{Run: releaseID, Name: "run release 1.4"})()
-	p := Program{pending: a.pending}
-	if err := p.Finish(context.Background()); err == nil {
-		t.Error("it was not seen, and is not told")
-	}
-	a.Update(result)
-	if err := p.Finish(context.Background()); err != nil {
-		t.Errorf("told again: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
 	"gaffer/internal/ui/tui/parts"
+	"gaffer/internal/ui/tui/program"
 )
 
 // questionScreen shows a question and the answer that the user types.
@@ -74,7 +75,7 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, outcome) {
 	case "up":
 		v.input = nextOption(q, v.input, -1)
 	default:
-		v.input = edited(v.input, k)
+		v.input = program.Edited(v.input, k)
 	}
 	return v, outcome{}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestEveryScreenAtSeveralSizes(t *testing.T) {
 	t.Parallel()
-	for _, size := range []Size{{200, 50}, {80, 24}, {40, 12}} {
+	for _, size := range []Size{{Width: 200, Height: 50}, {Width: 80, Height: 24}, {Width: 40, Height: 12}} {
 		at := func(what ...any) Model { return screenOf(size.Width, size.Height, what...) }
 		for name, m := range map[string]Model{
 			"fleet":    at(),
@@ -78,14 +78,14 @@ func TestNoRowExceedsTheScreenAndNoControlSequenceIsShown(t *testing.T) {
 	t.Parallel()
 	f, r, task, log := spoilt()
 	for _, keys := range []string{"", "enter", "enter 1", "c", "?", "tab c", "/ x", onRun, onRun + " C", onRun + " a d enter", onTask, onTask + " l up", onTask + " right", "enter x tab"} {
-		m := take(New("", "", now), Size{80, 24}, f)
+		m := take(New("", "", now), Size{Width: 80, Height: 24}, f)
 		for name := range strings.FieldsSeq(keys) {
 			m = take(m, name, r, task, log)
 		}
 		m = take(m, Away{before(time.Hour), hostile})
 		for width := 0; width < 130; width += 1 + width/10 {
 			for _, height := range []int{0, 1, 2, 3, 4, 5, 8, 24, 60} {
-				sized := take(m, Size{width, height})
+				sized := take(m, Size{Width: width, Height: height})
 				fitsOn(t, sized, keys, width, height)
 				fitsOn(t, take(sized, Result{Text: hostile, Failed: true}), keys, width, height)
 			}

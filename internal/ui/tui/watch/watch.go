@@ -4,15 +4,16 @@
 // [Model] is pure. [Model.Update] takes the state of the fleet, the time and keys, and
 // returns a new model and the actions that the user wants. [Model.Rows] returns the
 // rows of the terminal. The model has a stack of screens (listScreen, taskScreen,
-// questionScreen), each with a state, an update and a view of its own. [Program.Show]
+// questionScreen), each with a state, an update and a view of its own. [NewProgram]
 // shows the model on a terminal. A [Backend] performs the actions; its implementation
-// also reads the fleet and passes it to [Program.Send].
+// also reads the fleet and sends it to the program.
 package watch
 
 import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/ui/tui/program"
 )
 
 // Fleet is the state of the whole fleet at one moment, without the details that a
@@ -57,10 +58,10 @@ type (
 	}
 
 	// Size is the size of the terminal.
-	Size struct{ Width, Height int }
+	Size = program.Size
 
-	// Key is a pressed key: its name, and the text that it types, if any.
-	Key struct{ Name, Text string }
+	// Key is a pressed key.
+	Key = program.Key
 )
 
 // The actions of a user.
@@ -83,5 +84,5 @@ type (
 	Retry struct{ Run, Task string }
 
 	// Quit ends the program.
-	Quit struct{}
+	Quit = program.Quit
 )

@@ -1,0 +1,230 @@
+// Package program shows a pure model on the whole terminal: it passes keys, the size and
+// the time to the model, draws the model's rows, and performs the actions that the model
+// returns.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/tui/parts"
+)
+
+// Model is the state of a screen. It is a value: Update returns a new one.
+type Model[M any] interface {
+	// Update processes an event: a [Size], a [Key], a [time.Time], or data. It returns
+	// the new model and the actions to perform.
+	Update(event any) (M, []any)
+	// Rows returns the rows of the terminal, from the top.
+	Rows() []string
+}
+
+// The events that every screen gets, besides the time once per second.
+type (
+	// Size is the size of the terminal.
+	Size struct{ Width, Height int }
+
+	// Key is a pressed key: its name, and the text that it types, if any.
+	Key struct{ Name, Text string }
+)
+
+// Quit is the action that ends the program.
+type Quit struct{}
+
+// Edited returns a line after a key was pressed.
+func Edited(line parts.Input, k Key) parts.Input {
+	switch k.Name {
+	case "backspace", "ctrl+h":
+		return line.Backspace()
+	case "ctrl+u":
+		return ""
+	case "ctrl+w":
+		return line.DeleteWord()
+	case "space":
+		return line.Insert(" ")
+	}
+	return line.Insert(k.Text)
+}
+
+// Terminal describes the input and output of the screen.
+type Terminal struct {
+	In    io.Reader
+	Out   io.Writer
+	Color bool
+	Now   func() time.Time
+}
+
+// Task is the work of an action that takes time. The zero Task is none.
+type Task struct {
+	Name string // for errors
+	// Do returns the event for the model that tells the result.
+	Do func() (event any, err error)
+}
+
+// Perform performs an action. What takes time is left to the returned task.
+type Perform func(action any) Task
+
+// Program shows a model on a terminal.
+type Program struct {
+	tea     *tea.Program
+	pending *pending
+}
+
+// New returns a program for a model.
+func New[M Model[M]](ctx context.Context, m M, t Terminal, perform Perform) *Program {
+	profile := colorprofile.Ascii
+	if t.Color {
+		profile = colorprofile.ANSI
+	}
+	a := adapter[M]{model: m, perform: perform, now: t.Now, pending: &pending{tasks: map[*started]bool{}}}
+	return &Program{tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out),
+		tea.WithoutSignalHandler(), tea.WithColorProfile(profile)), a.pending}
+}
+
+// Send sends data to the model. It may be called from any goroutine.
+func (p *Program) Send(data any) { p.tea.Send(data) }
+
+// Show shows the screen until the user leaves or the context ends. It always restores
+// the terminal.
+func (p *Program) Show() error {
+	_, err := p.tea.Run()
+	if errors.Is(err, tea.ErrProgramKilled) && errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	return err
+}
+
+// Finish waits for unfinished tasks after the screen has closed. It returns the errors
+// of those that failed or that did not end in time.
+func (p *Program) Finish(ctx context.Context) error {
+	var errs []error
+	for _, one := range p.pending.list() {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := one.do()
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", one.name, err))
+			}
+		case <-ctx.Done():
+			errs = append(errs, fmt.Errorf("%s: there was no answer yet, 'gaffer ps' shows whether it was done", one.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// started is a task that has not ended. Bubble Tea drops it when the user leaves,
+// possibly before it has started.
+type started struct {
+	name string
+	do   func() (any, error) // runs once, however often it is called
+}
+
+// pending holds the tasks whose result the model has not seen.
+type pending struct {
+	mu    sync.Mutex
+	tasks map[*started]bool
+}
+
+func (p *pending) add(s *started) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tasks[s] = true
+}
+
+func (p *pending) remove(s *started) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.tasks, s)
+}
+
+func (p *pending) list() (list []*started) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.tasks {
+		list = append(list, s)
+	}
+	return list
+}
+
+// ended is the message that a task has ended.
+type ended struct {
+	task  *started
+	event any
+}
+
+// tick is the message of the clock, once per second.
+type tick struct{}
+
+func nextTick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tick{} }) }
+
+// adapter adapts a model to Bubble Tea.
+type adapter[M Model[M]] struct {
+	model   M
+	perform Perform
+	now     func() time.Time
+	pending *pending
+}
+
+// Init starts the clock.
+func (a adapter[M]) Init() tea.Cmd {
+	return tea.Batch(nextTick(), func() tea.Msg { return a.now() })
+}
+
+// Update implements [tea.Model].
+func (a adapter[M]) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmds []tea.Cmd
+	event := any(msg)
+	switch msg := msg.(type) {
+	case tick:
+		event = a.now()
+		cmds = append(cmds, nextTick())
+	case tea.WindowSizeMsg:
+		event = Size{msg.Width, msg.Height}
+	case tea.KeyPressMsg:
+		event = Key{msg.String(), msg.Text}
+	case tea.PasteMsg:
+		event = Key{"paste", msg.Content}
+	case ended:
+		event = msg.event
+		a.pending.remove(msg.task)
+	}
+	var actions []any
+	a.model, actions = a.model.Update(event)
+	for _, action := range actions {
+		if _, quit := action.(Quit); quit {
+			cmds = append(cmds, tea.Quit)
+			continue
+		}
+		task := a.perform(action)
+		if task.Do == nil {
+			continue
+		}
+		one := &started{display.Printable(task.Name), sync.OnceValues(task.Do)}
+		a.pending.add(one)
+		cmds = append(cmds, func() tea.Msg {
+			event, _ := one.do() // the event tells the error
+			return ended{one, event}
+		})
+	}
+	return a, tea.Batch(cmds...)
+}
+
+// View implements [tea.Model].
+func (a adapter[M]) View() tea.View {
+	v := tea.NewView(strings.Join(a.model.Rows(), "\n"))
+	v.AltScreen = true
+	return v
+}
