@@ -125,6 +125,7 @@ var rules = []rule{
 	{"internal/ui/dashboard", nil, nil},
 	{"internal/ui/tui/program", []string{"internal/ui/tui/parts", "internal/text/..."}, []string{"charm.land/bubbletea", "github.com/charmbracelet/colorprofile"}},
 	{"internal/ui/tui/watch", []string{"internal/ui/phrase", "internal/ui/tui/...", "internal/text/...", "fleet"}, []string{"github.com/charmbracelet/x/ansi"}},
+	{"internal/ui/tui/review", []string{"internal/ui/phrase", "internal/ui/tui/...", "internal/text/...", "fleet"}, []string{"github.com/charmbracelet/x/ansi"}},
 	{"internal/ui/...", []string{
 		"internal/ui/...", "internal/engine/failure", "internal/flow/spec", "internal/text/...", "fleet", "ledger", "session", "statefile/jsontree", "workflow",
 	}, []string{"golang.org/x/sys"}},

@@ -1,0 +1,420 @@
+package review
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/paint"
+	"gaffer/internal/ui/tui/parts"
+)
+
+// change is the screen of one change: an overview, and after it one page for each file.
+type change struct {
+	run, task string
+	since     bool // only what is new since the user's last review
+	page      Page
+	read      bool
+	trouble   string          // why it could not be read the last time
+	diffs     map[string]diff // by path; never changed in place
+	file      int             // 0 is the overview, n the n-th file
+	cursor    key             // the chosen row; the zero key is the first one
+	at        int             // its index, used if the row disappears
+	mark      bool            // the chosen lines begin at from
+	from      key
+	top       int
+	sideways  int // columns
+}
+
+// diff is the diff of a file, which is read when the user opens the file.
+type diff struct {
+	digest  string
+	read    bool
+	trouble string
+	file    fleet.FileChange
+}
+
+func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
+
+// withPage returns the screen with a change that was read. It keeps the file and the row
+// that the user looks at, and the diffs that are still right.
+func (c change) withPage(p Page) change {
+	if p.Change.Run != c.run || p.Change.Task != c.task || (p.Since != "") != c.since {
+		return c // of a change that is no longer shown
+	}
+	path := ""
+	if c.file > 0 {
+		path = c.page.Change.Files[c.file-1].Path
+	}
+	c.page, c.read, c.trouble = p, true, ""
+	at := slices.IndexFunc(p.Change.Files, func(f fleet.ChangeFile) bool { return f.Path == path })
+	if c.file = at + 1; path != "" && at < 0 {
+		c = c.goTo(0)
+	}
+	kept := map[string]diff{}
+	for _, f := range p.Change.Files {
+		if d, ok := c.diffs[f.Path]; ok && d.digest == f.Digest && d.trouble == "" {
+			kept[f.Path] = d
+		}
+	}
+	c.diffs = kept
+	return c
+}
+
+func (c change) withFile(f File) change {
+	d, wanted := c.diffs[f.Of.Path]
+	if !wanted || f.Of.Run != c.run || f.Of.Task != c.task || f.Of.Tree != c.page.Change.Tree || f.Of.From != c.page.Since {
+		return c
+	}
+	c.diffs = maps.Clone(c.diffs)
+	c.diffs[f.Of.Path] = diff{digest: d.digest, read: true, file: f.Diff}
+	return c
+}
+
+func (c change) withTrouble(t Trouble) change {
+	if t.Task != c.task {
+		return c
+	}
+	if t.Path == "" {
+		c.trouble = t.Why
+		return c
+	}
+	if d, wanted := c.diffs[t.Path]; wanted && !d.read {
+		d.trouble = t.Why
+		c.diffs = maps.Clone(c.diffs)
+		c.diffs[t.Path] = d
+	}
+	return c
+}
+
+// goTo opens the overview or a file.
+func (c change) goTo(file int) change {
+	c.file = min(max(file, 0), len(c.page.Change.Files))
+	c.cursor, c.at, c.top, c.sideways, c.mark = key{}, 0, 0, 0, false
+	if c.file > 0 {
+		path := c.page.Change.Files[c.file-1].Path
+		if d, ok := c.diffs[path]; ok && d.trouble != "" { // try it again
+			c.diffs = maps.Clone(c.diffs)
+			delete(c.diffs, path)
+		}
+	}
+	return c
+}
+
+// settle keeps the cursor and the scroll position valid. It returns the request for the
+// diff of the shown file if that must be read.
+func (c change) settle(f frame) (change, any) {
+	if !c.read {
+		return c, nil
+	}
+	var read any
+	if c.file > 0 {
+		file := c.page.Change.Files[c.file-1]
+		if _, known := c.diffs[file.Path]; !known {
+			c.diffs = maps.Clone(c.diffs)
+			if c.diffs == nil {
+				c.diffs = map[string]diff{}
+			}
+			c.diffs[file.Path] = diff{digest: file.Digest}
+			read = Read{Run: c.run, Task: c.task, From: c.page.Since, Tree: c.page.Change.Tree, Path: file.Path}
+		}
+	}
+	rows := c.rows(f.width)
+	c.at = c.index(rows)
+	if c.at < 0 {
+		c.at, c.top = 0, 0
+		return c, read
+	}
+	if c.cursor != (key{}) {
+		c.cursor = rows[c.at].key
+	}
+	first, last := c.at, c.at
+	for first > 0 && !rows[first-1].pick { // the heading above is visible, too
+		first--
+	}
+	for last+1 < len(rows) && rows[last+1].key == rows[c.at].key { // and all rows of a comment
+		last++
+	}
+	c.top = max(min(c.top, first), min(last-f.height+1, c.at), 0)
+	c.top = max(min(c.top, len(rows)-f.height), 0)
+	return c, read
+}
+
+// index returns the index of the chosen row. If it has disappeared, it returns the
+// closest row before its old position, or the first one that can be chosen. It returns -1
+// if there is none.
+func (c change) index(rows []row) int {
+	found := -1
+	for i, r := range rows {
+		switch {
+		case !r.pick:
+		case r.key == c.cursor:
+			return i
+		case found < 0 || i <= c.at && c.cursor != key{}:
+			found = i
+		}
+	}
+	return found
+}
+
+// move handles the keys that only move. It returns a note for the user if a key has no
+// effect.
+func (c change) move(name string, f frame) (change, string) {
+	rows := c.rows(f.width)
+	at, page := c.index(rows), max(f.height-2, 1)
+	files := len(c.page.Change.Files)
+	extend := false
+	var to int
+	switch name {
+	case "K", "shift+up", "J", "shift+down":
+		by := +1
+		if name == "K" || name == "shift+up" {
+			by = -1
+		}
+		extend, to = true, at+by
+		for to > 0 && to < len(rows) && rows[to].key.kind == commentRow { // a comment may stand between two lines
+			to += by
+		}
+	case "up", "k":
+		to = next(rows, at, -1)
+	case "down", "j":
+		to = next(rows, at, +1)
+	case "pgup", "ctrl+b":
+		to = next(rows, max(at-page, 0)+1, -1)
+	case "pgdown", "ctrl+f", "space":
+		to = next(rows, min(at+page, len(rows)-1)-1, +1)
+	case "home", "g":
+		to = next(rows, -1, +1)
+	case "end", "G":
+		to = next(rows, len(rows), -1)
+	case "right":
+		c.sideways += f.width / 3
+		return c, ""
+	case "left":
+		c.sideways = max(c.sideways-f.width/3, 0)
+		return c, ""
+	case "]":
+		if c.file == files {
+			return c, "this is the last file; N goes to the next change"
+		}
+		return c.goTo(c.file + 1), ""
+	case "[":
+		return c.goTo(c.file - 1), ""
+	case "enter":
+		if at >= 0 && rows[at].key.kind == fileRow && c.file == 0 {
+			return c.goTo(1 + slices.IndexFunc(c.page.Change.Files, func(f fleet.ChangeFile) bool { return f.Path == rows[at].key.path })), ""
+		}
+		return c, ""
+	case "n", "p":
+		by := map[string]int{"n": +1, "p": -1}[name]
+		i := at + by
+		if name == "p" { // leave the hunk in which the cursor is
+			for i >= 0 && !rows[i].hunk {
+				i--
+			}
+			i--
+		}
+		for i >= 0 && i < len(rows) && !rows[i].hunk {
+			i += by
+		}
+		switch {
+		case i >= 0 && i < len(rows):
+			to = next(rows, i, +1)
+			for to+1 < len(rows) && rows[to].line.Op == " " { // the first changed line
+				to = next(rows, to, +1)
+			}
+		case name == "p":
+			return c.goTo(c.file - 1), ""
+		case c.file == files:
+			return c, "this is the last hunk; N goes to the next change"
+		default:
+			return c.goTo(c.file + 1), ""
+		}
+	default:
+		return c, ""
+	}
+	switch {
+	case at < 0:
+		return c, ""
+	case extend && (to < 0 || to >= len(rows) || rows[at].key.kind != codeRow || rows[to].key.kind != codeRow):
+		return c, "only lines of one hunk can be chosen together"
+	case to < 0 || to >= len(rows) || !rows[to].pick:
+		return c, ""
+	case !extend:
+	case !c.mark:
+		c.mark, c.from = true, rows[at].key
+	}
+	c.cursor, c.at = rows[to].key, to
+	return c, ""
+}
+
+// next returns the next row that can be chosen in a direction, or from if there is none.
+func next(rows []row, from, by int) int {
+	for i := from + by; i >= 0 && i < len(rows); i += by {
+		if rows[i].pick && (from < 0 || from >= len(rows) || rows[i].key != rows[from].key) {
+			return i
+		}
+	}
+	return from
+}
+
+// chosen returns the indexes of the first and the last chosen row, or -1.
+func (c change) chosen(rows []row) (first, last int) {
+	last = c.index(rows)
+	first = last
+	if c.mark {
+		if i := slices.IndexFunc(rows, func(r row) bool { return r.pick && r.key == c.from }); i >= 0 {
+			first, last = min(i, last), max(i, last)
+		}
+	}
+	return first, last
+}
+
+// place returns a comment without text on what is chosen. It returns false if that is not
+// read yet.
+func (c change) place(f frame) (fleet.Comment, bool) {
+	rows := c.rows(f.width)
+	first, last := c.chosen(rows)
+	if first < 0 {
+		return fleet.Comment{}, false
+	}
+	tree, k := c.page.Change.Tree, rows[last].key
+	switch k.kind {
+	case wholeRow:
+		return fleet.Comment{Tree: tree}, true
+	case fileRow:
+		return fleet.Comment{Path: k.path, Tree: tree}, true
+	case commentRow:
+		comment, _ := c.comment(k.comment)
+		return fleet.Comment{Path: comment.Path, Side: comment.Side, First: comment.First, Last: comment.Last, Tree: comment.Tree, Lines: comment.Lines}, true
+	}
+	// Lines that the change deletes exist on the old side only.
+	at := fleet.Comment{Path: k.path, Side: fleet.OldSide, Tree: c.page.Since}
+	if at.Tree == "" {
+		at.Tree = c.page.Change.Base
+	}
+	chosen := slices.DeleteFunc(slices.Clone(rows[first:last+1]), func(r row) bool { return r.key.kind != codeRow || r.key.new == 0 })
+	if len(chosen) > 0 {
+		at.Side, at.Tree = fleet.NewSide, tree
+	} else {
+		chosen = slices.DeleteFunc(slices.Clone(rows[first:last+1]), func(r row) bool { return r.key.kind != codeRow })
+		if file := c.page.Change.Files[c.file-1]; file.From != "" {
+			at.Path = file.From
+		}
+	}
+	var lines []string
+	for _, r := range chosen {
+		n := r.key.new
+		if at.Side == fleet.OldSide {
+			n = r.key.old
+		}
+		if at.First == 0 {
+			at.First = n
+		}
+		at.Last = n
+		lines = append(lines, r.line.Text)
+	}
+	at.Lines = strings.Join(lines, "\n")
+	return at, true
+}
+
+// comment returns the comment with an id.
+func (c change) comment(id string) (fleet.Comment, bool) {
+	at := slices.IndexFunc(c.page.Review.Comments, func(one fleet.Comment) bool { return one.ID == id })
+	if at < 0 {
+		return fleet.Comment{}, false
+	}
+	return c.page.Review.Comments[at], true
+}
+
+// commentAt returns the chosen comment, or else the first one on the chosen line.
+func (c change) commentAt(f frame) (fleet.Comment, bool) {
+	rows := c.rows(f.width)
+	at := c.index(rows)
+	if at >= 0 && rows[at].key.kind != commentRow && at+1 < len(rows) {
+		at++ // the comments of a line follow it
+	}
+	if at < 0 || rows[at].key.kind != commentRow {
+		return fleet.Comment{}, false
+	}
+	return c.comment(rows[at].key.comment)
+}
+
+// chosenFile returns the file that is shown, or the one that is chosen in the overview.
+func (c change) chosenFile(f frame) (fleet.ChangeFile, bool) {
+	if c.file > 0 {
+		return c.page.Change.Files[c.file-1], true
+	}
+	rows := c.rows(f.width)
+	if at := c.index(rows); at >= 0 && rows[at].key.kind == fileRow {
+		for _, file := range c.page.Change.Files {
+			if file.Path == rows[at].key.path {
+				return file, true
+			}
+		}
+	}
+	return fleet.ChangeFile{}, false
+}
+
+// head returns the rows below the title.
+func (c change) head() (rows []paint.Line) {
+	if c.trouble != "" {
+		text := "✗ cannot be read: " + phrase.Line(c.trouble)
+		if c.read {
+			text += "; what is shown was read before"
+		}
+		rows = append(rows, paint.Styled(display.Red, text))
+	}
+	if !c.read {
+		return rows
+	}
+	facts := []string{phrase.Count(len(c.page.Change.Files), "file"), fmt.Sprintf("+%d −%d", c.page.Change.Added, c.page.Change.Removed)}
+	if checks := phrase.Checks(c.page.Task.Attempt); checks != "" {
+		facts = append(facts, checks)
+	}
+	facts = append(facts, phrase.Count(len(c.page.Change.Commits), "commit"))
+	if c.page.Change.Dirty {
+		facts = append(facts, "with uncommitted files")
+	}
+	if n := c.page.Review.Round; n > 0 {
+		facts = append(facts, "sent back "+phrase.Count(n, "time"))
+	}
+	rows = append(rows, paint.Line{parts.TaskBadge(c.page.Task), {Text: "  " + strings.Join(facts, " · "), Style: display.Faint}})
+	if c.since {
+		rows = append(rows, paint.Styled(display.Yellow, "only what is new since your last review; Tab shows all of it"))
+	}
+	return rows
+}
+
+// view draws the visible rows.
+func (c change) view(f frame) (lines []paint.Line) {
+	if !c.read {
+		if c.trouble != "" {
+			return nil // the head says it
+		}
+		return []paint.Line{paint.Styled(display.Faint, "reading the change of "+display.Line(c.task, 40)+" …")}
+	}
+	rows := c.rows(f.width)
+	first, last := c.chosen(rows)
+	numbers := numberWidth(rows)
+	cursor := c.index(rows)
+	for i := c.top; i < min(c.top+f.height, len(rows)); i++ {
+		mark := paint.Span{Text: "  "}
+		switch {
+		case i == cursor:
+			mark = paint.Span{Text: "▸ ", Style: display.Bold}
+		case first <= i && i <= last && rows[i].key.kind == codeRow:
+			mark = paint.Span{Text: "┃ ", Style: display.Bold}
+		}
+		line := rows[i].text
+		if rows[i].key.kind == codeRow {
+			line = rows[i].paint(numbers, c.sideways, f.width < 60)
+		}
+		lines = append(lines, append(paint.Line{mark}, line...))
+	}
+	return lines
+}

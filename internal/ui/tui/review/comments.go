@@ -1,0 +1,115 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/paint"
+)
+
+// placed is a comment and where it stands in the shown change.
+type placed struct {
+	fleet.Comment
+	anchor    fleet.Anchor
+	elsewhere bool // its line is in no hunk that is shown
+}
+
+// commentsOf returns the comments on a file, or on the whole change if path is empty.
+// from is the file's old path, or empty.
+func (c change) commentsOf(path, from string) (list []placed) {
+	for _, one := range c.page.Review.Comments {
+		p := placed{Comment: one, anchor: fleet.Anchor{Path: one.Path, Side: one.Side, First: one.First, Last: one.Last}}
+		if at := slices.IndexFunc(c.page.Anchors, func(a fleet.Anchor) bool { return a.Comment == one.ID }); at >= 0 {
+			p.anchor = c.page.Anchors[at]
+		}
+		if p.anchor.Path == path || from != "" && p.anchor.Path == from {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// blocks returns the rows of all comments on a path.
+func (c change) blocks(path string, width int) (rows []row) {
+	for _, one := range c.commentsOf(path, "") {
+		rows = append(rows, one.rows(width)...)
+	}
+	return rows
+}
+
+// otherPaths returns the paths of comments that are in no shown file.
+func (c change) otherPaths() (paths []string) {
+	for _, one := range c.page.Review.Comments {
+		path := one.Path
+		if at := slices.IndexFunc(c.page.Anchors, func(a fleet.Anchor) bool { return a.Comment == one.ID }); at >= 0 {
+			path = c.page.Anchors[at].Path
+		}
+		shown := slices.ContainsFunc(c.page.Change.Files, func(f fleet.ChangeFile) bool { return f.Path == path || f.From == path })
+		if path != "" && !shown && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// rows returns the comment with its answer. A resolved comment takes one row. All rows
+// have the same key, and only the first can be chosen.
+func (p placed) rows(width int) []row {
+	facts := []string{display.Line(p.ID, 12)}
+	if p.By != "" {
+		facts = append(facts, display.Line(p.By, 24))
+	}
+	if p.Round == 0 {
+		facts = append(facts, "draft")
+	} else {
+		facts = append(facts, fmt.Sprintf("sent in round %d", p.Round))
+	}
+	if p.anchor.Outdated {
+		facts = append(facts, "outdated")
+	}
+	if p.elsewhere || p.anchor.Outdated {
+		facts = append(facts, "on "+placeName(p.Comment))
+	}
+	if p.Last > p.First && !p.elsewhere && !p.anchor.Outdated {
+		facts = append(facts, fmt.Sprintf("lines %d to %d", p.anchor.First, p.anchor.Last))
+	}
+	const bar = "    │ "
+	head := row{key: key{kind: commentRow, comment: p.ID}, pick: true}
+	if p.Resolved {
+		head.text = paint.Styled(display.Faint, bar+"✓ "+strings.Join(facts, " · ")+" · resolved: "+phrase.Line(p.Text))
+		return []row{head}
+	}
+	head.text = paint.Line{{Text: bar, Style: display.Yellow}, {Text: strings.Join(facts, " · "), Style: display.Faint}}
+	rows := []row{head}
+	add := func(style display.Style, prefix, text string, most int) {
+		for i, line := range paint.Wrap(text, width-len(bar)-len([]rune(prefix)), most) {
+			if i > 0 {
+				prefix = strings.Repeat(" ", len([]rune(prefix)))
+			}
+			rows = append(rows, row{key: head.key, text: paint.Line{{Text: bar, Style: display.Yellow}, {Text: prefix + line, Style: style}}})
+		}
+	}
+	if p.anchor.Outdated || p.elsewhere {
+		for _, line := range strings.SplitN(p.Lines, "\n", 6) {
+			if line = strings.ReplaceAll(line, "\t", "    "); strings.TrimSpace(line) != "" {
+				rows = append(rows, row{key: head.key, text: paint.Line{{Text: bar, Style: display.Yellow}, {Text: "was: " + display.Line(line, 200), Style: display.Faint}}})
+			}
+		}
+	}
+	add("", "", p.Text, 40)
+	if a := p.Answer; a != nil {
+		sign, style := "✓ fixed", display.Green
+		if !a.Fixed {
+			sign, style = "✗ not fixed", display.Red
+		}
+		if strings.TrimSpace(a.Text) != "" {
+			sign += ": "
+		}
+		add(style, "", "agent: "+sign+a.Text, 20)
+	}
+	return rows
+}

@@ -1,0 +1,130 @@
+// Package review is the screen of 'gaffer review': the changes of a run, and one change
+// with its files, its diff and the comments of the user and the agent.
+//
+// [Model] is pure. It takes data, keys and the time, and returns the actions that the
+// user wants: [Show] and [Read] request data, [Act] changes a review. Package program
+// shows it on a terminal.
+package review
+
+import (
+	"time"
+
+	"gaffer/fleet"
+)
+
+// The data that a model takes.
+type (
+	// Changes is the list of a run's changes.
+	Changes struct {
+		Run     fleet.Run // its tasks are in Entries
+		Entries []Entry   // in the order of the plan
+	}
+
+	// Entry is a change in the list.
+	Entry struct {
+		Task   fleet.Task
+		Review fleet.Review
+	}
+
+	// Page is a change and what is shown beside it. Since is the tree that it is
+	// compared with, or empty for the whole change.
+	Page struct {
+		Since    string
+		Task     fleet.Task
+		Change   fleet.Change
+		Review   fleet.Review
+		Anchors  []fleet.Anchor
+		Messages []fleet.Message
+	}
+
+	// File is the diff of one file, as a [Read] has requested it.
+	File struct {
+		Of   Read
+		Diff fleet.FileChange
+	}
+
+	// Trouble says why data could not be read. Task is empty if it is the list, Path is
+	// empty if it is the change.
+	Trouble struct {
+		Run, Task, Path string
+		Why             string
+	}
+
+	// Done is the result of an [Act]; Err is nil if it was done.
+	Done struct {
+		Act Act
+		Err error
+	}
+)
+
+// The actions of a user, besides [program.Quit].
+type (
+	// Show selects the change to read and to follow. An empty task is the list.
+	// Since selects the changes since the user's last review.
+	Show struct {
+		Run, Task string
+		Since     bool
+	}
+
+	// Read requests the diff of a file between two trees.
+	Read struct{ Run, Task, From, Tree, Path string }
+
+	// Act changes a review. Kind is the action's name, as in the HTTP API.
+	Act struct {
+		Run, Task    string
+		Kind         Kind
+		Comment      fleet.Comment
+		Path, Digest string
+		Tree         string
+	}
+)
+
+// Kind is the name of an action on a review.
+type Kind string
+
+// The actions on a review.
+const (
+	Comment  Kind = "comment"
+	Edit     Kind = "edit"
+	Delete   Kind = "delete"
+	Resolve  Kind = "resolve"
+	View     Kind = "view"
+	Approve  Kind = "approve"
+	SendBack Kind = "send_back"
+	Merge    Kind = "merge"
+	Discard  Kind = "discard"
+)
+
+// done returns the words for an action that was done.
+func (a Act) done() string {
+	switch a.Kind {
+	case Comment:
+		return "commented; s sends all comments to the agent"
+	case Edit:
+		return "changed the comment"
+	case Delete:
+		return "deleted the comment"
+	case Resolve:
+		if a.Comment.Resolved {
+			return "resolved the comment"
+		}
+		return "opened the comment again"
+	case View:
+		if a.Digest == "" {
+			return a.Path + " is not viewed"
+		}
+		return "viewed " + a.Path
+	case Approve:
+		return "approved; m merges it, N goes to the next change"
+	case SendBack:
+		return "sent back: the agent continues with your comments"
+	case Merge:
+		return "merged the change of " + a.Task
+	case Discard:
+		return "discarded the change of " + a.Task
+	}
+	return string(a.Kind)
+}
+
+// resultTime is how long a result is shown.
+const resultTime = 10 * time.Second

@@ -1,0 +1,338 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/paint"
+)
+
+// row is one row of a change's page.
+type row struct {
+	key  key
+	pick bool       // it can be chosen
+	hunk bool       // the heading of a hunk
+	text paint.Line // of all rows except lines of code
+	line fleet.DiffLine
+	pair *string // the line that a changed line replaces, or that replaces it
+}
+
+// key identifies a row when the page is read again.
+type key struct {
+	kind     rowKind
+	path     string
+	old, new int // the numbers of a line of code; 0 if the side does not have it
+	comment  string
+}
+
+type rowKind int
+
+const (
+	plainRow rowKind = iota
+	wholeRow         // stands for the whole change
+	fileRow
+	codeRow
+	commentRow
+)
+
+// rows returns all rows of the overview or of the shown file.
+func (c change) rows(width int) []row {
+	width -= 2 // the mark of the chosen row
+	if c.file == 0 {
+		return c.overview(width)
+	}
+	return c.fileRows(c.page.Change.Files[c.file-1], width)
+}
+
+func plain(lines ...paint.Line) (rows []row) {
+	for _, line := range lines {
+		rows = append(rows, row{text: line})
+	}
+	return rows
+}
+
+// section returns a heading and wrapped text.
+func section(title, text string, width, most int) []row {
+	wrapped := paint.Wrap(text, width-2, most)
+	if len(wrapped) == 0 {
+		return nil
+	}
+	rows := plain(nil, paint.Styled(display.Bold, title))
+	for _, line := range wrapped {
+		rows = append(rows, row{text: paint.Plain("  " + line)})
+	}
+	return rows
+}
+
+// overview returns the rows of the change as a whole: the files first, because the user
+// opens them from here, then what the agent says, checks and messages.
+func (c change) overview(width int) []row {
+	files := c.page.Change.Files
+	title := "All files"
+	if len(files) == 0 {
+		title = "The task has changed no file."
+		if c.since {
+			title = "Nothing has changed since your last review."
+		}
+	}
+	rows := []row{{key: key{kind: wholeRow}, pick: true, text: paint.Styled(display.Bold, title)}}
+	rows = append(rows, c.blocks("", width)...)
+	t := paint.Table{Columns: []paint.Column{{Most: 9}, {Most: 200, Least: 12, Flex: true}, {Most: 14, Right: true}, {Most: 22, Drop: 1}, {Most: 12, Drop: 2}}}
+	for _, file := range files {
+		t.Add(c.fileCells(file)...)
+	}
+	for i, line := range t.Rows(max(width, 0)) {
+		rows = append(rows, row{key: key{kind: fileRow, path: files[i].Path}, pick: true, text: line})
+	}
+	why := " is not in this change any more"
+	if c.since {
+		why = " has not changed since your last review"
+	}
+	for _, path := range c.otherPaths() {
+		rows = append(rows, plain(nil, paint.Styled(display.Faint, display.Line(path, 200)+why))...)
+		rows = append(rows, c.blocks(path, width)...)
+	}
+	if a := c.page.Task.Attempt; a != nil {
+		rows = append(rows, section("The agent says", a.Summary, width, 12)...)
+		if len(a.Checks) > 0 {
+			rows = append(rows, plain(nil, paint.Styled(display.Bold, "Checks"))...)
+		}
+		for _, check := range a.Checks {
+			mark := paint.Span{Text: "  ✓ ", Style: display.Green}
+			if !check.OK {
+				mark = paint.Span{Text: "  ✗ ", Style: display.Red}
+			}
+			took := phrase.Elapsed(time.Duration(check.Millis) * time.Millisecond)
+			rows = append(rows, plain(paint.Line{mark, {Text: phrase.Line(check.Command)}, {Text: "  " + took, Style: display.Faint}})...)
+			if !check.OK {
+				rows = append(rows, plain(paint.Styled(display.Red, fmt.Sprintf("    exit code %d: %s", check.Exit, phrase.Line(check.Output))))...)
+			}
+		}
+		rows = append(rows, section("Was denied", strings.Join(a.Denied, "\n"), width, 6)...)
+	}
+	for _, m := range c.page.Messages {
+		state := "delivered"
+		switch {
+		case m.Withdrawn:
+			state = "withdrawn"
+		case m.Waiting():
+			state = "waits until the agent takes it"
+		}
+		rows = append(rows, section("Message, "+state, m.Text, width, 6)...)
+	}
+	rows = append(rows, section("Prompt", c.page.Task.Prompt, width, 12)...)
+	return rows
+}
+
+// statusSigns are the signs of a file's status, as git has them.
+var statusSigns = map[string]string{"added": "A", "changed": "M", "deleted": "D", "renamed": "R", "copied": "C", "type": "T"}
+
+// fileCells returns the row of a file in the overview.
+func (c change) fileCells(file fleet.ChangeFile) []paint.Span {
+	sign := statusSigns[file.Status]
+	style := display.Style("")
+	switch file.Status {
+	case "added":
+		style = display.Green
+	case "deleted":
+		style = display.Red
+	}
+	path := display.Printable(file.Path)
+	if file.From != "" {
+		path = display.Printable(file.From) + " → " + path
+	}
+	size := fmt.Sprintf("+%d −%d", file.Added, file.Removed)
+	if file.Binary {
+		size = "binary"
+	}
+	viewed := paint.Span{}
+	switch c.page.Review.Viewed[file.Path] {
+	case "":
+	case file.Digest:
+		viewed = paint.Span{Text: "✓ viewed", Style: display.Green}
+	default:
+		viewed = paint.Span{Text: "~ changed since viewed", Style: display.Yellow}
+	}
+	comments := ""
+	if n := len(c.commentsOf(file.Path, file.From)); n > 0 {
+		comments = phrase.Count(n, "comment")
+	}
+	return []paint.Span{{Text: sign, Style: style}, {Text: path}, {Text: size}, viewed, {Text: comments, Style: display.Yellow}}
+}
+
+// fileRows returns the rows of a file: a heading, comments without a visible line, and
+// the hunks with the comments below their lines.
+func (c change) fileRows(file fleet.ChangeFile, width int) []row {
+	cellsOf := c.fileCells(file)
+	heading := paint.Line{{Text: cellsOf[0].Text + " ", Style: cellsOf[0].Style}, {Text: cellsOf[1].Text, Style: display.Bold}, {Text: "  " + cellsOf[2].Text + "  "}, cellsOf[3]}
+	heading = paint.Apart(heading, paint.Styled(display.Faint, fmt.Sprintf("file %d of %d", c.file, len(c.page.Change.Files))), width)
+	rows := []row{{key: key{kind: fileRow, path: file.Path}, pick: true, text: heading}}
+	if file.OldMode != "" && file.NewMode != "" && file.OldMode != file.NewMode {
+		rows = append(rows, plain(paint.Styled(display.Faint, "mode "+display.Line(file.OldMode, 10)+" → "+display.Line(file.NewMode, 10)))...)
+	}
+	d := c.diffs[file.Path]
+	lines := d.code(file.Path)
+	below := map[int][]row{} // comments, by the index of the line above them
+	var above []row
+	for _, one := range c.commentsOf(file.Path, file.From) {
+		at := -1
+		if one.anchor.First > 0 {
+			at = slices.IndexFunc(lines, func(r row) bool {
+				if one.anchor.Side == fleet.OldSide {
+					return r.key.old == one.anchor.Last && r.key.kind == codeRow
+				}
+				return r.key.new == one.anchor.Last && r.key.kind == codeRow
+			})
+		}
+		switch {
+		case at >= 0:
+			below[at] = append(below[at], one.rows(width)...)
+		default:
+			one.elsewhere = one.anchor.First > 0 && d.read
+			above = append(above, one.rows(width)...)
+		}
+	}
+	rows = append(rows, above...)
+	switch {
+	case d.trouble != "":
+		rows = append(rows, plain(paint.Styled(display.Red, "✗ cannot be read: "+phrase.Line(d.trouble)))...)
+	case !d.read:
+		rows = append(rows, plain(paint.Styled(display.Faint, "reading the file …"))...)
+	case d.file.TooLarge != "":
+		rows = append(rows, plain(paint.Styled(display.Yellow, "not shown: "+phrase.Line(d.file.TooLarge)))...)
+	case d.file.Binary:
+		rows = append(rows, plain(paint.Styled(display.Faint, "a binary file"))...)
+	case len(lines) == 0:
+		rows = append(rows, plain(paint.Styled(display.Faint, "no line has changed"))...)
+	}
+	for i, line := range lines {
+		rows = append(append(rows, line), below[i]...)
+	}
+	return rows
+}
+
+// code returns the hunks of a diff as rows.
+func (d diff) code(path string) (rows []row) {
+	for _, h := range d.file.Hunks {
+		title := fmt.Sprintf("@@ −%d,%d +%d,%d @@ ", h.OldFirst, h.OldLines, h.NewFirst, h.NewLines)
+		rows = append(rows, row{hunk: true, key: key{path: path, old: h.OldFirst, new: h.NewFirst}, text: paint.Styled("36", title+display.Line(h.Section, 80))})
+		old, now := h.OldFirst, h.NewFirst
+		for i, line := range h.Lines {
+			r := row{key: key{kind: codeRow, path: path}, pick: true, line: line, pair: pairOf(h.Lines, i)}
+			if line.Op != "+" {
+				r.key.old = old
+				old++
+			}
+			if line.Op != "-" {
+				r.key.new = now
+				now++
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// pairOf returns the counterpart of a changed line: the deleted lines of a block and the
+// added lines after them are paired in order.
+func pairOf(lines []fleet.DiffLine, i int) *string {
+	op := lines[i].Op
+	if op == " " {
+		return nil
+	}
+	first := i
+	for first > 0 && lines[first-1].Op == op {
+		first--
+	}
+	nth := i - first
+	if op == "+" { // the deleted lines end before first
+		start := first
+		for start > 0 && lines[start-1].Op == "-" {
+			start--
+		}
+		if start+nth < first {
+			return &lines[start+nth].Text
+		}
+		return nil
+	}
+	end := i
+	for end < len(lines) && lines[end].Op == "-" {
+		end++
+	}
+	if end+nth < len(lines) && slices.IndexFunc(lines[end:end+nth+1], func(l fleet.DiffLine) bool { return l.Op != "+" }) < 0 {
+		return &lines[end+nth].Text
+	}
+	return nil
+}
+
+// numberWidth returns the width of the column of line numbers.
+func numberWidth(rows []row) int {
+	most := 0
+	for _, r := range rows {
+		if r.key.kind == codeRow {
+			most = max(most, r.key.old, r.key.new)
+		}
+	}
+	return max(len(fmt.Sprint(most)), 3)
+}
+
+// Styles of changed words: reverse video in the colour of the line.
+const (
+	removedWord display.Style = "31;7"
+	addedWord   display.Style = "32;7"
+)
+
+// paint draws a line of code. A narrow screen has one column of numbers.
+func (r row) paint(numbers, sideways int, narrow bool) paint.Line {
+	number := func(n int) string {
+		if n == 0 {
+			return strings.Repeat(" ", numbers)
+		}
+		return cells.FillLeft(fmt.Sprint(n), numbers)
+	}
+	gutter := number(r.key.old) + " " + number(r.key.new)
+	if narrow {
+		gutter = number(cmp.Or(r.key.new, r.key.old))
+	}
+	style, word := display.Style(""), display.Style("")
+	switch r.line.Op {
+	case "+":
+		style, word = display.Green, addedWord
+	case "-":
+		style, word = display.Red, removedWord
+	}
+	pieces := []piece{{text: r.line.Text}}
+	if r.pair != nil {
+		if r.line.Op == "-" {
+			pieces, _ = compareWords(r.line.Text, *r.pair)
+		} else {
+			_, pieces = compareWords(*r.pair, r.line.Text)
+		}
+	}
+	line := paint.Line{{Text: gutter + " ", Style: display.Faint}, {Text: r.line.Op + " ", Style: style}}
+	for _, p := range pieces {
+		text := display.Printable(strings.ReplaceAll(strings.ReplaceAll(p.text, "\t", "    "), "\r", "␍"))
+		if cut := min(sideways, cells.Width(text)); cut > 0 {
+			sideways -= cut
+			text = ansi.Cut(text, cut, cells.Width(text))
+		}
+		if p.changed {
+			line = append(line, paint.Span{Text: text, Style: word})
+		} else {
+			line = append(line, paint.Span{Text: text, Style: style})
+		}
+	}
+	if r.line.NoEOL {
+		line = append(line, paint.Span{Text: "  no newline at the end", Style: display.Faint})
+	}
+	return line
+}

@@ -1,0 +1,94 @@
+package review
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// piece is a part of a line. A changed piece has no counterpart in the other line.
+type piece struct {
+	text    string
+	changed bool
+}
+
+// maxCompared limits the work of comparing two lines: the product of their numbers of
+// words.
+const maxCompared = 40_000
+
+// compareWords splits an old and a new line into pieces that both have and pieces that
+// changed. Lines that have little in common, and very long ones, are one piece each.
+func compareWords(before, after string) (olds, news []piece) {
+	a, b := wordsOf(before), wordsOf(after)
+	if len(a)*len(b) > maxCompared {
+		return []piece{{before, false}}, []piece{{after, false}}
+	}
+	// length[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
+	length := make([][]int, len(a)+1)
+	for i := range length {
+		length[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				length[i][j] = length[i+1][j+1] + 1
+			} else {
+				length[i][j] = max(length[i+1][j], length[i][j+1])
+			}
+		}
+	}
+	common := 0 // bytes, without spaces
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			olds, news = join(olds, a[i], false), join(news, b[j], false)
+			if first, _ := utf8.DecodeRuneInString(a[i]); !unicode.IsSpace(first) {
+				common += len(a[i])
+			}
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && length[i+1][j] >= length[i][j+1]:
+			olds = join(olds, a[i], true)
+			i++
+		default:
+			news = join(news, b[j], true)
+			j++
+		}
+	}
+	if common*3 < min(len(before), len(after)) {
+		return []piece{{before, false}}, []piece{{after, false}}
+	}
+	return olds, news
+}
+
+// join appends a word to the last piece if both have changed, or neither.
+func join(list []piece, word string, changed bool) []piece {
+	if last := len(list) - 1; last >= 0 && list[last].changed == changed {
+		list[last].text += word
+		return list
+	}
+	return append(list, piece{word, changed})
+}
+
+// wordsOf splits a line into words, runs of spaces, and single other characters.
+func wordsOf(line string) (list []string) {
+	class := func(c rune) int {
+		switch {
+		case c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c):
+			return 1
+		case unicode.IsSpace(c):
+			return 2
+		}
+		return 0
+	}
+	start, before := 0, 0
+	for at, c := range line {
+		if now := class(c); at > start && (now != before || now == 0) {
+			list, start = append(list, line[start:at]), at
+		}
+		before = class(c)
+	}
+	if start < len(line) {
+		list = append(list, line[start:])
+	}
+	return list
+}
