@@ -35,7 +35,7 @@ func (d *document) attempt() (int, error) {
 	n, ok := intOf(d.value().Get("attempt"))
 	if !ok || n < 1 {
 		c := newCheck("", d.path, false)
-		c.invalid("attempt", missingField, "is not a number from 1, so nobody can tell which attempt this is")
+		c.invalid("attempt", missingField, "is not a number from 1, so it is unclear which attempt this is")
 		return 0, &RecordError{Path: d.path, Found: c.found}
 	}
 	return int(n), nil

@@ -245,7 +245,7 @@ func (r Resume) Text(now time.Time) string {
 func (r Resume) Choices() []Choice {
 	first := "Resume is not possible: every remaining chunk waits for another"
 	if len(r.Held) > 0 && len(r.Held) == len(r.Remaining) {
-		first = "Resume is not possible: every remaining chunk waits for a person"
+		first = "Resume is not possible: every remaining chunk waits for the user"
 	}
 	if r.Next != nil {
 		first = fmt.Sprintf("Resume from %s (recommended)", r.Next.short())

@@ -43,7 +43,7 @@ func (in *inspection) item(at string, v jsontree.Value, seen map[string]bool) {
 	in.mismatches(jsontree.Decode(v, &item), at+".")
 	switch {
 	case v.Get("id").Absent():
-		in.irregular("item-id-missing", at, "has no id, so only a person can change it")
+		in.irregular("item-id-missing", at, "has no id, so only a user can change it")
 	case seen[item.ID]:
 		in.invalid("duplicate-item-id", at+".id", "%q is another item's id", shorten(item.ID))
 	}

@@ -67,13 +67,13 @@ func registerByHand(ctx context.Context, o register.Options, c *config.Config, s
 	}
 	name := fmt.Sprintf("teller-%x", sha256.Sum256([]byte(fleet)))[:23]
 	if err := os.MkdirAll(filepath.Join(state, "interactive"), 0o700); err != nil {
-		o.Notice(fmt.Sprintf("agents that people started are not told of: %v", err))
+		o.Notice(fmt.Sprintf("cannot report agents that users started: %v", err))
 		return
 	}
 	lock, err := host.OS().Lock(ctx, "presence", filepath.Join(state, "interactive", name))
 	if err != nil {
 		if ctx.Err() == nil {
-			o.Notice(fmt.Sprintf("agents that people started are not told of: %v", err))
+			o.Notice(fmt.Sprintf("cannot report agents that users started: %v", err))
 		}
 		return
 	}

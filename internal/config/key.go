@@ -79,7 +79,7 @@ var keys = []Key{
 	},
 	{
 		Name: "team.iterations", Kind: Number, Min: 1, Max: 1000, Default: "30",
-		Doc: "how many agents may be started for one group before a person must look", Example: "50",
+		Doc: "how many agents may be started for one group before the user must look", Example: "50",
 	},
 	{
 		Name: "team.tests", Kind: List, Default: "[]",
@@ -91,7 +91,7 @@ var keys = []Key{
 	},
 	{
 		Name: "notify.events", Kind: List, Default: joinList(notices()),
-		Doc: "what a person is told of: one of them, or a JSON list", Example: `["waiting", "failed"]`,
+		Doc: "the events that cause a notification: one of them, or a JSON list", Example: `["waiting", "failed"]`,
 		Choices: notices(),
 	},
 	{
@@ -101,19 +101,19 @@ var keys = []Key{
 	},
 	{
 		Name: "notify.webhook", Kind: URL, Default: none, Own: true,
-		Doc: "the address that is told by HTTP", Example: "https://hooks.example/gaffer",
+		Doc: "the address that receives notifications by HTTP", Example: "https://hooks.example/gaffer",
 	},
 	{
 		Name: "notify.webhook_secret_file", Kind: File, Default: none, Own: true,
-		Doc: "the secret that signs what the address is told, an absolute path", Example: "/home/ada/.config/gaffer/webhook-secret",
+		Doc: "the file with the secret that signs webhook requests, an absolute path", Example: "/home/ada/.config/gaffer/webhook-secret",
 	},
 	{
 		Name: "notify.command", Kind: List, Default: "[]", Own: true,
-		Doc: "the program that is told, with its arguments: a JSON list", Example: `["/usr/local/bin/page-me", "--urgent"]`,
+		Doc: "the program that is run for a notification, with its arguments: a JSON list", Example: `["/usr/local/bin/page-me", "--urgent"]`,
 	},
 	{
 		Name: "notify.quiet", Kind: Hours, Default: none,
-		Doc: "when nothing is told before it is over, in the local time", Example: "22:00-07:00",
+		Doc: "quiet hours, in local time: notifications wait until they are over", Example: "22:00-07:00",
 	},
 	{
 		Name: "notify.quiet_questions", Kind: Choice, Default: "true",
@@ -122,15 +122,15 @@ var keys = []Key{
 	},
 	{
 		Name: "notify.burst", Kind: Number, Min: 1, Max: 1000, Default: "10",
-		Doc: "how many a person is told one by one in a minute; more become one", Example: "3",
+		Doc: "how many notifications are sent one by one in a minute; more become one", Example: "3",
 	},
 	{
 		Name: "hooks.answer_within", Kind: Duration, Most: 24 * time.Hour, Default: "0s", Own: true,
-		Doc: "how long a person elsewhere may answer for an agent before it asks at its own prompt; 0s is not at all", Example: "2m",
+		Doc: "how long an agent that you start by hand waits for an answer from elsewhere before it asks at its own prompt; 0s is not at all", Example: "2m",
 	},
 	{
 		Name: "hooks.share", Kind: Choice, Default: "true", Own: true,
-		Doc: "whether agents that you start by hand, and their folders, are told to the fleet by serve and worker", Example: "false",
+		Doc: "whether serve and worker report agents that you start by hand, and their folders, to the fleet", Example: "false",
 		Choices: []string{"true", "false"},
 	},
 	{

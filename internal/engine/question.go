@@ -168,7 +168,7 @@ func (qs *questions) expire() (int, error) {
 		return 0, err
 	}
 	for _, q := range expired {
-		if err := qs.answer(q, cmp.Or(q.Default, "nobody answered in time"), q.Default == ""); err != nil {
+		if err := qs.answer(q, cmp.Or(q.Default, "no answer in time"), q.Default == ""); err != nil {
 			return 0, err
 		}
 	}

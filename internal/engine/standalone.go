@@ -54,7 +54,7 @@ func (a StandaloneQuestion) check() error {
 	case a.Text == "":
 		return &QuestionError{"there is no question"}
 	case a.Within <= 0 || a.Within > MaxStandaloneWait:
-		return &QuestionError{fmt.Sprintf("a person has %s to answer, which must be more than nothing and %s at most", a.Within, MaxStandaloneWait)}
+		return &QuestionError{fmt.Sprintf("the user has %s to answer, which must be more than nothing and %s at most", a.Within, MaxStandaloneWait)}
 	}
 	return nil
 }

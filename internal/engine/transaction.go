@@ -108,7 +108,7 @@ func (c *change) owned(id string, token int64) (store.Attempt, error) {
 	case err != nil:
 		return a, err
 	case a.Token != token:
-		return a, &ConflictError{"attempt " + id, "was given to somebody else"}
+		return a, &ConflictError{"attempt " + id, "now belongs to another worker"}
 	case a.Status != store.Running:
 		return a, &ConflictError{"attempt " + id, fmt.Sprintf("is %s already", a.Status)}
 	}

@@ -71,7 +71,7 @@ func (o *beadOrder) warnAll() {
 		}
 	}
 	o.warnAbout(containers, "%s: an epic is not run, only the beads that are its parts; what waits for it waits for those")
-	o.warnAbout(taken, "%s: in progress in the tracker, so somebody may be at work on it")
+	o.warnAbout(taken, "%s: in progress in the tracker, so someone may already work on it")
 	if len(o.missing) > 0 {
 		o.warn(position{}, "%s: not in this file and taken as closed, so nothing waits for it", andList(o.missing))
 	}

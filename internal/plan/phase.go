@@ -27,7 +27,7 @@ func frontFields() []field[front] {
 		key("wave", number(1, maxWave), func(f *front) *int { return &f.wave }, "its wave; 1 without it", "wave: 2"),
 		key("depends_on", listOrNothing(), func(f *front) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
 		key("files_modified", listOrNothing(), func(f *front) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
-		key("autonomous", truth(), func(f *front) *bool { return &f.autonomous }, "whether it needs no person", "autonomous: true"),
+		key("autonomous", truth(), func(f *front) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
 		{name: "must_haves", read: func(*reader, *node, *front) {}}, // for the agent, which receives the whole file
 	}
 }

@@ -13,9 +13,9 @@ func taskFields() []field[Task] {
 		key("id", text(), func(t *Task) *string { return &t.ID },
 			"what other tasks, logs and branches call it; unique, and fit for a file's name", "id: api").must(),
 		key("name", text(), func(t *Task) *string { return &t.Name },
-			"what people call it; the id if absent", "name: Build the API"),
+			"its name for users; the id if absent", "name: Build the API"),
 		key("prompt", text(), func(t *Task) *string { return &t.Prompt },
-			"what the agent is told", "prompt: |\n  Add GET /health.\n  Cover it with a test."),
+			"the instructions for the agent", "prompt: |\n  Add GET /health.\n  Cover it with a test."),
 		key("prompt_file", text(), func(t *Task) *string { return &t.PromptFile },
 			"the file with the prompt, from the plan's folder, instead of prompt", "prompt_file: prompts/api.md"),
 		key("command", textList(), func(t *Task) *[]string { return &t.Argv },
@@ -48,9 +48,9 @@ func defaultFields() []field[Task] {
 		key("model", text(), func(t *Task) *string { return &t.Model },
 			"the agent's model; its own choice if absent", "model: opus"),
 		key("timeout", duration(), func(t *Task) *time.Duration { return &t.Timeout },
-			"how long the agent may work in one attempt, without the time in which it waits for a person; 0, as without it, is no limit", "timeout: 45m"),
+			"how long the agent may work in one attempt, without the time in which it waits for the user; 0, as without it, is no limit", "timeout: 45m"),
 		key("stall_timeout", duration(), func(t *Task) *time.Duration { return &t.StallTimeout },
-			"how long an attempt may give no sign of life while it does not wait for a person; 0, as without it, is no limit", "stall_timeout: 10m"),
+			"how long an attempt may give no sign of life while it does not wait for the user; 0, as without it, is no limit", "stall_timeout: 10m"),
 		key("retries", number(0, maxRetries), func(t *Task) *int { return &t.Retries },
 			"how many more attempts follow a failed one; 0 without it; rate limits and lost workers use up none", "retries: 2"),
 		key("verify", texts(), func(t *Task) *[]string { return &t.Verify },
@@ -61,9 +61,9 @@ func defaultFields() []field[Task] {
 		key("labels", texts(), func(t *Task) *[]string { return &t.Labels },
 			"only a worker that has them all takes the task", "labels: [gpu]"),
 		key("questions", choice(Ask, Deny, Allow), func(t *Task) *QuestionPolicy { return &t.Questions },
-			"what becomes of the agent's questions: ask a person (as without it), deny or allow", "questions: deny"),
+			"what becomes of the agent's questions: ask the user (as without it), deny or allow", "questions: deny"),
 		key("answer_timeout", duration(), func(t *Task) *time.Duration { return &t.AnswerTimeout },
-			"how long a question waits for a person, which nothing else limits; 0, as without it, is for ever", "answer_timeout: 15m"),
+			"how long a question waits for the user, which nothing else limits; 0, as without it, is for ever", "answer_timeout: 15m"),
 		key("answer_default", text(), func(t *Task) *string { return &t.AnswerDefault },
 			"the answer after answer_timeout", "answer_default: no, leave it"),
 	}
@@ -125,7 +125,7 @@ func checkTask(r *reader, t *Task, n *node, given map[string]pair) {
 	}
 	t.Worktree = t.Worktree || t.Branch != ""
 	if p, ok := given["answer_default"]; ok && t.AnswerTimeout == 0 {
-		r.report(p.at, "answer_default needs answer_timeout, how long to wait for a person first")
+		r.report(p.at, "answer_default needs answer_timeout, how long to wait for the user first")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // asks waits until the agent waits for the user, and checks how that is shown.
 func (p *place) asks(about string) fleet.Question {
 	p.Helper()
-	task := p.task("it waits for a person", func(t fleet.Task) bool {
+	task := p.task("it waits for the user", func(t fleet.Task) bool {
 		return t.Question != nil && t.Attempt.State == "waiting"
 	})
 	if !strings.Contains(task.Question.Text, about) {

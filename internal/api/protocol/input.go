@@ -71,7 +71,7 @@ func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coord
 		return input, err
 	}
 	if len(waiting) >= maxInputs {
-		return input, Conflict("too_many_inputs", "task %s has %d inputs that nobody has taken", n.TaskID, len(waiting))
+		return input, Conflict("too_many_inputs", "task %s has %d inputs that were not taken yet", n.TaskID, len(waiting))
 	}
 	input = coordinator.Input{
 		ID: s.NewID(), TaskID: n.TaskID, AgentID: agent, Kind: n.Kind, Text: n.Text, SendEnter: n.SendEnter, CreatedAt: utc(s.Now()),

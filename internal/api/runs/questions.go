@@ -63,7 +63,7 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 	}
 	switch {
 	case late && q.Answered.IsZero():
-		return protocol.Conflict("question_closed", "question %s: nobody waits for an answer any more", question)
+		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
 	case q.Run == "": // an agent that the user started reads the answer itself
@@ -96,7 +96,7 @@ func (d *questionService) own(ctx context.Context, by credential.Identity, id st
 		return runquery.Missing(err, "question", id)
 	})
 	if err == nil && q.Asker != by.ID && mayChange(by) != nil {
-		return store.Question{}, protocol.Denied("question %s: somebody else has asked it", id)
+		return store.Question{}, protocol.Denied("question %s: another program has asked it", id)
 	}
 	return q, err
 }

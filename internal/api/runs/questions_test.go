@@ -47,7 +47,7 @@ func TestAQuestionOfNoTaskIsWithdrawnOrRefusedByTime(t *testing.T) {
 		ask := coordinator.NewQuestion{From: "claude-7", Text: "may I?", Seconds: 60}
 		first, second := must2(agent.Questions.Ask(f.ctx, ask))(f), must2(agent.Questions.Ask(f.ctx, ask))(f)
 		f.must(agent.Questions.Withdraw(f.ctx, first, "the prompt is shown instead"))
-		f.refused("withdrawn", f.Questions.Answer(f.ctx, first, "yes", false), 409, "nobody waits")
+		f.refused("withdrawn", f.Questions.Answer(f.ctx, first, "yes", false), 409, "no agent waits")
 		f.pass(time.Minute + time.Second)
 		_, err := f.engine.Sweep(f.ctx, time.Time{})
 		f.must(err)
@@ -83,7 +83,7 @@ func TestWhatIsNoQuestionIsNotAsked(t *testing.T) {
 	a := f.claim()
 	id, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Text: "may I?"})
 	f.must(err)
-	f.refused("a task's", agent.Questions.Withdraw(f.ctx, id, ""), 403, "somebody else has asked it")
+	f.refused("a task's", agent.Questions.Withdraw(f.ctx, id, ""), 403, "another program has asked it")
 	f.refused("a task's, by who may answer it", f.Questions.Withdraw(f.ctx, id, ""), 409, "belongs to task api")
 	if open := must2(f.Questions.List(f.ctx, run.ID))(f); len(open) != 1 {
 		t.Errorf("open are %+v", open)

@@ -237,7 +237,7 @@ func TestAQuestionIsAnsweredOnceAndTheSecondIsToldByWhom(t *testing.T) {
 		second, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Text: "and now?"})
 		f.must(err)
 		f.finish(a, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed}})
-		f.refused("after the end", f.Questions.Answer(f.ctx, second, "y", false), 409, "nobody waits")
+		f.refused("after the end", f.Questions.Answer(f.ctx, second, "y", false), 409, "no agent waits")
 	})
 }
 

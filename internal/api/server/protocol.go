@@ -177,7 +177,7 @@ func (h *protocolHandlers) routes() []route {
 
 		{method: get, path: "/v1/events", access: look, about: "the latest events", query: []string{"limit"}, gives: allEvents{}, status: found, do: h.events},
 		{method: post, path: "/v1/events", access: work, about: "tell something; 200 and deduped if it was told before", takes: coordinator.NewEvent{}, gives: toldEvent{}, status: made, others: []int{found, missing}, do: h.addEvent},
-		{method: get, path: "/v1/notifications", access: look, about: "agents that wait for a person", gives: allNotifications{}, status: found, do: h.notifications},
+		{method: get, path: "/v1/notifications", access: look, about: "agents that wait for the user", gives: allNotifications{}, status: found, do: h.notifications},
 		{method: post, path: "/v1/notifications/dismiss", access: operate, about: "do not show a notification any more", takes: dismissing{}, gives: done{}, status: found, do: h.dismiss},
 		{method: get, path: "/v1/dashboard", access: look, about: "everything at a glance", gives: coordinator.Dashboard{}, status: found, do: h.dashboard},
 	}

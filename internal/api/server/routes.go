@@ -77,7 +77,7 @@ func (s *Server) routes(info *infoHandlers) []route {
 		{method: get, path: "/v1/stream", access: look, about: "changes as server-sent events, replayed from Last-Event-ID", query: []string{"project", "run", "last_event_id", "seen"}, status: found, do: stream.stream},
 
 		{method: get, path: "/v1/tokens", access: manage, about: "all tokens, without what is secret", gives: allTokens{}, status: found, do: tokens.listTokens},
-		{method: post, path: "/v1/tokens", access: manage, about: "make a token, which is told once", takes: newToken{}, gives: oneToken{}, status: made, do: tokens.addToken},
+		{method: post, path: "/v1/tokens", access: manage, about: "make a token, which is shown once", takes: newToken{}, gives: oneToken{}, status: made, do: tokens.addToken},
 		{method: http.MethodDelete, path: "/v1/tokens/{id}", access: manage, about: "revoke a token", gives: oneToken{}, status: found, others: []int{missing, conflict}, do: tokens.revokeToken},
 	}
 	return slices.Concat(

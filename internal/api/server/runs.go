@@ -125,7 +125,7 @@ func (h *runHandlers) routes() []route {
 	return []route{
 		{method: get, path: "/v1/runs", access: look, about: "runs without their tasks, the latest first; those that have ended with ended=1", query: []string{"project", "ended", "limit"}, gives: allRuns{}, status: found, do: h.listRuns},
 		{method: post, path: "/v1/runs", access: operate, about: "submit a plan; the same key gives the same run", takes: coordinator.NewRun{}, gives: oneRun{}, status: made, others: []int{conflict}, do: h.submitRun},
-		{method: get, path: "/v1/runs/find", access: look, about: "the run that a person means by name, or the task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: h.findRun},
+		{method: get, path: "/v1/runs/find", access: look, about: "the run that a user means by name, or the task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: h.findRun},
 		{method: get, path: "/v1/runs/{id}", access: look, about: "one run with its tasks, without their prompts", gives: oneRun{}, status: found, others: []int{missing}, do: h.oneRun},
 		{method: get, path: "/v1/runs/{id}/plan", access: look, about: "the plan of a run; values of its variables are hidden, unless an operator asks for them with env=1", query: []string{"env"}, gives: onePlan{}, status: found, others: []int{missing}, do: h.runPlan},
 		{method: post, path: "/v1/runs/{id}/cancel", access: operate, about: "end a run, or one task of it with what waits for it", takes: cancellation{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.cancelRun},

@@ -112,7 +112,7 @@ func (h *viewerHandlers) routes() []route {
 		{method: get, path: "/api/section-similarity", access: look, about: "the sections of a project's spec that have similar words", query: []string{"project", "threshold"}, gives: viewers.Similarity{}, status: found, others: may, do: h.sectionSimilarity},
 		{method: get, path: "/api/diagrams", access: look, about: "drawings of a project's spec", query: which, gives: viewers.Diagrams{}, status: found, others: may, do: h.diagrams},
 		{method: get, path: "/api/priority", access: look, about: "in which order the parts of a project are wanted", query: which, gives: viewers.Priority{}, status: found, others: may, do: h.priority},
-		{method: get, path: "/api/memory", access: look, about: "nothing: what a person keeps for all projects is not read", status: found, do: h.memory},
+		{method: get, path: "/api/memory", access: look, about: "nothing: what a user keeps for all projects is not read", status: found, do: h.memory},
 		{method: get, path: "/api/team", access: look, about: "where the team of a project stands", query: which, gives: docview.TeamPicture{}, status: found, others: may, do: h.projectTeam},
 		{method: get, path: "/api/sessions", access: look, about: "the newest sessions of a project", query: which, gives: sessionList{}, status: found, others: may, do: h.projectSessions},
 		{method: get, path: "/api/sessions/{id}", access: look, about: "one session with its waves", query: which, gives: docview.SessionPicture{}, status: found, others: may, do: h.projectSession},

@@ -94,7 +94,7 @@ func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.A
 		return a, err
 	}
 	if a.Token != key.Token {
-		return a, protocol.Conflict("not_owner", "attempt %s was given to somebody else", key.Attempt)
+		return a, protocol.Conflict("not_owner", "attempt %s now belongs to another worker", key.Attempt)
 	}
 	return a, within(r, by, a)
 }

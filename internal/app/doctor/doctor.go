@@ -157,10 +157,10 @@ func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, r
 	case len(list) > 0 && repair:
 		h.Advice = append(h.Advice, "remove what keeps the documents from being written, and call 'gaffer doctor --repair' again")
 	case len(list) > 0:
-		h.Advice = append(h.Advice, "'gaffer doctor --repair' writes the documents that are owed")
+		h.Advice = append(h.Advice, "'gaffer doctor --repair' writes the pending documents")
 	}
 	if err != nil {
-		h.cannot("whether documents are owed is not known", err)
+		h.cannot("cannot tell whether documents are pending", err)
 	}
 	h.Advice = append(h.Advice, db.NotifyAdvice(ctx)...)
 }

@@ -133,7 +133,7 @@ func (p *Pending) WriteOnOpen(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		p.opts.Notice(fmt.Sprintf("whether documents are owed is not known: %v", err))
+		p.opts.Notice(fmt.Sprintf("cannot tell whether documents are pending: %v", err))
 	}
 	for _, d := range left {
 		p.opts.Notice(fmt.Sprintf("the documents of run %s are still not written: %s; 'gaffer doctor' lists them", d.Run, d.Why))

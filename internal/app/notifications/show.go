@@ -127,13 +127,13 @@ func webhookAdvice(s Settings) (advice []string) {
 	}
 	secret, err := webhookSecret(s)
 	if err == nil && len(secret) == 0 {
-		advice = append(advice, "what notify.webhook is told is not signed: notify.webhook_secret_file names a file with a secret")
+		advice = append(advice, "requests to notify.webhook are not signed: notify.webhook_secret_file names a file with a secret")
 	}
 	if info, err := os.Stat(s.Config.File("notify.webhook_secret_file")); err == nil && info.Mode().Perm()&0o077 != 0 {
 		advice = append(advice, fmt.Sprintf("others can read the webhook's secret: chmod 600 %s", info.Name()))
 	}
 	if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
-		advice = append(advice, "what notify.webhook is told goes over the network in plain text: use https")
+		advice = append(advice, "requests to notify.webhook go over the network in plain text: use https")
 	}
 	return advice
 }

@@ -8,7 +8,7 @@ import (
 
 // Texts that gaffer sends where no user is asked.
 const (
-	refusalText = "Denied: nobody is here to allow it. Go on without it."
+	refusalText = "Denied: no user is here to allow it. Continue without it."
 	ownChoice   = "Decide for yourself."
 )
 
@@ -29,7 +29,7 @@ func (a Answer) allows() bool {
 func (a Answer) reason() string {
 	switch text := strings.TrimSpace(a.Text); strings.ToLower(text) {
 	case "", "deny", "no", "n", "decline", "allow", "yes":
-		return "Denied by a person."
+		return "Denied by the user."
 	default:
 		return text
 	}

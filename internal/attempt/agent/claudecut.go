@@ -7,7 +7,7 @@ import (
 
 // Replacements for the part of a result that is too long to be read.
 const (
-	unknownDenials = "the result is too long to be read, so nobody knows whether something was denied"
+	unknownDenials = "the result is too long to read, so it is unknown whether something was denied"
 	unreadDenial   = `{"tool_name":"a tool with a long input"}`
 )
 

@@ -148,7 +148,7 @@ func TestAPolicyAnswersAtOnce(t *testing.T) {
 			t.Errorf("%s, %s, %q: verdict %+v, want %q", c.name, c.policy, c.prompt, r.verdict, c.want)
 		}
 		if r.has(func(s agent.Signal) bool { return s.State == agent.Waiting }) {
-			t.Errorf("%s, %s waits for a person", c.name, c.policy)
+			t.Errorf("%s, %s waits for the user", c.name, c.policy)
 		}
 	}
 	r := drive(t, "fake-claude", agent.Request{Prompt: "fake: ask Which? | Red | Blue", Policy: agent.Allow}, nobody(t))

@@ -101,7 +101,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 			return finding{}, ctx.Err()
 		}
 		if time.Now().After(until) {
-			return finding{}, fmt.Errorf("somebody holds its lock, and does not answer: %w", err)
+			return finding{}, fmt.Errorf("a process holds its lock and does not answer: %w", err)
 		}
 		pause.For(ctx, wait)
 	}

@@ -88,7 +88,7 @@ func (e *SilentError) Error() string {
 
 // Hint returns what the user can do next.
 func (e *SilentError) Hint() string {
-	return "see what the tmux server on this socket does; if it hangs, end it: its agents are told by a hangup"
+	return "see what the tmux server on this socket does; if it hangs, end it: its agents get a hangup signal"
 }
 
 // CommandError reports a tmux command that exited with an error.

@@ -27,7 +27,7 @@ const (
 )
 
 type askArgs struct {
-	Question      string   `json:"question" jsonschema:"what a person is to decide, in words that are clear without this conversation"`
+	Question      string   `json:"question" jsonschema:"what the user is to decide, in words that are clear without this conversation"`
 	Options       []string `json:"options,omitempty" jsonschema:"answers to choose from; without them any text is an answer"`
 	WithinSeconds int      `json:"within_seconds,omitempty" jsonschema:"how long they have; 1800 if absent"`
 }
@@ -40,8 +40,8 @@ type askResult struct {
 
 func (s *Server) personAsk() tool {
 	return define(s, doc{
-		name: "person_ask", title: "Ask a person", need: note, waits: true,
-		text:    "Ask a person and wait for the answer. It is shown in gaffer's terminal views, its page and its notifications. Use it for what only a person may decide: something that cannot be undone, costs money, or that the task leaves open and you cannot find out. It may take long; decide yourself what you can.",
+		name: "person_ask", title: "Ask the user", need: note, waits: true,
+		text:    "Ask the user and wait for the answer. It is shown in gaffer's terminal views, its page and its notifications. Use it for what only the user may decide: something that cannot be undone, costs money, or that the task leaves open and you cannot find out. It may take long; decide yourself what you can.",
 		example: `{"question": "The migration drops the column users.legacy_id. May I run it?", "options": ["yes", "no, keep the column"]}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			p["question"].MinLength, p["question"].MaxLength = ptr(1), ptr(8000)
@@ -132,7 +132,7 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Du
 		case err == nil && got.Closed:
 			return askResult{Answer: got.Answer, Denied: got.Denied, By: got.By}, nil
 		case waited >= q.Within:
-			return askResult{}, takeBack(ctx, f, id, "nobody answered in time", &unansweredError{q.Within})
+			return askResult{}, takeBack(ctx, f, id, "no answer in time", &unansweredError{q.Within})
 		case waited-told >= tellEvery:
 			told = waited
 			tell(waited)
@@ -176,7 +176,7 @@ func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 		// Ignore errors: a lost client is noticed when the answer cannot be sent.
 		_ = req.Session.NotifyProgress(context.Background(), &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: waited.Seconds(), Total: q.Within.Seconds(),
-			Message: fmt.Sprintf("waits for a person: 'gaffer answer %s'", fleet.QuestionName("", q.From)),
+			Message: fmt.Sprintf("waits for the user: 'gaffer answer %s'", fleet.QuestionName("", q.From)),
 		})
 	}
 }
@@ -203,7 +203,7 @@ func (e *unansweredError) Hint() string {
 type busyError struct{}
 
 func (*busyError) Error() string {
-	return fmt.Sprintf("%d questions wait for a person already", maxAsked)
+	return fmt.Sprintf("%d questions wait for the user already", maxAsked)
 }
 
 // Conflict marks the error as a limit that other calls have used up.

@@ -90,8 +90,8 @@ type taskLine struct {
 	Outcome  string   `json:"outcome,omitempty" jsonschema:"how the last attempt failed, or why it was cancelled"`
 	Doing    string   `json:"doing,omitempty" jsonschema:"what its agent does now"`
 	Summary  string   `json:"summary,omitempty" jsonschema:"its agent's last words, or what went wrong"`
-	Question string   `json:"question,omitempty" jsonschema:"what it waits for a person to decide"`
-	Asked    string   `json:"question_name,omitempty" jsonschema:"what people call that question: 'gaffer answer NAME' answers it"`
+	Question string   `json:"question,omitempty" jsonschema:"what it waits for the user to decide"`
+	Asked    string   `json:"question_name,omitempty" jsonschema:"the name of that question: 'gaffer answer NAME' answers it"`
 	Branch   string   `json:"branch,omitempty"`
 	Log      string   `json:"log,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 
 type beginArgs struct {
 	Step      string `json:"step" jsonschema:"the step"`
-	IfMissing string `json:"if_missing,omitempty" jsonschema:"what a person has chosen for a step that others must come before: run begins the missing one instead, skip goes on without it, abort ends the command"`
+	IfMissing string `json:"if_missing,omitempty" jsonschema:"what the user has chosen for a step that others must come before: run begins the missing one instead, skip goes on without it, abort ends the command"`
 }
 
 type beginResult struct {
@@ -30,7 +30,7 @@ func choices() map[string]int {
 func (s *Server) stepBegin() tool {
 	return define(s, doc{
 		name: "step_begin", title: "Begin a step", need: steps, repeatable: true,
-		text:    "Say that you begin a step of the workflow's command. Use it before you do the work of a step. If a step that must come before is missing the call fails and names the choices; the choice is a person's (person_ask), so give if_missing only after they have chosen.",
+		text:    "Say that you begin a step of the workflow's command. Use it before you do the work of a step. If a step that must come before is missing the call fails and names the choices; the choice is the user's (person_ask), so give if_missing only after they have chosen.",
 		example: `{"step": "state-owner-scan"}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			p["step"].Enum, p["if_missing"].Enum = oneOf(workflow.Steps()...), oneOf("run", "skip", "abort")

@@ -12,7 +12,7 @@ import (
 func newDone(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "done CHUNK",
-		Short: "Mark a chunk done that a person has done",
+		Short: "Mark a chunk done that the user has done",
 		Long: `Mark CHUNK of the build in .fctry/state.json completed: one that waits for a
 person, such as one that is awaiting-user. 'gaffer build resume' builds what
 depends on it. A chunk that gaffer builds is refused.`,

@@ -82,7 +82,7 @@ func tell(e *env.Env, r fleet.Run, task string, far bool) {
 	case running == 0:
 		e.Talk("cancelled %s", what)
 	case r.Owner.Alive || far:
-		e.Talk("cancelled %s; its agents are told to end", what)
+		e.Talk("cancelled %s; its agents are being stopped", what)
 	default:
 		e.Talk("cancelled %s, but no gaffer works on it: 'gaffer resume %s' ends its agents", what, r.ID)
 	}

@@ -48,7 +48,7 @@ online, or the token may not run anything.`,
 		Example: "  gaffer doctor\n  gaffer doctor --repair\n  gaffer doctor --json | jq .orphans\n  gaffer doctor --server https://build.example:4870",
 		Args:    cobra.NoArgs,
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "end what is orphaned, write what is owed")
+	cmd.Flags().BoolVar(&repair, "repair", false, "end orphaned agents, write pending documents")
 	cmd.Flags().StringVar(&gone, "gone", "", "say that nothing is alive of the attempt with this id, whose task waits")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
@@ -171,7 +171,7 @@ func remarks(h doctor.Health) (lines []string) {
 		lines = append(lines, "nothing is orphaned")
 	}
 	for _, o := range h.Owed {
-		lines = append(lines, fmt.Sprintf("owed: the documents of run %s, since %s: %s", display.Printable(o.Run), o.Since.Format(time.RFC3339), phrase.Line(o.Why)))
+		lines = append(lines, fmt.Sprintf("pending: the documents of run %s, since %s: %s", display.Printable(o.Run), o.Since.Format(time.RFC3339), phrase.Line(o.Why)))
 	}
 	for _, g := range h.Gone {
 		lines = append(lines, fmt.Sprintf("gone: pid %d of agent %s in session %s, which should run", g.PID, display.Printable(g.Agent), display.Printable(g.Session)))

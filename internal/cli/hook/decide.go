@@ -145,7 +145,7 @@ func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.A
 		a, err := f.Question(ctx, id)
 		switch {
 		case ctx.Err() == context.DeadlineExceeded:
-			return a, "nobody has answered in time", nil
+			return a, "no answer in time", nil
 		case ctx.Err() != nil:
 			return a, "the agent waits no more", nil
 		case err != nil:

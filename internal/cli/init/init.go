@@ -114,7 +114,7 @@ func check(e *env.Env, o *options) error {
 	case o.undo && o.statusLine:
 		return exit.Usage(errors.New("--statusline and --undo: --undo takes out gaffer's status line anyway"))
 	case !o.dryRun && !o.yes && !e.Interactive():
-		return exit.WithHint(exit.Usage(errors.New("nobody can be asked whether the change is right")),
+		return exit.WithHint(exit.Usage(errors.New("there is no terminal to ask whether the change is right")),
 			"--dry-run shows it, --yes makes it without asking")
 	}
 	return nil

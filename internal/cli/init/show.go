@@ -98,7 +98,7 @@ func (s *site) next(edits []agentsettings.Edit) (list []string) {
 		list = append(list, "Codex reads a project's .codex only if it trusts the folder, which it asks you when you start it there")
 	}
 	if changed(".mcp.json") {
-		list = append(list, "Claude Code asks each person once whether it may start the server in .mcp.json")
+		list = append(list, "Claude Code asks each user once whether it may start the server in .mcp.json")
 	}
 	return append(list, "sessions that run already know nothing of it: start them anew")
 }

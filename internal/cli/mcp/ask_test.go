@@ -71,7 +71,7 @@ func TestAPersonIsAskedAndAnswers(t *testing.T) {
 	}
 	c.refused("person_ask", `{"question": "Anybody?", "within_seconds": 1}`, "nobody has answered within 1s", "next: ")
 	if p.asks("test-client") {
-		t.Error("what nobody answered in time is still asked")
+		t.Error("what no answer in time is still asked")
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify",
-		Short: "How you are told what needs you, and what you were told",
+		Short: "Show how notifications are sent, and which were sent",
 		Long: `gaffer tells you when an agent asks something, a task has failed for good, a
 worker went offline, a run has ended or a budget is used up: on the screen of this
 machine, by HTTP, or with a program of yours. 'gaffer run' tells you of its run,
@@ -133,7 +133,7 @@ func show(e *env.Env, n notifications.Overview) error {
 
 func events(kinds []notify.Kind) string {
 	if len(kinds) == 0 {
-		return "none: nothing is told"
+		return "none: no notifications are sent"
 	}
 	words := make([]string, len(kinds))
 	for i, k := range kinds {

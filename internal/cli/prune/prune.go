@@ -69,7 +69,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	case o.keep < 0:
 		return exit.Usage(fmt.Errorf("--keep %d: want 0 or more", o.keep))
 	case !o.dryRun && !o.yes && !e.Interactive():
-		return exit.WithHint(exit.Usage(errors.New("nobody can be asked whether it may go")),
+		return exit.WithHint(exit.Usage(errors.New("there is no terminal to ask whether it may be deleted")),
 			"--yes takes it away without asking, --dry-run shows what would go")
 	}
 	if !o.dryRun {

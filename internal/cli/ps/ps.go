@@ -213,7 +213,7 @@ func remarks(p picture, now time.Time) (lines []string) {
 		case p.remote && r.Counts.Running == 0:
 			lines = append(lines, fmt.Sprintf("run %s: %s, and no worker has a task of it", r.ID, phrase.Counts(r.Counts)))
 		case !p.remote && !r.Owner.Alive:
-			lines = append(lines, fmt.Sprintf("run %s: nobody looks after it, %s; 'gaffer resume %s' takes it up",
+			lines = append(lines, fmt.Sprintf("run %s: no gaffer process works on it, %s; 'gaffer resume %s' continues it",
 				r.ID, phrase.Counts(r.Counts), r.ID))
 		}
 	}

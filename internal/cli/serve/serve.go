@@ -58,7 +58,7 @@ func newWith(e *env.Env, open Opener, terminal bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "serve [--listen ADDRESS] [FLAG]…",
 		DisableFlagsInUseLine: true,
-		Short:                 "Let workers and people of many machines share a fleet",
+		Short:                 "Let workers and users of many machines share a fleet",
 		Long: `Serve the coordinator's protocol over HTTP: agents say what they do, take tasks
 and report them; people add tasks, answer, and watch what changes.
 

@@ -141,7 +141,7 @@ func summary(r fleet.Run, now time.Time, remote bool) []string {
 		}
 	}
 	if !r.Status.Final() && !r.Owner.Alive && !remote {
-		lines = append(lines, fmt.Sprintf("nobody looks after this run; 'gaffer resume %s' takes it up", r.ID))
+		lines = append(lines, fmt.Sprintf("no gaffer process works on this run; 'gaffer resume %s' continues it", r.ID))
 	}
 	return lines
 }

@@ -25,7 +25,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&to, "to", "", "only those to this `ROLE`")
 	cmd.Flags().StringVar(&group, "group", "", "only those about the group `ID`")
-	cmd.Flags().BoolVar(&unread, "unread", false, "only those that nobody has read")
+	cmd.Flags().BoolVar(&unread, "unread", false, "only unread ones")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // the flag was declared above, so there is no error
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -201,5 +201,5 @@ func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
 	s.sees("● live")
 	s.press("Enter")
 	s.sees("answered ", "/page: 80")
-	s.sees("✓ nobody waits for you")
+	s.sees("✓ no agent waits for you")
 }

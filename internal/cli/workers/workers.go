@@ -23,7 +23,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
-		Short: "List the workers, and the agents that people started, and what they do",
+		Short: "List the workers, and the agents that users started, and what they do",
 		Long: `List who runs tasks, on this machine or for a server: whether each was heard of in
 the last half minute, and what it last said that its agents do, with how long ago
 that was. Both are told apart: a worker that is offline may have agents that run.
@@ -44,7 +44,7 @@ what they wait for and where they work. Then come the open questions.`,
 				return e.PrintJSON(append([]serverfleet.Worker{}, list...))
 			}
 			if len(list) == 0 && f.Where() == "" {
-				e.Talk("nothing runs here, and nobody has started an agent")
+				e.Talk("nothing runs here, and no agent was started by hand")
 				return nil
 			}
 			if err := Show(e, list); err != nil {

@@ -99,7 +99,7 @@ func (h Health) advice() (list []string) {
 		}
 	}
 	if len(h.Questions) > 0 {
-		list = append(list, "agents wait for a person: 'gaffer answer' lists their questions")
+		list = append(list, "agents wait for the user: 'gaffer answer' lists their questions")
 	}
 	return list
 }

@@ -273,7 +273,7 @@ func (b *channelState) settle(tx *store.Tx, open []entry, s sender, r Rules, now
 // already have been sent is sent again.
 func overtaken(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
 	if now.Sub(e.Queued) > tooOld {
-		return cmp.Or(e.Why, "nobody could tell it for a day"), GivenUp, nil
+		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
 	}
 	if e.Batch != "" {
 		return "", "", nil
@@ -282,7 +282,7 @@ func overtaken(tx *store.Tx, e entry, now time.Time) (why string, state State, e
 	case e.Note.Question != "":
 		q, err := tx.Question(e.Note.Question)
 		if err == nil && q.Closed {
-			return "it was answered, or nobody waits any more", Overtook, nil
+			return "it was answered, or no agent waits any more", Overtook, nil
 		}
 		return "", "", gone(err)
 	case e.Note.Kind == Offline:

@@ -85,7 +85,7 @@ func agentWaits(f fact) Note {
 	name := line(orElse(f.worker.Name, f.worker.ID), titleMost/2)
 	return Note{
 		ID: idOf(string(Waiting), f.worker.ID, fmt.Sprint(f.Seq)), Kind: Waiting, Time: f.At.UTC(), Worker: f.worker.ID,
-		Title: name + " waits for a person", Text: "its agent has said so; what it asks is where it runs",
+		Title: name + " waits for the user", Text: "its agent has said so; what it asks is where it runs",
 	}
 }
 

@@ -80,7 +80,7 @@ func TestWhatIsNotTold(t *testing.T) {
 	if _, ok := noteOf(fact{Event: changed, worker: store.Worker{ID: "ours", Slots: 2}}); ok {
 		t.Error("our own worker waits, whose question is told")
 	}
-	if n, ok := noteOf(fact{Event: changed, worker: store.Worker{ID: "w", Name: "ada"}}); !ok || n.Title != "ada waits for a person" {
+	if n, ok := noteOf(fact{Event: changed, worker: store.Worker{ID: "w", Name: "ada"}}); !ok || n.Title != "ada waits for the user" {
 		t.Errorf("an agent that says that it waits: %v, %v", n, ok)
 	}
 }

@@ -18,7 +18,7 @@ type Desktop struct {
 func FindDesktop(goos string, getenv func(string) string, find func(string) (string, error), screen string) (*Desktop, error) {
 	switch {
 	case goos == "darwin" && getenv("SSH_CONNECTION") != "":
-		return nil, errors.New("nobody sits at this machine: it is a session of ssh")
+		return nil, errors.New("this machine has no desktop session: it is used over ssh")
 	case goos == "darwin":
 		path, err := find("osascript")
 		return &Desktop{Program: path, OSA: true, Screen: screen}, err

@@ -77,7 +77,7 @@ func openQuestion(s snapshot, it item) outcome {
 			return outcome{open: questionScreen{id: list[at].ID}}
 		}
 	}
-	return outcome{note: "nobody asks anything"}
+	return outcome{note: "no agent asks anything"}
 }
 
 // openLog shows the log of an item's task on the whole screen.

@@ -39,7 +39,7 @@ func (fleetList) summary(s snapshot, _ int) []paint.Line {
 	if s.read.IsZero() {
 		return []paint.Line{nil}
 	}
-	line := paint.Line{{Text: "✓ nobody waits for you", Style: display.Green}}
+	line := paint.Line{{Text: "✓ no agent waits for you", Style: display.Green}}
 	if n := len(s.fleet.Questions); n > 0 {
 		age := phrase.Age(max(s.now.Sub(s.fleet.Questions[0].Asked), 0))
 		line = paint.Line{{Text: "? " + phrase.Count(n, "question") + ", the oldest " + age, Style: display.Yellow}}

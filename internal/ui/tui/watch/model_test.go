@@ -205,7 +205,7 @@ func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
 	f := everything()
 	f.Questions = f.Questions[:1]
 	m = take(m, f)
-	if m, do := does(m, "enter"); len(do) > 0 || !strings.Contains(picture(m), "not open any more") {
+	if m, do := does(m, "enter"); len(do) > 0 || !strings.Contains(picture(m), "no longer open") {
 		t.Errorf("%v", do)
 	}
 	if _, do := does(m, "tab enter"); len(do) > 0 {

@@ -115,7 +115,7 @@ func (v questionScreen) view(s snapshot, f frame) []string {
 	open := s.questions()
 	at := v.indexIn(open)
 	if at < 0 {
-		return f.render([]paint.Line{paint.Plain("This question is not open any more: somebody has answered it, or its task has ended.")})
+		return f.render([]paint.Line{paint.Plain("This question is no longer open: it was answered, or its task has ended.")})
 	}
 	q := open[at]
 	facts := []string{phrase.Age(s.now.Sub(q.Asked)) + " ago"}

@@ -65,7 +65,7 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 		rows = append(rows, paint.Styled(display.Yellow, fmt.Sprintf("! %.0f %% of the budget is spent", 100*r.Spent.USD/r.Budget.USD)))
 	}
 	if s.where == "" && !r.Owner.Alive && r.Counts.Running == 0 {
-		rows = append(rows, paint.Styled(display.Yellow, "! nobody looks after this run: 'gaffer resume "+display.Printable(r.ID)+"' takes it up"))
+		rows = append(rows, paint.Styled(display.Yellow, "! no gaffer process works on this run: 'gaffer resume "+display.Printable(r.ID)+"' continues it"))
 	}
 	return rows
 }
