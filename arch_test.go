@@ -63,7 +63,8 @@ var rules = []rule{
 	{"internal/engine/store/storetest", []string{"internal/engine/store/...", "fleet"}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},
 	{"internal/engine/store/...", []string{"internal/engine/store/..."}, nil},
 	{"internal/engine/failure", []string{"fleet"}, nil},
-	{"internal/engine/...", []string{"internal/engine", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
+	{"internal/engine/review", []string{"fleet"}, nil},
+	{"internal/engine/...", []string{"internal/engine", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
 
 	// One attempt on one machine. It knows neither HTTP nor screens.
 	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},

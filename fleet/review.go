@@ -29,7 +29,7 @@ type Review struct {
 	By       string            `json:"by,omitempty"`       // who changed it last
 	Updated  time.Time         `json:"updated,omitzero"`
 
-	Landing *Landing `json:"landing,omitempty"` // only of a merged change
+	Landing *Landing `json:"landing,omitempty"` // the last merge of the change
 	Rescue  string   `json:"rescue,omitempty"`  // the ref that keeps a discarded change
 }
 
@@ -89,6 +89,8 @@ type Message struct {
 	By   string    `json:"by,omitempty"`
 	Sent time.Time `json:"sent"`
 	Now  bool      `json:"now,omitempty"` // cut the agent's current answer short, where its program can do that
+	// Round is set if the message sends a review back: the round of its comments.
+	Round int `json:"round,omitempty"`
 
 	Attempt   string    `json:"attempt,omitempty"`   // the attempt that received it
 	Delivered time.Time `json:"delivered,omitzero"`  // when the agent's program took it

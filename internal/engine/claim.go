@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
@@ -32,6 +33,12 @@ type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
 	Before  *store.Attempt // the previous attempt at the task, if any
+	// Messages are the user's messages that wait for the agent, oldest first. They are
+	// the prompt of a conversation that continues, and follow the prompt of a new one.
+	Messages []fleet.Message
+	// Earlier are the messages that the agent of an earlier attempt has received. A new
+	// conversation must contain them too.
+	Earlier []fleet.Message
 	// Lease is how long the attempt stays valid without a heartbeat, counted from the
 	// reply to the claim. Zero means forever; an engine never returns that.
 	Lease time.Duration `json:"-"`
@@ -49,6 +56,7 @@ type claims struct {
 	*change
 	schedule    *schedule
 	propagation *propagation
+	messages    *messages
 }
 
 // leased sets the lease of an assignment. An assignment that is repeated for the same
@@ -211,9 +219,33 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 	}
 	if before != nil && before.Worker == r.Worker && !t.Fresh { // a conversation stays on the worker that has it
 		a.Carried = plus(before.Carried, before.Spent)
+		a.Thread = before.Thread // also if this attempt ends before its agent has started
 	}
+	given := Assignment{Before: before}
+	if err := c.addMessages(&given, t); err != nil {
+		return Assignment{}, err
+	}
+	a.Mail, t.Ended = len(given.Messages) > 0, ""
 	err = c.schedule.moveWith(&t, &a, store.Running, "")
-	return Assignment{Attempt: a, Task: t, Before: before}, err
+	given.Attempt, given.Task = a, t
+	return given, err
+}
+
+// addMessages adds the messages of the user to an assignment.
+func (c *claims) addMessages(to *Assignment, t store.Task) error {
+	if !t.Mail {
+		return nil
+	}
+	all, err := c.messages.of(t.TaskKey)
+	for _, m := range all {
+		switch {
+		case m.Waiting():
+			to.Messages = append(to.Messages, m.Message)
+		case !m.Withdrawn:
+			to.Earlier = append(to.Earlier, m.Message)
+		}
+	}
+	return err
 }
 
 // before returns the attempt at a task that ended last, or nil.
@@ -247,7 +279,11 @@ func (c *claims) stillGiven(id *string, worker string) (*Assignment, error) {
 		return nil, err
 	}
 	before, err := c.before(t)
-	return &Assignment{Attempt: a, Task: t, Before: before}, err
+	if err != nil {
+		return nil, err
+	}
+	given := &Assignment{Attempt: a, Task: t, Before: before}
+	return given, c.addMessages(given, t)
 }
 
 // overBudget makes a task wait until other tasks release their reserved budget. If no task

@@ -21,6 +21,8 @@ type Finish struct {
 	fleet.Ending
 	Final bool      // do not retry this failure, whatever the task allows
 	Reset time.Time // when the rate limit ends
+	// Delivered are the ids of messages that the agent's program has taken, as in [Held].
+	Delivered []string
 }
 
 // Outcome describes what follows from the end of an attempt.
@@ -47,6 +49,8 @@ type finishes struct {
 	propagation *propagation
 	questions   *questions
 	lanes       *lanes
+	messages    *messages
+	reviews     *reviews
 }
 
 func (e *finishes) finish(f Finish) (Outcome, error) {
@@ -56,6 +60,9 @@ func (e *finishes) finish(f Finish) (Outcome, error) {
 	}
 	e.who = a.Worker
 	if err := e.compacted(a, f.Progress); err != nil {
+		return Outcome{}, err
+	}
+	if err := e.messages.deliver(a, f.Delivered); err != nil {
 		return Outcome{}, err
 	}
 	a.Ending = f.Ending
@@ -101,7 +108,7 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 		v = verdict{To: store.Failed, Counts: true}
 	}
 
-	a.Class, a.Ended, a.State, a.Doing = class, e.now, "", ""
+	a.Class, a.Ended, a.State, a.Doing, a.Mail = class, e.now, "", "", false
 	endWait(&a, e.now)
 	switch {
 	case v.To == store.Cancelled:
@@ -120,6 +127,23 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 	run.Waited += a.Waited
 	run.Worked += max(a.Ended.Sub(a.Started)-a.Waited, 0)
 	e.PutRun(run)
+
+	if t.SentBack && class == failure.None {
+		if err := e.reviews.answer(a); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if t.Mail && v.To.Final() && !(final && class != failure.None) && fits(run, t.Reserve) {
+		another, err := e.messages.needAttempt(t, class)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if ends := v.To; another {
+			if v = v.again(class, a.Stop, e.opts.Rand()); v.To == store.Queued {
+				t.Ended, t.Retries = ends, max(t.Retries, t.Attempts)
+			}
+		}
+	}
 
 	t.Attempt, t.Last, t.Fresh, t.Outcome, t.NotBefore = "", a.ID, v.Fresh, string(class), time.Time{}
 	if !v.Counts {
@@ -155,6 +179,9 @@ func (e *finishes) release(worker string, held []Held) error {
 			return err
 		}
 		report(&a, h.Now)
+		if err := e.messages.deliver(a, h.Delivered); err != nil {
+			return err
+		}
 		a.Exit, a.Summary = -1, "the worker has handed it back"
 		if _, err := e.end(a, failure.Released, false); err != nil {
 			return err

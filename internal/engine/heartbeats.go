@@ -16,6 +16,9 @@ type Held struct {
 	Now     fleet.Progress // without a State there is no news
 	Asking  []string       // ids of questions whose answers it waits for
 	Dropped []string       // questions that the agent has withdrawn, by the agent's own ids
+	// Delivered are the ids of messages that the agent's program has taken. Repeating an
+	// id changes nothing.
+	Delivered []string
 }
 
 // Order tells a worker what to do about an attempt that it holds.
@@ -26,6 +29,13 @@ type Order struct {
 	Answers []store.Question // the closed ones of the questions that the worker asked about
 	Waits   bool             // it waits for a user; the worker may not see that if the agent asked by a tool of gaffer
 	Lease   time.Duration    // how long the attempt stays valid without another heartbeat, from this one on; 0 if it is gone
+	// Messages are the messages that wait for the agent, oldest first. They are repeated
+	// until the worker reports that they were delivered.
+	Messages []fleet.Message
+	// Interrupt tells a worker that the user wants to interrupt the agent, which Stop
+	// says too. An agent that can be interrupted ends its turn; others are stopped. The
+	// conversation is kept.
+	Interrupt bool
 }
 
 // Beat records that a worker and the attempts that it holds are alive. It returns what
@@ -45,6 +55,7 @@ type heartbeats struct {
 	*change
 	workers   *workers
 	questions *questions
+	messages  *messages
 }
 
 func (b *heartbeats) beats(said store.Worker, held []Held) (orders []Order, err error) {
@@ -75,6 +86,16 @@ func (b *heartbeats) beat(h Held) (Order, error) {
 	a.Lease = b.lease(b.now)
 	started := a.PID == 0 && h.Now.PID != 0
 	report(&a, h.Now)
+	if err := b.messages.deliver(a, h.Delivered); err != nil {
+		return Order{}, err
+	}
+	var waiting []fleet.Message
+	if a.Mail {
+		if waiting, err = b.messages.waiting(a.Key()); err != nil {
+			return Order{}, err
+		}
+		a.Mail = len(waiting) > 0
+	}
 	b.PutAttempt(a)
 	if started {
 		if err := b.attemptEvent("attempt.started", a, ""); err != nil {
@@ -94,7 +115,10 @@ func (b *heartbeats) beat(h Held) (Order, error) {
 	if err := b.questions.workAgain(&a); err != nil {
 		return Order{}, err
 	}
-	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, b.now)}, nil
+	return Order{
+		Attempt: a.ID, Stop: a.Stop, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, b.now),
+		Messages: waiting, Interrupt: a.Stop == interrupted,
+	}, nil
 }
 
 // report stores a worker's report in the attempt's row. A report that leaves out a part

@@ -7,8 +7,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// cancelled is the stop reason of a run or an attempt that a user cancels.
-const cancelled = "cancelled"
+const (
+	// cancelled is the stop reason of a run or an attempt that a user cancels.
+	cancelled = "cancelled"
+	// interrupted is the stop reason of an attempt that a user interrupts.
+	interrupted = string(failure.Interrupted)
+)
 
 // verdict describes what follows from the end of an attempt.
 type verdict struct {
@@ -50,11 +54,28 @@ func judge(class failure.Class, stop string, t store.Task, jitter float64) verdi
 		return again(verdict{To: store.Queued, Counts: true, Fresh: true})
 	case class == failure.Denied, class == failure.Auth, class == failure.NotStarted, class == failure.BadPlan, class == failure.OverBudget:
 		return verdict{To: store.Failed, Counts: true}
-	case class == failure.Cancelled:
+	case class == failure.Cancelled, class == failure.Interrupted:
 		return verdict{To: store.Cancelled, Counts: true}
 	}
 	fresh := class == failure.Crashed // after the other failures the conversation is still usable
 	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(t.Attempts, jitter), Fresh: fresh})
+}
+
+// again changes the verdict on an attempt that would end its task, because a message
+// waits for the agent: the task is queued again, in the same conversation.
+// It leaves a verdict alone if another attempt would not get further: the user has
+// cancelled the task or must act first, or the task ends its workers.
+func (v verdict) again(class failure.Class, stop string, jitter float64) verdict {
+	if !v.To.Final() || stop == cancelled {
+		return v
+	}
+	switch class {
+	case failure.Lost, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget, failure.Cancelled:
+		return v
+	case failure.None, failure.Interrupted:
+		return verdict{To: store.Queued, Counts: true}
+	}
+	return verdict{To: store.Queued, Counts: true, Wait: backoff(1, jitter), Fresh: class == failure.ContextOverflow}
 }
 
 const (

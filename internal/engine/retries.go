@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 )
 
 // retries continues runs and queues tasks again when the user asks for it.
@@ -15,6 +17,7 @@ type retries struct {
 	*change
 	schedule *schedule
 	beads    *beads
+	reviews  *reviews
 }
 
 // Retry queues a failed or cancelled task again, with its full number of retries. It
@@ -66,9 +69,27 @@ func (r *retries) resume(run store.Run, why string) error {
 	return r.schedule.moveRun(run, store.Running, why)
 }
 
-// requeue restores a task's retries and recounts its blocker.
+// requeue restores a task's retries and queues it again, for any worker.
 func (r *retries) requeue(t store.Task, why string) error {
+	t.Retries += t.Attempts
+	run, err := r.run(t.Run)
+	if err != nil {
+		return err
+	}
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
+		return fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	t.Labels, t.Ended = labelsOf(spec, run.Place), ""
+	return r.queue(t, why)
+}
+
+// queue queues an ended task again. An approval of its change is void then.
+func (r *retries) queue(t store.Task, why string) error {
 	if err := r.beads.holds(t); err != nil {
+		return err
+	}
+	if err := r.reviews.continued(t.TaskKey); err != nil {
 		return err
 	}
 	t.Blockers = 0
@@ -81,10 +102,68 @@ func (r *retries) requeue(t store.Task, why string) error {
 			t.Blockers++
 		}
 	}
-	t.Retries += t.Attempts
 	t.Lost = 0
 	t.Outcome, t.NotBefore = "", time.Time{}
 	return r.schedule.move(&t, store.Queued, why)
+}
+
+// again queues an ended task again, because a message waits for its agent. The agent
+// continues its conversation, on the worker that has it. The task may be tried once more
+// than before. A run that had ended continues.
+func (r *retries) again(run store.Run, t store.Task, why string) error {
+	tasks, err := r.Tasks(run.ID)
+	if err != nil {
+		return err
+	}
+	if before, ok := hopeless(t, tasks); ok {
+		return &ConflictError{"task " + t.Task, fmt.Sprintf("waits for %s, which is %s; retry that", before.Task, before.Status)}
+	}
+	if !fits(run, t.Reserve) {
+		return &ConflictError{"run " + run.ID, "its budget does not allow another attempt"}
+	}
+	if err := r.resume(run, why); err != nil {
+		return err
+	}
+	ended := t.Status
+	t.Ended, t.Retries, t.Fresh = ended, max(t.Retries, t.Attempts), false
+	if t.Labels, err = r.sameWorker(t); err != nil {
+		return err
+	}
+	if err := r.queue(t, why); err != nil {
+		return err
+	}
+	if ended == store.Complete {
+		if err := r.schedule.block(t.TaskKey); err != nil {
+			return err
+		}
+		if run.Ordered || t.Wave > 0 { // it goes before tasks that are ready now
+			if err := r.schedule.unready(run.ID, "", t.Task+" comes first"); err != nil {
+				return err
+			}
+		}
+	} else if err := r.requeueDropped(run.ID, why); err != nil {
+		return err
+	}
+	return r.schedule.fill(run.ID)
+}
+
+// sameWorker returns the labels of a task, and that of the worker that has its
+// conversation and its files.
+func (r *retries) sameWorker(t store.Task) (string, error) {
+	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
+	bound := func(label string) bool { return strings.HasPrefix(label, PlaceLabel("")) }
+	if t.Last == "" || slices.ContainsFunc(labels, bound) {
+		return t.Labels, nil
+	}
+	last, err := r.attempt(t.Last)
+	if err != nil {
+		return "", err
+	}
+	w, err := r.Worker(last.Worker)
+	if errors.Is(err, store.ErrNotFound) || err == nil && w.Name == "" {
+		return t.Labels, nil // a worker without a name has no label of its own
+	}
+	return labelSet(append(labels, PlaceLabel(w.Name))), err
 }
 
 // requeueDropped queues the tasks again that were cancelled because of other. It skips

@@ -16,15 +16,18 @@ import (
 type schedule struct {
 	*change
 	workers   *workers
+	reviews   *reviews
 	completed string // the run of the most recently completed task
 }
 
 // next lists the allowed transitions of a task's status. A final status can be left
-// only by a user's retry.
+// only by a user's retry or message. A task that was queued for a message gets its final
+// status back if the user withdraws the message.
 var next = map[store.Status][]store.Status{
 	"":              {store.Queued},
-	store.Queued:    {store.Running, store.Cancelled, store.Failed},
+	store.Queued:    {store.Running, store.Cancelled, store.Failed, store.Complete},
 	store.Running:   {store.Queued, store.Complete, store.Failed, store.Cancelled},
+	store.Complete:  {store.Queued},
 	store.Failed:    {store.Queued},
 	store.Cancelled: {store.Queued},
 }
@@ -51,6 +54,11 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 	count(&run, t.Wave, from, -1)
 	count(&run, t.Wave, to, +1)
 	t.Status = to
+	if t.SentBack && to.Final() {
+		if err := s.reviews.settle(t); err != nil {
+			return err
+		}
+	}
 	if to == store.Complete {
 		s.completed = t.Run
 	}
@@ -165,6 +173,29 @@ func (s *schedule) unblock(key store.TaskKey) error {
 		t.Blockers--
 		s.PutTask(t)
 		if err := s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: key.Task + " is complete"}, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block increments Blockers of every task that needs a task which was complete and is
+// queued again. Those that have not started wait for it; the others are not affected.
+func (s *schedule) block(key store.TaskKey) error {
+	dependents, err := s.Dependents(key)
+	if err != nil {
+		return err
+	}
+	why := key.Task + " is not complete any more"
+	for _, t := range dependents {
+		t.Blockers++
+		if t.Ready {
+			err = s.ready(t, false, why)
+		} else {
+			s.PutTask(t)
+			err = s.event(store.Event{Kind: "task.blocked", Run: t.Run, Task: t.Task, Why: why}, t)
+		}
+		if err != nil {
 			return err
 		}
 	}

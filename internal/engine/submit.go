@@ -103,17 +103,22 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	if err != nil {
 		return fmt.Errorf("task %s: %w", task.ID, err)
 	}
-	labels := slices.Clone(task.Labels)
-	if run.Place != "" {
-		labels = append(labels, PlaceLabel(run.Place))
-	}
 	needs := unique(task.After)
 	t := store.Task{
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: s.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
-		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelSet(labels),
+		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelsOf(task, run.Place),
 		Lane: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
 	return s.schedule.move(&t, store.Queued, "")
+}
+
+// labelsOf returns the labels of a task of a run that is bound to a place, or to none.
+func labelsOf(task plan.Task, place string) string {
+	labels := slices.Clone(task.Labels)
+	if place != "" {
+		labels = append(labels, PlaceLabel(place))
+	}
+	return labelSet(labels)
 }
 
 // unique returns a list without duplicates: each need counts once.

@@ -20,6 +20,8 @@ type transaction struct {
 	beads        beads
 	workers      workers
 	questions    questions
+	messages     messages
+	reviews      reviews
 	schedule     schedule
 	propagation  propagation
 	cancellation cancellation
@@ -30,21 +32,24 @@ type transaction struct {
 	turns        turns
 	heartbeats   heartbeats
 	submissions  submissions
+	steering     steering
 }
 
 // newTransaction connects the parts.
 func newTransaction(c *change) *transaction {
-	tx := &transaction{change: c, beads: beads{c}, workers: workers{c}, questions: questions{c}}
-	tx.schedule = schedule{change: c, workers: &tx.workers}
+	tx := &transaction{change: c, beads: beads{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
+	tx.reviews = reviews{c, &tx.messages}
+	tx.schedule = schedule{change: c, workers: &tx.workers, reviews: &tx.reviews}
 	tx.propagation = propagation{c, &tx.schedule}
 	tx.cancellation = cancellation{c, &tx.schedule, &tx.propagation}
-	tx.retries = retries{c, &tx.schedule, &tx.beads}
+	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.reviews}
 	tx.lanes = lanes{c, &tx.schedule}
-	tx.claims = claims{c, &tx.schedule, &tx.propagation}
-	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.lanes}
+	tx.claims = claims{c, &tx.schedule, &tx.propagation, &tx.messages}
+	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.lanes, &tx.messages, &tx.reviews}
 	tx.turns = turns{c, &tx.claims, &tx.finishes}
-	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions}
+	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions, &tx.messages}
 	tx.submissions = submissions{c, &tx.schedule, &tx.beads}
+	tx.steering = steering{c, &tx.schedule, &tx.propagation, &tx.retries, &tx.messages, &tx.reviews}
 	return tx
 }
 

@@ -143,6 +143,11 @@ func changeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 		}
 		err = json.Unmarshal(e.Row, &row)
 		s.labels = row.Labels
+	case "message.sent":
+		if e.Attempt == "" { // no agent is running
+			return s, false, nil
+		}
+		fallthrough
 	case "attempt.stopping", "attempt.waiting", "question.answered", "question.closed":
 		var a store.Attempt
 		if a, err = r.Attempt(e.Attempt); errors.Is(err, store.ErrNotFound) {

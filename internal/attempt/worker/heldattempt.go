@@ -482,10 +482,11 @@ func (h *heldAttempt) patience() (time.Duration, string) {
 	return spec.AnswerTimeout, spec.AnswerDefault
 }
 
-// keeps reports whether the agent's complete last message is kept.
+// keeps reports whether the agent's complete last message is kept: the task wants it, or
+// it has the answers to a review.
 func (h *heldAttempt) keeps() bool {
 	spec, err := h.spec()
-	return err == nil && spec.Keep
+	return err == nil && (spec.Keep || h.Task.SentBack)
 }
 
 func specOf(t store.Task) (plan.Task, error) {

@@ -24,5 +24,6 @@ const (
 	BadPlan         Class = "bad_plan"         // the user must act
 	OverBudget      Class = "budget"           // the user must act
 	Cancelled       Class = "cancelled"        // ended on request
+	Interrupted     Class = "interrupted"      // ended on request; its conversation can be continued
 	Released        Class = "released"         // handed back by its worker; queued at once; does not count as an attempt
 )

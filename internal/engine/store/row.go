@@ -101,6 +101,10 @@ type Task struct {
 	Reserve   Amount          `json:"reserve,omitzero"` // budget reserved while it is running
 	Timeout   time.Duration   `json:"timeout,omitempty"`
 	Outcome   string          `json:"outcome,omitempty"` // the failure class, or a user's reason
+
+	Mail     bool   `json:"mail,omitempty"`      // users have sent messages to its agent
+	SentBack bool   `json:"sent_back,omitempty"` // its review was sent back, and the agent has not answered yet
+	Ended    Status `json:"ended,omitempty"`     // its status before it was queued for a message, until its next attempt starts
 }
 
 // Attempt is one try at a task by one worker.
@@ -119,6 +123,7 @@ type Attempt struct {
 	Ended    time.Time `json:"ended,omitzero"`
 	Stop     string    `json:"stop,omitempty"`   // why the worker must end it
 	Carried  Amount    `json:"carried,omitzero"` // spent earlier in the same conversation
+	Mail     bool      `json:"mail,omitempty"`   // messages of users may wait for it
 
 	fleet.Progress // as its worker reported it last
 	fleet.Ending

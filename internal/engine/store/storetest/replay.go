@@ -83,8 +83,8 @@ func ReadRows(r store.Reader) (Rows, error) {
 	return rows, nil
 }
 
-// text returns the rows without the data that no event contains: leases, and a run's
-// counters and sums, which follow from its tasks.
+// text returns the rows without the data that no event contains: leases, marks about
+// messages and reviews, and a run's counters and sums, which follow from its tasks.
 func (rows Rows) text() string {
 	var lines []string
 	for _, run := range rows.Runs {
@@ -94,9 +94,11 @@ func (rows Rows) text() string {
 		lines = append(lines, line(run))
 	}
 	for _, t := range rows.Tasks {
+		t.Mail, t.SentBack = false, false
 		lines = append(lines, line(t))
 	}
 	for _, a := range rows.Attempts {
+		a.Mail = false
 		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}
 		lines = append(lines, line(a))
 	}

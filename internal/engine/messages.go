@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+)
+
+// MessageKind is the kind of the items that hold messages of users to agents. Their
+// parent is [TalkOf] their task.
+const MessageKind = "message"
+
+// TalkOf returns the parent of a task's messages, and the id of its review.
+func TalkOf(key store.TaskKey) string { return key.Run + "/" + key.Task }
+
+// messages keeps what users say to the agents of tasks.
+type messages struct{ *change }
+
+// message is a stored message.
+type message struct {
+	fleet.Message
+	Tries int   `json:"tries"` // how often the task had been tried when it was sent
+	seq   int64 // its position in the list
+}
+
+// Messages returns the messages to a task's agent, oldest first.
+func (e *Engine) Messages(ctx context.Context, key store.TaskKey) (list []fleet.Message, err error) {
+	err = e.store.Read(ctx, func(r store.Reader) error {
+		if _, err := r.Task(key); err != nil {
+			return missing(err, "task", key.Task)
+		}
+		all, err := messagesOf(r, key)
+		list = make([]fleet.Message, len(all))
+		for i, m := range all {
+			list[i] = m.Message
+		}
+		return err
+	})
+	return list, err
+}
+
+type itemLists interface {
+	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
+}
+
+func messagesOf(r itemLists, key store.TaskKey) ([]message, error) {
+	items, err := r.Items(MessageKind, TalkOf(key), math.MinInt64, math.MaxInt32)
+	list := make([]message, len(items))
+	for i, item := range items {
+		list[i].seq = item.Seq
+		if err := json.Unmarshal(item.Data, &list[i]); err != nil {
+			return nil, fmt.Errorf("message %s: %w", item.ID, err)
+		}
+	}
+	return list, err
+}
+
+// of returns all messages to a task's agent, oldest first.
+func (ms *messages) of(key store.TaskKey) ([]message, error) { return messagesOf(ms.Tx, key) }
+
+// waiting returns the messages that the task's agent must still receive, oldest first.
+func (ms *messages) waiting(key store.TaskKey) (list []fleet.Message, err error) {
+	all, err := ms.of(key)
+	for _, m := range all {
+		if m.Waiting() {
+			list = append(list, m.Message)
+		}
+	}
+	return list, err
+}
+
+// get returns a message, or [store.ErrNotFound].
+func (ms *messages) get(id string) (m message, err error) {
+	item, err := ms.Item(store.ItemKey{Kind: MessageKind, ID: id})
+	if err != nil {
+		return m, err
+	}
+	m.seq = item.Seq
+	if err := json.Unmarshal(item.Data, &m); err != nil {
+		return m, fmt.Errorf("message %s: %w", id, err)
+	}
+	return m, nil
+}
+
+// put stores a message and appends the event. The event's row is only the message's id:
+// readers look the message up.
+func (ms *messages) put(m message, kind, attempt string) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	ms.PutItem(store.Item{
+		ItemKey: store.ItemKey{Kind: MessageKind, ID: m.ID}, Parent: TalkOf(store.TaskKey{Run: m.Run, Task: m.Task}),
+		Seq: m.seq, Data: data, Made: m.Sent,
+	})
+	why, _, _ := strings.Cut(m.Text, "\n")
+	if runes := []rune(why); len(runes) > shortText {
+		why = string(runes[:shortText]) + "…"
+	}
+	return ms.event(store.Event{Kind: kind, Run: m.Run, Task: m.Task, Attempt: attempt, Why: why}, MessageRow{m.ID})
+}
+
+// shortText is the number of characters of a message in its events.
+const shortText = 100
+
+// MessageRow is the row of the events about a message.
+type MessageRow struct {
+	ID string `json:"id"`
+}
+
+// deliver records that an attempt's agent has received messages. Messages that it
+// reported before and those of other tasks are ignored. A message that the user has
+// withdrawn too late was delivered all the same.
+func (ms *messages) deliver(a store.Attempt, ids []string) error {
+	for _, id := range ids {
+		m, err := ms.get(id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if m.Run != a.Run || m.Task != a.Task || !m.Delivered.IsZero() {
+			continue
+		}
+		m.Attempt, m.Delivered, m.Withdrawn = a.ID, ms.now, false
+		if err := ms.put(m, "message.delivered", a.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undelivered is how many attempts may fail before their agent has received a message.
+// Then the task ends, and the message waits for the user's retry.
+const undelivered = 3
+
+// needAttempt reports whether a message needs another attempt at a task whose attempt
+// ends now with the given class: a message that has come since the attempt started, or
+// one that was not delivered because the agent failed too early.
+func (ms *messages) needAttempt(t store.Task, class failure.Class) (bool, error) {
+	all, err := ms.of(t.TaskKey)
+	tried := undelivered // since the last waiting message was sent
+	for _, m := range all {
+		if m.Waiting() {
+			tried = t.Tries - m.Tries
+		}
+	}
+	failed := class != failure.None && class != failure.Interrupted
+	return tried == 0 || failed && tried < undelivered, err
+}
+
+// MaxMessage is the longest text of a message, in bytes.
+const MaxMessage = 256 << 10
+
+// maxWaiting is how many messages may wait for one agent.
+const maxWaiting = 100
+
+// MessageError reports why a message is not valid.
+type MessageError struct{ Why string }
+
+func (e *MessageError) Error() string { return "message: " + e.Why }
+
+// Invalid marks the error as the caller's mistake.
+func (e *MessageError) Invalid() bool { return true }
+
+func checkMessage(m fleet.Message) error {
+	switch {
+	case strings.TrimSpace(m.Text) == "":
+		return &MessageError{"has no text"}
+	case len(m.Text) > MaxMessage:
+		return &MessageError{fmt.Sprintf("has %d bytes, and may have %d", len(m.Text), MaxMessage)}
+	case !utf8.ValidString(m.Text) || strings.IndexByte(m.Text, 0) >= 0:
+		return &MessageError{"is not text"}
+	case len(m.ID) > 200 || !utf8.ValidString(m.ID) || strings.ContainsFunc(m.ID, func(r rune) bool { return r <= ' ' || r == '/' || r == 0x7f }):
+		return &MessageError{fmt.Sprintf("id %.60q: want at most 200 characters, no spaces and no slashes", m.ID)}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package review
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"gaffer/fleet"
+)
+
+// maxQuoted is how many of the commented lines are quoted to the agent. It has the file.
+const maxQuoted = 40
+
+// Prompt returns the text that sends comments back to the agent.
+func Prompt(comments []fleet.Comment) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A person has reviewed your change and has %s. Line numbers are those of the files as you left them.\n", count(len(comments), "comment", "comments"))
+	for _, c := range comments {
+		fmt.Fprintf(&b, "\n[%s] %s\n", c.ID, place(c))
+		lines := strings.Split(strings.TrimSuffix(c.Lines, "\n"), "\n")
+		if c.Lines == "" {
+			lines = nil
+		}
+		for _, line := range lines[:min(len(lines), maxQuoted)] {
+			b.WriteString(strings.TrimRight("> "+strings.TrimSuffix(line, "\r"), " ") + "\n")
+		}
+		if more := len(lines) - maxQuoted; more > 0 {
+			fmt.Fprintf(&b, "> (%s)\n", count(more, "more line", "more lines"))
+		}
+		b.WriteString(c.Text + "\n")
+	}
+	ids := make([]string, len(comments))
+	for i, c := range comments {
+		ids[i] = c.ID
+	}
+	fmt.Fprintf(&b, "\nWork on every comment. Then end your last message with one line for each of them (%s), in one of these forms:\n%[2]s: fixed\n%[2]s: not fixed: the reason\n",
+		strings.Join(ids, ", "), ids[0])
+	return b.String()
+}
+
+// place returns where a comment is.
+func place(c fleet.Comment) string {
+	switch {
+	case c.Path == "":
+		return "the whole change"
+	case c.First == 0:
+		return c.Path
+	}
+	text := fmt.Sprintf("%s:%d", c.Path, c.First)
+	if c.Last > c.First {
+		text += fmt.Sprintf("-%d", c.Last)
+	}
+	if c.Side == fleet.OldSide {
+		text += " (removed by your change; numbers are those before it)"
+	}
+	return text
+}
+
+// Answer is what the agent says about a comment.
+type Answer struct {
+	Fixed bool
+	Text  string // the reason, or what was done
+}
+
+var (
+	// answerLine finds the id of a comment at the start of a line, with the marks that
+	// agents put around it, such as "- **[c1]**:" or "| `c1` |".
+	answerLine = regexp.MustCompile("(?i)^[\\s>*+|#•–—-]*(?:\\d+[.)]\\s+)?[\\s\\[(`*_\"']*(?:comment\\s+)?[\\[(`*_\"']*(c\\d+)[\\])`*_\"']*\\s*(?:[:=|.,–—-]|->|→)?[\\s`*_|:]*(.*)$")
+	notFixed   = regexp.MustCompile(`(?i)^(not (?:yet )?(?:fixed|done|changed|addressed|applied|resolved|needed|possible)|unfixed|unchanged|won['’]?t[ -]?fix|wontfix|will not fix|no change(?:s)?(?: needed| made)?|left (?:unchanged|as is|as it is)|declined|rejected|skipped|disagree)\b`)
+	fixed      = regexp.MustCompile(`(?i)^((?:is |was |has been |now )?(?:fixed|done|resolved|addressed|changed|applied|implemented))\b`)
+)
+
+// maxAnswer is the most that is kept of the text of an answer, in bytes.
+const maxAnswer = 4 << 10
+
+// Answers finds the agent's answers in its last message, by the id of the comment. It
+// accepts variants of the form that the agent was asked for. The last answer to a comment
+// counts. A line that only mentions a comment is no answer.
+func Answers(message string) map[string]Answer {
+	answers := map[string]Answer{}
+	for line := range strings.Lines(message) {
+		found := answerLine.FindStringSubmatch(strings.TrimSpace(line))
+		if found == nil {
+			continue
+		}
+		id, says := strings.ToLower(found[1]), found[2]
+		for _, mark := range []string{"✅", "✔️", "✔", "❌", "✗", "☑️"} {
+			says = strings.TrimSpace(strings.TrimPrefix(says, mark))
+		}
+		a := Answer{}
+		word := notFixed.FindString(says)
+		if word == "" {
+			if word = fixed.FindString(says); word == "" {
+				continue
+			}
+			a.Fixed = true
+		}
+		a.Text = strings.TrimSpace(strings.TrimLeft(strings.TrimRight(says[len(word):], " \t|*_`"), " \t:;,.|*_`–—-"))
+		if len(a.Text) > maxAnswer {
+			a.Text = strings.ToValidUTF8(a.Text[:maxAnswer], "") + "…"
+		}
+		answers[id] = a
+	}
+	return answers
+}

@@ -1,0 +1,355 @@
+// Package review holds the rules of a review: what a user may do in each state, the text
+// that a review becomes when it is sent back to the agent, and how the agent's answers
+// are read. It is pure: it changes values, and stores nothing.
+//
+//	open ──comment──> commented ──send back──> sent back ──answered──> open
+//	  └────approve────────┴──────> approved ──merge──> merged
+//
+// A change can be discarded in each state but merged. An undo returns from merged and
+// from discarded. A task that works again makes an approval void.
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gaffer/fleet"
+)
+
+// RefusedError reports that the state of a review does not allow a change.
+type RefusedError struct{ What, Why string }
+
+func (e *RefusedError) Error() string { return e.What + ": " + e.Why }
+
+// Conflict marks the error as a conflict with the current state.
+func (e *RefusedError) Conflict() bool { return true }
+
+// InvalidError reports a mistake in the user's input.
+type InvalidError struct{ What, Why string }
+
+func (e *InvalidError) Error() string { return e.What + ": " + e.Why }
+
+// Invalid marks the error as the caller's mistake.
+func (e *InvalidError) Invalid() bool { return true }
+
+// NotFoundError reports that a review has no comment with this id.
+type NotFoundError struct{ ID string }
+
+func (e *NotFoundError) Error() string { return "comment " + e.ID + ": not found" }
+
+// NotFound marks the error as one about a missing comment.
+func (e *NotFoundError) NotFound() bool { return true }
+
+// The limits of a review, in bytes unless noted.
+const (
+	MaxText     = 16 << 10 // of a comment
+	MaxLines    = 64 << 10 // of the text of the commented lines
+	MaxPath     = 4 << 10
+	MaxComments = 1000   // comments, not bytes
+	MaxViewed   = 20_000 // files, not bytes
+)
+
+// Drafts returns the number of comments that were not sent yet.
+func Drafts(r fleet.Review) (n int) {
+	for _, c := range r.Comments {
+		if c.Round == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// AddComment adds a comment and returns it with its id. The comment gives its place and
+// its text. While the agent works on a review that was sent back, new comments wait for
+// the next round.
+func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
+	if err := landed(*r, "comment"); err != nil {
+		return c, err
+	}
+	if len(r.Comments) >= MaxComments {
+		return c, &RefusedError{"comment", fmt.Sprintf("the review has %d comments, which is the most", MaxComments)}
+	}
+	c, err := checked(c)
+	if err != nil {
+		return c, err
+	}
+	highest := 0
+	for _, other := range r.Comments {
+		n, _ := strconv.Atoi(strings.TrimPrefix(other.ID, "c"))
+		highest = max(highest, n)
+	}
+	c.ID, c.By, c.At = "c"+strconv.Itoa(highest+1), who, now
+	c.Round, c.Answer, c.Resolved = 0, nil, false
+	r.Comments = append(slices.Clone(r.Comments), c)
+	settle(r)
+	return c, nil
+}
+
+// checked returns a comment with its place completed, or an error if it is not valid.
+func checked(c fleet.Comment) (fleet.Comment, error) {
+	c.Text = strings.TrimSpace(c.Text)
+	if c.Side == "" && c.First > 0 {
+		c.Side = fleet.NewSide
+	}
+	c.Last = max(c.Last, c.First)
+	switch {
+	case c.Text == "":
+		return c, &InvalidError{"comment", "has no text"}
+	case len(c.Text) > MaxText:
+		return c, &InvalidError{"comment", fmt.Sprintf("has %d bytes, and may have %d", len(c.Text), MaxText)}
+	case len(c.Path) > MaxPath, len(c.Tree) > 64:
+		return c, &InvalidError{"comment", "its path or its tree is too long"}
+	case len(c.Lines) > MaxLines:
+		return c, &InvalidError{"comment", fmt.Sprintf("its lines have %d bytes, and may have %d: choose fewer lines", len(c.Lines), MaxLines)}
+	case c.Side != "" && c.Side != fleet.OldSide && c.Side != fleet.NewSide:
+		return c, &InvalidError{"comment", fmt.Sprintf("side %.20q: want old or new", c.Side)}
+	case c.First < 0, c.Last > 0 && c.First == 0, c.First > 0 && c.Path == "":
+		return c, &InvalidError{"comment", fmt.Sprintf("lines %d to %d: want lines of a file, from 1", c.First, c.Last)}
+	}
+	for _, text := range []string{c.Text, c.Path, c.Tree, c.Lines} {
+		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+			return c, &InvalidError{"comment", "is not text"}
+		}
+	}
+	return c, nil
+}
+
+// EditComment changes the text of a comment that was not sent yet.
+func EditComment(r *fleet.Review, id, text string, now time.Time) error {
+	i, err := draft(*r, id, "cannot be changed")
+	if err != nil {
+		return err
+	}
+	c := r.Comments[i]
+	c.Text, c.At = text, now
+	if c, err = checked(c); err != nil {
+		return err
+	}
+	r.Comments = slices.Clone(r.Comments)
+	r.Comments[i] = c
+	return nil
+}
+
+// DeleteComment deletes a comment that was not sent yet.
+func DeleteComment(r *fleet.Review, id string) error {
+	i, err := draft(*r, id, "cannot be deleted: resolve it")
+	if err != nil {
+		return err
+	}
+	r.Comments = slices.Delete(slices.Clone(r.Comments), i, i+1)
+	settle(r)
+	return nil
+}
+
+// draft returns the position of a comment that was not sent yet.
+func draft(r fleet.Review, id, cannot string) (int, error) {
+	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
+	if i < 0 {
+		return i, &NotFoundError{id}
+	}
+	if r.Comments[i].Round > 0 {
+		return i, &RefusedError{"comment " + id, "was sent to the agent and " + cannot}
+	}
+	return i, nil
+}
+
+// Resolve marks a comment as resolved, or as not resolved.
+func Resolve(r *fleet.Review, id string, resolved bool) error {
+	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
+	if i < 0 {
+		return &NotFoundError{id}
+	}
+	r.Comments = slices.Clone(r.Comments)
+	r.Comments[i].Resolved = resolved
+	return nil
+}
+
+// View marks a file as viewed, as long as its diff has this digest. Without a digest the
+// file is not viewed.
+func View(r *fleet.Review, path, digest string) error {
+	if path == "" || len(path) > MaxPath || len(digest) > 200 || !utf8.ValidString(path+digest) || strings.ContainsRune(path+digest, 0) {
+		return &InvalidError{"viewed", "want the path of a file and the digest of its diff"}
+	}
+	viewed := make(map[string]string, len(r.Viewed)+1) // the map may be shared with other readers
+	for p, d := range r.Viewed {
+		viewed[p] = d
+	}
+	viewed[path] = digest
+	if digest == "" {
+		delete(viewed, path)
+	}
+	if len(viewed) > MaxViewed {
+		return &RefusedError{"viewed", fmt.Sprintf("the review has %d viewed files, which is the most", MaxViewed)}
+	}
+	r.Viewed = viewed
+	return nil
+}
+
+// Approve approves the change as it is in tree.
+func Approve(r *fleet.Review, tree string) error {
+	if err := landed(*r, "approve"); err != nil {
+		return err
+	}
+	if r.State == fleet.ReviewSentBack {
+		return &RefusedError{"approve", "the agent works on the comments: wait for its answers"}
+	}
+	if n := Drafts(*r); n > 0 {
+		return &RefusedError{"approve", fmt.Sprintf("%s: send them back or delete them", count(n, "comment was not sent", "comments were not sent"))}
+	}
+	r.State, r.Seen = fleet.ReviewApproved, seen(*r, tree)
+	return nil
+}
+
+// Reopen takes an approval back.
+func Reopen(r *fleet.Review) error {
+	if r.State != fleet.ReviewApproved {
+		return &RefusedError{"reopen", fmt.Sprintf("the review is %s, and only an approved one can be reopened", Words(r.State))}
+	}
+	r.State = fleet.ReviewOpen
+	settle(r)
+	return nil
+}
+
+// SendBack sends all drafts to the agent, in a new round. It returns the text for the
+// agent. tree is the state of the change that the user has seen.
+func SendBack(r *fleet.Review, tree string) (text string, err error) {
+	if err := landed(*r, "send back"); err != nil {
+		return "", err
+	}
+	if Drafts(*r) == 0 {
+		return "", &RefusedError{"send back", "there is no comment that was not sent yet: add one first"}
+	}
+	r.Round++
+	r.Comments = slices.Clone(r.Comments)
+	var sent []fleet.Comment
+	for i := range r.Comments {
+		if c := &r.Comments[i]; c.Round == 0 {
+			c.Round = r.Round
+			sent = append(sent, *c)
+		}
+	}
+	r.State, r.Seen = fleet.ReviewSentBack, seen(*r, tree)
+	return Prompt(sent), nil
+}
+
+// TakeBack makes the comments of a round drafts again, because the agent did not get
+// them.
+func TakeBack(r *fleet.Review, round int) {
+	r.Comments = slices.Clone(r.Comments)
+	for i := range r.Comments {
+		if r.Comments[i].Round == round {
+			r.Comments[i].Round = 0
+		}
+	}
+	Return(r)
+}
+
+// Answered records the agent's answers to the comments of the given rounds, and reports
+// whether there were any.
+func Answered(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (any bool) {
+	r.Comments = slices.Clone(r.Comments)
+	for i := range r.Comments {
+		c := &r.Comments[i]
+		if a, ok := answers[c.ID]; ok && slices.Contains(rounds, c.Round) {
+			c.Answer = &fleet.CommentAnswer{Fixed: a.Fixed, Text: a.Text, Attempt: attempt, At: now}
+			any = true
+		}
+	}
+	return any
+}
+
+// Return ends a round: the agent no longer works on the comments.
+func Return(r *fleet.Review) {
+	if r.State == fleet.ReviewSentBack {
+		r.State = fleet.ReviewOpen
+		settle(r)
+	}
+}
+
+// Continued makes an approval void, because the agent works on the change again. Of a
+// merged change the next commits are not merged yet; Landing stays as the last merge.
+func Continued(r *fleet.Review) {
+	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
+		r.State = fleet.ReviewOpen
+		settle(r)
+	}
+}
+
+// Merge records that the change was merged.
+func Merge(r *fleet.Review, l fleet.Landing) error {
+	if err := landed(*r, "merge"); err != nil {
+		return err
+	}
+	if r.State == fleet.ReviewSentBack {
+		return &RefusedError{"merge", "the agent works on the comments: wait for its answers"}
+	}
+	r.State, r.Landing = fleet.ReviewMerged, &l
+	return nil
+}
+
+// Discard records that the change was discarded. rescue is the ref that keeps it.
+func Discard(r *fleet.Review, rescue string) error {
+	if err := landed(*r, "discard"); err != nil {
+		return err
+	}
+	r.State, r.Rescue = fleet.ReviewDiscarded, rescue
+	return nil
+}
+
+// Undo takes back the last merge, or the discarding, of a change.
+func Undo(r *fleet.Review) error {
+	switch {
+	case r.State == fleet.ReviewDiscarded:
+		r.State, r.Rescue = fleet.ReviewOpen, ""
+		settle(r)
+	case r.State == fleet.ReviewMerged:
+		r.State, r.Landing = fleet.ReviewApproved, nil
+	case r.Landing != nil: // the agent has worked on it since
+		r.Landing = nil
+	default:
+		return &RefusedError{"undo", fmt.Sprintf("the change is neither merged nor discarded; its review is %s", Words(r.State))}
+	}
+	return nil
+}
+
+// Words returns a state for a sentence.
+func Words(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
+
+// landed returns an error if a change was merged or discarded.
+func landed(r fleet.Review, what string) error {
+	if r.State == fleet.ReviewMerged || r.State == fleet.ReviewDiscarded {
+		return &RefusedError{what, fmt.Sprintf("the change is %s; undo that first", r.State)}
+	}
+	return nil
+}
+
+// settle sets the state that follows from the drafts. An agent that works on comments
+// goes on, whatever the user writes meanwhile.
+func settle(r *fleet.Review) {
+	switch {
+	case r.State == fleet.ReviewSentBack:
+	case Drafts(*r) > 0:
+		r.State = fleet.ReviewCommented
+	case r.State == fleet.ReviewCommented:
+		r.State = fleet.ReviewOpen
+	}
+}
+
+// seen returns the tree that the user has seen.
+func seen(r fleet.Review, tree string) string {
+	if tree == "" {
+		return r.Seen
+	}
+	return tree
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

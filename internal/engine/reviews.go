@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/review"
+	"gaffer/internal/engine/store"
+)
+
+// ReviewKind is the kind of the items that hold reviews. Their parent is their run.
+const ReviewKind = "review"
+
+// reviews keeps what users say about the changes of tasks.
+type reviews struct {
+	*change
+	messages *messages
+}
+
+func reviewKey(key store.TaskKey) store.ItemKey {
+	return store.ItemKey{Kind: ReviewKind, ID: TalkOf(key)}
+}
+
+// Review returns the review of a task. A task that was not reviewed yet has an open
+// review without comments.
+func (e *Engine) Review(ctx context.Context, key store.TaskKey) (v fleet.Review, err error) {
+	err = e.store.Read(ctx, func(r store.Reader) error {
+		if _, err := r.Task(key); err != nil {
+			return missing(err, "task", key.Task)
+		}
+		v, _, err = reviewOf(r, key)
+		return err
+	})
+	return v, err
+}
+
+// Reviews returns the reviews of a run in the order of its tasks. Tasks that were not
+// reviewed yet have none.
+func (e *Engine) Reviews(ctx context.Context, run string) (list []fleet.Review, err error) {
+	err = e.store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		if _, err := r.Run(run); err != nil {
+			return missing(err, "run", run)
+		}
+		items, err := r.Items(ReviewKind, run, math.MinInt64, math.MaxInt32)
+		for _, item := range items {
+			v, err := decodeReview(item)
+			if err != nil {
+				return err
+			}
+			list = append(list, v)
+		}
+		return err
+	})
+	return list, err
+}
+
+type itemReader interface {
+	Item(key store.ItemKey) (store.Item, error)
+}
+
+func reviewOf(r itemReader, key store.TaskKey) (v fleet.Review, known bool, err error) {
+	item, err := r.Item(reviewKey(key))
+	if errors.Is(err, store.ErrNotFound) {
+		return fleet.Review{Run: key.Run, Task: key.Task, State: fleet.ReviewOpen}, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	v, err = decodeReview(item)
+	return v, true, err
+}
+
+func decodeReview(item store.Item) (v fleet.Review, err error) {
+	if err := json.Unmarshal(item.Data, &v); err != nil {
+		return v, fmt.Errorf("review %s: %w", item.ID, err)
+	}
+	return v, nil
+}
+
+// ChangeReview changes the review of a task by a rule of package review. If change
+// returns an error, nothing is stored. It returns a [*ConflictError] if the change of a
+// task that has not ended is approved.
+func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
+	return e.write(ctx, who, func(tx *transaction) error {
+		t, err := tx.task(key)
+		if err != nil {
+			return err
+		}
+		v, _, err := reviewOf(tx, key)
+		if err != nil {
+			return err
+		}
+		before := v.State
+		if err := change(&v); err != nil {
+			return err
+		}
+		if v.State == fleet.ReviewApproved && before != v.State && !t.Status.Final() {
+			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: its change can be approved when it has ended", t.Status)}
+		}
+		return tx.reviews.put(t, v, before)
+	})
+}
+
+// put stores a review and appends the event.
+func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) error {
+	v.Run, v.Task, v.By, v.Updated = t.Run, t.Task, rs.who, rs.now
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("review of %s: %w", t.Task, err)
+	}
+	rs.PutItem(store.Item{ItemKey: reviewKey(t.TaskKey), Parent: t.Run, Seq: t.Seq, Data: data, Made: rs.now})
+	kind := "review.changed"
+	if v.State != before {
+		kind = "review." + string(v.State)
+	}
+	rs.Append(store.Event{
+		At: rs.now, Kind: kind, Run: t.Run, Task: t.Task, Who: rs.who,
+		Why: fmt.Sprintf("%d comments, %d not sent", len(v.Comments), review.Drafts(v)),
+	})
+	return nil
+}
+
+// update applies a rule to the review of a task, if the task has one.
+func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
+	v, known, err := reviewOf(rs.Tx, key)
+	if err != nil || !known {
+		return err
+	}
+	t, err := rs.task(key)
+	if err != nil {
+		return err
+	}
+	before := v
+	if rule(&v); v.State == before.State && slices.Equal(v.Comments, before.Comments) {
+		return nil
+	}
+	return rs.put(t, v, before.State)
+}
+
+// continued makes an approval void, because the task is queued again.
+func (rs *reviews) continued(key store.TaskKey) error { return rs.update(key, review.Continued) }
+
+// answer records what the agent of an attempt says about the comments that it has
+// received.
+func (rs *reviews) answer(a store.Attempt) error {
+	all, err := rs.messages.of(a.Key())
+	if err != nil {
+		return err
+	}
+	var rounds []int
+	for _, m := range all {
+		if m.Round > 0 && !m.Delivered.IsZero() {
+			rounds = append(rounds, m.Round)
+		}
+	}
+	answers := review.Answers(cmp.Or(a.Answer, a.Summary))
+	return rs.update(a.Key(), func(v *fleet.Review) { review.Answered(v, rounds, answers, a.ID, rs.now) })
+}
+
+// settle returns the review of a task that has ended to the user, unless comments still
+// wait for the agent.
+func (rs *reviews) settle(t *store.Task) error {
+	waiting, err := rs.messages.waiting(t.TaskKey)
+	if err != nil || slices.ContainsFunc(waiting, func(m fleet.Message) bool { return m.Round > 0 }) {
+		return err
+	}
+	t.SentBack = false
+	return rs.update(t.TaskKey, review.Return)
+}

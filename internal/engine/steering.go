@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/review"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// steering passes on what users say to agents, and interrupts agents.
+type steering struct {
+	*change
+	schedule    *schedule
+	propagation *propagation
+	retries     *retries
+	messages    *messages
+	reviews     *reviews
+}
+
+// Send stores a message to the agent of a task, and returns it. A running agent gets it
+// with the next heartbeat. A task that has ended is queued again, and its agent continues
+// its conversation. A message that was accepted waits until an agent has received it, or
+// until the user withdraws it.
+//
+// A message with the id of an earlier one is that message: it is not sent again. Send
+// returns a [*ConflictError] if the task's agent takes no messages: it belongs to a team,
+// runs a command, is being cancelled, or its change was discarded.
+func (e *Engine) Send(ctx context.Context, m fleet.Message) (sent fleet.Message, err error) {
+	if err := checkMessage(m); err != nil {
+		return m, err
+	}
+	err = e.write(ctx, m.By, func(tx *transaction) error {
+		sent, err = tx.steering.send(fleet.Message{ID: m.ID, Run: m.Run, Task: m.Task, Text: m.Text, Now: m.Now})
+		return err
+	})
+	return sent, err
+}
+
+func (s *steering) send(m fleet.Message) (fleet.Message, error) {
+	if m.ID == "" {
+		m.ID = s.opts.NewID()
+	}
+	known, err := s.messages.get(m.ID)
+	switch {
+	case err == nil && (known.Run != m.Run || known.Task != m.Task || known.Text != m.Text):
+		return m, &ConflictError{"message " + m.ID, "is another message: use a new id"}
+	case err == nil:
+		return known.Message, nil
+	case !errors.Is(err, store.ErrNotFound):
+		return m, err
+	}
+	run, t, err := s.reachable(store.TaskKey{Run: m.Run, Task: m.Task})
+	if err != nil {
+		return m, err
+	}
+	waiting, err := s.messages.waiting(t.TaskKey)
+	if err != nil {
+		return m, err
+	}
+	if len(waiting) >= maxWaiting {
+		return m, &ConflictError{"task " + t.Task, fmt.Sprintf("%d messages wait for its agent already", len(waiting))}
+	}
+	m.By, m.Sent = s.who, s.now
+	if err := s.messages.put(message{m, t.Tries, s.NextSeq()}, "message.sent", t.Attempt); err != nil {
+		return m, err
+	}
+	t.Mail = true
+	s.PutTask(t)
+	switch t.Status {
+	case store.Queued:
+		return m, nil
+	case store.Running:
+		a, err := s.attempt(t.Attempt)
+		a.Mail = true
+		s.PutAttempt(a)
+		return m, err
+	}
+	return m, s.retries.again(run, t, "a message of "+cmp.Or(m.By, "the user")+" waits for its agent")
+}
+
+// reachable returns a task whose agent can get a message.
+func (s *steering) reachable(key store.TaskKey) (run store.Run, t store.Task, err error) {
+	if run, err = s.run(key.Run); err != nil {
+		return run, t, err
+	}
+	if t, err = s.task(key); err != nil {
+		return run, t, err
+	}
+	if run.Conducted {
+		return run, t, &ConflictError{"run " + run.ID, "is a team's, whose agents take their orders from the team"}
+	}
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
+		return run, t, fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	if AgentOf(spec) == plan.CommandAgent || len(spec.Argv) > 0 {
+		return run, t, &ConflictError{"task " + t.Task, "runs a command, which takes no messages"}
+	}
+	if t.Status == store.Running {
+		a, err := s.attempt(t.Attempt)
+		if err == nil && a.Stop == cancelled {
+			err = &ConflictError{"task " + t.Task, "is being cancelled; send the message when it has ended"}
+		}
+		return run, t, err
+	}
+	v, _, err := reviewOf(s.Tx, key)
+	if err == nil && v.State == fleet.ReviewDiscarded {
+		err = &ConflictError{"task " + t.Task, "its change was discarded; undo that first"}
+	}
+	return run, t, err
+}
+
+// SendBack sends the comments of a task's review that were not sent yet to its agent, in
+// one message. tree is the state of the change that the user has seen; it may be empty.
+// It returns the same errors as [Engine.Send], and a [*review.RefusedError] if there are
+// no such comments.
+func (e *Engine) SendBack(ctx context.Context, key store.TaskKey, who, tree string) error {
+	return e.write(ctx, who, func(tx *transaction) error { return tx.steering.sendBack(key, tree) })
+}
+
+func (s *steering) sendBack(key store.TaskKey, tree string) error {
+	t, err := s.task(key)
+	if err != nil {
+		return err
+	}
+	v, _, err := reviewOf(s.Tx, key)
+	if err != nil {
+		return err
+	}
+	before := v.State
+	text, err := review.SendBack(&v, tree)
+	if err != nil {
+		return err
+	}
+	if len(text) > MaxMessage {
+		return &MessageError{fmt.Sprintf("the comments have %d bytes together, and may have %d: send some of them later", len(text), MaxMessage)}
+	}
+	if err := s.reviews.put(t, v, before); err != nil {
+		return err
+	}
+	t.SentBack = true
+	s.PutTask(t)
+	_, err = s.send(fleet.Message{Run: key.Run, Task: key.Task, Text: text, Round: v.Round})
+	return err
+}
+
+// WithdrawMessage takes a message back that no agent has received yet. The comments of a
+// review that it would have sent back are drafts again. A task that was queued only for
+// the message has ended again. It returns a [*ConflictError] if the message was
+// delivered. An agent that receives it at this moment may still get it.
+func (e *Engine) WithdrawMessage(ctx context.Context, id, who string) error {
+	return e.write(ctx, who, func(tx *transaction) error {
+		m, err := tx.messages.get(id)
+		if err != nil {
+			return missing(err, "message", id)
+		}
+		if m.Withdrawn {
+			return nil
+		}
+		if !m.Delivered.IsZero() {
+			return &ConflictError{"message " + id, "was delivered to the agent already"}
+		}
+		return tx.steering.withdraw(m)
+	})
+}
+
+func (s *steering) withdraw(m message) error {
+	key := store.TaskKey{Run: m.Run, Task: m.Task}
+	m.Withdrawn = true
+	if err := s.messages.put(m, "message.withdrawn", ""); err != nil {
+		return err
+	}
+	if m.Round > 0 {
+		if err := s.reviews.update(key, func(v *fleet.Review) { review.TakeBack(v, m.Round) }); err != nil {
+			return err
+		}
+	}
+	t, err := s.task(key)
+	if err != nil {
+		return err
+	}
+	waiting, err := s.messages.waiting(key)
+	if err != nil || len(waiting) > 0 || t.Status != store.Queued || t.Ended == "" {
+		return err
+	}
+	to := t.Ended
+	t.Ended, t.NotBefore, t.Outcome = "", time.Time{}, cancelled
+	if t.Last != "" {
+		last, err := s.attempt(t.Last)
+		if err != nil {
+			return err
+		}
+		t.Outcome = string(last.Class)
+	}
+	if err := s.schedule.move(&t, to, "the message was withdrawn"); err != nil {
+		return err
+	}
+	return s.propagation.follow(t)
+}
+
+// Interrupt asks the worker of a running task to end the agent's current turn. The task
+// is then cancelled, and a message continues its conversation. If messages wait already,
+// the agent continues with them at once.
+func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) error {
+	return e.write(ctx, who, func(tx *transaction) error {
+		run, err := tx.run(key.Run)
+		if err != nil {
+			return err
+		}
+		t, err := tx.task(key)
+		switch {
+		case err != nil:
+			return err
+		case run.Conducted:
+			return &ConflictError{"run " + run.ID, "is a team's, whose agents take their orders from the team"}
+		case t.Status != store.Running:
+			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: only a running agent can be interrupted", t.Status)}
+		}
+		a, err := tx.attempt(t.Attempt)
+		if err != nil || a.Stop != "" { // it ends anyway
+			return err
+		}
+		a.Stop = interrupted
+		tx.PutAttempt(a)
+		return tx.attemptEvent("attempt.stopping", a, "the user interrupts the agent")
+	})
+}
