@@ -12,6 +12,7 @@ const later = {
   runs: () => import('./pages/runs.js'),
   run: () => import('./pages/run.js'),
   task: () => import('./pages/task.js'),
+  review: () => import('./pages/review.js'),
   replay: () => import('./pages/replay.js'),
   projects: () => import('./pages/projects.js'),
   build: () => import('./pages/build.js'),
@@ -25,9 +26,9 @@ function pageOf([first, ...rest]) {
   if (!first) return ['fleet', {}];
   if (first === 'records') return ['records', {}];
   if (first === 'runs') {
-    const [run, what, task] = rest;
+    const [run, what, task, part] = rest;
     if (!run) return ['runs', {}];
-    if (what === 'tasks' && task) return ['task', { run, task }];
+    if (what === 'tasks' && task) return [part === 'review' ? 'review' : 'task', { run, task }];
     return [what === 'replay' ? 'replay' : 'run', { run }];
   }
   if (first === 'projects') {

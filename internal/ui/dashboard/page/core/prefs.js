@@ -1,8 +1,8 @@
 // What a person has chosen in this browser.
 import { signal, effect } from './view.js';
 
-/** @param {string} name @param {string} otherwise */
-function kept(name, otherwise) {
+/** A choice that this browser keeps. @param {string} name @param {string} otherwise */
+export function kept(name, otherwise) {
   const value = signal(load(name) ?? otherwise);
   effect(() => { try { localStorage.setItem(`gaffer.${name}`, value.value); } catch { /* it is not kept then */ } });
   return value;

@@ -35,6 +35,7 @@ export const final = (status) => status === 'complete' || status === 'failed' ||
 /** 1,234 or 12.3k or 4.5M. @param {number} n */
 export function count(n) {
   if (!Number.isFinite(n)) return '';
+  if (n < 1_000 && n >= 0 && Number.isInteger(n)) return String(n); // toLocaleString is slow
   if (n < 10_000) return n.toLocaleString('en');
   return n < 1_000_000 ? `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k` : `${(n / 1_000_000).toFixed(1)}M`;
 }

@@ -52,6 +52,9 @@ export async function attempt(done, action) {
   }
 }
 
+/** Does something that shows its own result: only a problem is said. @param {() => Promise<any>} action */
+export const quietly = (action) => action().catch((e) => say(e.message, 'bad'));
+
 /** Where dialogs and news are shown: once in the page. */
 export function Dialogs() {
   return html`${asked.value && html`<${Dialog} ...${asked.value} />`}

@@ -125,6 +125,7 @@ function Actions({ source, task }) {
   };
   const retry = () => attempt(`Queued again: ${task.id}`, () => send(path`/v1/runs/${task.run}/retry`, { task: task.id }));
   return html`<span class="actions">
+    ${task.branch && html`<a class="button" href=${link('runs', task.run, 'tasks', task.id, 'review')}>Review</a>`}
     ${(task.status === 'failed' || task.status === 'cancelled') && html`<button class="primary" disabled=${!may} title=${title} onClick=${retry}>Retry</button>`}
     ${(task.status === 'running' || task.status === 'queued') && html`<button class="danger" disabled=${!may} title=${title} onClick=${cancel}>Cancel…</button>`}</span>`;
 }
