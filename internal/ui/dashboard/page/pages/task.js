@@ -6,6 +6,7 @@ import { Attempts, Checks, Prompt } from '../task/attempts.js';
 import { Head } from '../task/head.js';
 import { LogTab } from '../task/logtab.js';
 import { useTask } from '../task/source.js';
+import { Talk } from '../task/talk.js';
 
 const tabs = [['log', 'Log'], ['attempts', 'Attempts'], ['prompt', 'Prompt'], ['checks', 'Checks']];
 
@@ -22,6 +23,7 @@ export function Page({ run, task: id }) {
   const counts = { attempts: list.length, checks };
   return html`<${Head} source=${source} task=${task} />
     ${problem && html`<${Wrong} message=${problem} />`}
+    ${task.agent && html`<${Talk} task=${task} />`}
     <nav class="tabs" aria-label="About the task">${tabs.map(([name, word]) => html`<a key=${name} href=${`${link('runs', run, 'tasks', id)}${name === 'log' ? '' : `?tab=${name}`}`} aria-current=${here === name ? 'page' : undefined}>${word}${counts[name] > 0 && html` <span class="faint">${counts[name]}</span>`}</a>`)}</nav>
     ${here === 'log' && html`<${LogTab} source=${source} task=${task} />`}
     ${here === 'attempts' && html`<${Attempts} list=${list} task=${task} />`}

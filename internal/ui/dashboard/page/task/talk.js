@@ -1,0 +1,78 @@
+// Messages of the user to the agent of a task, and when they were delivered.
+import { get, path, send } from '../core/api.js';
+import { onChange, self } from '../core/fleet.js';
+import { at, exact } from '../core/time.js';
+import { final } from '../core/words.js';
+import { html, useEffect, useRef, useState } from '../core/view.js';
+import { attempt, confirm, quietly } from '../parts/dialog.js';
+import { Ago } from '../parts/status.js';
+
+const shown = 3; // messages, unless the user wants all
+
+/** @param {{task: any}} props */
+export function Talk({ task }) {
+  const url = path`/v1/runs/${task.run}/tasks/${task.id}`;
+  const [list, setList] = useState([]);
+  const [problem, setProblem] = useState('');
+  const [all, setAll] = useState(false);
+  useEffect(() => {
+    let over = false;
+    const load = () => get(`${url}/messages`).then(
+      ({ messages }) => { if (!over) { setList(messages ?? []); setProblem(''); } },
+      (e) => { if (!over) setProblem(e.message); });
+    load();
+    const forget = onChange(({ type, change: c }) => { if (type === 'messages' && c.run === task.run && c.task === task.id) load(); });
+    return () => { over = true; forget(); };
+  }, [url]);
+  const may = self.value.role !== 'viewer' && self.value.role !== 'worker';
+  const add = (m) => setList((before) => (m ? [...before.filter((x) => x.id !== m.id), m] : before));
+  const withdraw = (m) => quietly(async () => {
+    await send(`${url}/messages/${encodeURIComponent(m.id)}`, {}, 'DELETE');
+    setList((before) => before.map((x) => (x.id === m.id ? { ...x, withdrawn: true } : x)));
+  });
+  const some = all ? list : list.slice(-shown);
+  return html`<section class="talk" aria-label="Messages to the agent">
+    ${problem && html`<p class="faint">The messages could not be loaded: ${problem}</p>`}
+    ${list.length > some.length && html`<button class="quiet" onClick=${() => setAll(true)}>Show all ${list.length} messages</button>`}
+    <ol class="messages">${some.map((m) => html`<li key=${m.id} class=${`letterbox${m.withdrawn ? ' withdrawn' : ''}`}><p class="said">${String(m.text)}</p>
+      <p class="faint">${m.by && html`<bdi>${m.by}</bdi>, `}sent <${Ago} time=${m.sent} />; <${Delivery} m=${m} task=${task} />
+        ${may && !m.delivered && !m.withdrawn && html` <button class="quiet" onClick=${() => withdraw(m)}>Withdraw</button>`}</p></li>`)}</ol>
+    <${Writer} url=${url} task=${task} may=${may} add=${add} />
+  </section>`;
+}
+
+function Delivery({ m, task }) {
+  if (m.withdrawn) return 'withdrawn';
+  if (m.delivered) return html`<span class="ok" title=${exact(at(m.delivered))}>✓ delivered <${Ago} time=${m.delivered} /></span>`;
+  return task.status === 'running' ? 'waits until the agent takes it' : 'waits for the next attempt';
+}
+
+function Writer({ url, task, may, add }) {
+  const [text, setText] = useState('');
+  const [now, setNow] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const id = useRef(''); // the same message is sent again after a lost answer
+  const write = (value) => { setText(value); id.current = ''; };
+  const submit = async (e) => {
+    e?.preventDefault();
+    if (!text.trim() || busy) return;
+    setBusy(true);
+    id.current ||= Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('');
+    const sent = await attempt('Sent', async () => add((await send(`${url}/messages`, { id: id.current, text: text.trim(), now: now || undefined })).message));
+    setBusy(false);
+    if (sent) write('');
+  };
+  const interrupt = async () => {
+    const what = html`<p>The agent of <code>${task.run}/${task.id}</code> stops what it does now. Its conversation is kept: a message continues it.</p>`;
+    if (await confirm({ title: 'Interrupt the agent?', text: what, action: 'Interrupt', danger: true }) === null) return;
+    attempt(`Interrupted: ${task.id}`, () => send(`${url}/interrupt`, {}));
+  };
+  const running = task.status === 'running';
+  const label = running ? 'Message to the agent' : final(task.status) ? 'Message to the agent: its conversation continues' : 'Message to the agent: it gets it when it starts';
+  const key = (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) submit(e); };
+  return html`<form class="writer" onSubmit=${submit}>
+    <textarea rows="1" maxlength="50000" aria-label=${label} placeholder=${label} value=${text} disabled=${!may} title=${may ? undefined : 'Your login may only look.'} onInput=${(e) => write(e.currentTarget.value)} onKeyDown=${key}></textarea>
+    <button type="submit" class="primary" disabled=${!may || busy || !text.trim()}>Send</button>
+    ${running && html`<label class="now"><input type="checkbox" checked=${now} onChange=${(e) => setNow(e.currentTarget.checked)} /> at once</label><button type="button" class="danger" disabled=${!may} onClick=${interrupt}>Interrupt…</button>`}
+  </form>`;
+}
