@@ -7,6 +7,7 @@ import { count, final, many, money, sign, text } from '../core/words.js';
 import { html } from '../core/view.js';
 import { attempt, confirm, say } from '../parts/dialog.js';
 import { Lasting, Progress, Status, Until } from '../parts/status.js';
+import { Changes } from './changes.js';
 import { spentOf, states } from './task.js';
 
 /** @param {{detail: any, run: any, tasks: any[], counts: any}} props */
@@ -21,6 +22,7 @@ export function Header({ detail, run, tasks, counts }) {
     <${Progress} counts=${counts} />
     <${Facts} detail=${detail} run=${run} tasks=${tasks} counts=${counts} />
     <${Lanes} tasks=${tasks} />
+    <${Changes} run=${run} />
   </header>`;
 }
 

@@ -1,0 +1,39 @@
+// How far the reviews of a run's changes are, with a link to the first that waits.
+import { get, path } from '../core/api.js';
+import { onChange } from '../core/fleet.js';
+import { link } from '../core/route.js';
+import { html, useEffect, useState } from '../core/view.js';
+import { many } from '../core/words.js';
+
+const order = ['open', 'commented', 'approved', 'sent_back']; // what the user should look at first
+
+/**
+ * Says in one line how the changes stand. Pure.
+ * @param {any} a a fleet.RunReviews
+ */
+export function summaryOf(a) {
+  const parts = [[a.ready, 'ready to merge'], [a.commented, 'with comments'], [a.sent_back, 'sent back'], [a.merged, 'merged'], [a.discarded, 'discarded']].filter(([n]) => n > 0);
+  const others = a.changes - parts.reduce((sum, [n]) => sum + n, 0);
+  if (others > 0) parts.push([others, 'not ready']);
+  return `${many(a.changes, 'change')}: ${parts.map(([n, word]) => `${n} ${word}`).join(', ')}`;
+}
+
+/** @param {{run: any}} props */
+export function Changes({ run }) {
+  const [answer, setAnswer] = useState(null);
+  useEffect(() => {
+    let over = false;
+    let timer = 0;
+    const load = () => get(path`/v1/runs/${run.id}/reviews`).then((a) => { if (!over) setAnswer(a); }, () => { /* the line is left out */ });
+    load();
+    const forget = onChange(({ type, change: c }) => {
+      if (c.run !== run.id || (type !== 'reviews' && type !== 'tasks')) return;
+      clearTimeout(timer); // many tasks may end at once
+      timer = setTimeout(load, 300);
+    });
+    return () => { over = true; clearTimeout(timer); forget(); };
+  }, [run.id]);
+  if (!answer?.changes) return null;
+  const first = order.map((s) => answer.reviews.find((r) => r.state === s)).find(Boolean);
+  return html`<p class="changes">${summaryOf(answer)}${first && html` <a class="button" href=${link('runs', run.id, 'tasks', first.task, 'review')}>Review ${first.task}</a>`}</p>`;
+}
