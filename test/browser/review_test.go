@@ -79,3 +79,61 @@ func TestAHostileFileDoesNotStopTheHighlightingOfOthers(t *testing.T) {
 		t.Error("the hostile file was highlighted; the test needs another one")
 	}
 }
+
+// canned makes the page's requests for a change return what window.answer returns.
+const canned = `
+const real = window.fetch;
+window.answer = {};
+window.asked = [];
+window.fetch = (url, init) => {
+  const path = new URL(url, location.href).pathname.replace(/^.*\/tasks\/[^/]+\//, '');
+  if (!window.answer[path]) return real(url, init);
+  window.asked.push(path + ' ' + (init?.body ?? new URL(url, location.href).search));
+  return window.answer[path](init);
+};
+window.give = (body, status = 200) => Promise.resolve(new Response(JSON.stringify(body), { status }));
+window.change = { tree: 'aa', base: 'bb', tip: 'cc', branch: 'b', commits: [], added: 1, removed: 0, files: [
+  { path: 'a.txt', status: 'changed', added: 1, removed: 0, digest: '1', new_blob: 'ab' }] };
+window.review = { run: 'r', task: 'only', state: 'open', round: 0 };
+window.whole = () => give({ change: window.change, review: window.review, anchors: [], messages: [], checks: [] });`
+
+// A change that cannot be loaded, or not yet, must not look like an empty one.
+func TestAChangeThatDoesNotLoadIsNotShownAsEmpty(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id, _ := w.local("name: one\ntasks:\n  - {id: only, shell: \"true\"}\n")
+	p := w.open("#/runs/" + id)
+	p.act(canned)
+	p.act(`window.answer.change = () => give({ error: { code: 'change_elsewhere', message: 'the change is on worker two' } }, 409)`)
+	p.visit(task(id, "only") + "/review")
+	p.sees("The change could not be loaded: the change is on worker two")
+	p.act(`window.answer.change = () => new Promise((done) => { window.later = () => done(window.whole()); })`)
+	p.click("Try again")
+	p.sees("Loading the change…")
+	p.sees("Still loading the change.")
+	p.act(`window.answer['change/file'] = () => give({ error: { message: 'an object is missing' } }, 500); window.later()`)
+	p.sees("The diff of this file could not be loaded: an object is missing")
+	p.seesNot("has changed no file")
+	p.act(`window.answer['change/file'] = () => give({ file: { ...window.change.files[0], hunks: [{ old_first: 1, old_lines: 1, new_first: 1, new_lines: 2, lines: [{ op: ' ', text: 'one' }, { op: '+', text: 'two' }] }] } })`)
+	p.click("Try again")
+	p.wait("the line is shown", `document.querySelector('.dl.ins')?.innerText.includes('two')`)
+
+	// A newer change is announced, and does not move what the user reads.
+	p.act(`window.change = { ...window.change, tree: 'dd', files: [...window.change.files, { path: 'b.txt', status: 'added', added: 0, removed: 0, digest: '2' }] };
+window.review = { ...window.review, viewed: { 'a.txt': 'another digest' } }; window.answer.change = window.whole; window.answer.review = () => give({});`)
+	p.click("Comment on a.txt")
+	p.wait("the form is open", `document.activeElement.matches('textarea')`)
+	p.press("x")
+	p.click("Save draft")
+	p.sees("The agent has changed more since this was loaded.", "changed since viewed")
+	if p.holds(`document.querySelector('[data-path="b.txt"]')`) {
+		t.Error("the newer change is shown without a click")
+	}
+	p.click("Show the newest")
+	p.wait("the newer change is shown", `document.querySelector('[data-path="b.txt"]')`)
+	if got := eval[string](p, `window.asked.find((a) => a.startsWith('review '))`); got != `review {"action":"comment","comment":{"text":"x","tree":"aa","path":"a.txt"}}` {
+		t.Errorf("the request was %s", got)
+	}
+	p.press("g", "r") // keys of the dashboard still work
+	p.wait("the runs", `location.hash === '#/runs'`)
+}

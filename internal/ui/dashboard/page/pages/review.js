@@ -52,9 +52,10 @@ function Review({ about, task, scope }) {
 
 function Body({ state, source, desk, about, task, may, wide, comments }) {
   const [tab, setTab] = useState('files');
-  const info = html`<${About} source=${source} about=${about} task=${task} />`;
+  const info = html`<${About} source=${source} desk=${desk} about=${about} task=${task} />`;
   if (state === 'loading') return html`<p class="starting" role="status">Loading the change…</p>`;
   if (state === 'slow') return html`<p class="starting slow" role="status">Still loading the change. It is large, or the machine is busy.</p>`;
+  if (state === 'none') return html`<${Empty} title="There is no change to review."><p>${source.error.value}</p><//><div class="lone">${info}</div>`;
   if (state === 'failed') return html`<${Wrong} message=${`The change could not be loaded: ${source.error.value}`}><p><button onClick=${() => source.load()}>Try again</button></p><//><div class="lone">${info}</div>`;
   const files = source.files.value;
   const beside = wide || tab === 'about';

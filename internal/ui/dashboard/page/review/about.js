@@ -6,12 +6,13 @@ import { span } from '../core/time.js';
 import { count, many, money } from '../core/words.js';
 import { html } from '../core/view.js';
 import { Ago, Status } from '../parts/status.js';
+import { lineWords } from './comment.js';
 
 /** Whether the user may do more than look. */
 export const may = () => self.value.role !== 'viewer' && self.value.role !== 'worker';
 
-/** @param {{source: import('./source.js').Source, about: import('../task/source.js').Source, task: any}} props */
-export function About({ source, about, task }) {
+/** @param {{source: import('./source.js').Source, desk: import('./desk.js').Desk, about: import('../task/source.js').Source, task: any}} props */
+export function About({ source, desk, about, task }) {
   const list = about.attempts.all().sort((a, b) => a.number - b.number);
   const last = list.at(-1);
   const checks = source.checks.value.length ? source.checks.value : list.findLast((a) => a.checks?.length)?.checks ?? [];
@@ -23,9 +24,11 @@ export function About({ source, about, task }) {
     worked += a.worked_ms ?? 0;
   }
   const change = source.change.value;
+  const comments = (source.review.value?.comments ?? []).filter((c) => !c.resolved);
   const messages = source.messages.value.filter((m) => !m.withdrawn);
   return html`<div class="about">
     <${Part} title="Summary">${last?.summary ? html`<p class="words">${String(last.summary)}</p>` : html`<p class="faint">The agent has said nothing yet.</p>`}<//>
+    ${comments.length > 0 && html`<${Part} title="Open comments" count=${comments.length}><ul class="denied">${comments.map((c) => html`<li key=${c.id}><button class="link" onClick=${() => (c.path ? desk.view?.show(c.path, `c-${c.id}`) : scrollTo(0, 0))}>${c.path ? `${c.path.split('/').pop()} ${lineWords(c)}` : 'the whole change'}</button> <span class="faint">${!c.round ? 'draft' : !c.answer ? 'sent' : c.answer.fixed ? 'fixed' : 'not fixed'}</span></li>`)}</ul><//>`}
     <${Part} title="Checks" count=${checks.length}>${checks.length ? checks.map((c, i) => html`<details key=${i} class="checkline" open=${!c.ok}><summary><${Status} of=${c.ok ? 'complete' : 'failed'} word=${c.ok ? 'passed' : 'failed'} /> <code>${String(c.command)}</code></summary>
       ${c.output ? html`<pre class="output">${String(c.output)}</pre>` : html`<p class="faint">It printed nothing.</p>`}</details>`) : html`<p class="faint">Nothing was checked. <code>verify</code> in the plan names checks.</p>`}<//>
     ${denied.length > 0 && html`<${Part} title="Denied requests" count=${denied.length}><ul class="denied">${denied.map((d, i) => html`<li key=${i}>${String(d)}</li>`)}</ul><//>`}

@@ -28,7 +28,7 @@ export function choices(review, task) {
     approve: over ? 'The review has ended.' : busy ? 'The agent is still at work.' : drafts ? 'Send your comments back, or delete them.' : review?.state === 'approved' ? 'It is approved.' : '',
     merge: over ? 'The review has ended.' : busy ? 'The agent is still at work.' : drafts ? 'Send your comments back, or delete them.' : '',
     discard: over ? 'The review has ended.' : busy ? 'The agent is still at work. Cancel the task first.' : '',
-    undo: over ? '' : 'There is nothing to undo.',
+    undo: over || review?.landing ? '' : 'There is nothing to undo.',
   };
 }
 
@@ -84,7 +84,7 @@ export function decisions(source, task, result) {
     },
     async undo() {
       if (!allowed('undo')) return;
-      const merged = source.review.value?.state === 'merged';
+      const merged = source.review.value?.state !== 'discarded';
       const { into } = source.review.value?.landing ?? {};
       const text = merged ? html`<p><code>${into}</code> goes back to where it was before the merge of <code>${name}</code>.</p>` : html`<p>The branch of <code>${name}</code> is restored.</p>`;
       if (await confirm({ title: merged ? 'Undo the merge?' : 'Undo the discard?', text, action: 'Undo', danger: merged }) === null) return;
@@ -101,13 +101,13 @@ export function Actions({ source, task, may, act, result }) {
   const c = choices(review, task);
   const doing = Boolean(result.value?.doing);
   const over = review?.state === 'merged' || review?.state === 'discarded';
-  const button = (word, what, look, key) => html`<button class=${look} disabled=${!may || doing || Boolean(c[what])} title=${!may ? 'Your login may only look.' : c[what] || `Key: ${key}`} onClick=${() => act[what]()}>${word}</button>`;
+  const button = (word, what, look, key) => html`<button class=${look} disabled=${!may || doing || Boolean(c[what])} title=${!may ? 'Your login may only look.' : c[what] || (key && `Key: ${key}`)} onClick=${() => act[what]()}>${word}</button>`;
   if (over) return html`<span class="row-actions">${button(review.state === 'merged' ? 'Undo merge…' : 'Undo discard…', 'undo', '')}</span>`;
   return html`<span class="row-actions">
     ${button(c.drafts ? `Send back ${c.drafts}` : 'Send back', 'sendBack', c.drafts ? 'primary' : '', 's')}
     ${review?.state === 'approved' ? html`<button disabled=${!may || doing} onClick=${act.reopen}>Reopen</button>` : button('Approve', 'approve', c.drafts ? '' : 'primary', 'a')}
     ${button('Merge…', 'merge', review?.state === 'approved' ? 'primary' : '', 'm')}
-    ${button('Discard…', 'discard', 'danger')}</span>`;
+    ${button('Discard…', 'discard', 'danger')}${review?.landing && button('Undo merge…', 'undo', '')}</span>`;
 }
 
 /** What came of the last decision, and where a merged or discarded change is. */
@@ -118,7 +118,7 @@ export function Result({ source, result }) {
   return html`
     ${r?.doing && html`<p class="outcome" role="status"><span class="spin" aria-hidden="true">◌</span> ${r.doing}</p>`}
     ${r?.bad && html`<div class="wrong" role="alert"><span class="sign" aria-hidden="true">✗</span><div>${r.bad}</div><span class="space"></span><button class="quiet" aria-label="Close" onClick=${() => { result.value = null; }}>✕</button></div>`}
-    ${review?.state === 'merged' && landing && html`<p class="outcome good">Merged into <code>${landing.into}</code> as <code>${String(landing.after).slice(0, 9)}</code> (${landing.method}) <${Ago} time=${landing.at} />.</p>`}
+    ${review?.state !== 'discarded' && landing && html`<p class="outcome good">Merged into <code>${landing.into}</code> as <code>${String(landing.after).slice(0, 9)}</code> (${landing.method}) <${Ago} time=${landing.at} />.</p>`}
     ${review?.state === 'discarded' && html`<p class="outcome">Discarded${review.rescue && html`. A copy is kept at <code>${review.rescue}</code>`}.</p>`}
     ${review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. The agent works on the comments; its answers appear beside them.</p>`}`;
 }

@@ -57,7 +57,7 @@ function Editor({ label, text: given, action, save, leave, keep }) {
   };
   return html`<form class="comment editor" onSubmit=${submit} onKeyDown=${key}>
     <label><span class="faint">${label}</span>
-      <textarea ref=${ref} rows="3" maxlength="20000" value=${text} placeholder="What should the agent change?" onInput=${(e) => { setText(e.currentTarget.value); keep?.(e.currentTarget.value); }}></textarea></label>
+      <textarea ref=${ref} rows="3" maxlength="16000" value=${text} placeholder="What should the agent change?" onInput=${(e) => { setText(e.currentTarget.value); keep?.(e.currentTarget.value); }}></textarea></label>
     <div class="row-actions"><button type="submit" class="primary" disabled=${busy || !text.trim()}>${action}</button><button type="button" onClick=${leave}>Close</button><span class="faint hint"><kbd>Ctrl</kbd> <kbd>Enter</kbd> saves, <kbd>Esc</kbd> closes</span></div>
   </form>`;
 }

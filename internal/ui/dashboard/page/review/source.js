@@ -9,6 +9,7 @@ import { treeOrder } from './order.js';
 
 const atOnce = 4; // requests for files
 const slowAfter = 3_000; // milliseconds
+const restAfter = 150; // milliseconds without scrolling before files are highlighted
 export const largest = 4_000; // changed lines of a file that is shown without a click
 
 /** One file of the change. */
@@ -30,6 +31,7 @@ export class File {
     this.runs = null;
     /** The user's choice to show or hide the lines. @type {boolean|null} */
     this.shown = null;
+    this.coloured = false; // its syntax was requested
     this.accepted = false; // the user wants to see it although it is large
     this.version = signal(0);
   }
@@ -40,7 +42,7 @@ export class Source {
   /** @param {string} run @param {string} task @param {string} scope '', 'since' or 'attempt-N' */
   constructor(run, task, scope) {
     Object.assign(this, { run, task, scope, url: path`/v1/runs/${run}/tasks/${task}` });
-    /** 'loading', 'slow', 'ready' or 'failed'. */
+    /** 'loading', 'slow', 'ready', 'failed', or 'none' for a task without a change. */
     this.state = signal('loading');
     this.error = signal('');
     this.change = signal(null);
@@ -66,31 +68,28 @@ export class Source {
       if (type === 'tasks') this.status = c.status;
     });
     this.load();
-    return () => { this.forget(); this.over.abort(); this.highlighter.end(); };
+    return () => { this.forget(); this.over.abort(); this.highlighter.end(); clearTimeout(this.timer); };
   }
 
   async request() {
     let query = '';
-    this.from = '';
     if (this.scope === 'since') {
-      const seen = this.review.value?.seen ?? (await get(`${this.url}/change`, this.over.signal)).review?.seen;
-      if (seen) {
-        this.from = seen;
-        query = `?since=${encodeURIComponent(seen)}`;
-      }
+      // An approval makes the current tree the one that was seen last. The page still compares with the one before.
+      this.from ||= (await get(`${this.url}/change`, this.over.signal)).review?.seen ?? '';
+      if (this.from) query = `?since=${encodeURIComponent(this.from)}`;
     } else if (this.scope) query = `?attempt=${encodeURIComponent(this.scope.replace('attempt-', ''))}`;
     return get(`${this.url}/change${query}`, this.over.signal);
   }
 
   /** Loads the change anew and shows it. */
   async load() {
-    if (this.state.value === 'failed') this.state.value = 'loading';
+    if (this.state.value !== 'ready') this.state.value = 'loading';
     const slow = setTimeout(() => { if (this.state.value === 'loading') this.state.value = 'slow'; }, slowAfter);
     try {
       this.show(await this.request());
     } catch (e) {
       if (e.name === 'AbortError') return;
-      batch(() => { this.error.value = e.message; this.state.value = 'failed'; });
+      batch(() => { this.error.value = e.message; this.state.value = e.code === 'no_change' ? 'none' : 'failed'; });
     } finally {
       clearTimeout(slow);
     }
@@ -126,7 +125,8 @@ export class Source {
 
   /** Asks what is new. A newer change is only announced: the diff does not move while it is read. */
   async look() {
-    if (this.state.value !== 'ready') return this.state.value === 'failed' ? this.load() : undefined;
+    if (this.state.value === 'failed' || this.state.value === 'none') return this.load();
+    if (this.state.value !== 'ready') return undefined;
     if (this.asking) {
       this.again = true;
       return undefined;
@@ -148,6 +148,8 @@ export class Source {
   want(files) {
     this.wanted = files;
     this.fetch();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => { for (const file of this.wanted) this.colour(file); }, restAfter);
   }
 
   fetch() {
@@ -191,7 +193,6 @@ export class Source {
     }
     file.touch();
     this.fetch();
-    this.colour(file);
   }
 
   /** Loads the text of the new file. @param {File} file @returns {Promise<string[]>} */
@@ -204,14 +205,16 @@ export class Source {
       .catch((e) => { file.reading = null; throw e; });
   }
 
-  /** Finds the syntax of a file, later. @param {File} file */
+  /** Finds the syntax of a file that was loaded. @param {File} file */
   async colour(file) {
     const { diff } = file;
-    if (!diff?.hunks?.length || file.runs) return;
+    if (!diff?.hunks?.length || file.runs || file.coloured) return;
+    file.coloured = true;
     let text;
-    try { text = await this.textOf(file); } catch { return; } // it stays plain
+    try { text = await this.textOf(file); } catch { return; } // the file stays plain
     const sides = [diff.status === 'added' ? [] : oldText(diff, text), text];
-    this.highlighter.add(file.path, sides.map((lines) => lines.join('\n')), () => this.wanted.includes(file), ([old, fresh]) => {
+    const wanted = () => (file.coloured = this.wanted.includes(file)); // or else it is tried again
+    this.highlighter.add(file.path, sides.map((lines) => lines.join('\n')), wanted, ([old, fresh]) => {
       if (file.diff !== diff) return;
       file.runs = { old, new: fresh };
       file.touch();
@@ -231,7 +234,7 @@ export class Source {
   async act(body) {
     const answer = await send(`${this.url}/review`, body);
     if (answer.review) this.review.value = answer.review;
-    await this.look();
+    else await this.look();
     return answer;
   }
 

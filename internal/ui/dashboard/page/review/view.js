@@ -293,7 +293,7 @@ function control({ sheet, desk, source, kept, ref, draw, may, split }) {
         [place.first, place.last] = m ? [m.first, m.last] : [n, n];
         if (place.side === 'old') place.tree = source.from || change.base;
         const text = new Map(rows.filter((r) => r[place.side]).map((r) => [r[place.side], r.text]));
-        place.lines = Array.from({ length: Math.min(200, place.last - place.first + 1) }, (_, k) => text.get(place.first + k)).filter((l) => l !== undefined).join('\n');
+        place.lines = Array.from({ length: Math.min(200, place.last - place.first + 1) }, (_, k) => text.get(place.first + k)).filter((l) => l !== undefined).join('\n').slice(0, 16_000);
       }
       desk.form.value = place;
       if (!c.key) view.show(c.path);

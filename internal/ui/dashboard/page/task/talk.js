@@ -34,7 +34,7 @@ export function Talk({ task }) {
   return html`<section class="talk" aria-label="Messages to the agent">
     ${problem && html`<p class="faint">The messages could not be loaded: ${problem}</p>`}
     ${list.length > some.length && html`<button class="quiet" onClick=${() => setAll(true)}>Show all ${list.length} messages</button>`}
-    <ol class="messages">${some.map((m) => html`<li key=${m.id} class=${`letterbox${m.withdrawn ? ' withdrawn' : ''}`}><p class="said">${String(m.text)}</p>
+    <ol class="letters">${some.map((m) => html`<li key=${m.id} class=${`letterbox${m.withdrawn ? ' withdrawn' : ''}`}><p class="said">${String(m.text)}</p>
       <p class="faint">${m.by && html`<bdi>${m.by}</bdi>, `}sent <${Ago} time=${m.sent} />; <${Delivery} m=${m} task=${task} />
         ${may && !m.delivered && !m.withdrawn && html` <button class="quiet" onClick=${() => withdraw(m)}>Withdraw</button>`}</p></li>`)}</ol>
     <${Writer} url=${url} task=${task} may=${may} add=${add} />
