@@ -220,6 +220,9 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	} else {
 		base, err = workspace.CreateBase(ctx, a.opts.Project.Root, p)
 	}
+	if err == nil {
+		p, err = workspace.FillInto(ctx, a.opts.Project.Root, p)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -28,6 +28,7 @@ var encoded = map[string]Plan{
 	"limits":   planOf(Task{ID: "a", Limits: Limits{Timeout: time.Hour, StallTimeout: time.Minute, Retries: 2, Budget: Budget{USD: 0.5, Tokens: 7}}}),
 	"checks":   planOf(Task{ID: "a", Verify: []string{"go vet ./...", "go test ./..."}}),
 	"worktree": planOf(Task{ID: "a", Isolation: Isolation{Worktree: true, Branch: "feature/a", Tree: "shared", Base: "main"}}),
+	"landing":  planOf(Task{ID: "a", Isolation: Isolation{Worktree: true, Land: LandMerge, Into: "develop"}}),
 	"environment": planOf(Task{ID: "a", Labels: []string{"gpu"}, Files: []string{"docs/*.md"}, Env: map[string]secret.Value{
 		"A_TEXT": secret.Text("8080"), "B_ENV": {From: secret.Env, Name: "KEY"}, "C_FILE": {From: secret.File, Path: "~/key"},
 		"D_COMMAND": {From: secret.Command, Argv: []string{"pass", "show", "key"}},

@@ -95,7 +95,20 @@ type Isolation struct {
 	Branch   string `json:"Branch,omitzero"`   // of that worktree; empty lets the runner choose
 	Tree     string `json:"Tree,omitzero"`     // worktree that it shares with other tasks of its run, on Branch; empty for none
 	Base     string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means what the project has checked out at that time; empty means where the run starts
+	Land     Land   `json:"Land,omitzero"`     // what becomes of its change when it is complete; empty means LandReview
+	Into     string `json:"Into,omitzero"`     // branch that its change is for; empty means the one that is checked out when the run starts
 }
+
+// Land says what becomes of a task's change.
+type Land string
+
+// The ways to land a change.
+const (
+	LandReview Land = "review" // it waits for a user, who merges it
+	LandMerge  Land = "merge"  // it is merged when the run's tasks are complete
+	LandPR     Land = "pr"     // a pull request is opened when the run's tasks are complete
+	LandKeep   Land = "keep"   // it stays on its branch
+)
 
 // QuestionRules says how the questions of a task's agent are answered.
 type QuestionRules struct {

@@ -107,7 +107,8 @@ func (c *sent) task(i int, t *Task) {
 		wrong(d < 0, "found a time of %s, want 0 or more", d)
 	}
 	wrong(!slices.Contains([]QuestionPolicy{"", Ask, Deny, Allow}, t.Questions), "questions: found %.60q, want ask, deny or allow", t.Questions)
-	for _, branch := range []string{t.Branch, t.Base} {
+	wrong(!slices.Contains([]Land{"", LandReview, LandMerge, LandPR, LandKeep}, t.Land), "land: found %.60q, want review, merge, pr or keep", t.Land)
+	for _, branch := range []string{t.Branch, t.Base, t.Into} {
 		wrong(branch != "" && !isBranch(branch), "%.60q is not the name of a git branch", branch)
 	}
 	wrong(t.Tree != "" && statefile.CheckName("tree", t.Tree) != nil, "tree: %.60q cannot be a name", t.Tree)

@@ -41,6 +41,8 @@ func TestAPlanThatWasSentIsCheckedAsOneThatWasRead(t *testing.T) {
 		"git branch":                 func(p *plan.Plan) { p.Tasks[0].Branch = "--force" },
 		"workflow":                   func(p *plan.Plan) { p.Workflow = &plan.Workflow{Branch: "a..b"} },
 		"tree":                       func(p *plan.Plan) { p.Tasks[0].Tree = "../x" },
+		"land":                       func(p *plan.Plan) { p.Tasks[0].Land = "perhaps" },
+		`"a b" is not`:               func(p *plan.Plan) { p.Tasks[0].Into = "a b" },
 		"labels":                     func(p *plan.Plan) { p.Tasks[0].Labels = []string{"@place"} },
 		"variable's name":            func(p *plan.Plan) { p.Tasks[0].Env = map[string]secret.Value{"A=B": secret.Text("x")} },
 		"no file's name":             func(p *plan.Plan) { p.Tasks[0].Files = []string{"a\x00"} },

@@ -37,6 +37,33 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 	return base.Commit, err
 }
 
+// FillInto sets the branch that the changes of a plan's tasks are for, where the plan
+// names none: the one that is checked out at root. It changes nothing if no branch is
+// checked out.
+func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
+	open := func(t plan.Task) bool {
+		return t.Dispatch == nil && t.Tree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
+	}
+	if p.Workflow != nil || p.Team != nil || !slices.ContainsFunc(p.Tasks, open) {
+		return p, nil
+	}
+	repo, err := worktree.Open(ctx, root)
+	if err != nil {
+		return p, err
+	}
+	base, err := repo.Base(ctx, "")
+	if err != nil {
+		return p, err
+	}
+	p.Tasks = slices.Clone(p.Tasks)
+	for i, t := range p.Tasks {
+		if open(t) {
+			p.Tasks[i].Into = base.Branch
+		}
+	}
+	return p, nil
+}
+
 // CreateBranch creates a branch at a commit or branch named base, unless it exists. It
 // returns the commit of base.
 func CreateBranch(ctx context.Context, root, base, branch string) (commit string, err error) {

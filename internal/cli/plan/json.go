@@ -49,6 +49,8 @@ type checkedTask struct {
 	Verify        []string                `json:"verify,omitempty"`
 	Worktree      bool                    `json:"worktree,omitempty"`
 	Branch        string                  `json:"branch,omitempty"`
+	Land          string                  `json:"land,omitempty"`
+	Into          string                  `json:"into,omitempty"`
 	Env           map[string]secret.Value `json:"env,omitempty"` // literal values are hidden
 	Labels        []string                `json:"labels,omitempty"`
 	Priority      int                     `json:"priority,omitempty"`
@@ -95,7 +97,7 @@ func wireTask(t plan.Task) checkedTask {
 		ID: t.ID, Name: t.Name, Wave: t.Wave, After: append([]string{}, t.After...),
 		PromptFile: t.PromptFile, Prompt: t.Prompt, Agent: t.Agent, Model: t.Model, Argv: t.Argv,
 		Timeout: wireDuration(t.Timeout), StallTimeout: wireDuration(t.StallTimeout), Retries: t.Retries,
-		Verify: t.Verify, Worktree: t.Worktree, Branch: t.Branch, Env: secret.Hide(t.Env), Labels: t.Labels,
+		Verify: t.Verify, Worktree: t.Worktree, Branch: t.Branch, Land: string(t.Land), Into: t.Into, Env: secret.Hide(t.Env), Labels: t.Labels,
 		Priority: t.Priority, Files: t.Files, Budget: wireBudget(t.Budget), Questions: string(t.Questions),
 		AnswerTimeout: wireDuration(t.AnswerTimeout), AnswerDefault: t.AnswerDefault, Done: t.Done, Line: t.Line,
 	}
