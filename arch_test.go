@@ -111,7 +111,7 @@ var rules = []rule{
 		"internal/api/credential", "internal/api/docview", "internal/api/viewers", "internal/pause", "internal/text/truncate", "coordinator/...", "fleet",
 	}, []string{"github.com/coder/websocket"}},
 	{"internal/api/...", []string{
-		"internal/api/...", "internal/engine/...", "!internal/engine/store/sqlite", "!internal/engine/store/postgres", "internal/flow/spec",
+		"internal/api/...", "internal/change", "internal/engine/...", "!internal/engine/store/sqlite", "!internal/engine/store/postgres", "internal/flow/spec",
 		"internal/pause", "internal/plan/...", "internal/project", "internal/record/prune", "internal/record/recorder", "internal/text/truncate", "coordinator", "fleet",
 		"ledger", "session", "statefile/...", "team", "workflow",
 	}, nil},

@@ -176,3 +176,41 @@ type Anchor struct {
 	// text.
 	Outdated bool `json:"outdated,omitempty"`
 }
+
+// ChangeQuery selects what is shown of a task's change. Zero values mean the whole current
+// change.
+type ChangeQuery struct {
+	Since   string // only files that differ from this earlier tree; see [Review.Seen]
+	Attempt int    // the change at the end of this attempt, from 1
+}
+
+// FileQuery selects one file of a change.
+type FileQuery struct {
+	Path    string
+	Tree    string // of the shown change
+	From    string // the tree to compare with; empty means the base of the change
+	Context int    // lines around a hunk; 0 means the usual number
+}
+
+// TaskChange is the change of a task with everything that is shown beside it.
+type TaskChange struct {
+	Change   Change    `json:"change"`
+	Review   Review    `json:"review"`
+	Anchors  []Anchor  `json:"anchors"`  // of the review's comments, in their order
+	Messages []Message `json:"messages"` // oldest first
+	Checks   []Check   `json:"checks"`   // of the latest attempt
+}
+
+// RunReviews are the reviews of a run's tasks that have a change, in the order of the
+// plan.
+type RunReviews struct {
+	Reviews []Review `json:"reviews"`
+	// How many of the changes are in which state. Ready changes are those of completed
+	// tasks that are approved, or open without a comment that waits for the agent.
+	Changes   int `json:"changes"`
+	Ready     int `json:"ready"`
+	Commented int `json:"commented"`
+	SentBack  int `json:"sent_back"`
+	Merged    int `json:"merged"`
+	Discarded int `json:"discarded"`
+}

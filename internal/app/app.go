@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gaffer/internal/api/changes"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/app/localrun"
 	"gaffer/internal/app/notifications"
@@ -61,6 +62,7 @@ type Options struct {
 // App is gaffer in one project on this machine. It is safe for concurrent use.
 type App struct {
 	Fleet         *localfleet.Fleet // the runs in the database
+	Changes       *changes.Service  // the changes in this machine's repositories
 	Runs          *localrun.Runs    // works on the project's runs
 	Background    *localrun.Background
 	Pending       *localrun.Pending // documents that are not written yet
@@ -115,6 +117,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.Fleet = localfleet.New(localfleet.Options{
 		Store: a.store, Engine: a.engine, Query: a.query, Project: opts.Project.Root, Now: a.clock(), Agent: opts.Agent, Workers: a.workers,
 	})
+	a.Changes = a.newChanges()
 	a.Notifications = notifications.New(notifications.Options{
 		Settings: opts.notifications(), Store: a.store, Clock: a.clock(), NewID: newID, Notice: opts.Notice,
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/api/changes"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/api/runs"
 	"gaffer/internal/api/viewers"
@@ -30,6 +31,7 @@ type Coordinator struct {
 	Runs     *runs.Service
 	Workers  *workers.Service // nil if ServeRun created it
 	Viewer   *viewers.Viewer
+	Changes  *changes.Service
 	State    string // the state folder of this machine
 
 	stop     context.CancelFunc
@@ -97,7 +99,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 		return nil, nil, fmt.Errorf("name of this machine: %w", err)
 	}
 	return &Coordinator{
-		State: a.state, Protocol: protocol.New(a.store, e, now),
+		State: a.state, Protocol: protocol.New(a.store, e, now), Changes: a.Changes,
 		Runs: runs.New(runs.Options{
 			Store: a.store, Engine: e, Now: now, Random: rand.Reader,
 			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},

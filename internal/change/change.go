@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,23 +71,30 @@ func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fle
 // At returns the change of a task that has this tree. It returns a
 // [*worktree.MissingError] if the tree is not kept any more.
 func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, error) {
-	list, err := r.repo.ListKept(ctx, run, task)
+	list, err := r.keptAndAttempts(ctx, run, task)
 	if err != nil {
 		return fleet.Change{}, err
 	}
-	attempts, err := r.repo.ListAttempts(ctx, run, task)
-	if err != nil {
-		return fleet.Change{}, err
-	}
-	for _, kept := range attempts {
-		list = append([]worktree.Kept{kept}, list...)
-	}
-	for _, kept := range slices.Backward(list) {
+	for _, kept := range list {
 		if kept.Tree == tree {
 			return r.of(ctx, run, task, kept)
 		}
 	}
 	return fleet.Change{}, &worktree.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
+}
+
+// keptAndAttempts returns everything that is kept of a task's change, the latest first.
+func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]worktree.Kept, error) {
+	list, err := r.repo.ListKept(ctx, run, task)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(list)
+	attempts, err := r.repo.ListAttempts(ctx, run, task)
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(attempts))) {
+		list = append(list, attempts[n])
+	}
+	return list, err
 }
 
 // Since returns the files of a change that differ from an earlier tree, as a change with
@@ -126,23 +134,23 @@ type AttemptError struct {
 }
 
 func (e *AttemptError) Error() string {
-	return fmt.Sprintf("the change at the end of attempt %d was not kept", e.Number)
+	text := fmt.Sprintf("the change at the end of attempt %d was not kept", e.Number)
+	for i, n := range e.Kept {
+		if i == 0 {
+			text += "; kept are those of attempt "
+		} else {
+			text += ", "
+		}
+		text += strconv.Itoa(n)
+	}
+	return text
 }
 
 // NotFound marks the error as "not found".
 func (e *AttemptError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
-func (e *AttemptError) Hint() string {
-	if len(e.Kept) == 0 {
-		return "no attempt of this task has ended in its worktree; leave out --attempt for the current change"
-	}
-	var numbers []string
-	for _, n := range e.Kept {
-		numbers = append(numbers, strconv.Itoa(n))
-	}
-	return "kept are the changes of attempt " + strings.Join(numbers, ", ") + "; leave out --attempt for the current change"
-}
+func (e *AttemptError) Hint() string { return "leave out --attempt for the current change" }
 
 func (r *Reader) of(ctx context.Context, run, task string, kept worktree.Kept) (fleet.Change, error) {
 	c := fleet.Change{Run: run, Task: task, Branch: kept.Branch, Base: kept.Base, Tip: kept.Tip, Tree: kept.Tree, Commits: []fleet.Commit{}}

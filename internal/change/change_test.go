@@ -257,8 +257,8 @@ func TestAChangeOutlivesItsWorktreeAndGit(t *testing.T) {
 		t.Errorf("a task without a worktree: %v", err)
 	}
 	w.write(w.dir, "a", "2\n")
-	if err := w.repo.KeepAttempt(t.Context(), "run1", "a", 1); err != nil {
-		t.Fatal(err)
+	if list, _, err := w.repo.KeepAttempt(t.Context(), "run1", "a", 1); err != nil || len(list) != 1 || list[0] != (worktree.FileDiff{Path: "a", Insertions: 1, Deletions: 1}) {
+		t.Fatalf("%+v, %v", list, err)
 	}
 	w.write(w.dir, "a", "3\n")
 	c := w.change()
@@ -282,7 +282,7 @@ func TestAChangeOutlivesItsWorktreeAndGit(t *testing.T) {
 		t.Errorf("attempt 1: %+v", f)
 	}
 	other := (*AttemptError)(nil)
-	if _, err := w.reader().Attempt(t.Context(), "run1", "a", 2); !errors.As(err, &other) || !strings.Contains(other.Hint(), "attempt 1;") {
+	if _, err := w.reader().Attempt(t.Context(), "run1", "a", 2); !errors.As(err, &other) || !strings.HasSuffix(err.Error(), "kept are those of attempt 1") {
 		t.Errorf("attempt 2: %v", err)
 	}
 	w.git(w.main, "fsck", "--strict")

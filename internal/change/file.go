@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -159,6 +160,29 @@ func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
 	}
 	out, err := r.repo.Inspect(ctx, "", "cat-file", "blob", id)
 	return []byte(out), err
+}
+
+// Has reports whether a blob is a file of a kept change of a task, on the old or the new
+// side.
+func (r *Reader) Has(ctx context.Context, run, task, blob string) (bool, error) {
+	list, err := r.keptAndAttempts(ctx, run, task)
+	if err != nil {
+		return false, err
+	}
+	for _, kept := range list {
+		out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", kept.Base, kept.Tree)...)
+		if err != nil {
+			return false, err
+		}
+		files, err := parseList(out)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(files, func(f fleet.ChangeFile) bool { return f.OldBlob == blob || f.NewBlob == blob }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // LargeError reports a file that is too large to be shown.

@@ -85,6 +85,7 @@ func (s *Server) routes(info *infoHandlers) []route {
 		own, protocol.routes(),
 		withService(s.opts.Runs != nil, "this coordinator has no runs", runs.routes()),
 		withService(s.opts.Runs != nil, "this coordinator has no runs", (&questionHandlers{s.opts.Runs}).routes()),
+		withService(s.opts.Changes != nil, "this coordinator has no changes", (&changeHandlers{s.opts.Changes}).routes()),
 		withService(s.opts.Work != nil, noPath, (&workHandlers{s.opts.Work, s.live.stopping}).routes()),
 	)
 }

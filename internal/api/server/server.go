@@ -18,10 +18,11 @@ import (
 // Options configures a Server. Zero limits and times mean the defaults below.
 type Options struct {
 	Protocol Protocol
-	Viewer   Viewer // nil if the server has none
-	Runs     Runs   // nil if the coordinator has no runs
-	Work     Work   // nil if the coordinator does not serve gaffer's own workers
-	Page     Page   // nil if the coordinator has no dashboard
+	Viewer   Viewer  // nil if the server has none
+	Runs     Runs    // nil if the coordinator has no runs
+	Changes  Changes // nil if the coordinator has no changes
+	Work     Work    // nil if the coordinator does not serve gaffer's own workers
+	Page     Page    // nil if the coordinator has no dashboard
 	Tokens   *credential.TokenStore
 	Log      *slog.Logger // see NewLog
 	Now      func() time.Time

@@ -12,7 +12,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Diff implements [worker.Workspace].
+// Diff implements [worker.Workspace]. It also keeps the files as they are at the end of the
+// attempt, unless tasks share the worktree: attempts of different tasks have the same
+// numbers.
 func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -22,7 +24,13 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 	if err != nil {
 		return nil, err
 	}
-	list, there, err := repo.Diff(ctx, spec.Run, spec.Task)
+	var list []worktree.FileDiff
+	there := true
+	if spec.Task == t.Task {
+		list, there, err = repo.KeepAttempt(ctx, spec.Run, spec.Task, t.Tries)
+	} else {
+		list, there, err = repo.Diff(ctx, spec.Run, spec.Task)
+	}
 	if err != nil || !there {
 		return nil, err
 	}

@@ -215,6 +215,17 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 // share which are alone in their wave.
 const workflowTree = "workflow"
 
+// Worktree returns the repository of a task's worktree and the worktree's name there, which
+// differs from the task's id if several tasks share it. It reports false if the task has
+// no worktree.
+func (w Workspace) Worktree(key store.TaskKey, task plan.Task) (repo, name string, ok bool) {
+	spec := w.treeOf(key, task)
+	if spec == nil {
+		return "", "", false
+	}
+	return w.rootOf(task), spec.Task, true
+}
+
 // HasWorktree reports whether a task works in a worktree.
 func (w Workspace) HasWorktree(key store.TaskKey, task plan.Task) bool {
 	return w.treeOf(key, task) != nil

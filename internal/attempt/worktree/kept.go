@@ -76,21 +76,31 @@ func (r *Repo) KeepForReview(ctx context.Context, run, task string) (Kept, error
 }
 
 // KeepAttempt keeps the current content of a task's worktree as the end of an attempt,
-// under refs/gaffer/attempt/<run>/<task>/<number>.
-func (r *Repo) KeepAttempt(ctx context.Context, run, task string, number int) error {
+// under refs/gaffer/attempt/<run>/<task>/<number>. It returns the differences from the
+// base, as [Repo.Diff] does.
+func (r *Repo) KeepAttempt(ctx context.Context, run, task string, number int) (list []FileDiff, there bool, err error) {
 	rec, err := r.read(run, task)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
 	if err != nil {
-		return err
+		return nil, false, err
+	}
+	if filled, err := isFilled(rec.Path); err != nil || !filled {
+		return nil, false, err
 	}
 	k, err := r.content(ctx, rec.Tree)
+	if err == nil {
+		k.Commit, err = r.keptCommit(ctx, rec.Tree, k)
+	}
+	if err == nil {
+		_, err = r.git.run(ctx, "update-ref", "-m", "gaffer: attempt", keptPrefix(attemptPrefix, run, task)+strconv.Itoa(number), k.Commit)
+	}
 	if err != nil {
-		return err
+		return nil, true, fmt.Errorf("diff of %s: %w", rec.Path, err)
 	}
-	if k.Commit, err = r.keptCommit(ctx, rec.Tree, k); err != nil {
-		return err
-	}
-	_, err = r.git.run(ctx, "update-ref", "-m", "gaffer: attempt", keptPrefix(attemptPrefix, run, task)+strconv.Itoa(number), k.Commit)
-	return err
+	out, err := r.Inspect(ctx, "", "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", k.Base, k.Tree)
+	return parseNumstat(out), true, err
 }
 
 // ListKept returns what [Repo.KeepForReview] has kept of a task, oldest first.

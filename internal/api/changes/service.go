@@ -1,0 +1,377 @@
+// Package changes answers requests about the changes of tasks: the files that a task has
+// changed, their diffs, and what the user said about them.
+//
+// A change is read from the repository on the machine that worked on the run. The service
+// keeps the latest lists of files in memory: a tree never changes, and a page asks for one
+// file after the other.
+package changes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gaffer/fleet"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/api/server"
+	"gaffer/internal/change"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+)
+
+// Reviews reads what users have said about changes.
+type Reviews interface {
+	// Review returns an open review for a task without one.
+	Review(ctx context.Context, key store.TaskKey) (fleet.Review, error)
+	Messages(ctx context.Context, key store.TaskKey) ([]fleet.Message, error)
+}
+
+// Options configures a Service.
+type Options struct {
+	Store   store.Store
+	Reviews Reviews // nil if there are no reviews: each is open
+	// Hide reports which runs are internal. They are not found here. Nil hides none.
+	Hide func(run store.Run) bool
+	// Worktrees returns a function that finds the worktrees of a run's tasks.
+	Worktrees func(run store.Run) (Locate, error)
+}
+
+// Locate returns the repository of a task's worktree, and the worktree's name there. It
+// reports false if the task has none. The error is an [*ElsewhereError] if another machine
+// has it.
+type Locate func(t store.Task) (repo, name string, ok bool, err error)
+
+// Service answers requests. It is safe for concurrent use.
+type Service struct {
+	opts  Options
+	slots chan struct{} // one value for each request that runs git
+
+	mu     sync.Mutex
+	latest []listed // the one that was used last comes last
+}
+
+var _ server.Changes = (*Service)(nil)
+
+// listed is a change that was read.
+type listed struct {
+	key    store.TaskKey
+	reader *change.Reader
+	change fleet.Change // its Task is the name of the worktree
+}
+
+const (
+	maxParallel = 4  // requests that run git
+	maxListed   = 16 // changes that are kept in memory
+)
+
+// New returns a service.
+func New(opts Options) *Service {
+	if opts.Hide == nil {
+		opts.Hide = func(store.Run) bool { return false }
+	}
+	return &Service{opts: opts, slots: make(chan struct{}, maxParallel)}
+}
+
+// ElsewhereError reports a change that this machine does not have.
+type ElsewhereError struct{ Task, Where string }
+
+func (e *ElsewhereError) Error() string {
+	return fmt.Sprintf("task %s: the change is on %s, and only that machine can read it", e.Task, e.Where)
+}
+
+// Conflict marks the error as a request that the state does not allow.
+func (e *ElsewhereError) Conflict() bool { return true }
+
+// Code names the error for other programs.
+func (e *ElsewhereError) Code() string { return "change_elsewhere" }
+
+// Hint returns advice for the user.
+func (e *ElsewhereError) Hint() string { return "run this command there, in the project's folder" }
+
+// NoChangeError reports a task that has no change.
+type NoChangeError struct{ Task, Why string }
+
+func (e *NoChangeError) Error() string {
+	return fmt.Sprintf("task %s has no change: %s", e.Task, e.Why)
+}
+
+// NotFound marks the error as "not found".
+func (e *NoChangeError) NotFound() bool { return true }
+
+// Code names the error for other programs.
+func (e *NoChangeError) Code() string { return "no_change" }
+
+// Change returns the change of a task with its review.
+func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
+	key := store.TaskKey{Run: run, Task: task}
+	v := fleet.TaskChange{Review: fleet.Review{Run: run, Task: task, State: fleet.ReviewOpen}, Messages: []fleet.Message{}, Checks: []fleet.Check{}}
+	where, err := s.locate(ctx, key)
+	if err != nil {
+		return v, err
+	}
+	if s.opts.Reviews != nil {
+		if v.Review, err = s.opts.Reviews.Review(ctx, key); err != nil {
+			return v, err
+		}
+		messages, err := s.opts.Reviews.Messages(ctx, key)
+		if err != nil {
+			return v, err
+		}
+		v.Messages = append(v.Messages, messages...)
+	}
+	v.Checks = append(v.Checks, where.checks...)
+	if err := s.enter(ctx); err != nil {
+		return v, err
+	}
+	defer s.leave()
+	reader, err := change.Open(ctx, where.repo)
+	if err != nil {
+		return v, unreadable(err)
+	}
+	if q.Attempt > 0 {
+		v.Change, err = reader.Attempt(ctx, run, where.name, q.Attempt)
+	} else {
+		v.Change, err = reader.Change(ctx, run, where.name)
+	}
+	if err != nil {
+		return v, unreadable(err)
+	}
+	s.remember(listed{key, reader, v.Change})
+	if v.Anchors, err = reader.Anchors(ctx, v.Change, v.Review.Comments); err != nil {
+		return v, unreadable(err)
+	}
+	if s.opts.Reviews != nil {
+		trees := []string{v.Review.Seen}
+		for _, c := range v.Review.Comments {
+			trees = append(trees, c.Tree)
+		}
+		if err := reader.Release(ctx, run, where.name, trees); err != nil {
+			return v, unreadable(err)
+		}
+	}
+	if q.Since != "" {
+		if v.Change, err = reader.Since(ctx, v.Change, q.Since); err != nil {
+			return v, unreadable(err)
+		}
+	}
+	v.Change.Task = task
+	return v, nil
+}
+
+// File returns the diff of one file of a change.
+func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
+	found, err := s.at(ctx, store.TaskKey{Run: run, Task: task}, q.Tree)
+	if err != nil {
+		return fleet.FileChange{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return fleet.FileChange{}, err
+	}
+	defer s.leave()
+	f, err := found.reader.File(ctx, found.change, q.Path, change.Options{Context: q.Context, From: q.From})
+	return f, unreadable(err)
+}
+
+// Blob returns the content of a file of a change. Other content of the repository is not
+// found: the user may have shown the server to others for their changes alone.
+func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, error) {
+	key := store.TaskKey{Run: run, Task: task}
+	where, err := s.locate(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	reader, err := change.Open(ctx, where.repo)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	has, err := reader.Has(ctx, run, where.name, blob)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if !has {
+		return nil, protocol.Nothing("blob_not_found", fmt.Sprintf("task %s: its change has no such file", task))
+	}
+	data, err := reader.Blob(ctx, blob)
+	return data, unreadable(err)
+}
+
+// Reviews returns the reviews of a run's tasks that have a worktree.
+func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
+	all := fleet.RunReviews{Reviews: []fleet.Review{}}
+	var tasks []store.Task
+	err := s.opts.Store.Read(ctx, func(r store.Reader) error {
+		tasks = nil
+		run, err := s.find(r, id)
+		if err != nil {
+			return err
+		}
+		locate, err := s.opts.Worktrees(run)
+		if err != nil {
+			return err
+		}
+		list, err := r.Tasks(id)
+		for _, t := range list {
+			_, _, ok, err := locate(t)
+			if elsewhere := (*ElsewhereError)(nil); errors.As(err, &elsewhere) || err == nil && ok && t.Tries > 0 {
+				tasks = append(tasks, t)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return all, err
+	}
+	slices.SortFunc(tasks, func(a, b store.Task) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, t := range tasks {
+		v := fleet.Review{Run: t.Run, Task: t.Task, State: fleet.ReviewOpen}
+		if s.opts.Reviews != nil {
+			if v, err = s.opts.Reviews.Review(ctx, t.TaskKey); err != nil {
+				return all, err
+			}
+		}
+		all.Reviews = append(all.Reviews, v)
+		all.Changes++
+		switch v.State {
+		case fleet.ReviewCommented:
+			all.Commented++
+		case fleet.ReviewSentBack:
+			all.SentBack++
+		case fleet.ReviewMerged:
+			all.Merged++
+		case fleet.ReviewDiscarded:
+			all.Discarded++
+		default:
+			if t.Status == store.Complete {
+				all.Ready++
+			}
+		}
+	}
+	return all, nil
+}
+
+// location is where the worktree of a task is, and the checks of its latest attempt.
+type location struct {
+	repo, name string
+	checks     []fleet.Check
+}
+
+func (s *Service) locate(ctx context.Context, key store.TaskKey) (at location, err error) {
+	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
+		run, err := s.find(r, key.Run)
+		if err != nil {
+			return err
+		}
+		t, err := r.Task(key)
+		if err != nil {
+			return protocol.Missing(err, "task", key.Task)
+		}
+		locate, err := s.opts.Worktrees(run)
+		if err != nil {
+			return err
+		}
+		repo, name, ok, err := locate(t)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return &NoChangeError{key.Task, "it has no worktree of its own, so it works on the project's own files"}
+		case t.Tries == 0:
+			return &NoChangeError{key.Task, "it has not started yet"}
+		}
+		at = location{repo: repo, name: name}
+		if last := cmp.Or(t.Attempt, t.Last); last != "" {
+			a, err := r.Attempt(last)
+			if err != nil {
+				return err
+			}
+			at.checks = runquery.AttemptOf(a).Checks
+		}
+		return nil
+	})
+	return at, err
+}
+
+func (s *Service) find(r store.Reader, id string) (store.Run, error) {
+	run, err := r.Run(id)
+	if err == nil && s.opts.Hide(run) {
+		err = store.ErrNotFound
+	}
+	return run, protocol.Missing(err, "run", id)
+}
+
+// at returns the change of a task that has this tree.
+func (s *Service) at(ctx context.Context, key store.TaskKey, tree string) (listed, error) {
+	where, err := s.locate(ctx, key)
+	if err != nil {
+		return listed{}, err
+	}
+	s.mu.Lock()
+	i := slices.IndexFunc(s.latest, func(l listed) bool { return l.key == key && l.change.Tree == tree })
+	var found listed
+	if i >= 0 {
+		found = s.latest[i]
+	}
+	s.mu.Unlock()
+	if i >= 0 {
+		return found, nil
+	}
+	if err := s.enter(ctx); err != nil {
+		return listed{}, err
+	}
+	defer s.leave()
+	reader, err := change.Open(ctx, where.repo)
+	if err != nil {
+		return listed{}, unreadable(err)
+	}
+	c, err := reader.At(ctx, key.Run, where.name, tree)
+	if err != nil {
+		return listed{}, unreadable(err)
+	}
+	found = listed{key, reader, c}
+	s.remember(found)
+	return found, nil
+}
+
+// remember keeps a change for the requests for its files.
+func (s *Service) remember(l listed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest = slices.DeleteFunc(s.latest, func(old listed) bool { return old.key == l.key && old.change.Tree == l.change.Tree })
+	if len(s.latest) >= maxListed {
+		s.latest = s.latest[1:]
+	}
+	s.latest = append(s.latest, l)
+}
+
+// enter waits until this request may run git.
+func (s *Service) enter(ctx context.Context) error {
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Service) leave() { <-s.slots }
+
+// unreadable returns the error for a change that cannot be read, with its reason. Errors
+// that say what they are stay as they are.
+func unreadable(err error) error {
+	var known interface{ NotFound() bool }
+	var conflict interface{ Conflict() bool }
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &known) && known.NotFound(), errors.As(err, &conflict) && conflict.Conflict():
+		return err
+	}
+	return protocol.Conflict("change_unreadable", "the change cannot be read: %v", err)
+}

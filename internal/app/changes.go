@@ -1,0 +1,43 @@
+package app
+
+import (
+	"fmt"
+
+	"gaffer/internal/api/changes"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// newChanges returns the service that reads the changes in this machine's repositories.
+func (a *App) newChanges() *changes.Service {
+	return changes.New(changes.Options{
+		Store: a.store, Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+	})
+}
+
+// worktreesOf returns a function that finds the worktrees of a run's tasks on this machine.
+func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
+	header, err := plan.DecodeHeader(run.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("plan of run %s: %w", run.ID, err)
+	}
+	w := workspace.Workspace{Root: run.Project, Base: run.Base, Workflow: header.Workflow}
+	here := a.locks.WorkedOn(run)
+	where := "the machine that works on run " + run.ID
+	if run.Place != run.ID && run.Place != "" {
+		where = "worker " + run.Place
+	}
+	return func(t store.Task) (repo, name string, ok bool, err error) {
+		spec, err := plan.DecodeTask(t.Spec)
+		if err != nil {
+			return "", "", false, fmt.Errorf("task %s: %w", t.Task, err)
+		}
+		repo, name, ok = w.Worktree(t.TaskKey, spec)
+		if ok && !here && t.Tries > 0 {
+			return "", "", true, &changes.ElsewhereError{Task: t.Task, Where: where}
+		}
+		return repo, name, ok, nil
+	}, nil
+}

@@ -1,0 +1,82 @@
+package app_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"gaffer/fleet"
+	"gaffer/internal/api/changes"
+	"gaffer/internal/plan"
+)
+
+func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
+	p := newRepository(t)
+	c, a := p.coordinate(), p.open()
+	defer a.Close()
+	changing := shell("changing", "echo two >> start.txt; [ -e new.txt ] && echo again >> new.txt && exit 0; echo one > new.txt; exit 1")
+	changing.Worktree, changing.Retries = true, 1
+	changing.Verify = []string{"echo checked"}
+	later := shell("later", "true")
+	later.Worktree, later.After = true, []string{"plain"}
+	run := p.work(a, plan.Plan{Name: "n", Source: plan.SourceOrchestrate, Tasks: []plan.Task{changing, shell("plain", "exit 1"), later}})
+
+	v, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Change.Files) != 2 || v.Change.Task != "changing" || v.Review.State != fleet.ReviewOpen || len(v.Checks) != 1 || !v.Checks[0].OK {
+		t.Errorf("%+v", v)
+	}
+	f, err := c.Changes.File(t.Context(), run.ID, "changing", fleet.FileQuery{Path: "new.txt", Tree: v.Change.Tree})
+	if err != nil || len(f.Hunks) != 1 || f.Hunks[0].Lines[1].Text != "again" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	// Another process has not read the change yet.
+	again := p.coordinate()
+	if f, err := again.Changes.File(t.Context(), run.ID, "changing", fleet.FileQuery{Path: "new.txt", Tree: v.Change.Tree}); err != nil || f.Status != "added" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	first, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{Attempt: 1})
+	if err != nil || first.Change.Added != 2 || first.Change.Tree == v.Change.Tree {
+		t.Errorf("attempt 1: %+v, %v", first.Change, err)
+	}
+	since, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{Since: first.Change.Tree})
+	if err != nil || since.Change.Added != 2 || since.Change.Removed != 0 {
+		t.Errorf("since attempt 1: %+v, %v", since.Change, err)
+	}
+	text, err := c.Changes.Blob(t.Context(), run.ID, "changing", f.NewBlob)
+	if err != nil || string(text) != "one\nagain\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	ignored := p.git("hash-object", "-w", p.root+"/start.txt")
+	secret := p.root + "/secret"
+	if err := os.WriteFile(secret, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Changes.Blob(t.Context(), run.ID, "changing", p.git("hash-object", "-w", secret)); err == nil {
+		t.Error("a blob that is not in the change was shown")
+	}
+	if _, err := c.Changes.Blob(t.Context(), run.ID, "changing", ignored); err != nil {
+		t.Errorf("the old side of the change: %v", err)
+	}
+	for task, says := range map[string]string{"plain": "has no worktree", "later": "has not started", "missing": "not found"} {
+		_, err := c.Changes.Change(t.Context(), run.ID, task, fleet.ChangeQuery{})
+		if missing := (interface{ NotFound() bool })(nil); !errors.As(err, &missing) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", task, err)
+		}
+	}
+	all, err := c.Changes.Reviews(t.Context(), run.ID)
+	if err != nil || len(all.Reviews) != 1 || all.Reviews[0].Task != "changing" || all.Changes != 1 || all.Ready != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+
+	elsewhere := (*changes.ElsewhereError)(nil)
+	if err := os.RemoveAll(c.State + "/runs"); err != nil { // as on a machine that has not worked on the run
+		t.Fatal(err)
+	}
+	if _, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{}); !errors.As(err, &elsewhere) {
+		t.Errorf("on another machine: %v", err)
+	}
+}
