@@ -12,6 +12,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
+	"gaffer/internal/text/worddiff"
 	"gaffer/internal/ui/phrase"
 	"gaffer/internal/ui/tui/paint"
 )
@@ -310,22 +311,22 @@ func (r row) paint(numbers, sideways int, narrow bool) paint.Line {
 	case "-":
 		style, word = display.Red, removedWord
 	}
-	pieces := []piece{{text: r.line.Text}}
+	pieces := []worddiff.Piece{{Text: r.line.Text}}
 	if r.pair != nil {
 		if r.line.Op == "-" {
-			pieces, _ = compareWords(r.line.Text, *r.pair)
+			pieces, _ = worddiff.Compare(r.line.Text, *r.pair)
 		} else {
-			_, pieces = compareWords(*r.pair, r.line.Text)
+			_, pieces = worddiff.Compare(*r.pair, r.line.Text)
 		}
 	}
 	line := paint.Line{{Text: gutter + " ", Style: display.Faint}, {Text: r.line.Op + " ", Style: style}}
 	for _, p := range pieces {
-		text := display.Printable(strings.ReplaceAll(strings.ReplaceAll(p.text, "\t", "    "), "\r", "␍"))
+		text := display.Printable(strings.ReplaceAll(strings.ReplaceAll(p.Text, "\t", "    "), "\r", "␍"))
 		if cut := min(sideways, cells.Width(text)); cut > 0 {
 			sideways -= cut
 			text = ansi.Cut(text, cut, cells.Width(text))
 		}
-		if p.changed {
+		if p.Changed {
 			line = append(line, paint.Span{Text: text, Style: word})
 		} else {
 			line = append(line, paint.Span{Text: text, Style: style})

@@ -1,26 +1,27 @@
-package review
+// Package worddiff compares the words of a line before and after a change.
+package worddiff
 
 import (
 	"unicode"
 	"unicode/utf8"
 )
 
-// piece is a part of a line. A changed piece has no counterpart in the other line.
-type piece struct {
-	text    string
-	changed bool
+// Piece is a part of a line. A changed piece has no counterpart in the other line.
+type Piece struct {
+	Text    string
+	Changed bool
 }
 
 // maxCompared limits the work of comparing two lines: the product of their numbers of
 // words.
 const maxCompared = 40_000
 
-// compareWords splits an old and a new line into pieces that both have and pieces that
+// Compare splits an old and a new line into pieces that both have and pieces that
 // changed. Lines that have little in common, and very long ones, are one piece each.
-func compareWords(before, after string) (olds, news []piece) {
+func Compare(before, after string) (olds, news []Piece) {
 	a, b := wordsOf(before), wordsOf(after)
 	if len(a)*len(b) > maxCompared {
-		return []piece{{before, false}}, []piece{{after, false}}
+		return []Piece{{before, false}}, []Piece{{after, false}}
 	}
 	// length[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
 	length := make([][]int, len(a)+1)
@@ -55,18 +56,18 @@ func compareWords(before, after string) (olds, news []piece) {
 		}
 	}
 	if common*3 < min(len(before), len(after)) {
-		return []piece{{before, false}}, []piece{{after, false}}
+		return []Piece{{before, false}}, []Piece{{after, false}}
 	}
 	return olds, news
 }
 
 // join appends a word to the last piece if both have changed, or neither.
-func join(list []piece, word string, changed bool) []piece {
-	if last := len(list) - 1; last >= 0 && list[last].changed == changed {
-		list[last].text += word
+func join(list []Piece, word string, changed bool) []Piece {
+	if last := len(list) - 1; last >= 0 && list[last].Changed == changed {
+		list[last].Text += word
 		return list
 	}
-	return append(list, piece{word, changed})
+	return append(list, Piece{word, changed})
 }
 
 // wordsOf splits a line into words, runs of spaces, and single other characters.
