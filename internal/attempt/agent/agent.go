@@ -5,6 +5,8 @@
 package agent
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"gaffer/internal/engine/failure"
@@ -86,8 +88,38 @@ type Signal struct {
 	ReplyTo  string // identifies Reply. A process that reads the output again sees the same Reply and must not write it twice
 	Usage    *Usage // total of the attempt so far; replaces earlier values
 	Ended    bool   // the program has printed its final message and should exit
+	// Began says that the program works again after its final message, because it has
+	// taken another message of the user.
+	Began bool
+	// Took is the [MessageKey] of a message that the program has passed to its model.
+	Took string
+	// Refused is the [MessageKey] of a message that the program will not take.
+	Refused string
 	// Compacted describes how the agent shortened its conversation, if it did.
 	Compacted string
+}
+
+// Steerable is a [Reader] of a program that takes messages of the user while it runs.
+// Its methods return what must be written to the program's stdin.
+type Steerable interface {
+	// Message passes a message to the program. It returns nil while the program cannot
+	// take one. The program takes the message when it next asks its model, or at once
+	// if now is set and the program can do that. [Signal.Took] says when.
+	Message(id, text string, now bool) []byte
+	// Withdraw takes back a message that the program has not taken yet. It returns nil
+	// if the program cannot do that.
+	Withdraw(id string) []byte
+	// Interrupt ends the current turn. It returns nil if there is none that could be
+	// ended this way.
+	Interrupt() []byte
+}
+
+// MessageKey returns the name under which a program knows a message of the user: a UUID
+// that is derived from the message's id.
+func MessageKey(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // UUID version 8: custom content
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
 // State is the state of a running agent.

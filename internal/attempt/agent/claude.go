@@ -22,7 +22,7 @@ type claude struct{ setup }
 func (c claude) Launch(r Request) (Launch, error) {
 	argv := append(slices.Clone(c.argv),
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--permission-prompt-tool", "stdio")
+		"--permission-prompt-tool", "stdio", "--replay-user-messages")
 	switch {
 	case r.Thread != "" && r.Begin:
 		argv = append(argv, "--session-id", r.Thread)
@@ -59,6 +59,7 @@ type claudeReader struct {
 	mistake string            // the program's name for the error that it ends with
 	said    *word
 	denied  []claudeDenial // as listed in the result
+	cut     bool           // the program has accepted our interrupt
 	rest    tail           // the end of the lines that are not JSON
 }
 
@@ -69,7 +70,14 @@ type claudeLine struct {
 	Parent    string `json:"parent_tool_use_id"`
 	State     string `json:"state"`
 	RequestID string `json:"request_id"`
-	Request   struct {
+	UUID      string `json:"uuid"`
+	Time      string `json:"timestamp"`
+	Replay    bool   `json:"isReplay"` // it repeats a message that the program was given
+	Response  struct {
+		Subtype   string `json:"subtype"`
+		RequestID string `json:"request_id"`
+	} `json:"response"`
+	Request struct {
 		Subtype   string          `json:"subtype"`
 		Tool      string          `json:"tool_name"`
 		Input     json.RawMessage `json:"input"`
@@ -128,6 +136,8 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 		return c.user(l)
 	case "control_request":
 		return c.request(l)
+	case "control_response":
+		c.cut = c.cut || l.Response.RequestID == claudeInterrupt && l.Response.Subtype == "success"
 	case "control_cancel_request":
 		return []Signal{{Closed: l.RequestID}}
 	case "rate_limit_event":
@@ -145,7 +155,11 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 func (c *claudeReader) system(l claudeLine) []Signal {
 	switch {
 	case l.Subtype == "init":
-		return []Signal{{State: Running}}
+		// A turn after the result: the program has more messages of the user. Only the
+		// result of the last turn counts.
+		again := c.said != nil
+		c.said = nil
+		return []Signal{{State: Running, Began: again}}
 	case l.Subtype == "session_state_changed" && l.State == "running":
 		return []Signal{{State: Running}}
 	case l.Subtype == "session_state_changed" && l.State == "requires_action" && asks(c.policy):
@@ -236,6 +250,12 @@ func (c *claudeReader) count(l claudeLine) *Usage {
 }
 
 func (c *claudeReader) user(l claudeLine) []Signal {
+	if l.Replay {
+		if l.Time == "" { // the message was written twice, and the program drops the second one
+			return nil
+		}
+		return []Signal{{Took: l.UUID}}
+	}
 	var signals []Signal
 	for _, b := range l.blocks() {
 		if b.Type != "tool_result" {
@@ -281,7 +301,11 @@ type claudeDenial struct {
 
 func (c *claudeReader) result(r claudeResult) []Signal {
 	c.said = &word{class: c.class(r), text: r.words(), reset: c.reset}
+	if c.said.class == failure.Interrupted {
+		c.said.text = interruptedText
+	}
 	c.denied = r.Denials
+	c.usage = *r.used() // if there is another turn, its tokens are added
 	signals := []Signal{{Usage: r.used(), Ended: true}}
 	for _, id := range slices.Sorted(maps.Values(c.waits)) {
 		signals = append(signals, Signal{Closed: id})
@@ -295,6 +319,8 @@ func (c *claudeReader) class(r claudeResult) failure.Class {
 	switch {
 	case string(r.IsError) == "false":
 		return failure.None
+	case c.cut && strings.HasPrefix(r.Reason, "aborted_"):
+		return failure.Interrupted
 	case r.Reason == "prompt_too_long":
 		return failure.ContextOverflow
 	case r.Status == 0 && c.mistake == "rate_limit":

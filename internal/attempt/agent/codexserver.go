@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"gaffer/internal/engine/failure"
@@ -37,7 +38,8 @@ func (c codex) server(r Request) Launch {
 	return Launch{Argv: append(argv, "app-server"), Env: c.env, Input: input, Open: true, Linger: linger}
 }
 
-// serverReader interprets the output of the app server. There is one turn.
+// serverReader interprets the output of the app server. There is one turn, and another
+// one for each message that arrives after the end of a turn.
 type serverReader struct {
 	request Request
 	thread  string
@@ -47,6 +49,7 @@ type serverReader struct {
 	text    string
 	reset   time.Time
 	said    *word
+	cut     bool // the server has accepted our interrupt
 	denied  denial
 	rest    tail
 }
@@ -99,7 +102,9 @@ func (c *serverReader) Line(line []byte) []Signal {
 // response handles the answer to one of our requests.
 func (c *serverReader) response(l serverLine) []Signal {
 	var id int
-	_ = json.Unmarshal(l.ID, &id)
+	if json.Unmarshal(l.ID, &id) != nil {
+		return c.steered(l)
+	}
 	switch {
 	case l.Error != nil && id >= initializeID && id <= turnID:
 		c.said = &word{class: classify(0, l.Error.Message), text: l.Error.Message}
@@ -123,11 +128,8 @@ type serverParams struct {
 	TurnID    string          `json:"turnId"`
 	RequestID json.RawMessage `json:"requestId"`
 	ItemID    string          `json:"itemId"`
-	Item      struct {
-		codexItem
-		ID string `json:"id"`
-	} `json:"item"`
-	Status struct {
+	Item      serverItem      `json:"item"`
+	Status    struct {
 		Type  string   `json:"type"`
 		Flags []string `json:"activeFlags"`
 	} `json:"status"`
@@ -160,6 +162,25 @@ type serverParams struct {
 	Permissions json.RawMessage  `json:"permissions"`
 }
 
+// serverItem is an item as the server describes it.
+type serverItem struct {
+	codexItem
+	ID       string `json:"id"`
+	ClientID string `json:"clientId"` // of a user's message
+	Content  []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+}
+
+// words returns the text of a user's message.
+func (i serverItem) words() string {
+	var parts []string
+	for _, c := range i.Content {
+		parts = append(parts, c.Text)
+	}
+	return strings.Join(parts, "\n")
+}
+
 type serverError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
@@ -170,6 +191,8 @@ func (c *serverReader) notified(l serverLine, p serverParams) []Signal {
 	switch l.Method {
 	case "thread/status/changed":
 		return status(p)
+	case "turn/started":
+		return c.began(p)
 	case "item/started", "item/completed":
 		return c.item(p)
 	case "error":
@@ -201,7 +224,10 @@ func status(p serverParams) []Signal {
 func (c *serverReader) item(p serverParams) []Signal {
 	i := p.Item.codexItem
 	if i.Type == "userMessage" {
-		return nil // an echo of the prompt
+		if p.Item.ClientID == "" {
+			return nil // an echo of the prompt
+		}
+		return []Signal{{Took: p.Item.ClientID}}
 	}
 	if i.Type == "agentMessage" && i.Text != "" {
 		c.text = i.Text
@@ -252,6 +278,8 @@ func (c *serverReader) completed(p serverParams) []Signal {
 		c.said.reset = c.reset
 	case p.Turn.Status == "completed":
 		c.said = &word{text: c.text}
+	case p.Turn.Status == "interrupted" && c.cut:
+		c.said = &word{class: failure.Interrupted, text: interruptedText}
 	}
 	return []Signal{{Ended: true}}
 }

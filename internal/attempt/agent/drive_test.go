@@ -34,6 +34,16 @@ type run struct {
 // the input, sends every reply and answer, and closes stdin after the final message.
 func drive(t *testing.T, name string, r agent.Request, answer func(agent.Question) agent.Answer) run {
 	t.Helper()
+	return steer(t, name, r, answer, func(s agent.Signal, _ agent.Steerable, _ func([]byte)) bool { return s.Ended })
+}
+
+// user is a user who may write something after each signal. It returns true when stdin
+// is to be closed.
+type user func(s agent.Signal, a agent.Steerable, write func([]byte)) (done bool)
+
+// steer is drive with a user who sends messages.
+func steer(t *testing.T, name string, r agent.Request, answer func(agent.Question) agent.Answer, u user) run {
+	t.Helper()
 	a, err := agent.New(name, fakes())
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +74,7 @@ func drive(t *testing.T, name string, r agent.Request, answer func(agent.Questio
 		close(write)
 	}
 	reader := a.Reader(r)
+	steerable, _ := reader.(agent.Steerable)
 	open := launch.Open
 	for lines := bufio.NewReader(stdout); ; {
 		line, err := lines.ReadBytes('\n')
@@ -72,13 +83,14 @@ func drive(t *testing.T, name string, r agent.Request, answer func(agent.Questio
 		}
 		for _, s := range reader.Line([]byte(strings.TrimSuffix(string(line), "\n"))) {
 			result.signals = append(result.signals, s)
+			done := u(s, steerable, func(data []byte) { write <- data })
 			if s.Reply != nil {
 				write <- s.Reply
 			}
 			if s.Ask != nil {
 				write <- s.Ask.Reply(answer(*s.Ask))
 			}
-			if s.Ended && open {
+			if done && open {
 				open = false
 				close(write)
 			}

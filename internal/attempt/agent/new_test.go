@@ -100,7 +100,7 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 		"file":    {Argv: []string{"run", "--in", "{prompt_file}", "--fast"}, Prompt: agent.File},
 		"lastest": {Argv: []string{"run"}, Prompt: agent.File},
 	}
-	const claude = "claude -p --input-format stream-json --output-format stream-json --verbose --permission-prompt-tool stdio"
+	const claude = "claude -p --input-format stream-json --output-format stream-json --verbose --permission-prompt-tool stdio --replay-user-messages"
 	const codex = "codex exec --json --disable plugins --skip-git-repo-check -c sandbox_mode=\"workspace-write\""
 	for _, c := range []struct {
 		name    string

@@ -30,6 +30,7 @@ const (
 	Problem                      // an error, a failed tool or a denied request
 	Asked                        // a question to the user, with its options
 	Noted                        // information about the program itself, such as its usage
+	Told                         // a message that the user sent while the agent worked
 )
 
 // Transcript converts the log of one attempt to entries. It detects which program wrote
@@ -40,6 +41,7 @@ type Transcript struct {
 	server *serverReader                            // Codex: finds the item that a question is about
 	words  strings.Builder                          // Gemini: the text so far, which arrives in small pieces
 	wordAt time.Time
+	given  bool   // Claude: the prompt was repeated; what follows are messages
 	last   string // the last text; a result repeats it
 
 	problem string // text of the last entry, if it was a Problem
@@ -247,6 +249,15 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 			}
 		}
 	case "user":
+		if l.Replay && l.Time != "" {
+			var text string
+			_ = json.Unmarshal(l.Message.Content, &text) // without a text there is nothing to show
+			if t.given {
+				// The line has the time at which the message was sent, not taken.
+				entries = append(entries, Entry{Told, strings.TrimSpace(clean(text)), time.Time{}})
+			}
+			t.given = true
+		}
 		for _, b := range l.blocks() {
 			if b.Type == "tool_result" {
 				entries = append(entries, got(b.output(), b.IsError, at)...)
@@ -388,6 +399,9 @@ func (t *Transcript) codexServer(line []byte) []Entry {
 	case l.Method == "item/started", l.Method == "item/completed":
 		i := p.Item.codexItem
 		i.ID = p.Item.ID
+		if i.Type == "userMessage" && p.Item.ClientID != "" && l.Method == "item/completed" {
+			return []Entry{{Told, strings.TrimSpace(clean(p.Item.words())), at}}
+		}
 		return t.item(i, l.Method == "item/completed", at)
 	case l.Method == "error":
 		return problem(join(p.Error.Message, p.Error.Details), at)

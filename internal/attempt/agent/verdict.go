@@ -117,7 +117,7 @@ func (w *word) resets(now time.Time) time.Time {
 // failure class. An unknown reason counts as a cancellation.
 func told(said *word, rest string, exit Exit) Verdict {
 	v := Verdict{Class: failure.Cancelled, Summary: rest}
-	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released}
+	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released, failure.Interrupted}
 	if class := failure.Class(exit.Told); slices.Contains(known, class) {
 		v.Class = class
 	}

@@ -152,6 +152,7 @@ var looks = map[agent.EntryKind]struct {
 	agent.Problem: {"✗ ", display.Red},
 	agent.Asked:   {"? ", display.Yellow},
 	agent.Noted:   {"· ", display.Faint},
+	agent.Told:    {"> ", display.Bold},
 }
 
 const (

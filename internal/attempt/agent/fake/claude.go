@@ -1,14 +1,20 @@
 package fake
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"sync/atomic"
+	"time"
 )
 
 // claude imitates Claude Code over stdio.
 type claude struct {
 	*world
 	options
+	*inbox
+	seen    map[string]bool // keys of the messages that were read; only the goroutine of heard
+	hurry   atomic.Bool     // the turn is cut by a message, not by an interrupt
 	tools   int
 	asked   int
 	denials []object
@@ -20,19 +26,115 @@ func (c *claude) begin() (string, error) {
 	}
 	prompt := c.prompt
 	if !c.given {
-		var line struct {
-			Message struct {
-				Content string `json:"content"`
-			} `json:"message"`
+		c.listen(c.world, c.heard)
+		l, ok := c.inbox.next()
+		if !ok {
+			return "", fmt.Errorf("read the prompt: %w", io.EOF)
 		}
-		if err := c.read(&line); err != nil {
-			return "", fmt.Errorf("read the prompt: %w", err)
-		}
-		prompt = line.Message.Content
+		prompt = l.text
+		defer c.echo(l)
 	}
 	c.state("running")
-	c.json(object{"type": "system", "subtype": "init", "session_id": c.thread, "model": "fake", "permissionMode": "default"})
+	c.begun()
 	return prompt, nil
+}
+
+func (c *claude) begun() {
+	c.json(object{"type": "system", "subtype": "init", "session_id": c.thread, "model": "fake", "permissionMode": "default"})
+}
+
+// echo prints a message that the agent takes.
+func (c *claude) echo(l letter) {
+	if c.replay {
+		c.json(object{
+			"type": "user", "message": object{"role": "user", "content": l.text}, "parent_tool_use_id": nil, "session_id": c.thread,
+			"uuid": l.key, "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "isReplay": true,
+		})
+	}
+}
+
+type claudeInput struct {
+	Type      string `json:"type"`
+	UUID      string `json:"uuid"`
+	Priority  string `json:"priority"`
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype string `json:"subtype"`
+		Message string `json:"message_uuid"`
+	} `json:"request"`
+	Message struct {
+		Content string `json:"content"`
+	} `json:"message"`
+}
+
+// heard handles a line of stdin.
+func (c *claude) heard(line []byte) {
+	var in claudeInput
+	_ = json.Unmarshal(line, &in) // on an error, keep what could be decoded
+	switch {
+	case in.Type == "user" && in.UUID != "" && c.seen[in.UUID]: // the real program prints it without a time
+		c.json(object{"type": "user", "message": in.Message, "session_id": c.thread, "uuid": in.UUID, "isReplay": true})
+	case in.Type == "user":
+		c.seen[in.UUID] = true
+		c.change(func() {
+			c.queue = append(c.queue, letter{key: in.UUID, text: in.Message.Content})
+			if in.Priority == "now" {
+				c.hurry.Store(true)
+				c.cutTurn()
+			}
+		})
+	case in.Type == "control_response":
+		c.change(func() { c.answers = append(c.answers, line) })
+	case in.Request.Subtype == "interrupt":
+		c.controlled(in.RequestID, nil)
+		c.cutTurn()
+	case in.Request.Subtype == "cancel_async_message":
+		c.controlled(in.RequestID, object{"cancelled": c.drop(in.Request.Message)})
+	}
+}
+
+func (c *claude) controlled(id string, response object) {
+	c.json(object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": response}})
+}
+
+func (c *claude) taken() []string {
+	if c.given {
+		return nil
+	}
+	var texts []string
+	for _, l := range c.take(c.world) {
+		c.echo(l)
+		texts = append(texts, l.text)
+	}
+	return texts
+}
+
+// complete is always true: messages that are left have turns of their own.
+func (c *claude) complete() bool { return true }
+
+func (c *claude) interrupted(u usage) int {
+	if c.hurry.Swap(false) {
+		c.result(object{"result": "", "is_error": false, "terminal_reason": "aborted_streaming"}, u)
+		return 0
+	}
+	c.message("user", object{"type": "text", "text": "[Request interrupted by user]"})
+	c.result(object{"is_error": true, "subtype": "error_during_execution", "terminal_reason": "aborted_streaming", "errors": []string{}}, u)
+	return 1
+}
+
+// next waits for another turn. Stdin stays open for that.
+func (c *claude) next() (string, bool) {
+	if c.given {
+		return "", false
+	}
+	l, ok := c.inbox.next()
+	if !ok {
+		return "", false
+	}
+	c.hurry.Store(false)
+	c.begun()
+	c.echo(l)
+	return l.text, true
 }
 
 func (c *claude) state(state string) {
@@ -83,19 +185,20 @@ func (c *claude) request(id, name string, input object) (controlResponse, bool) 
 	c.json(object{"type": "control_request", "request_id": request, "request": object{
 		"subtype": "can_use_tool", "tool_name": name, "input": input, "tool_use_id": id,
 	}})
-	for {
-		var r controlResponse
-		if err := c.read(&r); err != nil {
-			return r, false
-		}
-		if r.Type == "control_response" && r.Response.RequestID == request {
-			c.state("running")
-			if r.Response.Response.Behavior != "allow" {
-				c.denials = append(c.denials, object{"tool_name": name, "tool_use_id": id, "tool_input": input})
-			}
-			return r, true
-		}
+	var r controlResponse
+	ok := c.answer(c.world, func(line []byte) bool {
+		r = controlResponse{}
+		return json.Unmarshal(line, &r) == nil && r.Response.RequestID == request
+	})
+	if !ok {
+		c.json(object{"type": "control_cancel_request", "request_id": request})
+		return r, false
 	}
+	c.state("running")
+	if r.Response.Response.Behavior != "allow" {
+		c.denials = append(c.denials, object{"tool_name": name, "tool_use_id": id, "tool_input": input})
+	}
+	return r, true
 }
 
 func (c *claude) ask(question string, labels []string) (string, bool) {
@@ -190,12 +293,7 @@ func (c *claude) result(r object, u usage) {
 		line[key] = value
 	}
 	c.json(line)
-	c.state("idle")
-}
-
-// leave waits for the end of stdin, which stays open for another turn.
-func (c *claude) leave() {
-	if !c.given {
-		_, _ = io.Copy(io.Discard, c.in)
+	if c.idle() {
+		c.state("idle")
 	}
 }

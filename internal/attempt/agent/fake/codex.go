@@ -10,6 +10,7 @@ import (
 type codex struct {
 	*world
 	options
+	oneTurn
 	items int
 }
 
@@ -34,17 +35,17 @@ func (c *codex) item(event string, item object) {
 	c.json(object{"type": event, "item": item})
 }
 
-func (c *codex) next() string {
+func (c *codex) number() string {
 	c.items++
 	return fmt.Sprintf("item_%d", c.items)
 }
 
 func (c *codex) say(text string) {
-	c.item("item.completed", object{"id": c.next(), "type": "agent_message", "text": text})
+	c.item("item.completed", object{"id": c.number(), "type": "agent_message", "text": text})
 }
 
 func (c *codex) tool(_, input string) func(string, int) {
-	item := object{"id": c.next(), "type": "command_execution", "command": shellCommand(input), "aggregated_output": "", "exit_code": nil, "status": "in_progress"}
+	item := object{"id": c.number(), "type": "command_execution", "command": shellCommand(input), "aggregated_output": "", "exit_code": nil, "status": "in_progress"}
 	c.item("item.started", item)
 	return func(output string, code int) {
 		item["aggregated_output"], item["exit_code"], item["status"] = output, code, "completed"
@@ -98,5 +99,3 @@ func codexWords(f fault) string {
 	}
 	return f.words()
 }
-
-func (c *codex) leave() {}

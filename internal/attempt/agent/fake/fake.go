@@ -27,7 +27,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		fmt.Fprint(out, Help())
 		return 0
 	}
-	w := &world{in: bufio.NewReaderSize(in, 64<<10), out: out, err: errw, stopped: make(chan struct{})}
+	w := &world{in: bufio.NewReaderSize(in, 64<<10), out: out, err: errw, stopped: make(chan struct{}), cut: make(chan struct{})}
 	defer w.close()
 	code, err := run(o, w)
 	if err != nil {
@@ -37,7 +37,8 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return code
 }
 
-// run reads the prompt, executes its steps and reports the result.
+// run reads the prompt, executes its steps and reports the result. Protocols that take
+// messages have a turn for each message that arrives after a result.
 func run(o options, w *world) (int, error) {
 	v := newVoice(o, w)
 	prompt, err := v.begin()
@@ -46,18 +47,44 @@ func run(o options, w *world) (int, error) {
 	}
 	a := &actor{world: w, voice: v, attempt: attemptNumber(), result: answerTo(prompt), usage: usage{input: 100 + len(prompt)/4, output: 10}}
 	lines, err := o.steps(prompt)
-	if err != nil {
-		return a.end(err)
-	}
-	for _, line := range lines {
-		if err := a.do(line); err != nil {
-			return a.end(err)
+	for {
+		if err == nil {
+			err = a.turn(lines)
 		}
-		if w.isStopped() {
-			break
+		code, over := a.end(err)
+		if over {
+			return code, nil
 		}
+		message, more := v.next()
+		if !more {
+			return code, nil
+		}
+		w.newTurn()
+		a.result, lines, err = answerTo(message), script(message), nil
 	}
-	return a.end(nil)
+}
+
+// turn executes steps, and those of messages that it takes between them.
+func (a *actor) turn(lines []string) error {
+	for {
+		for _, message := range a.voice.taken() {
+			a.result = answerTo(message)
+			lines = append(lines, script(message)...)
+		}
+		if len(lines) == 0 {
+			if a.voice.complete() {
+				return nil
+			}
+			continue // another message has arrived
+		}
+		if err := a.do(lines[0]); err != nil {
+			return err
+		}
+		if a.isStopped() {
+			return nil
+		}
+		lines = lines[1:]
+	}
 }
 
 // ending is an error that ends the script. With a fault the work has failed. Without
@@ -69,28 +96,25 @@ type ending struct {
 
 func (ending) Error() string { return "the script has ended" }
 
-// end prints the final message and waits for the end, as the protocol requires.
-func (a *actor) end(err error) (int, error) {
+// end prints the final message of a turn. over says that the program exits at once.
+func (a *actor) end(err error) (code int, over bool) {
 	var e ending
 	switch {
+	case a.isCut() && !errors.As(err, &e):
+		return a.voice.interrupted(a.usage), false
 	case errors.As(err, &e) && e.fault == nil:
-		return e.code, nil
+		return e.code, true
 	case errors.As(err, &e):
-		code := a.voice.failed(*e.fault, a.usage)
-		a.voice.leave()
-		return code, nil
+		return a.voice.failed(*e.fault, a.usage), false
 	case err != nil && !errors.Is(err, errFinished):
 		// A step that cannot be executed must be visible.
-		code := a.voice.failed(fault{text: err.Error()}, a.usage)
-		a.voice.leave()
-		return code, nil
+		return a.voice.failed(fault{text: err.Error()}, a.usage), false
 	}
 	a.voice.done(a.result, a.usage)
 	if a.hangs {
 		a.hang()
 	}
-	a.voice.leave()
-	return 0, nil
+	return 0, false
 }
 
 // answerTo returns the answer to a prompt without steps.
@@ -121,6 +145,7 @@ type world struct {
 
 	stop    sync.Once
 	stopped chan struct{} // closed when a signal asks the program to finish
+	cut     chan struct{} // closed when the user ends the turn; replaced for the next one
 	release []func()
 }
 
@@ -145,26 +170,60 @@ func (w *world) complain(text string) {
 	fmt.Fprintln(w.err, text)
 }
 
+// isStopped reports whether a signal or the user asks the agent to finish.
 func (w *world) isStopped() bool {
 	select {
 	case <-w.stopped:
+		return true
+	default:
+		return w.isCut()
+	}
+}
+
+// cutting returns a channel that is closed when the user ends the current turn.
+func (w *world) cutting() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cut
+}
+
+func (w *world) isCut() bool {
+	select {
+	case <-w.cutting():
 		return true
 	default:
 		return false
 	}
 }
 
-// sleep returns early if a signal asks the program to finish.
+// cutTurn ends the current turn.
+func (w *world) cutTurn() {
+	if !w.isCut() {
+		w.mu.Lock()
+		close(w.cut)
+		w.mu.Unlock()
+	}
+}
+
+func (w *world) newTurn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = make(chan struct{})
+}
+
+// sleep returns early if a signal or the user asks the agent to finish.
 func (w *world) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-w.stopped:
+	case <-w.cutting():
 	}
 }
 
-// hang waits silently until a signal asks the program to finish, or it is killed.
+// hang waits silently until a signal or the user asks the agent to finish, or it is
+// killed.
 func (w *world) hang() {
 	for !w.isStopped() {
 		w.sleep(time.Hour)

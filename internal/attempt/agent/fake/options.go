@@ -17,6 +17,7 @@ type options struct {
 	resume   bool
 	prompt   string // the prompt, if given is set; otherwise it is on stdin
 	given    bool
+	replay   bool   // Claude Code prints each message that it takes
 	scripts  string // a file with the steps of each task, which replaces the prompt's steps
 }
 
@@ -48,6 +49,8 @@ func parseOptions(args []string) (options, error) {
 			o.thread = value()
 		case a == "--resume" || a == "resume" && o.protocol == "codex":
 			o.thread, o.resume = value(), true
+		case a == "--replay-user-messages":
+			o.replay = true
 		case a == "app-server":
 			o.server = true
 		case a == "--prompt-file":
@@ -77,9 +80,9 @@ func parseOptions(args []string) (options, error) {
 func newVoice(o options, w *world) voice {
 	switch {
 	case o.protocol == "claude":
-		return &claude{world: w, options: o}
+		return &claude{world: w, options: o, inbox: newInbox(), seen: map[string]bool{}}
 	case o.protocol == "codex" && o.server:
-		return &server{world: w, options: o}
+		return &server{world: w, options: o, inbox: newInbox()}
 	case o.protocol == "codex":
 		return &codex{world: w, options: o}
 	}

@@ -10,6 +10,7 @@ import (
 type plain struct {
 	*world
 	options
+	oneTurn
 }
 
 func (p *plain) begin() (string, error) {
@@ -62,5 +63,3 @@ func (p *plain) failed(f fault, _ usage) int {
 	p.complain("error: " + text)
 	return 1
 }
-
-func (p *plain) leave() {}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// shell runs a command, and kills it if a signal asks the program to finish.
+// shell runs a command, and kills it if a signal or the user asks the agent to finish.
 func (a *actor) shell(command string) (output string, code int) {
 	var out limited
 	cmd := exec.Command("sh", "-c", command)
@@ -26,6 +26,9 @@ func (a *actor) shell(command string) (output string, code int) {
 	select {
 	case err = <-exited:
 	case <-a.stopped:
+		_ = cmd.Process.Kill()
+		err = <-exited
+	case <-a.cutting():
 		_ = cmd.Process.Kill()
 		err = <-exited
 	}

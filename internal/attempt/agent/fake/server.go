@@ -10,9 +10,12 @@ import (
 type server struct {
 	*world
 	options
-	turn  string
-	items int
-	asked int
+	*inbox
+	turn   string // the turn that runs, or has run last
+	latest string // the turn that was announced last; the lock of inbox guards it and active
+	active bool   // a turn runs, or was announced
+	items  int
+	asked  int
 }
 
 type serverRequest struct {
@@ -23,6 +26,7 @@ type serverRequest struct {
 		Input    []struct {
 			Text string `json:"text"`
 		} `json:"input"`
+		Message string `json:"clientUserMessageId"`
 	} `json:"params"`
 	Result struct {
 		Decision string `json:"decision"`
@@ -34,33 +38,93 @@ type serverRequest struct {
 
 // begin answers requests until one starts a turn. It returns the prompt of that turn.
 func (s *server) begin() (string, error) {
-	for {
-		var r serverRequest
-		if err := s.read(&r); err != nil {
-			return "", fmt.Errorf("wait for turn/start: %w", err)
+	s.listen(s.world, s.heard)
+	prompt, ok := s.next()
+	if !ok {
+		return "", fmt.Errorf("wait for turn/start: %w", io.EOF)
+	}
+	return prompt, nil
+}
+
+// heard handles a line of stdin.
+func (s *server) heard(line []byte) {
+	var r serverRequest
+	_ = json.Unmarshal(line, &r) // on an error, keep what could be decoded
+	switch r.Method {
+	case "":
+		s.change(func() { s.answers = append(s.answers, line) })
+	case "initialize":
+		s.json(object{"id": r.ID, "result": object{"userAgent": "fake"}})
+	case "thread/start", "thread/resume":
+		if s.thread = r.Params.ThreadID; s.thread == "" {
+			s.thread = uuid()
 		}
-		switch r.Method {
-		case "initialize":
-			s.json(object{"id": r.ID, "result": object{"userAgent": "fake"}})
-		case "thread/start", "thread/resume":
-			if s.thread = r.Params.ThreadID; s.thread == "" {
-				s.thread = uuid()
+		s.json(object{"id": r.ID, "result": object{"thread": object{"id": s.thread}}})
+	case "turn/start":
+		l := letter{key: r.Params.Message}
+		for _, i := range r.Params.Input {
+			l.text += i.Text
+		}
+		s.change(func() {
+			if !s.active {
+				s.latest, s.active = uuid(), true
 			}
-			s.json(object{"id": r.ID, "result": object{"thread": object{"id": s.thread}}})
-		case "turn/start":
-			return s.start(r), nil
-		}
+			l.turn = s.latest
+			s.queue = append(s.queue, l)
+			// Before the turn prints anything, as the real program does.
+			s.json(object{"id": r.ID, "result": object{"turn": object{"id": l.turn, "status": "inProgress"}}})
+		})
+	case "turn/interrupt":
+		s.json(object{"id": r.ID, "result": object{}})
+		s.change(func() {
+			s.queue = nil // the real program drops them
+			s.cutTurn()
+		})
 	}
 }
 
-func (s *server) start(r serverRequest) (prompt string) {
-	s.turn = uuid()
-	s.json(object{"id": r.ID, "result": object{"turn": object{"id": s.turn, "status": "inProgress"}}})
-	s.notify("thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{}}})
-	for _, i := range r.Params.Input {
-		prompt += i.Text
+// next waits for the message that starts a turn.
+func (s *server) next() (string, bool) {
+	l, ok := s.inbox.next()
+	if !ok {
+		return "", false
 	}
-	return prompt
+	s.turn = l.turn
+	s.notify("thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{}}})
+	s.notify("turn/started", object{"turn": object{"id": s.turn, "status": "inProgress"}})
+	s.echo(l)
+	return l.text, true
+}
+
+// echo prints a message that the agent takes.
+func (s *server) echo(l letter) {
+	item := object{"type": "userMessage", "id": s.number(), "clientId": nil, "content": []object{{"type": "text", "text": l.text}}}
+	if l.key != "" {
+		item["clientId"] = l.key
+	}
+	s.notify("item/started", object{"item": item})
+	s.notify("item/completed", object{"item": item})
+}
+
+func (s *server) taken() []string {
+	var texts []string
+	for _, l := range s.take(s.world) {
+		s.echo(l)
+		texts = append(texts, l.text)
+	}
+	return texts
+}
+
+func (s *server) complete() bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.active = len(s.queue) > 0
+	return !s.active
+}
+
+func (s *server) interrupted(usage) int {
+	s.completed(object{"status": "interrupted", "error": nil})
+	return 0
 }
 
 func (s *server) notify(method string, params object) {
@@ -68,17 +132,17 @@ func (s *server) notify(method string, params object) {
 	s.json(object{"method": method, "params": params})
 }
 
-func (s *server) next() string {
+func (s *server) number() string {
 	s.items++
 	return fmt.Sprintf("item_%d", s.items)
 }
 
 func (s *server) say(text string) {
-	s.notify("item/completed", object{"item": object{"type": "agentMessage", "id": s.next(), "text": text}})
+	s.notify("item/completed", object{"item": object{"type": "agentMessage", "id": s.number(), "text": text}})
 }
 
 func (s *server) tool(_, input string) func(string, int) {
-	item := object{"type": "commandExecution", "id": s.next(), "command": shellCommand(input), "status": "inProgress"}
+	item := object{"type": "commandExecution", "id": s.number(), "command": shellCommand(input), "status": "inProgress"}
 	s.notify("item/started", object{"item": item})
 	return func(output string, code int) {
 		item["aggregatedOutput"], item["exitCode"], item["status"] = output, code, "completed"
@@ -96,17 +160,14 @@ func (s *server) request(method, flag string, params object) (serverRequest, boo
 	s.notify("thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{flag}}})
 	params["threadId"], params["turnId"] = s.thread, s.turn
 	s.json(object{"method": method, "id": id, "params": params})
-	for {
-		var r serverRequest
-		if err := s.read(&r); err != nil {
-			return r, false
-		}
-		if r.Method == "" && string(r.ID) == fmt.Sprint(id) {
-			s.notify("serverRequest/resolved", object{"requestId": id})
-			s.notify("thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{}}})
-			return r, true
-		}
-	}
+	var r serverRequest
+	ok := s.answer(s.world, func(line []byte) bool {
+		r = serverRequest{}
+		return json.Unmarshal(line, &r) == nil && string(r.ID) == fmt.Sprint(id)
+	})
+	s.notify("serverRequest/resolved", object{"requestId": id})
+	s.notify("thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{}}})
+	return r, ok
 }
 
 func (s *server) ask(question string, labels []string) (string, bool) {
@@ -114,7 +175,7 @@ func (s *server) ask(question string, labels []string) (string, bool) {
 	for _, label := range labels {
 		choices = append(choices, object{"label": label, "description": label})
 	}
-	r, ok := s.request("item/tool/requestUserInput", "waitingOnUserInput", object{"itemId": s.next(), "questions": []object{{"id": "q", "header": "Question", "question": question, "options": choices}}})
+	r, ok := s.request("item/tool/requestUserInput", "waitingOnUserInput", object{"itemId": s.number(), "questions": []object{{"id": "q", "header": "Question", "question": question, "options": choices}}})
 	if given := r.Result.Answers["q"].Answers; ok && len(given) > 0 {
 		return given[0], true
 	}
@@ -122,7 +183,7 @@ func (s *server) ask(question string, labels []string) (string, bool) {
 }
 
 func (s *server) permission(_, input string) bool {
-	item := object{"type": "commandExecution", "id": s.next(), "command": shellCommand(input), "status": "inProgress"}
+	item := object{"type": "commandExecution", "id": s.number(), "command": shellCommand(input), "status": "inProgress"}
 	s.notify("item/started", object{"item": item})
 	r, ok := s.request("item/commandExecution/requestApproval", "waitingOnApproval", object{"itemId": item["id"], "command": item["command"], "reason": "the fake agent asks"})
 	item["status"] = "completed"
@@ -164,10 +225,8 @@ func (s *server) failed(f fault, _ usage) int {
 }
 
 func (s *server) completed(turn object) {
+	s.change(func() { s.active = s.active && s.latest != s.turn })
 	turn["id"] = s.turn
 	s.notify("thread/status/changed", object{"status": object{"type": "idle"}})
 	s.notify("turn/completed", object{"turn": turn})
 }
-
-// leave waits for the end of stdin, as a server does.
-func (s *server) leave() { _, _ = io.Copy(io.Discard, s.in) }

@@ -23,7 +23,14 @@ type voice interface {
 	torn()    // prints half of a success message
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
-	leave() // waits until stdin ends, if the protocol requires that
+	interrupted(u usage) (code int) // prints that the user has ended the turn
+	// taken returns the messages that have arrived during the turn.
+	taken() []string
+	// complete ends the turn. It returns false if there is a message to take before.
+	complete() bool
+	// next waits for a message after the turn, and returns false when stdin ends. It
+	// does not wait if the protocol has only one turn.
+	next() (message string, ok bool)
 }
 
 // fault is an error of the model's servers.

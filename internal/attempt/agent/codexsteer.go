@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// The ids of our requests that concern a running turn.
+const (
+	serverInterrupt = "gaffer-interrupt"
+	serverMessage   = "gaffer-message-" // and the message's key
+)
+
+// Message implements [Steerable]. While a turn runs, turn/start adds the message to it:
+// the server takes it after the next tool call, or cuts the model's text. After the
+// turn it starts another one. So it does not matter whether the turn ends before the
+// server reads the message.
+func (c *serverReader) Message(id, text string, _ bool) []byte {
+	if c.turn == "" {
+		return nil
+	}
+	key := MessageKey(id)
+	return encode(object{"id": serverMessage + key, "method": "turn/start", "params": object{
+		"threadId": c.thread, "input": []object{{"type": "text", "text": text}}, "clientUserMessageId": key,
+	}})
+}
+
+// Withdraw implements [Steerable]. The server cannot do that.
+func (c *serverReader) Withdraw(string) []byte { return nil }
+
+// Interrupt implements [Steerable]. The server drops the messages that it has not taken.
+// It leaves commands running, which end with the server.
+func (c *serverReader) Interrupt() []byte {
+	if c.turn == "" || c.said != nil {
+		return nil
+	}
+	return encode(object{"id": serverInterrupt, "method": "turn/interrupt", "params": object{"threadId": c.thread, "turnId": c.turn}})
+}
+
+// steered handles the response to a message or an interrupt.
+func (c *serverReader) steered(l serverLine) []Signal {
+	var id string
+	_ = json.Unmarshal(l.ID, &id)
+	key, isMessage := strings.CutPrefix(id, serverMessage)
+	switch {
+	case isMessage && l.Error != nil:
+		return []Signal{{Refused: key}}
+	case id == serverInterrupt && l.Error == nil:
+		c.cut = true
+	}
+	return nil
+}
+
+// began handles the start of a turn. The first one is known from the response to our
+// request.
+func (c *serverReader) began(p serverParams) []Signal {
+	if c.turn == "" || p.Turn.ID == c.turn {
+		return nil
+	}
+	c.turn, c.said, c.text = p.Turn.ID, nil, ""
+	return []Signal{{State: Running, Began: true}}
+}
