@@ -3,6 +3,7 @@ import { link } from '../core/route.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../core/view.js';
 import { attempt } from '../parts/dialog.js';
 import { Ago, Status } from '../parts/status.js';
+import { visible } from './visible.js';
 
 /** "line 3", "lines 3 to 7", "old line 3". @param {{side?: string, first?: number, last?: number}} at */
 export function lineWords({ side, first, last }) {
@@ -80,7 +81,7 @@ export function Comment({ source, comment: c, anchor, may }) {
       ${may && draft && html`<button class="quiet" onClick=${() => setEdited(true)}>Edit</button><button class="quiet danger" onClick=${() => act('Deleted', { action: 'delete', id: c.id })}>Delete</button>`}
       ${may && !draft && html`<button class="quiet" onClick=${() => act(c.resolved ? 'Open again' : 'Resolved', { action: 'resolve', id: c.id, resolved: !c.resolved })}>${c.resolved ? 'Open again' : 'Resolve'}</button>`}
     </header>
-    ${moved && c.lines && html`<pre class="quoted" aria-label="The lines when the comment was written">${c.lines}</pre>`}
+    ${moved && c.lines && html`<pre class="quoted" aria-label="The lines when the comment was written">${visible(c.lines)}</pre>`}
     <p class="said">${c.text}</p>
     ${c.answer && html`<div class="answer"><${Status} of=${c.answer.fixed ? 'complete' : 'waiting'} word=${c.answer.fixed ? 'agent: fixed' : 'agent: not fixed'} />
       <span class="said">${c.answer.text}</span> <a class="faint" href=${`${link('runs', source.run, 'tasks', source.task)}?tab=attempts`}><${Ago} time=${c.answer.at} /></a></div>`}

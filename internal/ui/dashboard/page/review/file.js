@@ -4,11 +4,12 @@ import { count, many } from '../core/words.js';
 import { attempt, quietly } from '../parts/dialog.js';
 import { Comment, Form, Tall } from './comment.js';
 import { Both, Line } from './line.js';
+import { visible } from './visible.js';
 
 const words = { added: 'new', deleted: 'deleted', renamed: 'renamed', copied: 'copied', type: 'type changed' };
 
 /** @param {{file: any}} props the name of a file, with its old name */
-export const Path = ({ file }) => html`<span class="path">${file.from && file.from !== file.path && html`<bdi class="faint">${file.from}</bdi> <span aria-label="is now">→</span> `}<bdi>${file.path}</bdi></span>`;
+export const Path = ({ file }) => html`<span class="path">${file.from && file.from !== file.path && html`<bdi class="faint">${visible(file.from)}</bdi> <span aria-label="is now">→</span> `}<bdi>${visible(file.path)}</bdi></span>`;
 
 /** @param {{added: number, removed: number}} props */
 export const Counts = ({ added, removed }) => html`<span class="sums"><span class="plus">+${count(added)}</span> <span class="minus">−${count(removed)}</span></span>`;

@@ -3,6 +3,7 @@ import { html, memo } from '../core/view.js';
 import { count } from '../core/words.js';
 import { differences, pieces } from './diff.js';
 import { names } from './highlight.js';
+import { visible } from './visible.js';
 import { widest } from './sheet.js';
 
 /** Differences of paired lines, by the old line. */
@@ -20,7 +21,7 @@ function Text({ line, runs }) {
   const text = line.text.length > widest ? line.text.slice(0, widest) : line.text;
   const total = syntax ? syntax.reduce((n, value, i) => (i % 2 ? n : n + value), 0) : 0;
   const fits = syntax && total === line.text.length; // the file that was highlighted has the same line
-  return html`<code class="t">${pieces(text, fits ? syntax : undefined, marksOf(line), names).map((p) => (p.mark ? html`<mark class=${p.class && `h-${p.class}`}>${p.text}</mark>` : p.class ? html`<span class=${`h-${p.class}`}>${p.text}</span>` : p.text))}${text.length < line.text.length && html`<em class="cut">… ${count(line.text.length - text.length)} more characters</em>`}${line.noEOL && html`<em class="cut" title="The file ends without a line end">⊘</em>`}</code>`;
+  return html`<code class=${line.short ? 't short' : 't'}>${pieces(text, fits ? syntax : undefined, marksOf(line), names).map((p) => (p.mark ? html`<mark class=${p.class && `h-${p.class}`}>${visible(p.text)}</mark>` : p.class ? html`<span class=${`h-${p.class}`}>${visible(p.text)}</span>` : visible(p.text)))}${text.length < line.text.length && html`<em class="cut">… ${count(line.text.length - text.length)} more characters</em>`}${line.noEOL && html`<em class="cut" title="The file ends without a line end">⊘</em>`}</code>`;
 }
 
 const looks = { '+': 'ins', '-': 'del', ' ': '' };

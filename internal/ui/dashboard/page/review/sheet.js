@@ -114,14 +114,19 @@ export class Sheet {
   }
 
   guess(r) {
-    if (r.kind === 'line') return this.wrapped(r.text) * row;
-    if (r.kind === 'pair') return Math.max(r.left ? this.wrapped(r.left.text) : 1, r.right ? this.wrapped(r.right.text) : 1) * row;
+    if (r.kind === 'line') return this.wrapped(r) * row;
+    if (r.kind === 'pair') return Math.max(r.left ? this.wrapped(r.left) : 1, r.right ? this.wrapped(r.right) : 1) * row;
     if (r.kind === 'gap') return gapHeight;
     if (r.kind === 'wait') return r.lines * row;
     return r.kind === 'note' ? 64 : guessed;
   }
 
-  wrapped(text) { return Math.max(1, Math.ceil(Math.min(width(text), widest) / this.columns)); }
+  /** The number of rows that a line takes. Browsers lay out a line faster if they need not look for a place to break it. */
+  wrapped(line) {
+    const wide = Math.min(width(line.text), widest);
+    line.short = wide <= this.columns && !/[^\t -~]/.test(line.text);
+    return Math.max(1, Math.ceil(wide / this.columns));
+  }
 
   /** Puts the files below each other. */
   stack() {

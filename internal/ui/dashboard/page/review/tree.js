@@ -2,6 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { Counts } from './file.js';
 import { treeRows } from './order.js';
+import { visible } from './visible.js';
 
 const high = 26;
 
@@ -49,7 +50,7 @@ function TreeRow({ r, top, here, viewed, comments, open }) {
   const { file } = r;
   const title = file ? `${file.path}${file.from && file.from !== file.path ? `, was ${file.from}` : ''}` : r.key;
   return html`<div role="treeitem" aria-level=${r.depth + 1} aria-selected=${here} aria-expanded=${file ? undefined : !r.closed} class=${`treerow${here ? ' here' : ''}${viewed === 'yes' ? ' seen' : ''}`} style=${{ top: `${top}px`, paddingLeft: `${8 + r.depth * 12}px` }} title=${title}>
-    <button class="name" onClick=${open}>${file ? html`<span class=${`letter s-${file.status}`} aria-label=${signWords[file.status] ?? file.status}>${signs[file.status] ?? '·'}</span>` : html`<span class="letter" aria-hidden="true">${r.closed ? '▸' : '▾'}</span>`}<bdi>${r.name}</bdi></button>
+    <button class="name" onClick=${open}>${file ? html`<span class=${`letter s-${file.status}`} aria-label=${signWords[file.status] ?? file.status}>${signs[file.status] ?? '·'}</span>` : html`<span class="letter" aria-hidden="true">${r.closed ? '▸' : '▾'}</span>`}<bdi>${visible(r.name)}</bdi></button>
     ${comments > 0 && html`<span class="bubble" aria-label=${`${comments} comments`}>${comments}</span>`}
     ${viewed === 'changed' && html`<span class="again" title="Changed since you viewed it" aria-label="changed since viewed">●</span>`}
     ${viewed === 'yes' && html`<span class="again done" aria-label="viewed">✓</span>`}

@@ -4,7 +4,7 @@ import { layout } from './desk.js';
 import { FileView } from './file.js';
 import { Sheet, head } from './sheet.js';
 
-const spare = 600; // pixels that are drawn above and below the window
+const spare = 450; // pixels that are drawn above and below the window
 const narrow = 800; // pixels below which two columns do not fit
 
 /** @param {{source: import('./source.js').Source, desk: import('./desk.js').Desk, may: boolean}} props */
@@ -134,8 +134,9 @@ function settle(sheet, el) {
   let i = Number(el.dataset.first);
   let wrong = false;
   for (const node of el.children) {
-    const { kind, key } = block.rows[i++] ?? {};
-    if ((kind !== 'line' && kind !== 'pair') || block.checked.has(key)) continue;
+    const { kind, key, short, left, right } = block.rows[i++] ?? {};
+    if (kind === 'line' ? short : kind !== 'pair' || ((left?.short ?? true) && (right?.short ?? true))) continue;
+    if (block.checked.has(key)) continue;
     block.checked.add(key);
     const height = node.offsetHeight;
     if (block.tops[i] - block.tops[i - 1] === height) continue;
