@@ -13,7 +13,7 @@ import (
 // newChanges returns the service that reads the changes in this machine's repositories.
 func (a *App) newChanges() *changes.Service {
 	return changes.New(changes.Options{
-		Store: a.store, Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+		Store: a.store, Reviews: a.engine, Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
 	})
 }
 

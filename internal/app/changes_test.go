@@ -8,6 +8,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/api/changes"
+	"gaffer/internal/app"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
 
@@ -46,6 +48,21 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	if err != nil || since.Change.Added != 2 || since.Change.Removed != 0 {
 		t.Errorf("since attempt 1: %+v, %v", since.Change, err)
 	}
+	if v.Anchors == nil || v.Messages == nil || since.Change.Commits == nil {
+		t.Error("a list is nil, which is null in JSON")
+	}
+	err = app.EngineOf(a).ChangeReview(t.Context(), store.TaskKey{Run: run.ID, Task: "changing"}, "me", func(r *fleet.Review) error {
+		r.State, r.Seen = fleet.ReviewCommented, v.Change.Tree
+		r.Comments = append(r.Comments, fleet.Comment{ID: "c1", Path: "new.txt", Side: fleet.NewSide, First: 1, Last: 1, Tree: first.Change.Tree, Text: "why?"})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviewed, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{})
+	if err != nil || len(reviewed.Review.Comments) != 1 || len(reviewed.Anchors) != 1 || reviewed.Anchors[0].First != 1 || reviewed.Anchors[0].Outdated {
+		t.Errorf("with a comment: %+v, %v", reviewed, err)
+	}
 	text, err := c.Changes.Blob(t.Context(), run.ID, "changing", f.NewBlob)
 	if err != nil || string(text) != "one\nagain\n" {
 		t.Errorf("%q, %v", text, err)
@@ -68,7 +85,7 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 		}
 	}
 	all, err := c.Changes.Reviews(t.Context(), run.ID)
-	if err != nil || len(all.Reviews) != 1 || all.Reviews[0].Task != "changing" || all.Changes != 1 || all.Ready != 1 {
+	if err != nil || len(all.Reviews) != 1 || all.Reviews[0].Task != "changing" || all.Changes != 1 || all.Ready != 0 || all.Commented != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 

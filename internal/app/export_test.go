@@ -3,8 +3,12 @@ package app
 import (
 	"context"
 
+	"gaffer/internal/engine"
 	"gaffer/internal/record/pending"
 )
+
+// EngineOf returns the engine.
+func EngineOf(a *App) *engine.Engine { return a.engine }
 
 // AddPending records that the documents of a run must be written.
 func AddPending(ctx context.Context, a *App, run string) error {

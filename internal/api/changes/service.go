@@ -26,13 +26,15 @@ import (
 type Reviews interface {
 	// Review returns an open review for a task without one.
 	Review(ctx context.Context, key store.TaskKey) (fleet.Review, error)
+	// Reviews leaves out tasks without one.
+	Reviews(ctx context.Context, run string) ([]fleet.Review, error)
 	Messages(ctx context.Context, key store.TaskKey) ([]fleet.Message, error)
 }
 
 // Options configures a Service.
 type Options struct {
 	Store   store.Store
-	Reviews Reviews // nil if there are no reviews: each is open
+	Reviews Reviews
 	// Hide reports which runs are internal. They are not found here. Nil hides none.
 	Hide func(run store.Run) bool
 	// Worktrees returns a function that finds the worktrees of a run's tasks.
@@ -107,22 +109,19 @@ func (e *NoChangeError) Code() string { return "no_change" }
 // Change returns the change of a task with its review.
 func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	key := store.TaskKey{Run: run, Task: task}
-	v := fleet.TaskChange{Review: fleet.Review{Run: run, Task: task, State: fleet.ReviewOpen}, Messages: []fleet.Message{}, Checks: []fleet.Check{}}
+	var v fleet.TaskChange
 	where, err := s.locate(ctx, key)
 	if err != nil {
 		return v, err
 	}
-	if s.opts.Reviews != nil {
-		if v.Review, err = s.opts.Reviews.Review(ctx, key); err != nil {
-			return v, err
-		}
-		messages, err := s.opts.Reviews.Messages(ctx, key)
-		if err != nil {
-			return v, err
-		}
-		v.Messages = append(v.Messages, messages...)
+	if v.Review, err = s.opts.Reviews.Review(ctx, key); err != nil {
+		return v, err
 	}
-	v.Checks = append(v.Checks, where.checks...)
+	messages, err := s.opts.Reviews.Messages(ctx, key)
+	if err != nil {
+		return v, err
+	}
+	v.Messages, v.Checks = append([]fleet.Message{}, messages...), append([]fleet.Check{}, where.checks...) // never null in JSON
 	if err := s.enter(ctx); err != nil {
 		return v, err
 	}
@@ -143,14 +142,12 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 	if v.Anchors, err = reader.Anchors(ctx, v.Change, v.Review.Comments); err != nil {
 		return v, unreadable(err)
 	}
-	if s.opts.Reviews != nil {
-		trees := []string{v.Review.Seen}
-		for _, c := range v.Review.Comments {
-			trees = append(trees, c.Tree)
-		}
-		if err := reader.Release(ctx, run, where.name, trees); err != nil {
-			return v, unreadable(err)
-		}
+	trees := []string{v.Review.Seen}
+	for _, c := range v.Review.Comments {
+		trees = append(trees, c.Tree)
+	}
+	if err := reader.Release(ctx, run, where.name, trees); err != nil {
+		return v, unreadable(err)
 	}
 	if q.Since != "" {
 		if v.Change, err = reader.Since(ctx, v.Change, q.Since); err != nil {
@@ -229,12 +226,14 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 		return all, err
 	}
 	slices.SortFunc(tasks, func(a, b store.Task) int { return cmp.Compare(a.Seq, b.Seq) })
+	reviews, err := s.opts.Reviews.Reviews(ctx, id)
+	if err != nil {
+		return all, err
+	}
 	for _, t := range tasks {
 		v := fleet.Review{Run: t.Run, Task: t.Task, State: fleet.ReviewOpen}
-		if s.opts.Reviews != nil {
-			if v, err = s.opts.Reviews.Review(ctx, t.TaskKey); err != nil {
-				return all, err
-			}
+		if i := slices.IndexFunc(reviews, func(v fleet.Review) bool { return v.Task == t.Task }); i >= 0 {
+			v = reviews[i]
 		}
 		all.Reviews = append(all.Reviews, v)
 		all.Changes++

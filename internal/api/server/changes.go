@@ -11,6 +11,7 @@ import (
 // Changes implements the requests about the changes of tasks. Errors are classified as
 // those of [Protocol] are.
 type Changes interface {
+	// Change returns no nil list.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
 	File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
 	// Blob returns the content of a file of the change, by the id of its blob.
@@ -55,12 +56,7 @@ func (h *changeHandlers) change(c *request) error {
 	if err := ids("since", q.Since); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (fleet.TaskChange, error) {
-		v, err := h.changes.Change(ctx, run, task, q)
-		v.Change.Commits, v.Change.Files = list(v.Change.Commits), list(v.Change.Files)
-		v.Anchors, v.Messages, v.Checks = list(v.Anchors), list(v.Messages), list(v.Checks)
-		return v, err
-	})
+	return give(c, func(ctx context.Context) (fleet.TaskChange, error) { return h.changes.Change(ctx, run, task, q) })
 }
 
 const (

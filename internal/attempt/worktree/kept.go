@@ -118,8 +118,8 @@ func (r *Repo) ListAttempts(ctx context.Context, run, task string) (map[int]Kept
 	return all, err
 }
 
-// ReleaseKept deletes the review refs of a task, except the newest ones and those whose tree
-// is in the list. Git deletes the content later, if nothing else has it.
+// ReleaseKept deletes the review refs of a task, except the newest ones and those whose
+// tree or base is in the list. Git deletes the content later, if nothing else has it.
 func (r *Repo) ReleaseKept(ctx context.Context, run, task string, newest int, trees []string) error {
 	list, err := r.ListKept(ctx, run, task)
 	if err != nil || len(list) <= newest {
@@ -127,7 +127,7 @@ func (r *Repo) ReleaseKept(ctx context.Context, run, task string, newest int, tr
 	}
 	var commands strings.Builder
 	for _, k := range list[:len(list)-newest] {
-		if !slices.Contains(trees, k.Tree) {
+		if !slices.Contains(trees, k.Tree) && !slices.Contains(trees, k.Base) {
 			fmt.Fprintf(&commands, "delete %s %s\n", k.Ref, k.Commit)
 		}
 	}

@@ -45,6 +45,13 @@ type Fleet interface {
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 
+	// Change returns the files that a task has changed, and the review. ChangedFile
+	// returns the diff of one of the files. The error says so if another machine has
+	// the change.
+	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
+	ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
+	Reviews(ctx context.Context, run string) (fleet.RunReviews, error)
+
 	// Changes calls each at once, then after every change, and also from time to time
 	// without a change. Calls are at least interval apart. It returns when each returns
 	// an error or ctx ends.

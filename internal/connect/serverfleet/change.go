@@ -1,0 +1,25 @@
+package serverfleet
+
+import (
+	"context"
+
+	"gaffer/fleet"
+)
+
+// Change returns the change of a task: its files without their diffs, and its review.
+func (f *Fleet) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
+	v, err := f.client.Runs.Change(ctx, run, task, q)
+	return v, f.problem(err)
+}
+
+// ChangedFile returns the diff of one file of a change.
+func (f *Fleet) ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
+	v, err := f.client.Runs.ChangedFile(ctx, run, task, q)
+	return v, f.problem(err)
+}
+
+// Reviews returns the reviews of a run's tasks that have a change.
+func (f *Fleet) Reviews(ctx context.Context, run string) (fleet.RunReviews, error) {
+	v, err := f.client.Runs.Reviews(ctx, run)
+	return v, f.problem(err)
+}
