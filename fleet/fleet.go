@@ -104,10 +104,14 @@ type Task struct {
 	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task, which could start now
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
-	Session  string    `json:"session,omitempty"` // the tmux session that shows its agent
-	Prompt   string    `json:"prompt,omitempty"`  // only set when a single task was requested
-	Attempt  *Attempt  `json:"attempt,omitempty"` // the running attempt, or else the last one
-	Question *Question `json:"question,omitempty"`
+	// Candidate is the id of the task that picks one of several candidates, if this is one
+	// of them or their judge. Candidates are the tasks from which this task picks.
+	Candidate  string    `json:"candidate_of,omitempty"`
+	Candidates []string  `json:"candidates,omitempty"`
+	Session    string    `json:"session,omitempty"` // the tmux session that shows its agent
+	Prompt     string    `json:"prompt,omitempty"`  // only set when a single task was requested
+	Attempt    *Attempt  `json:"attempt,omitempty"` // the running attempt, or else the last one
+	Question   *Question `json:"question,omitempty"`
 }
 
 // Attempt is one start of an agent on a task.

@@ -86,6 +86,9 @@ func customAgents(c *config.Config, name string) (map[string]agent.Custom, error
 	if name == workspace.MergeAgent {
 		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, workspace.MergeCommand}}
 	}
+	if name == plan.PickAgent {
+		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, workspace.PickCommand}, Prompt: agent.File, Markers: agent.Markers{Waiting: workspace.PickQuestion}}
+	}
 	if name == teamrun.MergeAgent {
 		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, teamrun.MergeCommand}}
 	}

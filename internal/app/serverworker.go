@@ -106,7 +106,7 @@ func (s *ServerWorker) createWorker() (err error) {
 		if !slices.Contains(allow, plan.CommandAgent) {
 			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
 		}
-		allow = append(slices.Clone(allow), workspace.MergeAgent, teamrun.MergeAgent) // gaffer's own tasks between those of the plan
+		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent) // gaffer's own tasks between those of the plan
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.report,

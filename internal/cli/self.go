@@ -29,6 +29,8 @@ func self(args []string) (code int, ok bool) {
 		return verify.Main(args[1:], os.Stdout, os.Stderr), true
 	case len(args) == 1 && args[0] == workspace.MergeCommand:
 		return workspace.MergeMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
+	case len(args) == 2 && args[0] == workspace.PickCommand:
+		return workspace.PickMain(context.Background(), args[1], os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) == 1 && args[0] == teamrun.MergeCommand:
 		return teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":

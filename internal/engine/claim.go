@@ -203,6 +203,11 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 	}
 	run.Reserved = plus(run.Reserved, t.Reserve)
 	c.PutRun(run)
+	if t.AnyNeed {
+		if err := c.compareCandidates(&t); err != nil {
+			return Assignment{}, err
+		}
+	}
 	t.Attempts++
 	t.Tries++
 	a := store.Attempt{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"gaffer/internal/engine/store"
 )
@@ -50,6 +51,9 @@ func (p *propagation) failed(t store.Task) error {
 	if err != nil {
 		return err
 	}
+	if t.Optional {
+		return nil
+	}
 	why := t.Task + " failed"
 	if run.OnFail != "" && run.Stopping == "" {
 		if err := p.stop(run, why); err != nil {
@@ -89,7 +93,7 @@ func (p *propagation) abandon(t store.Task) error {
 	if err != nil {
 		return err
 	}
-	if t.Wave > 0 {
+	if t.Wave > 0 && !t.Optional {
 		all, err := p.Tasks(t.Run)
 		if err != nil {
 			return err
@@ -101,11 +105,60 @@ func (p *propagation) abandon(t store.Task) error {
 		}
 	}
 	for _, task := range below {
-		if err := p.drop(task.TaskKey, why); err != nil {
+		if task.AnyNeed {
+			err = p.withoutNeed(task, why)
+		} else {
+			err = p.drop(task.TaskKey, why)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withoutNeed continues a task that needs any of several tasks, after one of them has
+// ended without being complete. If that was the last one and none is complete, the task
+// fails. It is cancelled if all of them were.
+func (p *propagation) withoutNeed(t store.Task, why string) error {
+	t, err := p.task(t.TaskKey) // it may have changed since it was listed
+	if err != nil || t.Status != store.Queued {
+		return err
+	}
+	n, err := p.needsOf(t)
+	switch {
+	case err != nil:
+		return err
+	case n.complete > 0 || n.open > 0:
+		return p.schedule.unblockOne(t, why)
+	case n.failed == 0:
+		return p.drop(t.TaskKey, why)
+	}
+	t.Outcome = dependency
+	if err := p.schedule.move(&t, store.Failed, "none of "+strings.Join(t.Needs, ", ")+" is complete"); err != nil {
+		return err
+	}
+	return p.failed(t)
+}
+
+// needs is the number of tasks that a task needs, by status.
+type needs struct{ complete, open, failed int }
+
+func (c *change) needsOf(t store.Task) (n needs, err error) {
+	for _, id := range t.Needs {
+		need, err := c.task(store.TaskKey{Run: t.Run, Task: id})
+		switch {
+		case err != nil:
+			return n, err
+		case need.Status == store.Complete:
+			n.complete++
+		case need.Status == store.Failed:
+			n.failed++
+		case !need.Status.Final():
+			n.open++
+		}
+	}
+	return n, nil
 }
 
 // drop cancels a task that has not started, and the tasks that need it.

@@ -92,19 +92,32 @@ func (r *retries) queue(t store.Task, why string) error {
 	if err := r.reviews.continued(t.TaskKey); err != nil {
 		return err
 	}
-	t.Blockers = 0
-	for _, id := range t.Needs {
-		need, err := r.task(store.TaskKey{Run: t.Run, Task: id})
-		if err != nil {
-			return err
-		}
-		if need.Status != store.Complete {
-			t.Blockers++
-		}
+	n, err := r.needsOf(t)
+	if err != nil {
+		return err
+	}
+	if t.Blockers = len(t.Needs) - n.complete; t.AnyNeed {
+		t.Blockers = n.open
 	}
 	t.Lost = 0
 	t.Outcome, t.NotBefore = "", time.Time{}
-	return r.schedule.move(&t, store.Queued, why)
+	ended := t.Status
+	if err := r.schedule.move(&t, store.Queued, why); err != nil || ended == store.Complete {
+		return err
+	}
+	// A task that needs any of several tasks did not wait for this one any more.
+	dependents, err := r.Dependents(t.TaskKey)
+	if err != nil {
+		return err
+	}
+	for _, d := range dependents {
+		if d.AnyNeed && d.Status == store.Queued {
+			if err := r.schedule.blockOne(d, t.Task+" is queued again"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // again queues an ended task again, because a message waits for its agent. The agent
@@ -177,7 +190,7 @@ func (r *retries) requeueDropped(run, why string) error {
 			return err
 		}
 		for _, t := range tasks {
-			if t.Status != store.Cancelled || t.Outcome != dependency {
+			if t.Status != store.Cancelled && t.Status != store.Failed || t.Outcome != dependency {
 				continue
 			}
 			if _, ok := hopeless(t, tasks); ok {
@@ -198,12 +211,20 @@ func (r *retries) requeueDropped(run, why string) error {
 }
 
 // hopeless returns a task that t waits for and that has ended without being complete.
-func hopeless(t store.Task, tasks []store.Task) (store.Task, bool) {
+func hopeless(t store.Task, tasks []store.Task) (found store.Task, is bool) {
 	for _, other := range tasks {
-		before := t.Wave > 0 && other.Wave > 0 && other.Wave < t.Wave || slices.Contains(t.Needs, other.Task)
-		if before && other.Status.Final() && other.Status != store.Complete {
-			return other, true
+		need := slices.Contains(t.Needs, other.Task)
+		before := t.Wave > 0 && other.Wave > 0 && other.Wave < t.Wave && !other.Optional || need
+		ended := other.Status.Final() && other.Status != store.Complete
+		switch {
+		case before && ended:
+			found, is = other, true
+			if !t.AnyNeed || !need {
+				return found, true
+			}
+		case need && t.AnyNeed: // one is enough
+			return store.Task{}, false
 		}
 	}
-	return store.Task{}, false
+	return found, is
 }

@@ -51,8 +51,8 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 		t.Ready = false
 		run.Ready--
 	}
-	count(&run, t.Wave, from, -1)
-	count(&run, t.Wave, to, +1)
+	count(&run, *t, from, -1)
+	count(&run, *t, to, +1)
 	t.Status = to
 	if t.SentBack && to.Final() {
 		if err := s.reviews.settle(t); err != nil {
@@ -78,11 +78,12 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 }
 
 // count adds by to the counters of a run for a task in status s.
-func count(run *store.Run, wave int, s store.Status, by int) {
-	switch s {
-	case store.Running:
+func count(run *store.Run, t store.Task, s store.Status, by int) {
+	wave := t.Wave
+	switch {
+	case s == store.Running:
 		run.Active += by
-	case store.Failed:
+	case s == store.Failed && !t.Optional:
 		run.Failed += by
 	}
 	if s == "" || s.Final() {
@@ -170,9 +171,7 @@ func (s *schedule) unblock(key store.TaskKey) error {
 		return err
 	}
 	for _, t := range dependents {
-		t.Blockers--
-		s.PutTask(t)
-		if err := s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: key.Task + " is complete"}, t); err != nil {
+		if err := s.unblockOne(t, key.Task+" is complete"); err != nil {
 			return err
 		}
 	}
@@ -188,18 +187,28 @@ func (s *schedule) block(key store.TaskKey) error {
 	}
 	why := key.Task + " is not complete any more"
 	for _, t := range dependents {
-		t.Blockers++
-		if t.Ready {
-			err = s.ready(t, false, why)
-		} else {
-			s.PutTask(t)
-			err = s.event(store.Event{Kind: "task.blocked", Run: t.Run, Task: t.Task, Why: why}, t)
-		}
-		if err != nil {
+		if err := s.blockOne(t, why); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// blockOne increments Blockers of a task.
+func (s *schedule) blockOne(t store.Task, why string) error {
+	t.Blockers++
+	if t.Ready {
+		return s.ready(t, false, why)
+	}
+	s.PutTask(t)
+	return s.event(store.Event{Kind: "task.blocked", Run: t.Run, Task: t.Task, Why: why}, t)
+}
+
+// unblockOne decrements Blockers of a task.
+func (s *schedule) unblockOne(t store.Task, why string) error {
+	t.Blockers--
+	s.PutTask(t)
+	return s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
 // settle ends a run that has no open tasks left. A conducted run ends here only if it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gaffer/fleet"
@@ -101,6 +102,9 @@ func (s *steering) reachable(key store.TaskKey) (run store.Run, t store.Task, er
 	}
 	if AgentOf(spec) == plan.CommandAgent || len(spec.Argv) > 0 {
 		return run, t, &ConflictError{"task " + t.Task, "runs a command, which takes no messages"}
+	}
+	if AgentOf(spec) == plan.PickAgent {
+		return run, t, &ConflictError{"task " + t.Task, "picks one of its candidates; their agents take messages: " + strings.Join(spec.Pick.Candidates, ", ")}
 	}
 	if t.Status == store.Running {
 		a, err := s.attempt(t.Attempt)

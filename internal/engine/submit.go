@@ -107,6 +107,7 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	t := store.Task{
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: s.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
 		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelsOf(task, run.Place),
+		AnyNeed: task.Pick != nil, Optional: task.Candidate != "",
 		Lane: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
 	return s.schedule.move(&t, store.Queued, "")

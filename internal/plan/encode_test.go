@@ -37,6 +37,10 @@ var encoded = map[string]Plan{
 	"bead": planOf(Task{ID: "a", Dispatch: &Dispatch{
 		Bead: "bd-1", Ledger: "/srv/state", Repo: "/srv/repo", Template: "bug-fix", Vars: map[string]string{"FILE": "a.go"}, Session: "agent-bd-1", Earlier: 2,
 	}}),
+	"contest": {Tasks: []Task{
+		{ID: "a.claude", Candidate: "a"},
+		{ID: "a", Pick: &Pick{By: PickJudge, Candidates: []string{"a.claude"}, Judge: "a.judge", Judges: true, Goal: "Do it.", Rubric: "small"}},
+	}},
 	"step":   planOf(Task{ID: "a", Step: json.RawMessage(`{"id":"pm-1"}`), Keep: true}),
 	"source": planOf(Task{ID: "a", FileEntry: FileEntry{Done: true, Box: "/srv/project/plan.md", Line: 12}}),
 	"workflow": {Workflow: &Workflow{
@@ -82,10 +86,10 @@ func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 		}
 		all.Write(text)
 	}
-	for _, part := range []any{Plan{}, Budget{}, Task{}, Dispatch{}, Workflow{}, OnComplete{}, Problem{}} {
+	for _, part := range []any{Plan{}, Budget{}, Task{}, Dispatch{}, Pick{}, Workflow{}, OnComplete{}, Problem{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Anonymous {
+			if f.Anonymous || name == "-" { // a field without a JSON form exists only while a plan is read
 				continue
 			}
 			if name == "" || !bytes.Contains(all.Bytes(), []byte(`"`+name+`":`)) {

@@ -212,7 +212,7 @@ func (l *loader) finish(p Plan) Plan {
 		l.warn(position{line: line[o.Second]}, "%s", o.text(l.opts.SeparateFiles))
 	}
 	p.Warnings = l.warnings.sorted()
-	return p
+	return p.Expand()
 }
 
 func (o Overlap) text(separated bool) string {

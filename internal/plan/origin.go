@@ -33,6 +33,9 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 	all := make([]Origin, len(o.graph.needs))
 	for _, node := range order {
 		needs := o.graph.needs[node]
+		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // it starts where its candidates start
+			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
+		}
 		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the tasks of a wave share one list
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue

@@ -74,6 +74,10 @@ type Task struct {
 	Files    []string                `json:"Files,omitzero"`    // paths, folders and globs that it changes
 	QuestionRules
 
+	Contest
+	Candidate string `json:"Candidate,omitzero"` // id of the task that picks one of several candidates, if this is one of them or their judge
+	Pick      *Pick  `json:"Pick,omitzero"`
+
 	Dispatch *Dispatch       `json:"Dispatch,omitzero"` // set for a bead
 	Step     json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol, in the JSON format of that package
 	Keep     bool            `json:"Keep,omitzero"`     // keep the agent's whole last message, not only its beginning

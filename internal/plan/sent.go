@@ -140,6 +140,13 @@ func (c *sent) budget(t *Task, b Budget) {
 }
 
 func (c *sent) references(t *Task) {
+	if t.Pick != nil {
+		c.report(t, len(t.Pick.Candidates) == 0, "task %q picks from no candidates", t.ID)
+		for _, id := range t.Pick.Candidates {
+			c.report(t, !slices.Contains(t.After, id), "task %q does not wait for its candidate %.60q", t.ID, id)
+		}
+	}
+	c.report(t, t.Candidate != "" && !c.known[t.Candidate], "no task has the id %.60q, whose candidate %q is", t.Candidate, t.ID)
 	seen := make(map[string]bool, len(t.After))
 	for _, id := range t.After {
 		switch {

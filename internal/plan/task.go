@@ -35,7 +35,7 @@ func taskFields() []field[Task] {
 		key("budget", group("a budget", budgetFields(), rejected), func(t *Task) *Budget { return &t.Budget },
 			"what the task may cost", "budget:\n  usd: 2.50"),
 	}
-	return append(own, defaultFields()...)
+	return append(append(own, contestFields()...), defaultFields()...)
 }
 
 // defaultFields returns the keys of a task that the plan's defaults may set.
@@ -127,6 +127,10 @@ func checkTask(r *reader, t *Task, n *node, given map[string]pair) {
 	if p, ok := given["worktree"]; ok && t.Branch != "" && !t.Worktree {
 		r.report(p.value.or(p.at).position, "worktree: found false, but branch %q needs a worktree", t.Branch)
 	}
+	if p, ok := given["worktree"]; ok && len(t.Candidates) > 0 && !t.Worktree {
+		r.report(p.value.or(p.at).position, "worktree: found false, but each candidate needs a worktree")
+	}
+	checkContest(r, t, given)
 	t.Worktree = t.Worktree || t.Branch != ""
 	if p, ok := given["answer_default"]; ok && t.AnswerTimeout == 0 {
 		r.report(p.at, "answer_default needs answer_timeout, how long to wait for the user first")

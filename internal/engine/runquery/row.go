@@ -28,6 +28,9 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
 		Branch: spec.Branch, Prompt: spec.Prompt,
 	}
+	if v.Candidate = spec.Candidate; spec.Pick != nil && !spec.Pick.Judges {
+		v.Candidates = spec.Pick.Candidates
+	}
 	if spec.Dispatch != nil {
 		v.Session = spec.Dispatch.Session
 	}

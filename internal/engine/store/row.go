@@ -85,6 +85,8 @@ type Task struct {
 	Status    Status          `json:"status"`
 	Wave      int             `json:"wave,omitempty"`
 	Needs     []string        `json:"needs,omitempty"`
+	AnyNeed   bool            `json:"any_need,omitempty"`  // starts when its needs have ended, if at least one is complete
+	Optional  bool            `json:"optional,omitempty"`  // its failure neither fails nor stops the run
 	Blockers  int             `json:"blockers"`            // number of needs that are not complete
 	Ready     bool            `json:"ready"`               // may be claimed; implies Queued
 	NotBefore time.Time       `json:"not_before,omitzero"` // must not become Ready earlier

@@ -1,0 +1,148 @@
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/contest"
+)
+
+// PickCommand is the hidden command of gaffer that picks one of several candidates. Its
+// argument is a file with a [contest.Step].
+const PickCommand = "choose"
+
+// PickQuestion matches the line with which the command asks the user. The answer is a
+// line of its standard input.
+const PickQuestion = "^" + pickPrefix + "(.*)"
+
+const pickPrefix = "gaffer asks: "
+
+// PickMain picks a candidate in the current folder and returns the exit code. It is the
+// main function of [PickCommand].
+func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Writer) int {
+	root, err := os.Getwd()
+	if err == nil {
+		err = RunPick(ctx, root, file, in, out)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(errs, err)
+	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
+		fmt.Fprintln(errs, hint.Hint())
+	}
+	return 1
+}
+
+// RunPick picks a candidate and merges its branch into the branch of the task that picks.
+// That branch is the record of the decision: if it already contains a candidate, an
+// earlier attempt has picked that one, and RunPick does not ask again.
+func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	var s contest.Step
+	err = json.NewDecoder(f).Decode(&s) // the reason of a failed attempt may follow the step
+	_ = f.Close()                       // read only: no data can be lost
+	if err != nil {
+		return fmt.Errorf("what to pick from: %w", err)
+	}
+	repo, err := worktree.Open(ctx, root)
+	if err != nil {
+		return err
+	}
+	trees, err := repo.List(ctx, s.Run)
+	if err != nil {
+		return err
+	}
+	find := func(task string) (worktree.Tree, error) {
+		at := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == task })
+		if at < 0 {
+			return worktree.Tree{}, fmt.Errorf("task %s has no worktree", task)
+		}
+		return trees[at], nil
+	}
+	own, err := find(s.Task)
+	if err != nil {
+		return err
+	}
+	id, why, err := picked(ctx, repo, s, own, find)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		if id, why, err = choose(s, in, out); err != nil {
+			return err
+		}
+	}
+	winner, err := find(id)
+	if err != nil {
+		return err
+	}
+	if err := commitWork(ctx, repo, winner, ""); err != nil {
+		return err
+	}
+	_, err = repo.Merge(ctx, worktree.MergeSpec{Into: own.Branch, Branches: []string{winner.Branch}, Titles: []string{mergeTitle(id, "")}})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "picked %s: %s\n", id, why)
+	return nil
+}
+
+// picked returns the candidate that an earlier attempt has picked, if any: the task's
+// branch contains its commits.
+func picked(ctx context.Context, repo *worktree.Repo, s contest.Step, own worktree.Tree, find func(string) (worktree.Tree, error)) (id, why string, err error) {
+	tip, err := repo.Base(ctx, own.Branch)
+	if err != nil || tip.Commit == own.Base.Commit {
+		return "", "", err
+	}
+	for _, c := range s.Complete() {
+		t, err := find(c.Task)
+		if err != nil {
+			return "", "", err
+		}
+		at, err := repo.Base(ctx, t.Branch)
+		if err != nil {
+			return "", "", err
+		}
+		if at.Commit == own.Base.Commit { // it has changed nothing, so every branch contains it
+			continue
+		}
+		if in, err := repo.Contains(ctx, own.Branch, at.Commit); err != nil || in {
+			return c.Task, "an earlier attempt has picked it", err
+		}
+	}
+	return "", "", nil
+}
+
+// choose decides by the step's rule, or asks the user until the answer is a candidate.
+func choose(s contest.Step, in io.Reader, out io.Writer) (id, why string, err error) {
+	if id, why, ok := s.Decide(); ok {
+		return id, why, nil
+	}
+	if len(s.Complete()) == 0 {
+		return "", "", fmt.Errorf("no candidate of %s is complete", s.Task)
+	}
+	lines := bufio.NewScanner(in)
+	for question := s.Question(); ; {
+		fmt.Fprintln(out, pickPrefix+strings.ReplaceAll(question, "\n", " "))
+		if !lines.Scan() {
+			return "", "", errors.Join(errors.New("the question was not answered"), lines.Err())
+		}
+		id, err := s.Chosen(lines.Text())
+		if err == nil {
+			return id, "the user has picked it", nil
+		}
+		question = err.Error() + ". " + s.Question()
+	}
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/contest"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// compareCandidates writes the results of the candidates into the prompt of the task
+// that picks one of them, or that judges them. The prompt is stored with the attempt's
+// start, so that every process that continues the attempt sees the same results.
+func (c *claims) compareCandidates(t *store.Task) error {
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil || spec.Pick == nil {
+		return err
+	}
+	var list []fleet.Candidate
+	for _, id := range spec.Pick.Candidates {
+		one, err := c.candidate(store.TaskKey{Run: t.Run, Task: id})
+		if err != nil {
+			return fmt.Errorf("candidate %s: %w", id, err)
+		}
+		list = append(list, one)
+	}
+	if spec.Pick.Judges {
+		spec.Prompt = contest.JudgePrompt(*spec.Pick, list)
+	} else {
+		step := contest.Step{Run: t.Run, Task: t.Task, By: spec.Pick.By, Candidates: list}
+		if spec.Pick.Judge != "" {
+			judge, err := c.task(store.TaskKey{Run: t.Run, Task: spec.Pick.Judge})
+			if err != nil {
+				return err
+			}
+			if judge.Status == store.Complete {
+				a, err := c.attempt(judge.Last)
+				if err != nil {
+					return err
+				}
+				step.Verdict = a.Answer
+			}
+		}
+		text, err := json.Marshal(step)
+		if err != nil {
+			return err
+		}
+		spec.Prompt = string(text)
+	}
+	t.Spec, err = plan.EncodeTask(spec)
+	return err
+}
+
+// candidate returns the result of a candidate's last attempt.
+func (c *claims) candidate(key store.TaskKey) (fleet.Candidate, error) {
+	t, err := c.task(key)
+	if err != nil {
+		return fleet.Candidate{}, err
+	}
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
+		return fleet.Candidate{}, err
+	}
+	one := fleet.Candidate{Task: t.Task, Agent: AgentOf(spec), Model: spec.Model, Status: fleet.Status(t.Status), Outcome: t.Outcome, Branch: spec.Branch}
+	if t.Last == "" {
+		return one, nil
+	}
+	a, err := c.attempt(t.Last)
+	if err != nil {
+		return one, err
+	}
+	one.Summary, one.Spent = a.Summary, fleet.Cost{USD: float64(a.Spent.MicroUSD) / 1e6, Tokens: a.Spent.Tokens}
+	one.WorkedMS = max(a.Ended.Sub(a.Started)-a.Waited, 0).Milliseconds()
+	var checks []fleet.Check
+	if len(a.Checks) > 0 {
+		_ = json.Unmarshal(a.Checks, &checks) // written by the worker, so it can be decoded
+	}
+	one.Count(checks)
+	if len(a.Diff) > 0 {
+		var d fleet.Diff
+		_ = json.Unmarshal(a.Diff, &d) // as above
+		one.Files, one.Added, one.Removed = d.Changed, d.Added, d.Removed
+	}
+	return one, nil
+}

@@ -1,0 +1,152 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/contest"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// contested returns a plan in which three agents do a task, and another task comes after.
+func contested(by plan.PickBy) plan.Plan {
+	api := task("api")
+	api.Prompt = "Do it."
+	api.Contest = plan.Contest{Candidates: []string{"claude", "codex", "gemini"}, PickBy: by}
+	return plan.Plan{OnFailure: plan.StopNow, Tasks: []plan.Task{api, task("docs", "api")}}.Expand()
+}
+
+// end claims the task that must start next and ends it.
+func (f *fixture) end(id string, ending fleet.Ending) {
+	f.t.Helper()
+	a := f.claim()
+	if a.Task.Task != id {
+		f.t.Fatalf("%s starts, want %s", a.Task.Task, id)
+	}
+	_, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: ending})
+	f.must(err)
+}
+
+func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(contested(plan.PickChecks))
+	f.end("api.claude", fleet.Ending{Class: failure.Crashed, Summary: "no"})
+	f.end("api.codex", fleet.Ending{Summary: "done", Checks: json.RawMessage(`[{"ok":true},{"ok":false}]`), Diff: json.RawMessage(`{"changed":2,"added":7,"removed":1}`)})
+	last := f.claim()
+	f.nothing() // one candidate still works
+	f.finish(last, failure.None)
+	pick := f.claim()
+	spec, err := plan.DecodeTask(pick.Task.Spec)
+	f.must(err)
+	var step contest.Step
+	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
+	if len(step.Candidates) != 3 || step.Task != "api" || step.Run != run {
+		t.Fatalf("the step is %+v", step)
+	}
+	if c := step.Candidates[0]; c.Status != fleet.Failed || c.Outcome != string(failure.Crashed) {
+		t.Errorf("the candidate that failed is %+v", c)
+	}
+	if c := step.Candidates[1]; c.Status != fleet.Complete || c.Checks != 2 || c.Passed != 1 || c.Files != 2 || c.Added != 7 || c.Removed != 1 || c.Summary != "done" {
+		t.Errorf("the result of codex is %+v", c)
+	}
+	f.nothing() // docs waits for the pick
+	f.finish(pick, failure.None)
+	f.end("docs", fleet.Ending{})
+	if got := f.runStatus(run); got != store.Complete {
+		t.Errorf("the run is %s although its only failure is a candidate", got)
+	}
+}
+
+func TestATaskThatPicksFailsIfNoCandidateIsComplete(t *testing.T) {
+	f := newFixture(t)
+	p := contested(plan.PickJudge)
+	p.OnFailure = plan.Continue
+	run := f.submit(p)
+	for _, id := range []string{"api.claude", "api.codex", "api.gemini"} {
+		f.end(id, fleet.Ending{Class: failure.Crashed})
+	}
+	f.nothing()
+	f.expect(run, map[string]store.Status{"api": store.Failed, "api.judge": store.Failed, "docs": store.Cancelled})
+	if got := f.runStatus(run); got != store.Failed {
+		t.Errorf("the run is %s", got)
+	}
+	// A candidate that is tried again revives all of it.
+	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.codex"}, "ada", ""))
+	f.end("api.codex", fleet.Ending{})
+	f.end("api.judge", fleet.Ending{Answer: "winner: api.codex"})
+	f.end("api", fleet.Ending{})
+	f.end("docs", fleet.Ending{})
+	if got := f.runStatus(run); got != store.Complete {
+		t.Errorf("the run is %s after the retry", got)
+	}
+}
+
+func TestATaskThatPicksWaitsForACandidateThatIsTriedAgain(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(contested(plan.PickUser))
+	f.end("api.claude", fleet.Ending{Class: failure.Crashed})
+	f.end("api.codex", fleet.Ending{})
+	f.end("api.gemini", fleet.Ending{})
+	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.claude"}, "ada", "")) // the pick was ready
+	again := f.claim()
+	if again.Task.Task != "api.claude" {
+		t.Fatalf("%s starts", again.Task.Task)
+	}
+	f.nothing()
+	f.finish(again, failure.None)
+	// A message goes to a candidate. The pick waits for it, if it has not started.
+	if _, err := f.Send(context.Background(), fleet.Message{Run: run, Task: "api", Text: "hello"}); !conflict(err) {
+		t.Errorf("the task that picks takes a message: %v", err)
+	}
+	_, err := f.Send(context.Background(), fleet.Message{Run: run, Task: "api.codex", Text: "more"})
+	f.must(err)
+	f.end("api.codex", fleet.Ending{})
+	f.end("api", fleet.Ending{})
+	f.end("docs", fleet.Ending{})
+}
+
+func TestCancelledCandidatesCancelTheTaskThatPicks(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(contested(plan.PickUser))
+	for _, id := range []string{"api.claude", "api.codex", "api.gemini"} {
+		f.must(f.Cancel(context.Background(), engine.Target{Run: run, Task: id}, "ada", ""))
+	}
+	f.expect(run, map[string]store.Status{"api": store.Cancelled, "docs": store.Cancelled})
+	if got := f.runStatus(run); got != store.Cancelled {
+		t.Errorf("the run is %s", got)
+	}
+}
+
+func TestTheJudgeReadsTheResultsAndTheTaskThatPicksReadsTheJudge(t *testing.T) {
+	f := newFixture(t)
+	f.submit(contested(plan.PickJudge))
+	f.end("api.claude", fleet.Ending{})
+	f.end("api.codex", fleet.Ending{Class: failure.Crashed})
+	f.end("api.gemini", fleet.Ending{})
+	judge := f.claim()
+	spec, err := plan.DecodeTask(judge.Task.Spec)
+	f.must(err)
+	for _, want := range []string{"Do it.", "- api.claude on branch", "- api.gemini on branch", "winner: CANDIDATE"} {
+		if !strings.Contains(spec.Prompt, want) {
+			t.Errorf("the judge does not read %q in:\n%s", want, spec.Prompt)
+		}
+	}
+	if strings.Contains(spec.Prompt, "api.codex") {
+		t.Error("the judge may choose a candidate that failed")
+	}
+	_, err = f.Finish(context.Background(), engine.Finish{Attempt: judge.Attempt.ID, Token: judge.Attempt.Token, Ending: fleet.Ending{Answer: "Both work.\nwinner: api.gemini"}})
+	f.must(err)
+	spec, err = plan.DecodeTask(f.claim().Task.Spec)
+	f.must(err)
+	var step contest.Step
+	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
+	if id, why, ok := step.Decide(); id != "api.gemini" || why != "Both work." || !ok {
+		t.Errorf("decided %q because %q, %v", id, why, ok)
+	}
+}

@@ -1,0 +1,148 @@
+// Package contest compares the results of several agents that did the same task. It is
+// pure.
+package contest
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/plan"
+)
+
+// Step is the prompt of the task that picks a candidate, as JSON.
+type Step struct {
+	Run        string            `json:"run"`
+	Task       string            `json:"task"` // the task that picks
+	By         plan.PickBy       `json:"by"`
+	Candidates []fleet.Candidate `json:"candidates"`
+	Verdict    string            `json:"verdict,omitempty"` // the judge's last message, if it was successful
+}
+
+// Complete returns the candidates that can be picked.
+func (s Step) Complete() (list []fleet.Candidate) {
+	for _, c := range s.Candidates {
+		if c.Status == fleet.Complete {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Decide returns the candidate that the step picks without the user, and why. It returns
+// false if the user must pick.
+func (s Step) Decide() (id, why string, ok bool) {
+	list := s.Complete()
+	switch {
+	case len(list) == 1:
+		return list[0].Task, "no other candidate is complete", true
+	case len(list) == 0:
+		return "", "", false
+	case s.By == plan.PickChecks:
+		best := slices.MinFunc(list, better)
+		return best.Task, "the best by checks, changed lines and cost: " + Describe(best), true
+	case s.By == plan.PickJudge:
+		id, why = Winner(s.Verdict, list)
+		return id, why, id != ""
+	}
+	return "", "", false
+}
+
+// better orders candidates: all checks passed first, then the fewest changed lines, then
+// the lowest cost. The plan's order decides between equals.
+func better(a, b fleet.Candidate) int {
+	return cmp.Or(
+		cmp.Compare(a.Checks-a.Passed, b.Checks-b.Passed),
+		cmp.Compare(a.Added+a.Removed, b.Added+b.Removed),
+		cmp.Compare(a.Spent.USD, b.Spent.USD),
+		cmp.Compare(a.Spent.Tokens, b.Spent.Tokens),
+	)
+}
+
+// Describe returns the result of a candidate in a few words.
+func Describe(c fleet.Candidate) string {
+	facts := []string{}
+	if c.Status != fleet.Complete {
+		facts = append(facts, strings.TrimSpace(string(c.Status)+" "+c.Outcome))
+	}
+	if c.Checks > 0 {
+		facts = append(facts, fmt.Sprintf("%d of %d checks passed", c.Passed, c.Checks))
+	}
+	facts = append(facts, fmt.Sprintf("+%d -%d in %d files", c.Added, c.Removed, c.Files))
+	if c.Spent.USD > 0 {
+		facts = append(facts, fmt.Sprintf("$%.2f", c.Spent.USD))
+	}
+	return strings.Join(append(facts, (time.Duration(c.WorkedMS)*time.Millisecond).Round(time.Second).String()), ", ")
+}
+
+// Question returns the question to the user, in one line.
+func (s Step) Question() string {
+	var options []string
+	for i, c := range s.Complete() {
+		options = append(options, fmt.Sprintf("%d %s (%s)", i+1, c.Task, Describe(c)))
+	}
+	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
+}
+
+// Chosen returns the candidate that the user means: its id, the part of its id that says
+// who it is, or its number in the question.
+func (s Step) Chosen(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	list := s.Complete()
+	for i, c := range list {
+		if text == c.Task || text == strings.TrimPrefix(c.Task, s.Task+".") || text == fmt.Sprint(i+1) {
+			return c.Task, nil
+		}
+	}
+	var names []string
+	for _, c := range s.Candidates {
+		if c.Task == text || strings.TrimPrefix(c.Task, s.Task+".") == text {
+			return "", fmt.Errorf("%s is %s: only a complete candidate can be picked", c.Task, c.Status)
+		}
+	}
+	for _, c := range list {
+		names = append(names, c.Task)
+	}
+	return "", fmt.Errorf("%q is no candidate, want one of %s", text, strings.Join(names, ", "))
+}
+
+// JudgePrompt returns the prompt of the judge.
+func JudgePrompt(p plan.Pick, list []fleet.Candidate) string {
+	var b strings.Builder
+	b.WriteString("Several agents have done the same task, each on a branch of this repository. Decide which result is the best.\n" +
+		"Read the branches with git, such as 'git diff HEAD...BRANCH'. Change nothing.\n\n")
+	fmt.Fprintf(&b, "The task was:\n\n%s\n\n", p.Goal)
+	fmt.Fprintf(&b, "Judge by this:\n\n%s\n\n", cmp.Or(strings.TrimSpace(p.Rubric),
+		"Is the task done completely and correctly? Are there tests for it? Is the change small and easy to read, and does it leave everything else alone?"))
+	b.WriteString("The candidates:\n\n")
+	for _, c := range list {
+		if c.Status != fleet.Complete {
+			continue
+		}
+		fmt.Fprintf(&b, "- %s on branch %s: %s\n", c.Task, c.Branch, Describe(c))
+	}
+	b.WriteString("\nSay in a few sentences what speaks for and against each. End your last message with one line: winner: CANDIDATE\n")
+	return b.String()
+}
+
+// Winner returns the candidate that a judge's message names, and the message without that
+// line. The last such line counts.
+func Winner(verdict string, list []fleet.Candidate) (id, why string) {
+	winner := regexp.MustCompile("(?im)^[ \\t*_#>-]*winner[*_]*[ \\t]*[:=][ \\t*_`\"']*([^\\s*`\"',;]+)")
+	found := winner.FindAllStringSubmatchIndex(verdict, -1)
+	if len(found) == 0 {
+		return "", ""
+	}
+	last := found[len(found)-1]
+	named := strings.TrimRight(verdict[last[2]:last[3]], ".")
+	for _, c := range list {
+		if strings.EqualFold(named, c.Task) || strings.EqualFold(named, c.Branch) {
+			return c.Task, strings.TrimSpace(verdict[:last[0]])
+		}
+	}
+	return "", ""
+}

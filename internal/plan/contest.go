@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// PickAgent is the agent of the task that picks one of several candidates. gaffer
+// itself runs it.
+const PickAgent = "gaffer-pick"
+
+// PickBy says who picks one of several candidates.
+type PickBy string
+
+// The ways to pick a candidate.
+const (
+	PickUser   PickBy = "user"
+	PickChecks PickBy = "checks" // the best by checks, changed lines and cost
+	PickJudge  PickBy = "judge"  // an agent proposes
+)
+
+// Contest holds the keys of a task that several agents do. They exist only while a plan
+// is read: [Plan.Expand] replaces the task by tasks for the candidates.
+type Contest struct {
+	Candidates []string `json:"-"` // agent or agent:model
+	PickBy     PickBy   `json:"-"`
+	Judge      string   `json:"-"` // agent or agent:model
+	Rubric     string   `json:"-"` // what the judge looks at
+}
+
+// Pick is set for the task that picks one of several candidates, and for its judge.
+type Pick struct {
+	By         PickBy   `json:"By"`
+	Candidates []string `json:"Candidates"`      // ids of tasks
+	Judge      string   `json:"Judge,omitzero"`  // id of the judge's task
+	Judges     bool     `json:"Judges,omitzero"` // this task is the judge
+	Goal       string   `json:"Goal,omitzero"`   // the prompt of the candidates, for the judge
+	Rubric     string   `json:"Rubric,omitzero"` // what the judge looks at
+}
+
+const (
+	maxCandidates  = 16  // of a task
+	longestContest = 150 // bytes of the id of a task with candidates
+)
+
+// SplitAgent splits "agent:model". The model is empty if there is none.
+func SplitAgent(text string) (agent, model string) {
+	agent, model, _ = strings.Cut(strings.TrimSpace(text), ":")
+	return agent, model
+}
+
+// Expand replaces each task with candidates by one task for each candidate, in a
+// worktree of its own, and a task with the original id that picks one of them. Tasks that
+// wait for that id start from the picked work.
+func (p Plan) Expand() Plan {
+	taken := make(map[string]bool, len(p.Tasks))
+	for _, t := range p.Tasks {
+		taken[t.ID] = true
+	}
+	free := func(want string) string {
+		id := want
+		for n := 2; taken[id]; n++ {
+			id = fmt.Sprintf("%s-%d", want, n)
+		}
+		taken[id] = true
+		return id
+	}
+	var tasks []Task
+	for _, t := range p.Tasks {
+		if len(t.Candidates) == 0 {
+			tasks = append(tasks, t)
+			continue
+		}
+		pick := Task{
+			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
+			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, Keep: true,
+			// The prompt is written when the candidates have ended.
+			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
+			QuestionRules: QuestionRules{Questions: Ask},
+		}
+		if pick.Pick.By == "" {
+			pick.Pick.By = PickUser
+		}
+		pick.Worktree = true
+		for _, text := range t.Candidates {
+			one := t
+			one.Contest, one.FileEntry = Contest{}, FileEntry{Line: t.Line}
+			one.Agent, one.Model = SplitAgent(text)
+			one.ID = free(t.ID + "." + nameOfAgent(one.Agent, one.Model))
+			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
+			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID // only the picked result lands
+			pick.Pick.Candidates = append(pick.Pick.Candidates, one.ID)
+			tasks = append(tasks, one)
+		}
+		pick.After = slices.Clone(pick.Pick.Candidates)
+		if pick.Pick.By == PickJudge {
+			judge := Task{
+				ID: free(t.ID + ".judge"), Name: "Judge the candidates of " + t.ID, Prompt: t.Prompt, Wave: t.Wave, After: slices.Clone(pick.After),
+				Limits: t.Limits, Env: t.Env, Labels: t.Labels, Priority: t.Priority, QuestionRules: t.QuestionRules, Keep: true, Candidate: t.ID,
+				Isolation: Isolation{Worktree: true, Land: LandKeep},
+				Pick:      &Pick{By: PickJudge, Candidates: pick.Pick.Candidates, Judges: true, Goal: t.Prompt, Rubric: t.Rubric},
+			}
+			judge.Agent, judge.Model = SplitAgent(t.Judge)
+			pick.Pick.Judge, pick.After = judge.ID, append(pick.After, judge.ID)
+			tasks = append(tasks, judge)
+		}
+		tasks = append(tasks, pick)
+	}
+	p.Tasks = tasks
+	return p
+}
+
+// nameOfAgent returns the part of a candidate's id that says who it is.
+func nameOfAgent(agent, model string) string {
+	name := agent
+	if model != "" {
+		name += "-" + model
+	}
+	name = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			return c
+		}
+		return '-'
+	}, name)
+	return name[:min(len(name), 40)]
+}
+
+// contestFields returns the keys of a task that several agents do.
+func contestFields() []field[Task] {
+	return []field[Task]{
+		key("candidates", texts(), func(t *Task) *[]string { return &t.Candidates },
+			"the agents that all do the task, each in a worktree of its own, as AGENT or AGENT:MODEL; one result is picked", "candidates: [claude, codex, claude:opus]"),
+		key("pick", choice(PickUser, PickChecks, PickJudge), func(t *Task) *PickBy { return &t.PickBy },
+			"who picks one of the candidates: user (as without it), checks (the best by checks, changed lines and cost) or judge (an agent)", "candidates: [claude, codex]\npick: checks"),
+		key("judge", text(), func(t *Task) *string { return &t.Judge },
+			"the agent that judges with pick: judge, as AGENT or AGENT:MODEL; the task's agent if absent", "candidates: [claude, codex]\npick: judge\njudge: claude:opus"),
+		key("rubric", text(), func(t *Task) *string { return &t.Rubric },
+			"what the judge looks at", "candidates: [claude, codex]\npick: judge\nrubric: The smallest change that handles every error."),
+	}
+}
+
+// checkContest checks the keys of a task with candidates.
+func checkContest(r *reader, t *Task, given map[string]pair) {
+	at := func(key string) position { return given[key].value.or(given[key].at).position }
+	agents := append(Agents(), r.agents...)
+	known := func(key, text string) {
+		if agent, _ := SplitAgent(text); !slices.Contains(agents, agent) || agent == CommandAgent {
+			r.report(at(key), "%s: found %s, want %s, and a model after a colon if needed", key, quoted(text), orList(slices.DeleteFunc(slices.Clone(agents), func(a string) bool { return a == CommandAgent })))
+		}
+	}
+	if _, ok := given["candidates"]; !ok {
+		for _, key := range []string{"pick", "judge", "rubric"} {
+			if p, ok := given[key]; ok {
+				r.report(p.at, "%s needs candidates, the agents that do the task", key)
+			}
+		}
+		return
+	}
+	switch {
+	case len(t.Candidates) < 2 || len(t.Candidates) > maxCandidates:
+		r.report(at("candidates"), "candidates: found %d, want 2 to %d agents", len(t.Candidates), maxCandidates)
+	case len(t.Argv) > 0:
+		r.report(at("candidates"), "candidates: a command has none, want a task with a prompt")
+	}
+	for _, text := range t.Candidates {
+		known("candidates", text)
+	}
+	if p, ok := given["agent"]; ok && t.PickBy != PickJudge {
+		r.report(p.at, "agent and candidates exclude each other, want one of them")
+	}
+	for _, key := range []string{"judge", "rubric"} {
+		if p, ok := given[key]; ok && t.PickBy != PickJudge {
+			r.report(p.at, "%s needs pick: judge", key)
+		}
+	}
+	if t.Judge != "" {
+		known("judge", t.Judge)
+	} else if t.Judge = t.Agent; t.Model != "" && t.Agent != "" {
+		t.Judge += ":" + t.Model
+	}
+	if len(t.ID) > longestContest {
+		r.report(at("id"), "id: the id %.60q has %d bytes, more than the %d of a task with candidates, whose ids begin with it", t.ID, len(t.ID), longestContest)
+	}
+}
