@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/config"
 	"gaffer/internal/cli/dashboard"
 	"gaffer/internal/cli/demo"
+	"gaffer/internal/cli/diff"
 	"gaffer/internal/cli/dispatch"
 	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
@@ -65,7 +66,7 @@ type group struct {
 func brief() []string { return []string{beads, machines, documents, settings} }
 
 const (
-	beads     = "Builds, teams, terminals, branches"
+	beads     = "Builds, teams, terminals, branches, changes"
 	machines  = "The browser, many machines, your agent programs"
 	documents = "State documents and records"
 	settings  = "Settings and upkeep"
@@ -80,7 +81,7 @@ func groups() []group {
 			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
 		{beads, []func(*env.Env) *cobra.Command{
-			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
+			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, diff.New,
 		}},
 		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{

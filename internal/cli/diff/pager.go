@@ -1,0 +1,58 @@
+package diff
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
+)
+
+// paged calls print with the input of the user's pager, or with stdout if it is not a
+// terminal. The pager is the program of PAGER, or less.
+func paged(e *env.Env, off bool, print func(out io.Writer) error) error {
+	terminal, ok := e.Out.(*os.File)
+	program := cmp.Or(e.Getenv("PAGER"), "less")
+	if off || !ok || !display.IsTerminal(e.Out) || program == "cat" || e.Getenv("TERM") == "dumb" {
+		return print(e.Out)
+	}
+	if _, err := exec.LookPath("less"); err != nil && program == "less" {
+		return print(e.Out)
+	}
+	cmd := exec.Command("sh", "-c", program) // PAGER may have arguments, and is the user's own
+	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, os.Stderr, os.Environ()
+	if e.Getenv("LESS") == "" {
+		cmd.Env = append(cmd.Env, "LESS=FRX") // colours; end at once if all fits the screen
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return print(e.Out)
+	}
+	err = print(in)
+	if errors.Is(err, syscall.EPIPE) { // the user has seen enough
+		err = nil
+	}
+	// The user reads on after an interrupt: less only stops what it does.
+	_ = in.Close()
+	if ended := cmd.Wait(); err == nil && exitCode(ended) == notFound {
+		err = errors.New("the program of PAGER was not found: " + display.Printable(program))
+	}
+	return err
+}
+
+// notFound is the exit code of a shell that does not find the program.
+const notFound = 127
+
+func exitCode(err error) int {
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return failed.ExitCode()
+	}
+	return 0
+}

@@ -1,0 +1,281 @@
+package diff
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/text/worddiff"
+)
+
+// The styles of a diff.
+const (
+	position    display.Style = "36"   // of a hunk
+	addedWord   display.Style = "7;32" // reversed
+	removedWord display.Style = "7;31"
+)
+
+// printer prints a change.
+type printer struct {
+	out      io.Writer
+	color    bool
+	terminal bool // leave out what could steer the terminal
+}
+
+func (p printer) paint(s display.Style, text string) string {
+	if !p.color || s == "" || text == "" {
+		return text
+	}
+	return s.Paint(text)
+}
+
+// text makes text of a file harmless for a terminal. A carriage return at the end of a
+// line is visible, because it may be the only difference.
+func (p printer) text(text string) string {
+	if !p.terminal {
+		return text
+	}
+	return display.PrintableLines(strings.ReplaceAll(text, "\r", "␍"))
+}
+
+// stat prints the files of a change and their numbers of lines.
+func (p printer) stat(c fleet.Change) error {
+	out := bufio.NewWriter(p.out)
+	width := 0
+	counts := make([]string, len(c.Files))
+	for i, f := range c.Files {
+		counts[i] = fmt.Sprintf("+%d -%d", f.Added, f.Removed)
+		if f.Binary {
+			counts[i] = "binary"
+		}
+		width = max(width, len(counts[i]))
+	}
+	for i, f := range c.Files {
+		name := p.name(f.Path)
+		if f.From != "" {
+			name = p.name(f.From) + " → " + name
+		}
+		if f.OldMode != "" && f.NewMode != "" && f.OldMode != f.NewMode {
+			name += fmt.Sprintf("  (mode %s → %s)", f.OldMode, f.NewMode)
+		}
+		padding := strings.Repeat(" ", width-len(counts[i]))
+		fmt.Fprintf(out, "%-8s %s%s  %s\n", f.Status, padding, p.paintCounts(counts[i]), name)
+	}
+	fmt.Fprintln(out, p.paint(display.Bold, summary(c)))
+	return out.Flush()
+}
+
+func (p printer) paintCounts(counts string) string {
+	added, removed, ok := strings.Cut(counts, " ")
+	if !ok {
+		return counts
+	}
+	return p.paint(display.Green, added) + " " + p.paint(display.Red, removed)
+}
+
+// summary returns the numbers of a change on one line.
+func summary(c fleet.Change) string {
+	number := func(n int, what string) string {
+		if n != 1 {
+			what += "s"
+		}
+		return fmt.Sprintf("%d %s", n, what)
+	}
+	text := fmt.Sprintf("%s, +%d -%d lines, %s on %s", number(len(c.Files), "file"), c.Added, c.Removed, number(len(c.Commits), "commit"), display.Printable(c.Branch))
+	if c.Dirty {
+		text += ", and files that are not committed"
+	}
+	return text
+}
+
+// name returns a file's name for one line.
+func (p printer) name(name string) string {
+	if !p.terminal && strings.ContainsAny(name, "\n\r\t\"\\") {
+		return quoted(name)
+	}
+	if !p.terminal {
+		return name
+	}
+	return display.Printable(name)
+}
+
+// file prints the diff of a file in git's format. A file that became a link, or the
+// reverse, is deleted and added.
+func (p printer) file(f fleet.FileChange) error {
+	if f.Status == "type" {
+		gone, made := f, f
+		gone.Status, gone.Hunks = "deleted", nil
+		made.Status, made.Hunks = "added", nil
+		for _, h := range f.Hunks {
+			if h.NewLines == 0 {
+				gone.Hunks = append(gone.Hunks, h)
+			} else {
+				made.Hunks = append(made.Hunks, h)
+			}
+		}
+		if err := p.file(gone); err != nil {
+			return err
+		}
+		return p.file(made)
+	}
+	out := bufio.NewWriter(p.out)
+	head := func(format string, args ...any) {
+		fmt.Fprintln(out, p.paint(display.Bold, fmt.Sprintf(format, args...)))
+	}
+	before, after := "a/"+cmp.Or(f.From, f.Path), "b/"+f.Path
+	name := func(name string) string {
+		if p.terminal {
+			return display.Printable(name)
+		}
+		return quoted(name)
+	}
+	head("diff --git %s %s", name(before), name(after))
+	switch {
+	case f.Status == "added":
+		head("new file mode %s", f.NewMode)
+		before = "/dev/null"
+	case f.Status == "deleted":
+		head("deleted file mode %s", f.OldMode)
+		after = "/dev/null"
+	case f.OldMode != f.NewMode:
+		head("old mode %s", f.OldMode)
+		head("new mode %s", f.NewMode)
+	}
+	if f.From != "" {
+		verb := "rename"
+		if f.Status == "copied" {
+			verb = "copy"
+		}
+		head("%s from %s", verb, name(f.From))
+		head("%s to %s", verb, name(f.Path))
+	}
+	switch {
+	case f.TooLarge != "":
+		fmt.Fprintln(out, p.paint(display.Yellow, "not shown: "+f.TooLarge))
+	case f.Binary:
+		fmt.Fprintf(out, "Binary files %s and %s differ\n", name(before), name(after))
+	case len(f.Hunks) > 0:
+		// Git ends a name that has a space with a tab, or else other programs take the
+		// space for its end.
+		suffixed := func(path string) string {
+			if text := name(path); p.terminal || !strings.Contains(text, " ") || text[0] == '"' {
+				return text
+			}
+			return path + "\t"
+		}
+		head("--- %s", suffixed(before))
+		head("+++ %s", suffixed(after))
+	}
+	for _, h := range f.Hunks {
+		p.hunk(out, h)
+	}
+	return out.Flush()
+}
+
+// hunk prints a hunk. Of lines that replace others, the changed words are marked.
+func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
+	span := func(first, lines int) string {
+		if lines == 1 {
+			return fmt.Sprint(first)
+		}
+		return fmt.Sprintf("%d,%d", first, lines)
+	}
+	line := p.paint(position, fmt.Sprintf("@@ -%s +%s @@", span(h.OldFirst, h.OldLines), span(h.NewFirst, h.NewLines)))
+	if h.Section != "" {
+		line += " " + p.text(h.Section)
+	}
+	fmt.Fprintln(out, line)
+	for i := 0; i < len(h.Lines); {
+		removed := run(h.Lines[i:], "-")
+		added := run(h.Lines[i+removed:], "+")
+		if removed+added == 0 {
+			p.line(out, h.Lines[i], []worddiff.Piece{{Text: h.Lines[i].Text}})
+			i++
+			continue
+		}
+		olds, news := h.Lines[i:i+removed], h.Lines[i+removed:i+removed+added]
+		pieces := make([][]worddiff.Piece, removed+added)
+		for n := range pieces {
+			pieces[n] = []worddiff.Piece{{Text: h.Lines[i+n].Text}}
+		}
+		if p.color {
+			for n := range min(removed, added) {
+				pieces[n], pieces[removed+n] = worddiff.Compare(olds[n].Text, news[n].Text)
+			}
+		}
+		for n, text := range pieces {
+			p.line(out, h.Lines[i+n], text)
+		}
+		i += removed + added
+	}
+}
+
+// run returns how many lines at the beginning have this sign.
+func run(lines []fleet.DiffLine, op string) (n int) {
+	for n < len(lines) && lines[n].Op == op {
+		n++
+	}
+	return n
+}
+
+func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.Piece) {
+	style, word := display.Style(""), display.Style("")
+	switch line.Op {
+	case "+":
+		style, word = display.Green, addedWord
+	case "-":
+		style, word = display.Red, removedWord
+	}
+	for i, piece := range pieces {
+		text := p.text(piece.Text)
+		if i == 0 {
+			_, _ = out.WriteString(p.paint(style, line.Op)) // Flush returns the error
+		}
+		if piece.Changed {
+			text = p.paint(word, text)
+		} else {
+			text = p.paint(style, text)
+		}
+		_, _ = out.WriteString(text)
+	}
+	if len(pieces) == 0 {
+		_, _ = out.WriteString(p.paint(style, line.Op))
+	}
+	_ = out.WriteByte('\n')
+	if line.NoEOL {
+		fmt.Fprintln(out, `\ No newline at end of file`)
+	}
+}
+
+// quoted returns a file's name as git writes it in a diff: with unusual characters in
+// quotes.
+func quoted(name string) string {
+	plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f })
+	if plain {
+		return name
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
