@@ -34,12 +34,17 @@ type work struct {
 // newWork commits files in a new repository and creates the worktree.
 func newWork(t *testing.T, files map[string]string) work {
 	t.Helper()
+	return newWorkIn(t, files)
+}
+
+func newWorkIn(t *testing.T, files map[string]string, init ...string) work {
+	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := work{T: t, main: filepath.Join(top, "project")}
-	w.git(top, "init", "--quiet", "--initial-branch=main", w.main)
+	w.git(top, append(append([]string{"init", "--quiet", "--initial-branch=main"}, init...), w.main)...)
 	w.write(w.main, "README", "read me\n")
 	for name, text := range files {
 		w.write(w.main, name, text)

@@ -220,11 +220,9 @@ func (r *Repo) content(ctx context.Context, t Tree) (k Kept, err error) {
 				return k, err
 			}
 		}
-		snap, err := snapshotOf(ctx, g)
-		if err != nil {
+		if k.Tree, err = treeOfFiles(ctx, g); err != nil {
 			return k, err
 		}
-		k.Tree = snap.tree
 	case !errors.As(err, &missing) || k.Tip == "":
 		return k, err
 	}
@@ -238,6 +236,58 @@ func (r *Repo) content(ctx context.Context, t Tree) (k Kept, err error) {
 	}
 	k.Base, err = r.baseOf(ctx, t, k.Tip)
 	return k, err
+}
+
+// treeOfFiles writes the files of a worktree as a tree, without nested repositories. An
+// agent may be at work there: a file that is gone when git reads it counts as deleted.
+func treeOfFiles(ctx context.Context, g git) (string, error) {
+	dirty, err := files(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	without, err := nested(ctx, g, dirty)
+	if err != nil {
+		return "", err
+	}
+	s, err := newScratch(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	list := []string{"ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", "--", "."}
+	for _, path := range without {
+		list = append(list, ":(exclude,literal)"+path)
+	}
+	const tries = 10
+	for range tries {
+		var out string
+		if out, err = s.git.run(ctx, list...); err != nil {
+			return "", err
+		}
+		var gone, there strings.Builder
+		for path := range strings.SplitSeq(out, "\x00") {
+			if path == "" || strings.HasSuffix(path, "/") { // a nested repository
+				continue
+			}
+			if info, err := os.Lstat(filepath.Join(g.dir, path)); err != nil || info.IsDir() {
+				gone.WriteString(path + "\x00")
+			} else {
+				there.WriteString(path + "\x00")
+			}
+		}
+		// Unlike git add, update-index accepts files that are gone. One that goes while git
+		// reads it is an error still.
+		if _, err = s.git.feed(ctx, gone.String(), "update-index", "-z", "--force-remove", "--stdin"); err == nil {
+			_, err = s.git.feed(ctx, there.String(), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+		}
+		if exitCode(err) < 1 {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.git.line(ctx, "write-tree")
 }
 
 // baseOf returns the commit that a change is compared with: the recorded one, or a later
