@@ -47,6 +47,7 @@ type Client struct {
 
 	Runs      *RunClient
 	Questions *QuestionClient
+	Talk      *TalkClient
 	Sessions  *SessionClient
 	Work      *WorkClient // for gaffer's own workers
 
@@ -79,7 +80,7 @@ func newClient(conn *connection) *Client {
 	return &Client{
 		Agents: &AgentClient{conn}, Channels: &ChannelClient{conn}, Chains: &ChainClient{conn}, Tasks: &TaskClient{conn},
 		Events: &EventClient{conn}, Notifications: &NotificationClient{conn},
-		Runs: &RunClient{conn}, Questions: &QuestionClient{conn}, Sessions: &SessionClient{conn}, Work: &WorkClient{conn},
+		Runs: &RunClient{conn}, Questions: &QuestionClient{conn}, Talk: &TalkClient{conn}, Sessions: &SessionClient{conn}, Work: &WorkClient{conn},
 		conn: conn,
 	}
 }

@@ -235,7 +235,7 @@ type Dashboard struct {
 
 // Update is a message of the stream about one change.
 type Update struct {
-	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; about runs also runs, attempts, questions or lanes
+	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; about runs also runs, attempts, questions, reviews, messages or lanes
 	Time   time.Time       `json:"time"`
 	Change json.RawMessage `json:"change,omitempty"` // the changed object, as it was then
 }

@@ -46,6 +46,8 @@ type HeldWork struct {
 	Now     WorkNow  `json:"now,omitzero"`
 	Asking  []string `json:"asking,omitempty"`  // questions whose answers it waits for
 	Dropped []string `json:"dropped,omitempty"` // the refs of questions that the agent has withdrawn
+	// Delivered are the ids of messages that the agent's program has taken.
+	Delivered []string `json:"delivered,omitempty"`
 }
 
 // WorkNow describes what an agent does. An empty State means no change. The clocks of
@@ -74,6 +76,12 @@ type WorkOrder struct {
 	Waits   bool         `json:"waits,omitempty"` // its agent waits for a user, which does not count as work
 	LeaseMS int64        `json:"lease_ms,omitempty"`
 	Answers []WorkAnswer `json:"answers,omitempty"`
+	// Messages are the user's messages that wait for the agent, the oldest first. They
+	// are repeated until the worker reports that they were delivered.
+	Messages []fleet.Message `json:"messages,omitempty"`
+	// Interrupt says that Stop is the wish of a user to interrupt the agent and to keep
+	// its conversation.
+	Interrupt bool `json:"interrupt,omitempty"`
 }
 
 // WorkAnswer is an answer to a question of an agent.
@@ -104,6 +112,10 @@ type Work struct {
 	Run     WorkRun     `json:"run"`
 	Before  *WorkBefore `json:"before,omitempty"` // the previous attempt, if any
 	LeaseMS int64       `json:"lease_ms"`         // the remaining time of the lease
+	// Messages are the user's messages that wait for the agent, the oldest first. Earlier
+	// are those that the agent of an earlier attempt has received.
+	Messages []fleet.Message `json:"messages,omitempty"`
+	Earlier  []fleet.Message `json:"earlier,omitempty"`
 }
 
 // WorkAttempt is the attempt that the worker makes.
@@ -123,6 +135,8 @@ type WorkTask struct {
 	Spec  json.RawMessage `json:"spec"` // the task's part of the plan
 	Fresh bool            `json:"fresh,omitempty"`
 	Tries int             `json:"tries,omitempty"`
+	// SentBack says that the agent answers a review: its whole last message is wanted.
+	SentBack bool `json:"sent_back,omitempty"`
 }
 
 // WorkRun is the run of a task.
@@ -156,7 +170,8 @@ type WorkFinish struct {
 	WorkKey
 	fleet.Progress
 	fleet.Ending
-	ResetInMS int64 `json:"reset_in_ms,omitempty"` // until a rate limit ends
+	ResetInMS int64    `json:"reset_in_ms,omitempty"` // until a rate limit ends
+	Delivered []string `json:"delivered,omitempty"`   // as in HeldWork
 }
 
 // Turned is the answer to a WorkTurn.

@@ -80,6 +80,32 @@ type CommentAnswer struct {
 	At      time.Time `json:"at"`
 }
 
+// ReviewAction is what a user does to a review.
+type ReviewAction struct {
+	// Action is comment, edit, delete, resolve, view, approve, send_back or reopen.
+	Action string `json:"action"`
+	// Comment is the new comment, or the new text of an edited one.
+	Comment Comment `json:"comment,omitzero"`
+	ID      string  `json:"id,omitempty"` // of the comment; that of Comment if it is empty
+	// Resolved says whether the comment is resolved; it is if that is missing.
+	Resolved *bool  `json:"resolved,omitempty"`
+	Path     string `json:"path,omitempty"`   // of the viewed file
+	Digest   string `json:"digest,omitempty"` // of its diff; empty if the file is not viewed any more
+	Tree     string `json:"tree,omitempty"`   // the shown tree, which is approved or sent back
+}
+
+// The actions on a review.
+const (
+	ActComment  = "comment"
+	ActEdit     = "edit"
+	ActDelete   = "delete"
+	ActResolve  = "resolve"
+	ActView     = "view"
+	ActApprove  = "approve"
+	ActSendBack = "send_back"
+	ActReopen   = "reopen"
+)
+
 // Message is a text of the user for the agent of a task.
 type Message struct {
 	ID   string    `json:"id"`

@@ -108,6 +108,20 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 	})
 }
 
+// ActOnReview does what a user wants with the review of a task, and returns the review.
+// It returns the errors of [Engine.SendBack] and [Engine.ChangeReview].
+func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string, a fleet.ReviewAction) (v fleet.Review, err error) {
+	if a.Action == fleet.ActSendBack {
+		err = e.SendBack(ctx, key, who, a.Tree)
+	} else {
+		err = e.ChangeReview(ctx, key, who, func(r *fleet.Review) error { return review.Apply(r, a, cmp.Or(who, e.opts.Who), e.opts.Now()) })
+	}
+	if err != nil {
+		return v, err
+	}
+	return e.Review(ctx, key)
+}
+
 // put stores a review and appends the event.
 func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) error {
 	v.Run, v.Task, v.By, v.Updated = t.Run, t.Task, rs.who, rs.now

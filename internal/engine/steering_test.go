@@ -435,7 +435,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 		return v
 	}
 	approve := func() error {
-		return f.ChangeReview(ctx, key, "sam", func(r *fleet.Review) error { return review.Approve(r, "tree") })
+		return f.ChangeReview(ctx, key, "sam", func(r *fleet.Review) error { return review.Approve(r, "aa3") })
 	}
 	a := f.claim()
 	got(fleet.ReviewOpen)
@@ -444,8 +444,8 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 	comment("why?")
 	comment("rename it")
 	got(fleet.ReviewCommented)
-	f.must(f.SendBack(ctx, key, "sam", "tree1"))
-	if v := got(fleet.ReviewSentBack); v.Round != 1 || v.Seen != "tree1" {
+	f.must(f.SendBack(ctx, key, "sam", "aa1"))
+	if v := got(fleet.ReviewSentBack); v.Round != 1 || v.Seen != "aa1" {
 		t.Errorf("%+v", v)
 	}
 	a = f.claim()
@@ -459,7 +459,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 		t.Errorf("the comments are %+v", c)
 	}
 
-	f.must(f.SendBack(ctx, key, "sam", "tree2"))
+	f.must(f.SendBack(ctx, key, "sam", "aa2"))
 	a = f.claim()
 	f.send(run, "a", "hurry") // the round ends with the attempt that gets this message
 	f.say(a, "c3: fixed", a.Messages[0].ID)

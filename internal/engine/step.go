@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/engine/store"
 )
 
@@ -136,6 +137,14 @@ func (s *Step) Take(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce
 // Beat does the same as [Engine.Beat].
 func (s *Step) Beat(said store.Worker, held []Held) ([]Order, error) {
 	return s.tx.heartbeats.beats(said, held)
+}
+
+// Talk returns the messages to a task's agent that wait, and those that were delivered,
+// the oldest first.
+func (s *Step) Talk(t store.Task) (waiting, delivered []fleet.Message, err error) {
+	var a Assignment
+	err = s.tx.claims.addMessages(&a, t)
+	return a.Messages, a.Earlier, err
 }
 
 // Turn does the same as [Engine.Turn].

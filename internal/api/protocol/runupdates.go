@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
@@ -12,7 +14,9 @@ import (
 
 // runTypes maps the first part of an event's kind to the type of its update, for runs
 // that belong to no channel or chain.
-var runTypes = map[string]string{"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions"}
+var runTypes = map[string]string{
+	"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions", "review": "reviews", "message": "messages",
+}
 
 // runType returns the update type of an event of a run that belongs to no channel or
 // chain. It returns "" for events that only concern the engine.
@@ -35,6 +39,10 @@ func (t *updateReader) ofRun(e store.Event) (any, error) {
 	case "attempts":
 		a, err := decoded[store.Attempt](e.Row)
 		return AttemptOf(a), err
+	case "reviews":
+		return t.review(e)
+	case "messages":
+		return t.message(e)
 	}
 	q, err := decoded[store.Question](e.Row)
 	return QuestionOf(q), err
@@ -50,6 +58,31 @@ func QuestionOf(q store.Question) coordinator.QuestionChange {
 	return coordinator.QuestionChange{
 		Question: runquery.QuestionOf(q), Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By, Answered: q.Answered,
 	}
+}
+
+// review returns the current state of a review, without its comments and viewed files:
+// there may be many, and a page that shows them asks for them.
+func (t *updateReader) review(e store.Event) (any, error) {
+	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TalkOf(store.TaskKey{Run: e.Run, Task: e.Task})})
+	if err != nil {
+		return nil, Missing(err, "review of task", e.Task)
+	}
+	v, err := decoded[fleet.Review](item.Data)
+	v.Comments, v.Viewed = nil, nil
+	return v, err
+}
+
+// message returns a message as it is now.
+func (t *updateReader) message(e store.Event) (any, error) {
+	row, err := decoded[engine.MessageRow](e.Row)
+	if err != nil {
+		return nil, err
+	}
+	item, err := t.r.Item(store.ItemKey{Kind: engine.MessageKind, ID: row.ID})
+	if err != nil {
+		return nil, Missing(err, "message", row.ID)
+	}
+	return decoded[fleet.Message](item.Data)
 }
 
 func decoded[V any](text json.RawMessage) (v V, err error) {

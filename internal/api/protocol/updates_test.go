@@ -223,6 +223,39 @@ func TestOtherRunsAreToldInTheShapesOfTheFleetWithoutTheirPrompts(t *testing.T) 
 	})
 }
 
+func TestReviewsAndMessagesAreUpdatesOfTheirRun(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(f *fixture) {
+		run, err := f.engine.Submit(f.ctx, engine.Submission{Project: "p", Plan: plan.Plan{Tasks: []plan.Task{{ID: "a"}}}})
+		f.must(err)
+		m, err := f.engine.Send(f.ctx, fleet.Message{Run: run, Task: "a", Text: "hello"})
+		f.must(err)
+		_, err = f.engine.ActOnReview(f.ctx, store.TaskKey{Run: run, Task: "a"}, "olga", fleet.ReviewAction{Action: "comment", Comment: fleet.Comment{Text: "why?"}})
+		f.must(err)
+		a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w"})
+		f.must(err)
+		_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: []string{m.ID}})
+		f.must(err)
+		var types []string
+		list := f.updates(0, 20)
+		for _, u := range list {
+			types = append(types, u.Type)
+			if u.Run != run || u.Project != "p" {
+				t.Errorf("update of run %q and project %q: %s", u.Run, u.Project, u.Change)
+			}
+		}
+		if got := strings.Join(types, " "); got != "runs tasks messages reviews tasks messages tasks runs" {
+			t.Fatalf("updates are %s", got)
+		}
+		if v := change[fleet.Message](f, list[5]); v.ID != m.ID || v.Task != "a" || v.Attempt != a.Attempt.ID || v.Text != "hello" {
+			t.Errorf("the message is %+v", v)
+		}
+		if v := change[fleet.Review](f, list[3]); v.Task != "a" || v.State != fleet.ReviewCommented || v.By != "olga" || v.Comments != nil {
+			t.Errorf("the review is %+v", v)
+		}
+	})
+}
+
 func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

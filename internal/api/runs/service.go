@@ -58,6 +58,7 @@ type Service struct {
 	*runReader
 	*runChanger
 	*questionService
+	*talk
 	*logReader
 	*documentReader
 }
@@ -82,6 +83,7 @@ func New(opts Options) *Service {
 			addMergeTasks: opts.AddMergeTasks, ensureProcess: process,
 		},
 		questionService: &questionService{store: opts.Store, runs: runs, query: query, engine: opts.Engine, ensureProcess: process},
+		talk:            &talk{runs: runs, engine: opts.Engine, ensureProcess: process},
 		logReader:       &logReader{store: opts.Store, runs: runs, now: opts.Now, logs: opts.Logs, file: opts.File},
 		documentReader:  &documentReader{store: opts.Store, runs: runs, query: query, now: opts.Now},
 	}

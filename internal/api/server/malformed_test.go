@@ -28,7 +28,7 @@ var (
 	// texts may also have several lines.
 	texts = []string{
 		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
-		"content", "consumedBy", "error", "ref", "dropped", "denied",
+		"content", "consumedBy", "error", "ref", "dropped", "denied", "lines", fileName,
 	}
 )
 
@@ -38,6 +38,10 @@ var (
 	shapes   = []string{"\u202eevil", "a\u2028b"}
 	zero     = "a\x00b"
 )
+
+// fileName is the name of fields with the path of a file in a change, which an agent may
+// have given any name.
+const fileName = "path in a change"
 
 // oddFor returns the values that a field must reject.
 func oddFor(field string) []string {
@@ -125,7 +129,7 @@ func with(body any, path []any, value any) any {
 // plain returns a valid request, so that only the odd value can be the reason for a
 // rejection.
 func plain(r server.Route, h held) (path string, body any, spots []spot) {
-	path = strings.NewReplacer("{id}", h.run, "{name}", "api", "{$}", "").Replace(r.Path)
+	path = strings.NewReplacer("{id}", h.run, "{name}", "api", "{message}", "m", "{$}", "").Replace(r.Path)
 	if strings.HasSuffix(path, "/by-name/api") {
 		path = "/v1/channels/by-name/x"
 	}
@@ -164,6 +168,15 @@ func plain(r server.Route, h held) (path string, body any, spots []spot) {
 		set(h.Token, "token")
 	case "POST /v1/work/release":
 		set("w1", "worker")
+	case "POST /v1/runs/{id}/tasks/{name}/review":
+		set("comment", "action")
+		set("new", "comment", "side")
+		set("abc", "comment", "tree")
+		for i := range spots {
+			if spots[i].field == "path" {
+				spots[i].field = fileName
+			}
+		}
 	}
 	return path, body, spots
 }
@@ -188,12 +201,12 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 				n++
 			}
 		}
-		for _, part := range regexp.MustCompile(`{(id|name)}`).FindAllString(r.Path, -1) {
+		for _, part := range regexp.MustCompile(`{(id|name|message)}`).FindAllString(r.Path, -1) {
 			for _, odd := range append(oddFor(strings.Trim(part, "{}")+" in a path"), "\xff") {
 				if r.Name == "GET /v1/channels/by-name/{name}" && slices.Contains(paths, odd) && odd != "." && odd != ".." {
 					continue // a valid name of a channel
 				}
-				to := strings.NewReplacer(part, escaped(odd), "{id}", h.run, "{name}", "api").Replace(r.Path)
+				to := strings.NewReplacer(part, escaped(odd), "{id}", h.run, "{name}", "api", "{message}", "m").Replace(r.Path)
 				w.refuses(fmt.Sprintf("%s with %.40q in its path", r.Name, odd), r.Method, to, full)
 				n++
 			}

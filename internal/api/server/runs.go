@@ -35,6 +35,8 @@ type Runs interface {
 	// Resume starts a process for a run of the server's machine if none works on it.
 	Resume(ctx context.Context, by credential.Identity, run string) error
 
+	Talk
+
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error
 	// Ask asks a question that belongs to no task. Withdraw closes one.

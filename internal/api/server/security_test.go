@@ -18,7 +18,7 @@ import (
 // concrete returns a route's path with an id in place of its wildcards.
 func concrete(r route, id string) string {
 	id = url.PathEscape(id)
-	return strings.NewReplacer("{id}", id, "{name}", id, "{$}", "").Replace(r.path)
+	return strings.NewReplacer("{id}", id, "{name}", id, "{message}", id, "{$}", "").Replace(r.path)
 }
 
 func TestSecurityATokenInTheAddressIsForReadingOnly(t *testing.T) {
@@ -40,6 +40,7 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 		"POST /v1/tasks/{id}/status", "POST /v1/notifications/dismiss", "POST /v1/agents/request-session",
 		"POST /api/projects", "POST /api/projects/active", "POST /api/build-events", "POST /api/inbox", "PATCH /api/inbox/{id}", "DELETE /api/inbox/{id}",
 		"POST /v1/runs", "POST /v1/runs/{id}/cancel", "POST /v1/runs/{id}/retry", "POST /v1/runs/{id}/resume", "POST /v1/questions/{id}/answer",
+		"POST /v1/runs/{id}/tasks/{name}/review", "POST /v1/runs/{id}/tasks/{name}/messages", "DELETE /v1/runs/{id}/tasks/{name}/messages/{message}", "POST /v1/runs/{id}/tasks/{name}/interrupt",
 	}
 	workers := []string{
 		"POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim", "POST /v1/tasks/complete",

@@ -16,16 +16,18 @@ import (
 
 // The limits of a request.
 const (
-	maxLabel   = 200
-	maxLabels  = 64
-	maxSlots   = 1000
-	maxHeld    = 1000
-	maxAsking  = 100
-	maxShort   = 200     // bytes of a short field
-	maxDoing   = 1000    // bytes of the description of what an agent does
-	maxPath    = 4 << 10 // bytes
-	maxOption  = 1000    // bytes
-	maxOptions = 50
+	maxLabel  = 200
+	maxLabels = 64
+	maxSlots  = 1000
+	maxHeld   = 1000
+	maxAsking = 100
+	// maxDelivered is the number of messages that one report may name.
+	maxDelivered = 10_000
+	maxShort     = 200     // bytes of a short field
+	maxDoing     = 1000    // bytes of the description of what an agent does
+	maxPath      = 4 << 10 // bytes
+	maxOption    = 1000    // bytes
+	maxOptions   = 50
 )
 
 // first returns the first error that is not nil.
@@ -65,6 +67,17 @@ func checkHeld(h coordinator.HeldWork) error {
 	err = first(err, protocol.CheckNumber("dropped", len(h.Dropped), 0, maxAsking))
 	for _, ref := range h.Dropped {
 		err = first(err, protocol.CheckText("dropped", ref, maxPath))
+	}
+	return first(err, checkDelivered(h.Delivered))
+}
+
+func checkDelivered(messages []string) error {
+	err := protocol.CheckNumber("delivered", len(messages), 0, maxDelivered)
+	for _, id := range messages {
+		err = first(err, protocol.CheckID("delivered", id))
+		if err == nil && !printable(id) {
+			err = protocol.Invalid("delivered: %.40q has what cannot be printed", id)
+		}
 	}
 	return err
 }
@@ -145,6 +158,7 @@ func checkTurn(t coordinator.WorkTurn) error {
 	for _, what := range f.Denied {
 		err = first(err, protocol.CheckText("finish.denied", what, maxDoing))
 	}
+	err = first(err, checkDelivered(f.Delivered))
 	if t.Claim != nil {
 		err = first(err, checkClaim(*t.Claim, false))
 	}

@@ -618,6 +618,13 @@ func TestWhoWaitsIsToldOfWhatConcernsIt(t *testing.T) {
 		}
 		w := f.claim("mill", "k")
 		news = f.told(news.Seq, func() {
+			_, err := f.engine.Send(f.ctx, fleet.Message{Run: w.Run.ID, Task: "one", Text: "hello"})
+			f.must(err)
+		})
+		if news.Wake || !news.Attend {
+			t.Errorf("a message: %+v", news)
+		}
+		news = f.told(news.Seq, func() {
 			f.must(f.engine.Cancel(f.ctx, engine.Target{Run: w.Run.ID, Task: "one"}, "ada", "enough"))
 		})
 		if news.Wake || !news.Attend {

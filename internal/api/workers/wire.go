@@ -55,7 +55,7 @@ func statusOf(held []coordinator.HeldWork) string {
 // heldOf converts an attempt into the engine's type. It drops questions of other
 // attempts.
 func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
-	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Now: progressOf(h.Now.Progress)}
+	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Delivered: h.Delivered, Now: progressOf(h.Now.Progress)}
 	held.Now.Said = now.Add(-duration(h.Now.AgeMS))
 	for _, question := range h.Asking {
 		if strings.HasPrefix(question, h.Attempt+"-") {
@@ -96,7 +96,7 @@ func until(t, now time.Time) int64 {
 }
 
 func wireOrder(o engine.Order) coordinator.WorkOrder {
-	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, LeaseMS: o.Lease.Milliseconds()}
+	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, LeaseMS: o.Lease.Milliseconds(), Messages: o.Messages, Interrupt: o.Interrupt}
 	for _, q := range o.Answers {
 		w.Answers = append(w.Answers, coordinator.WorkAnswer{ID: q.ID, Answer: q.Answer, Denied: q.Denied})
 	}
@@ -108,7 +108,7 @@ func wireOutcome(o engine.Outcome, now time.Time) coordinator.WorkOutcome {
 }
 
 func finishOf(f coordinator.WorkFinish, now time.Time) engine.Finish {
-	finish := engine.Finish{Attempt: f.Attempt, Token: f.Token, Progress: progressOf(f.Progress), Ending: f.Ending}
+	finish := engine.Finish{Attempt: f.Attempt, Token: f.Token, Progress: progressOf(f.Progress), Ending: f.Ending, Delivered: f.Delivered}
 	if f.ResetInMS > 0 {
 		finish.Reset = now.Add(duration(f.ResetInMS))
 	}
@@ -122,7 +122,7 @@ func askOf(q coordinator.WorkQuestion) engine.Ask {
 }
 
 // workOf converts an attempt into the message for its worker.
-func workOf(r rows, a store.Attempt, now time.Time) (*coordinator.Work, error) {
+func workOf(r *engine.Step, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 	t, err := r.Task(a.Key())
 	if err != nil {
 		return nil, protocol.Missing(err, "task", a.Task)
@@ -135,8 +135,11 @@ func workOf(r rows, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 		Attempt: coordinator.WorkAttempt{
 			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: until(a.Deadline, now), Carried: a.Carried, Stop: a.Stop,
 		},
-		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.Fresh, Tries: t.Tries},
+		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.Fresh, Tries: t.Tries, SentBack: t.SentBack},
 		LeaseMS: engine.Remaining(a, now).Milliseconds(),
+	}
+	if w.Messages, w.Earlier, err = r.Talk(t); err != nil {
+		return nil, err
 	}
 	if w.Run, err = runOf(run); err != nil || t.Last == "" {
 		return w, err

@@ -66,10 +66,23 @@ type Fleet interface {
 	Question(ctx context.Context, id string) (fleet.Answered, error)
 	Withdraw(ctx context.Context, question, why string) error
 
+	// Review returns the review of a task's change. ChangeReview does what the user
+	// wants with it, also sends it back to the agent, and returns it.
+	Review(ctx context.Context, run, task string) (fleet.Review, error)
+	ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error)
+	// Send sends a message to the agent of m.Task in m.Run. A task that has ended
+	// continues. A message with the id of an earlier one is that message.
+	Send(ctx context.Context, m fleet.Message) (fleet.Message, error)
+	Messages(ctx context.Context, run, task string) ([]fleet.Message, error)
+	WithdrawMessage(ctx context.Context, run, task, message string) error
+	// Interrupt ends the current turn of a running agent, and keeps its conversation.
+	Interrupt(ctx context.Context, run, task string) error
+
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
 	// Attend starts a process for a run of this machine if none works on it. Call it
-	// after a user has changed the run. A server does this by itself.
+	// after a user has changed the run, also after a message and after a review was sent
+	// back. A server does this by itself.
 	Attend(ctx context.Context, run string) error
 
 	// Log writes the output of a task's agents, attempt by attempt. If to has a method

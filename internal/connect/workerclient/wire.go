@@ -50,9 +50,9 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 		},
 		Task: store.Task{
 			TaskKey: store.TaskKey{Run: w.Run.ID, Task: w.Task.Task}, Name: w.Task.Name, Spec: w.Task.Spec, Status: store.Running,
-			Fresh: w.Task.Fresh, Tries: w.Task.Tries, Attempt: w.Attempt.ID,
+			Fresh: w.Task.Fresh, Tries: w.Task.Tries, Attempt: w.Attempt.ID, SentBack: w.Task.SentBack,
 		},
-		Lease: lease(w.LeaseMS),
+		Lease: lease(w.LeaseMS), Messages: w.Messages, Earlier: w.Earlier,
 	}
 	if b := w.Before; b != nil {
 		a.Before = &store.Attempt{
@@ -64,7 +64,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 }
 
 func order(o coordinator.WorkOrder) engine.Order {
-	e := engine.Order{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits}
+	e := engine.Order{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, Messages: o.Messages, Interrupt: o.Interrupt}
 	if !o.Gone {
 		e.Lease = lease(o.LeaseMS)
 	}
@@ -87,7 +87,7 @@ const (
 
 func wireHeld(h engine.Held, now time.Time) coordinator.HeldWork {
 	n := h.Now
-	w := coordinator.HeldWork{WorkKey: coordinator.WorkKey{Attempt: h.Attempt, Token: h.Token}, Asking: h.Asking, Dropped: h.Dropped}
+	w := coordinator.HeldWork{WorkKey: coordinator.WorkKey{Attempt: h.Attempt, Token: h.Token}, Asking: h.Asking, Dropped: h.Dropped, Delivered: h.Delivered}
 	if n.State == "" {
 		return w
 	}
@@ -105,7 +105,7 @@ func wireProgress(p fleet.Progress) fleet.Progress {
 }
 
 func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
-	w := coordinator.WorkFinish{WorkKey: coordinator.WorkKey{Attempt: f.Attempt, Token: f.Token}, Progress: wireProgress(f.Progress), Ending: f.Ending}
+	w := coordinator.WorkFinish{WorkKey: coordinator.WorkKey{Attempt: f.Attempt, Token: f.Token}, Progress: wireProgress(f.Progress), Ending: f.Ending, Delivered: f.Delivered}
 	w.Activity = fleet.Activity{}
 	w.Class = fleet.Class(line(string(f.Class), maxWord))
 	w.Summary, w.Answer = text(f.Summary, coordinator.MaxWorkText), text(f.Answer, coordinator.MaxWorkAnswer)

@@ -308,6 +308,53 @@ func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
 	}
 }
 
+func TestMessagesAndInterruptsReachAWorkerBehindANetwork(t *testing.T) {
+	w := start(t)
+	run := w.submit(plan.Task{ID: "one"})
+	e := w.worker()
+	w.join(e)
+	a := w.claim(e, "k")
+	send := func(text string) fleet.Message {
+		t.Helper()
+		m, err := w.engine.Send(t.Context(), fleet.Message{Run: run, Task: "one", Text: text, Now: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	beat := func(delivered ...string) engine.Order {
+		t.Helper()
+		orders, err := e.Beat(t.Context(), store.Worker{}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: delivered}})
+		if err != nil || len(orders) != 1 {
+			t.Fatal(orders, err)
+		}
+		return orders[0]
+	}
+	first, late := send("first"), send("late")
+	if o := beat(); len(o.Messages) != 2 || o.Messages[0].ID != first.ID || o.Messages[0].Text != "first" || !o.Messages[0].Now || o.Interrupt {
+		t.Errorf("ordered: %+v", o)
+	}
+	if o := beat(first.ID); len(o.Messages) != 1 || o.Messages[0].ID != late.ID {
+		t.Errorf("after the first was delivered: %+v", o)
+	}
+	if held := w.join(w.worker()); len(held) != 1 || len(held[0].Messages) != 1 || len(held[0].Earlier) != 1 {
+		t.Errorf("a worker that has started again holds %+v", held)
+	}
+	if err := w.engine.Interrupt(t.Context(), store.TaskKey{Run: run, Task: "one"}, "sam"); err != nil {
+		t.Fatal(err)
+	}
+	if o := beat(); !o.Interrupt || o.Stop != "interrupted" {
+		t.Errorf("interrupted: %+v", o)
+	}
+	end := finish(a)
+	end.Class, end.Delivered = failure.Interrupted, []string{late.ID}
+	last := send("last")
+	o, next, err := e.Turn(t.Context(), end, claimOf("k2"))
+	if err != nil || o.Status != store.Queued || next == nil || len(next.Messages) != 1 || next.Messages[0].ID != last.ID || len(next.Earlier) != 2 || next.Earlier[1].Text != "late" {
+		t.Errorf("%+v %+v %v", o, next, err)
+	}
+}
+
 func TestAFailureWithMuchToSayIsReported(t *testing.T) {
 	w := start(t)
 	run := w.submit(plan.Task{ID: "one"})

@@ -10,6 +10,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -52,6 +53,34 @@ const (
 	MaxComments = 1000   // comments, not bytes
 	MaxViewed   = 20_000 // files, not bytes
 )
+
+// Apply does what a user wants, except that it does not send a review back: see
+// [SendBack].
+func Apply(r *fleet.Review, a fleet.ReviewAction, who string, now time.Time) error {
+	id := cmp.Or(a.ID, a.Comment.ID)
+	switch a.Action {
+	case fleet.ActComment:
+		_, err := AddComment(r, a.Comment, who, now)
+		return err
+	case fleet.ActEdit:
+		return EditComment(r, id, a.Comment.Text, now)
+	case fleet.ActDelete:
+		return DeleteComment(r, id)
+	case fleet.ActResolve:
+		resolved := a.Comment.ID == "" || a.Comment.Resolved
+		if a.Resolved != nil {
+			resolved = *a.Resolved
+		}
+		return Resolve(r, id, resolved)
+	case fleet.ActView:
+		return View(r, a.Path, a.Digest)
+	case fleet.ActApprove:
+		return Approve(r, a.Tree)
+	case fleet.ActReopen:
+		return Reopen(r)
+	}
+	return &InvalidError{"action", fmt.Sprintf("%.40q: want comment, edit, delete, resolve, view, approve, send_back or reopen", a.Action)}
+}
 
 // Drafts returns the number of comments that were not sent yet.
 func Drafts(r fleet.Review) (n int) {
@@ -101,8 +130,8 @@ func checked(c fleet.Comment) (fleet.Comment, error) {
 		return c, &InvalidError{"comment", "has no text"}
 	case len(c.Text) > MaxText:
 		return c, &InvalidError{"comment", fmt.Sprintf("has %d bytes, and may have %d", len(c.Text), MaxText)}
-	case len(c.Path) > MaxPath, len(c.Tree) > 64:
-		return c, &InvalidError{"comment", "its path or its tree is too long"}
+	case len(c.Path) > MaxPath:
+		return c, &InvalidError{"comment", "its path is too long"}
 	case len(c.Lines) > MaxLines:
 		return c, &InvalidError{"comment", fmt.Sprintf("its lines have %d bytes, and may have %d: choose fewer lines", len(c.Lines), MaxLines)}
 	case c.Side != "" && c.Side != fleet.OldSide && c.Side != fleet.NewSide:
@@ -110,12 +139,12 @@ func checked(c fleet.Comment) (fleet.Comment, error) {
 	case c.First < 0, c.Last > 0 && c.First == 0, c.First > 0 && c.Path == "":
 		return c, &InvalidError{"comment", fmt.Sprintf("lines %d to %d: want lines of a file, from 1", c.First, c.Last)}
 	}
-	for _, text := range []string{c.Text, c.Path, c.Tree, c.Lines} {
+	for _, text := range []string{c.Text, c.Path, c.Lines} {
 		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
 			return c, &InvalidError{"comment", "is not text"}
 		}
 	}
-	return c, nil
+	return c, checkTree(c.Tree)
 }
 
 // EditComment changes the text of a comment that was not sent yet.
@@ -191,6 +220,9 @@ func View(r *fleet.Review, path, digest string) error {
 
 // Approve approves the change as it is in tree.
 func Approve(r *fleet.Review, tree string) error {
+	if err := checkTree(tree); err != nil {
+		return err
+	}
 	if err := landed(*r, "approve"); err != nil {
 		return err
 	}
@@ -217,6 +249,9 @@ func Reopen(r *fleet.Review) error {
 // SendBack sends all drafts to the agent, in a new round. It returns the text for the
 // agent. tree is the state of the change that the user has seen.
 func SendBack(r *fleet.Review, tree string) (text string, err error) {
+	if err := checkTree(tree); err != nil {
+		return "", err
+	}
 	if err := landed(*r, "send back"); err != nil {
 		return "", err
 	}
@@ -337,6 +372,13 @@ func settle(r *fleet.Review) {
 	case r.State == fleet.ReviewCommented:
 		r.State = fleet.ReviewOpen
 	}
+}
+
+func checkTree(tree string) error {
+	if len(tree) > 64 || strings.Trim(tree, "0123456789abcdef") != "" {
+		return &InvalidError{"tree", fmt.Sprintf("%.70q: want the id of a tree", tree)}
+	}
+	return nil
 }
 
 // seen returns the tree that the user has seen.

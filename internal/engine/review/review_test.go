@@ -23,10 +23,10 @@ var steps = map[string]func(r *fleet.Review) error{
 	"delete":  func(r *fleet.Review) error { return DeleteComment(r, "c1") },
 	"resolve": func(r *fleet.Review) error { return Resolve(r, "c1", true) },
 	"view":    func(r *fleet.Review) error { return View(r, "a.go", "d1") },
-	"approve": func(r *fleet.Review) error { return Approve(r, "tree1") },
+	"approve": func(r *fleet.Review) error { return Approve(r, "aa1") },
 	"reopen":  Reopen,
 	"send back": func(r *fleet.Review) error {
-		_, err := SendBack(r, "tree2")
+		_, err := SendBack(r, "aa2")
 		return err
 	},
 	"answer": func(r *fleet.Review) error {
@@ -130,6 +130,7 @@ func TestOnlyValidCommentsAreAdded(t *testing.T) {
 		"line without a file":  {Text: "ok", First: 1},
 		"no first line":        {Text: "ok", Path: "a", Last: 2},
 		"negative line":        {Text: "ok", Path: "a", First: -1},
+		"no tree":              {Text: "ok", Tree: "main"},
 		"unknown side":         {Text: "ok", Path: "a", First: 1, Side: "left"},
 		"too many bytes lines": {Text: "ok", Path: "a", First: 1, Lines: strings.Repeat("x", MaxLines+1)},
 	} {
@@ -162,7 +163,7 @@ func TestSendingBackTellsTheAgentWhereEachCommentIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text, err := SendBack(&r, "tree")
+	text, err := SendBack(&r, "abc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ c1: not fixed: the reason
 	if text != want {
 		t.Errorf("the text is:\n%s\nwant:\n%s", text, want)
 	}
-	if r.Round != 1 || r.Seen != "tree" || Drafts(r) != 0 {
+	if r.Round != 1 || r.Seen != "abc" || Drafts(r) != 0 {
 		t.Errorf("after it: %+v", r)
 	}
 	if len(Answers(text)) == 0 { // the form is one that the parser knows
@@ -266,5 +267,36 @@ func TestAnAnswerIsKeptWithItsComment(t *testing.T) {
 	}
 	if Answered(&r, []int{1}, Answers("c2: fixed"), "a8", now) {
 		t.Error("a draft was answered")
+	}
+}
+
+func TestActionsAreTheRulesByName(t *testing.T) {
+	t.Parallel()
+	no := false
+	r := fleet.Review{State: fleet.ReviewOpen}
+	for _, c := range []struct {
+		action fleet.ReviewAction
+		want   func() bool
+	}{
+		{fleet.ReviewAction{Action: "comment", Comment: fleet.Comment{Text: "one"}}, func() bool { return r.Comments[0].Text == "one" && r.Comments[0].By == "sam" }},
+		{fleet.ReviewAction{Action: "edit", ID: "c1", Comment: fleet.Comment{Text: "two"}}, func() bool { return r.Comments[0].Text == "two" }},
+		{fleet.ReviewAction{Action: "resolve", ID: "c1"}, func() bool { return r.Comments[0].Resolved }},
+		{fleet.ReviewAction{Action: "resolve", ID: "c1", Resolved: &no}, func() bool { return !r.Comments[0].Resolved }},
+		{fleet.ReviewAction{Action: "resolve", Comment: fleet.Comment{ID: "c1", Resolved: true}}, func() bool { return r.Comments[0].Resolved }},
+		{fleet.ReviewAction{Action: "delete", Comment: fleet.Comment{ID: "c1"}}, func() bool { return len(r.Comments) == 0 }},
+		{fleet.ReviewAction{Action: "view", Path: "a", Digest: "d"}, func() bool { return r.Viewed["a"] == "d" }},
+		{fleet.ReviewAction{Action: "view", Path: "a"}, func() bool { return len(r.Viewed) == 0 }},
+		{fleet.ReviewAction{Action: "approve", Tree: "abc"}, func() bool { return r.State == fleet.ReviewApproved && r.Seen == "abc" }},
+		{fleet.ReviewAction{Action: "reopen"}, func() bool { return r.State == fleet.ReviewOpen }},
+	} {
+		if err := Apply(&r, c.action, "sam", now); err != nil || !c.want() {
+			t.Fatalf("%+v: %v, %+v", c.action, err, r)
+		}
+	}
+	for _, bad := range []fleet.ReviewAction{{}, {Action: "merge"}, {Action: "approve", Tree: "HEAD"}, {Action: "view"}} {
+		var invalid *InvalidError
+		if err := Apply(&r, bad, "sam", now); !errors.As(err, &invalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }

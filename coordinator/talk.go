@@ -1,0 +1,52 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+
+	"gaffer/fleet"
+)
+
+// TalkClient reviews the changes of tasks and talks to their agents.
+type TalkClient struct{ conn *connection }
+
+// Review returns the review of a task's change. A task that was not reviewed yet has an
+// open review.
+func (c *TalkClient) Review(ctx context.Context, run, task string) (fleet.Review, error) {
+	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
+}
+
+// Change does what a user wants with a review, and returns the review. The request is
+// never repeated, because a comment would be added twice.
+func (c *TalkClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
+	return ask[fleet.Review](ctx, c.conn, post(a, false, "v1", "runs", run, "tasks", task, "review"), "review")
+}
+
+// Messages returns the messages to the agent of a task, the oldest first.
+func (c *TalkClient) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
+	return ask[[]fleet.Message](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "messages"), "messages")
+}
+
+// Send sends a message to the agent of a task: its Run, Task, Text and Now. It gets an id
+// if it has none, so that the request can be repeated.
+func (c *TalkClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
+	if m.ID == "" {
+		m.ID = rand.Text()
+	}
+	body := map[string]any{"id": m.ID, "text": m.Text, "now": m.Now}
+	return ask[fleet.Message](ctx, c.conn, post(body, true, "v1", "runs", m.Run, "tasks", m.Task, "messages"), "message")
+}
+
+// Withdraw takes a message back. If it was delivered already, the [Error] is a Conflict.
+func (c *TalkClient) Withdraw(ctx context.Context, run, task, message string) error {
+	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "runs", run, "tasks", task, "messages", message}, safe: true})
+	return err
+}
+
+// Interrupt ends the current turn of a running agent, and keeps its conversation. The
+// request is never repeated, because the agent may have started another turn meanwhile.
+func (c *TalkClient) Interrupt(ctx context.Context, run, task string) error {
+	_, err := c.conn.do(ctx, post(map[string]string{}, false, "v1", "runs", run, "tasks", task, "interrupt"))
+	return err
+}

@@ -1,0 +1,96 @@
+package runs
+
+import (
+	"context"
+
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// talk answers the requests by which users review changes and talk to agents.
+type talk struct {
+	runs          *visibleRuns
+	engine        *engine.Engine
+	ensureProcess ensureProcess
+}
+
+// mayTalk checks that the client may talk to agents, and that the run exists and is not
+// hidden.
+func (d *talk) mayTalk(ctx context.Context, by credential.Identity, run string) error {
+	if err := mayChange(by); err != nil {
+		return err
+	}
+	return d.runs.check(ctx, run)
+}
+
+// Review implements [server.Runs].
+func (d *talk) Review(ctx context.Context, run, task string) (fleet.Review, error) {
+	if err := d.runs.check(ctx, run); err != nil {
+		return fleet.Review{}, err
+	}
+	return d.engine.Review(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// ChangeReview implements [server.Runs].
+func (d *talk) ChangeReview(ctx context.Context, by credential.Identity, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
+	if err := d.mayTalk(ctx, by, run); err != nil {
+		return fleet.Review{}, err
+	}
+	v, err := d.engine.ActOnReview(ctx, store.TaskKey{Run: run, Task: task}, who(by), a)
+	if err == nil && a.Action == fleet.ActSendBack {
+		err = d.ensureProcess.after(ctx, run, "the review is sent back, but ")
+	}
+	return v, err
+}
+
+// Messages implements [server.Runs].
+func (d *talk) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
+	if err := d.runs.check(ctx, run); err != nil {
+		return nil, err
+	}
+	return d.engine.Messages(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// Send implements [server.Runs].
+func (d *talk) Send(ctx context.Context, by credential.Identity, m fleet.Message) (fleet.Message, error) {
+	if err := d.mayTalk(ctx, by, m.Run); err != nil {
+		return m, err
+	}
+	m.By = who(by)
+	sent, err := d.engine.Send(ctx, m)
+	if err == nil {
+		err = d.ensureProcess.after(ctx, m.Run, "the message is sent, but ")
+	}
+	return sent, err
+}
+
+// WithdrawMessage implements [server.Runs].
+func (d *talk) WithdrawMessage(ctx context.Context, by credential.Identity, run, task, id string) error {
+	all, err := d.Messages(ctx, run, task)
+	if err != nil {
+		return err
+	}
+	if err := mayChange(by); err != nil {
+		return err
+	}
+	for _, m := range all {
+		if m.ID == id {
+			return d.engine.WithdrawMessage(ctx, id, who(by))
+		}
+	}
+	return protocol.Missing(store.ErrNotFound, "message", id)
+}
+
+// Interrupt implements [server.Runs].
+func (d *talk) Interrupt(ctx context.Context, by credential.Identity, run, task string) error {
+	if err := d.mayTalk(ctx, by, run); err != nil {
+		return err
+	}
+	if err := d.engine.Interrupt(ctx, store.TaskKey{Run: run, Task: task}, who(by)); err != nil {
+		return err
+	}
+	return d.ensureProcess.after(ctx, run, "it is interrupted, but ")
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+)
+
+// Talk implements the requests by which users review the changes of tasks and talk to
+// their agents. It is a part of [Runs].
+type Talk interface {
+	Review(ctx context.Context, run, task string) (fleet.Review, error)
+	// ChangeReview does what a user wants with a review, and returns the review.
+	ChangeReview(ctx context.Context, by credential.Identity, run, task string, a fleet.ReviewAction) (fleet.Review, error)
+	Messages(ctx context.Context, run, task string) ([]fleet.Message, error)
+	// Send sends a message. A message with the id of an earlier one is that message.
+	Send(ctx context.Context, by credential.Identity, m fleet.Message) (fleet.Message, error)
+	WithdrawMessage(ctx context.Context, by credential.Identity, run, task, id string) error
+	Interrupt(ctx context.Context, by credential.Identity, run, task string) error
+}
+
+// Bodies of requests and answers about reviews and messages.
+type (
+	oneReview struct {
+		Review fleet.Review `json:"review"`
+	}
+	// reviewAction is a [fleet.ReviewAction] without what only gaffer sets.
+	reviewAction struct {
+		Action   string        `json:"action"`
+		Comment  reviewComment `json:"comment,omitzero"`
+		ID       string        `json:"id,omitempty"`
+		Resolved *bool         `json:"resolved,omitempty"`
+		Path     string        `json:"path,omitempty"`
+		Digest   string        `json:"digest,omitempty"`
+		Tree     string        `json:"tree,omitempty"`
+	}
+	reviewComment struct {
+		ID       string     `json:"id,omitempty"`
+		Path     string     `json:"path,omitempty"`
+		Side     fleet.Side `json:"side,omitempty"`
+		First    int        `json:"first,omitempty"`
+		Last     int        `json:"last,omitempty"`
+		Tree     string     `json:"tree,omitempty"`
+		Lines    string     `json:"lines,omitempty"`
+		Text     string     `json:"text,omitempty"`
+		Resolved bool       `json:"resolved,omitempty"`
+	}
+	newMessage struct {
+		ID   string `json:"id,omitempty"`
+		Text string `json:"text"`
+		Now  bool   `json:"now,omitempty"`
+	}
+	oneMessage struct {
+		Message fleet.Message `json:"message"`
+	}
+	allMessages struct {
+		Messages []fleet.Message `json:"messages"`
+	}
+)
+
+func (h *runHandlers) talkRoutes() []route {
+	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
+	get, post := http.MethodGet, http.MethodPost
+	return []route{
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/review", access: look, about: "the review of a task's change", gives: oneReview{}, status: found, others: []int{missing}, do: h.review},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/review", access: operate, about: "comment on a change, approve it, or send it back to the agent", takes: reviewAction{}, gives: oneReview{}, status: found, others: []int{missing, conflict}, do: h.changeReview},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/messages", access: look, about: "the messages of users to the agent of a task, the oldest first", gives: allMessages{}, status: found, others: []int{missing}, do: h.messages},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/messages", access: operate, about: "send a message to the agent of a task; the same id is the same message", takes: newMessage{}, gives: oneMessage{}, status: made, others: []int{missing, conflict}, do: h.sendMessage},
+		{method: http.MethodDelete, path: "/v1/runs/{id}/tasks/{name}/messages/{message}", access: operate, about: "take a message back that was not delivered yet", gives: done{}, status: found, others: []int{missing, conflict}, do: h.withdrawMessage},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/interrupt", access: operate, about: "end the current turn of a running agent, and keep its conversation", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.interrupt},
+	}
+}
+
+func (h *runHandlers) review(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneReview, error) {
+		v, err := h.runs.Review(ctx, run, task)
+		return oneReview{v}, err
+	})
+}
+
+func (h *runHandlers) changeReview(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	var ask reviewAction
+	if err := c.decode(&ask); err != nil {
+		return err
+	}
+	if err := ids("id", ask.ID, "comment.id", ask.Comment.ID, "digest", ask.Digest, "tree", ask.Tree); err != nil {
+		return err
+	}
+	if err := texts("path", ask.Path); err != nil {
+		return err
+	}
+	action := fleet.ReviewAction{Action: ask.Action, ID: ask.ID, Resolved: ask.Resolved, Path: ask.Path, Digest: ask.Digest, Tree: ask.Tree}
+	of := ask.Comment
+	action.Comment = fleet.Comment{
+		ID: of.ID, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
+	}
+	c.about = about(run, task)
+	c.quiet = action.Action == fleet.ActView // it changes nothing for others
+	return give(c, func(ctx context.Context) (oneReview, error) {
+		v, err := h.runs.ChangeReview(ctx, c.by, run, task, action)
+		return oneReview{v}, err
+	})
+}
+
+func (h *runHandlers) messages(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (allMessages, error) {
+		all, err := h.runs.Messages(ctx, run, task)
+		return allMessages{list(all)}, err
+	})
+}
+
+func (h *runHandlers) sendMessage(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	var ask newMessage
+	if err := c.decode(&ask); err != nil {
+		return err
+	}
+	if err := ids("id", ask.ID); err != nil {
+		return err
+	}
+	c.about = about(run, task)
+	return give(c, func(ctx context.Context) (oneMessage, error) {
+		m, err := h.runs.Send(ctx, c.by, fleet.Message{ID: ask.ID, Run: run, Task: task, Text: ask.Text, Now: ask.Now})
+		return oneMessage{m}, err
+	})
+}
+
+func (h *runHandlers) withdrawMessage(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	id := strings.TrimSpace(c.r.PathValue("message"))
+	if err := ids("message", id); err != nil {
+		return err
+	}
+	c.about = about(run, task)
+	return give(c, func(ctx context.Context) (done, error) {
+		return done{true}, h.runs.WithdrawMessage(ctx, c.by, run, task, id)
+	})
+}
+
+func (h *runHandlers) interrupt(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	if err := c.decode(&resumption{}); err != nil {
+		return err
+	}
+	c.about = about(run, task)
+	return give(c, func(ctx context.Context) (done, error) {
+		return done{true}, h.runs.Interrupt(ctx, c.by, run, task)
+	})
+}

@@ -1,0 +1,53 @@
+package serverfleet
+
+import (
+	"context"
+
+	"gaffer/fleet"
+)
+
+// Review returns the review of a task's change.
+func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, error) {
+	v, err := f.client.Talk.Review(ctx, run, task)
+	return v, f.problem(err)
+}
+
+// ChangeReview does what a user wants with a review, and returns the review.
+func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
+	if err := f.refuse("gaffer review"); err != nil {
+		return fleet.Review{}, err
+	}
+	v, err := f.client.Talk.Change(ctx, run, task, a)
+	return v, f.problem(err)
+}
+
+// Messages returns the messages to the agent of a task, oldest first.
+func (f *Fleet) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
+	list, err := f.client.Talk.Messages(ctx, run, task)
+	return list, f.problem(err)
+}
+
+// Send sends a message to the agent of a task.
+func (f *Fleet) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
+	if err := f.refuse("gaffer send"); err != nil {
+		return m, err
+	}
+	sent, err := f.client.Talk.Send(ctx, m)
+	return sent, f.problem(err)
+}
+
+// WithdrawMessage takes a message back that was not delivered yet.
+func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) error {
+	if err := f.refuse("gaffer send"); err != nil {
+		return err
+	}
+	return f.problem(f.client.Talk.Withdraw(ctx, run, task, message))
+}
+
+// Interrupt ends the current turn of a running agent, and keeps its conversation.
+func (f *Fleet) Interrupt(ctx context.Context, run, task string) error {
+	if err := f.refuse("gaffer interrupt"); err != nil {
+		return err
+	}
+	return f.problem(f.client.Talk.Interrupt(ctx, run, task))
+}
