@@ -20,6 +20,9 @@ func (w *world) check() error {
 			if err := checkRun(r, run); err != nil {
 				return fmt.Errorf("run %s: %w", run.ID, err)
 			}
+			if err := w.talk.check(r, run); err != nil {
+				return fmt.Errorf("run %s: %w", run.ID, err)
+			}
 		}
 		return nil
 	})
@@ -33,7 +36,20 @@ func checkRun(r store.Reader, run store.Run) error {
 	}
 	var open, ready, active, failed int
 	var reserved int64
+	complete := map[string]bool{}
 	for _, t := range tasks {
+		complete[t.Task] = t.Status == store.Complete
+	}
+	for _, t := range tasks {
+		blockers := 0
+		for _, need := range t.Needs {
+			if !complete[need] {
+				blockers++
+			}
+		}
+		if t.Blockers != blockers {
+			return fmt.Errorf("task %s: has %d blockers, and says %d", t.Task, blockers, t.Blockers)
+		}
 		if err := checkTask(r, t); err != nil {
 			return fmt.Errorf("task %s: %w", t.Task, err)
 		}
@@ -132,8 +148,13 @@ func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 // replay compares the rows with the events, and checks the limit of lost attempts.
 func (w *world) replay() error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
-		lost := losses{}
+		lost, delivered := losses{}, map[string]string{}
 		return storetest.Replay(r, func(e store.Event, rows storetest.Rows) error {
+			if e.Kind == "message.delivered" {
+				if err := deliveredOnce(delivered, e, rows.Attempts[e.Attempt]); err != nil {
+					return err
+				}
+			}
 			return lost.add(e, rows.Tasks[store.TaskKey{Run: e.Run, Task: e.Task}], rows.Attempts[e.Attempt])
 		})
 	})

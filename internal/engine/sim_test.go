@@ -80,6 +80,7 @@ type world struct {
 	since   time.Time
 	steady  bool // no more faults
 	givenUp int  // tasks that reached the limit of lost attempts
+	talk    talk // what users and agents say to each other
 	log     []string
 }
 
@@ -167,9 +168,11 @@ func (w *world) live() error {
 
 // step does one random action.
 func (w *world) step() error {
-	switch w.rng.IntN(13) {
+	switch w.rng.IntN(15) {
 	case 0:
 		return w.submit()
+	case 13, 14:
+		return w.speak()
 	case 12:
 		return w.release(w.workers[w.rng.IntN(len(w.workers))])
 	case 1, 2, 3:
@@ -195,7 +198,7 @@ func (w *world) note(format string, args ...any) {
 
 // expected ignores the errors that a fleet must tolerate.
 func expected(err error) error {
-	var conflict *engine.ConflictError
+	var conflict interface{ Conflict() bool }
 	if errors.Is(err, errCommit) || errors.Is(err, engine.ErrNothing) || errors.As(err, &conflict) {
 		return nil
 	}
@@ -281,6 +284,7 @@ func (w *world) claim(by *worker) error {
 		}
 	}
 	by.held = append(by.held, a)
+	w.talk.hear(a.Attempt.ID, a.Messages)
 	if err := w.mayStart(a); err != nil || w.steady || a.Task.Name != deadly {
 		return err
 	}
@@ -361,6 +365,8 @@ func (w *world) end(by *worker, i int, class failure.Class) error {
 	h := by.held[i]
 	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Ending: fleet.Ending{Class: class}}
 	f.Spent.Tokens = w.rng.Int64N(h.Task.Reserve.Tokens + 1)
+	f.Delivered = w.delivered(h.Attempt.ID, class == failure.None)
+	f.Summary = w.answers()
 	if class == failure.RateLimited {
 		f.Reset = w.now.Add(time.Duration(w.rng.IntN(20)) * time.Minute)
 	}
@@ -388,6 +394,7 @@ func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	by.held = append(by.held[:i:i], by.held[i+1:]...)
 	if next != nil {
 		by.held = append(by.held, *next)
+		w.talk.hear(next.Attempt.ID, next.Messages)
 		if err := w.mayStart(*next); err != nil {
 			return err
 		}
@@ -416,11 +423,14 @@ func (w *world) beat(by *worker) error {
 	}
 	var held []engine.Held
 	for _, h := range by.held {
-		held = append(held, engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token})
+		held = append(held, engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Delivered: w.delivered(h.Attempt.ID, false)})
 	}
 	orders, err := w.engine().Beat(context.Background(), store.Worker{ID: by.id}, held)
 	if err != nil {
 		return expected(err)
+	}
+	for _, o := range orders {
+		w.talk.hear(o.Attempt, o.Messages)
 	}
 	for _, o := range orders {
 		for i, h := range by.held {
