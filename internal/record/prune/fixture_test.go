@@ -41,6 +41,8 @@ type fixture struct {
 	desk   *protocol.Service
 	now    time.Time
 	ids    int
+	// reviewed are the runs that have reviews, also those that were deleted.
+	reviewed []string
 }
 
 func newFixture(t *testing.T, s store.Store) *fixture {
@@ -81,6 +83,7 @@ func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 	f.t.Helper()
 	_, err := f.engine.Submit(f.ctx, engine.Submission{ID: id, Key: "submit-" + id, Project: "p", Plan: plan.Plan{Name: id, Tasks: tasks}})
 	f.must(err)
+	f.reviewed = append(f.reviewed, id)
 	for range tasks {
 		a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w-" + id, Key: fmt.Sprint("k", f.ids)})
 		f.must(err)
@@ -94,8 +97,12 @@ func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 			tx.PutCursor(store.Cursor{Name: "recorder " + id, Seq: 1})
 			return nil
 		}))
+		m, err := f.engine.Send(f.ctx, fleet.Message{Run: id, Task: a.Task.Task, Text: "hello"})
+		f.must(err)
+		_, err = f.engine.ActOnReview(f.ctx, a.Attempt.Key(), "sam", fleet.ReviewAction{Action: fleet.ActComment, Comment: fleet.Comment{Text: "why?"}})
+		f.must(err)
 		f.pass(time.Minute)
-		_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Ending: fleet.Ending{Class: class}})
+		_, err = f.engine.Finish(f.ctx, engine.Finish{Delivered: []string{m.ID}, Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Ending: fleet.Ending{Class: class}})
 		f.must(err)
 	}
 }
@@ -202,9 +209,18 @@ func (f *fixture) dump() (lines []string) {
 		for _, p := range promises {
 			add("promise", p)
 		}
-		for n := range f.ids + 1 { // deleted attempts may have left their logs
+		for n := range f.ids + 1 { // deleted attempts may have left their logs, and deleted tasks their messages
 			logs, _ := r.Items("log", fmt.Sprint("id", n), -1, 99)
 			for _, i := range logs {
+				add("item", i)
+			}
+			if m, err := r.Item(store.ItemKey{Kind: engine.MessageKind, ID: fmt.Sprint("id", n)}); err == nil {
+				add("item", m)
+			}
+		}
+		for _, run := range f.reviewed {
+			reviews, _ := r.Items(engine.ReviewKind, run, math.MinInt64, 99)
+			for _, i := range reviews {
 				add("item", i)
 			}
 		}

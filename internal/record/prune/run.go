@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/record/recorder"
@@ -73,7 +74,7 @@ func (t *deleter) takeRun(ctx context.Context, id string) error {
 		tx.TakeAway(store.Gone{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}})
 		if small {
 			takeLogs(tx, left.logs)
-			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions})
+			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions, Lists: append(messagesOf(left.tasks), reviewsOf(id))})
 		}
 		tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
 		return err
@@ -149,15 +150,33 @@ func (t *deleter) finish(ctx context.Context, id string, left remains) error {
 		return err
 	}
 	for chunk := range slices.Chunk(left.tasks, t.atOnce()) {
-		if err := t.store.Write(ctx, func(tx *store.Tx) error { tx.TakeAway(store.Gone{Tasks: chunk}); return nil }); err != nil {
+		err := t.store.Write(ctx, func(tx *store.Tx) error {
+			tx.TakeAway(store.Gone{Tasks: chunk, Lists: messagesOf(chunk)})
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 		t.count(chunk, left)
 	}
 	return t.store.Write(ctx, func(tx *store.Tx) error {
+		tx.TakeAway(store.Gone{Lists: []store.ItemList{reviewsOf(id)}})
 		tx.DropItem(mark(id))
 		return nil
 	})
+}
+
+// messagesOf returns the lists of the messages to the agents of tasks.
+func messagesOf(tasks []store.TaskKey) (lists []store.ItemList) {
+	for _, key := range tasks {
+		lists = append(lists, store.ItemList{Kind: engine.MessageKind, Parent: engine.TalkOf(key)})
+	}
+	return lists
+}
+
+// reviewsOf returns the list of the reviews of a run.
+func reviewsOf(run string) store.ItemList {
+	return store.ItemList{Kind: engine.ReviewKind, Parent: run}
 }
 
 // takeLogs deletes the logs of attempts.
