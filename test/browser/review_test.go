@@ -1,9 +1,15 @@
 package browser
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"gaffer/fleet"
 )
 
 // reviewed is a script that returns what the pure parts of the review page make of a
@@ -136,4 +142,108 @@ window.review = { ...window.review, viewed: { 'a.txt': 'another digest' } }; win
 	}
 	p.press("g", "r") // keys of the dashboard still work
 	p.wait("the runs", `location.hash === '#/runs'`)
+}
+
+// git runs git in the project and returns its output.
+func (w *world) git(args ...string) string {
+	w.Helper()
+	cmd := exec.Command("git", append([]string{"-C", w.dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// commit writes files and commits them.
+func (w *world) commit(files map[string]string) {
+	w.Helper()
+	write(w, w.dir, files)
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "files")
+}
+
+func write(w *world, dir string, files map[string]string) {
+	w.Helper()
+	for name, text := range files {
+		w.must(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		w.must(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+}
+
+// bigFile returns a Go file, before or after a change of 75 lines.
+func bigFile(n int, after bool) string {
+	var b strings.Builder
+	b.WriteString("package big\n")
+	for i := range 100 {
+		switch {
+		case after && i%4 == 0: // instead of one line
+			fmt.Fprintf(&b, "\tfresh%d := compute(%d, \"a string\", %[1]d) // file %d\n\tuse(fresh%[1]d)\n", i, n, n)
+		default:
+			fmt.Fprintf(&b, "\tvalue%d := compute(%d, \"a string\", %[1]d) // file %d\n", i, n, n)
+		}
+	}
+	return b.String()
+}
+
+// A change of 400 files and 30,000 lines, with names and contents that are markup, a file
+// of 50 MB and a binary file.
+func TestALargeAndHostileChangeIsReadable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before, after := map[string]string{}, map[string]string{}
+	for i := range 400 {
+		name := fmt.Sprintf("pkg%02d/file%03d.go", i%20, i)
+		before[name], after[name] = bigFile(i, false), bigFile(i, true)
+	}
+	before["a/old name.txt"] = strings.Repeat("the same line\n", 20)
+	after["a/new name.txt"] = before["a/old name.txt"]
+	hostile := "a/<img src=x onerror=\"window.pwned=1\">.html"
+	after[hostile] = evil + "\n\u202ereversed\x1b[31m\u200b\nlast" // and characters that hide or reorder others
+	after["a/line\nbreak.txt"] = "x\n"
+	after["a/picture.bin"] = "\x00\x01\x02"
+	after["a/large.csv"] = strings.Repeat("0123456789,abcdefghijklmnopqrstuvwxyz,0123456789\n", 50<<20/49)
+	after["a/wide.json"] = `{"key": "` + strings.Repeat("漢字", 3000) + `"}` + "\n"
+	w.commit(before)
+	copies := t.TempDir()
+	write(w, copies, after)
+	id, _ := w.local("name: large\ntasks:\n  - {id: all, worktree: true, shell: \"cp -R " + copies + "/. . && rm 'a/old name.txt'\"}\n")
+
+	p := w.open("#/runs/" + id)
+	p.sees("1 change: 1 ready to merge")
+	p.act(`window.tasks = []; new PerformanceObserver((list) => list.getEntries().forEach((e) => window.tasks.push(Math.round(e.duration)))).observe({ type: 'longtask' });
+window.began = performance.now();
+new MutationObserver((_, me) => { if (document.querySelector('.dl')) { window.opened = Math.round(performance.now() - window.began); me.disconnect(); } }).observe(document.body, { subtree: true, childList: true })`)
+	p.click("Review all")
+	p.wait("lines are shown", `window.opened`)
+	p.sees("406 files", "0 of 406 viewed")
+	opened := eval[int](p, "window.opened")
+
+	p.sees(`a/<img src=x onerror="window.pwned=1">.html`, evil, "U+202EreversedESC[31mU+200B", "renamed", "Renamed without other changes.", "A binary file. Its contents are not shown.")
+	p.harmless()
+	if !p.holds(`[...document.querySelectorAll('.file')].some((f) => f.dataset.path === 'a/line\nbreak.txt')`) {
+		t.Error("the file with a line break in its name is not shown")
+	}
+	p.wait("the large file is named and not shown", `((f) => f && /MB|changed lines/.test(f.innerText) && !f.querySelector('.dl'))(document.querySelector('[data-path="a/large.csv"]'))`)
+	p.wait("a line that wraps is as high as it was computed", `[...document.querySelectorAll('.file')].every((f) => f.scrollHeight <= f.clientHeight + 2)`)
+	p.looks("review-hostile")
+
+	p.act(`window.tasks.length = 0`)
+	_ = eval[bool](p, `new Promise(async (done) => { while (scrollY + innerHeight < document.documentElement.scrollHeight - 2 && (window.steps = (window.steps ?? 0) + 1) < 120) { scrollBy(0, 1500); await new Promise(requestAnimationFrame); } done(true); })`)
+	longest := eval[int](p, `Math.max(0, ...window.tasks)`)
+	t.Logf("opened in %d ms; the longest task while scrolling took %d ms", opened, longest)
+	if opened > 20_000 || longest > 3_000 {
+		t.Errorf("opened in %d ms, the longest task took %d ms", opened, longest)
+	}
+	p.act(`[...document.querySelectorAll('.treerow .name')].at(-1).closest('.tree').scrollTop = 1e9`)
+	p.wait("the tree shows its last file", `[...document.querySelectorAll('.treerow')].some((r) => r.innerText.includes('file399.go'))`)
+	p.act(`[...document.querySelectorAll('.treerow')].find((r) => r.innerText.includes('file399.go')).querySelector('button').click()`)
+	p.wait("its lines are shown", `[...document.querySelectorAll('.dl.ins')].some((l) => l.innerText.includes('// file 399') && l.getBoundingClientRect().top < innerHeight)`)
+	p.wait("and highlighted", `document.querySelector('[data-path="pkg19/file399.go"] .h-comment')`)
+	if n := eval[int](p, `document.querySelectorAll('.dl').length`); n > 1000 {
+		t.Errorf("%d lines are in the page", n)
+	}
+	if run := w.run(id); run.Status != fleet.Complete {
+		t.Errorf("the run is %s", run.Status)
+	}
 }
