@@ -63,11 +63,22 @@ func (p *page) views() map[string]string {
 			talkative = t.ID
 		}
 	}
+	var fixes fleet.Run
+	until(p.world, "a task in a worktree has ended", func() ([]fleet.Run, bool) {
+		runs := ask[[]fleet.Run](p, "/v1/runs?ended=1", "runs")
+		i := slices.IndexFunc(runs, func(r fleet.Run) bool { return r.Name == "fixes" && r.Counts.Complete >= 1 })
+		if i >= 0 {
+			fixes = ask[fleet.Run](p, "/v1/runs/"+runs[i].ID, "run")
+		}
+		return runs, i >= 0
+	})
+	changed := slices.IndexFunc(fixes.Tasks, func(t fleet.Task) bool { return t.Status == fleet.Complete })
 	project := eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`)
 	in := "#/projects/" + escaped(p, project)
 	return map[string]string{
 		"fleet": "#/", "runs": "#/runs", "run": "#/runs/" + run.ID, "graph": "#/runs/" + run.ID + "?view=graph", "timeline": "#/runs/" + run.ID + "?view=timeline",
 		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records",
+		"review":   "#/runs/" + fixes.ID + "/tasks/" + fixes.Tasks[changed].ID + "/review",
 		"projects": "#/projects", "build": in + "/build", "team": in + "/team", "sessions": in + "/sessions",
 	}
 }

@@ -19,10 +19,12 @@ const reviewed = `Promise.all(['diff', 'order', 'sheet'].map((name) => import('/
   const line = (op, text) => ({ op, text });
   const diff = { status: 'changed', hunks: [
     { old_first: 10, old_lines: 3, new_first: 10, new_lines: 4, lines: [line(' ', 'line 10'), line('-', 'a word'), line('+', 'line 11'), line('+', 'line 12'), line(' ', 'line 13')] }] };
+  const more = { ...diff, hunks: [{ ...diff.hunks[0], old_lines: 5, new_lines: 6, lines: [...diff.hunks[0].lines, line(' ', 'line 14'), line(' ', 'line 15')] }] };
   const words = (list) => list.map((l) => l.kind === 'gap' ? 'gap' + l.count : l.kind === 'pair' ? (l.left?.old ?? '') + '|' + (l.right?.new ?? '') : l.op + l.old + ':' + l.new).join(' ');
   const all = d.entries(diff, text);
   return {
-    closed: words(d.entries(diff, null)),
+    end: words(d.entries(diff, null)),
+    closed: words(d.entries(more, null)),
     opened: words(d.entries(diff, text, { 0: { top: 0, bottom: 2 }, 1: { top: 1e9, bottom: 0 } })),
     columns: words(d.columns(all)),
     old: d.oldText(diff, text).slice(9, 12).join(),
@@ -39,7 +41,8 @@ func TestADiffIsCutIntoLinesGapsAndColumns(t *testing.T) {
 	p := newWorld(t).open("#/")
 	got := eval[map[string]string](p, reviewed)
 	for name, want := range map[string]string{
-		"closed":  "gap9  10:10 -11:0 +0:11 +0:12  12:13 gap-1",
+		"end":     "gap9  10:10 -11:0 +0:11 +0:12  12:13", // the file ends if less than three lines follow
+		"closed":  "gap9  10:10 -11:0 +0:11 +0:12  12:13  13:14  14:15 gap-1",
 		"opened":  "gap7  8:8  9:9  10:10 -11:0 +0:11 +0:12  12:13" + contextLines(13, 14, 17),
 		"columns": "gap9 10|10 11|11 |12 12|13 gap17",
 		"old":     "line 10,a word,line 13",

@@ -19,7 +19,7 @@ type step struct {
 // steps returns all steps, in the order of the help text.
 func steps() []step {
 	return []step{
-		{"say", "TEXT", "says it; the last of them is the result", (*actor).say},
+		{"say", "TEXT", "says it; the last of them is the result; \\n begins a new line", (*actor).say},
 		{"work", "DURATION", "takes its time, with signs of progress", (*actor).work},
 		{"tool", "COMMAND", "runs a shell command", (*actor).tool},
 		{"write", "FILE TEXT", "writes a file", (*actor).writeFile},
@@ -73,6 +73,7 @@ Which attempt it is says GAFFER_ATTEMPT_NUMBER.
 }
 
 func (a *actor) say(text string) error {
+	text = strings.ReplaceAll(text, `\n`, "\n")
 	a.result = text
 	a.voice.say(text)
 	return nil

@@ -5,6 +5,7 @@ import { html } from '../core/view.js';
 import { many } from '../core/words.js';
 import { confirm, say } from '../parts/dialog.js';
 import { Ago } from '../parts/status.js';
+import { Copy } from '../task/head.js';
 
 const states = {
   open: ['queued', '○', 'to be reviewed'], commented: ['waiting', '✎', 'commented'], sent_back: ['running', '↩', 'sent back'],
@@ -38,14 +39,13 @@ export function choices(review, task) {
  */
 export function decisions(source, task, result) {
   const name = `${source.run}/${source.task}`;
-  const run = async (doing, done, action) => {
+  // run does something and keeps what came of it in result: {doing}, {good} or {bad}, with
+  // more lines about it and what the user can do next.
+  const run = async (doing, action) => {
     if (result.value?.doing) return;
     result.value = { doing };
     try {
-      const answer = await action();
-      const text = typeof done === 'function' ? done(answer) : done;
-      result.value = { good: text };
-      say(text);
+      result.value = await action();
     } catch (e) {
       result.value = { bad: e.message };
     }
@@ -56,44 +56,86 @@ export function decisions(source, task, result) {
     if (why) say(why, 'bad');
     return !why;
   };
+  const merge = (how) => run('Merging. The checks run on the merged result…', async () => {
+    const answer = await send(`${source.url}/merge`, how);
+    const m = answer.merges?.[0] ?? answer.merge ?? {};
+    const more = { lines: m.files, hint: m.hint, commands: m.commands };
+    const fix = { word: 'Send it to the agent', act: () => merge({ ...how, fix: true }) };
+    if (m.needs_consent && !how.yes) return { bad: m.why, ...more, next: { word: `Merge and change the files of ${m.into}`, act: () => merge({ ...how, yes: true }) } };
+    switch (m.state) {
+      case 'merged': return { good: `Merged into ${m.into} as ${String(m.landing?.after).slice(0, 9)}.` };
+      case 'already': return { good: `It was merged into ${m.into} before.` };
+      case 'nothing': return { good: 'The task has changed nothing. There is nothing to merge.' };
+      case 'running': return { good: 'The checks still run. The result is shown here when they end.' };
+      case 'sent_back': return { good: 'The agent works on it, in the same conversation.' };
+      case 'conflict': return { bad: `It conflicts with ${m.into}. Nothing was changed.${m.why ? ` ${m.why}` : ''}`, ...more, next: fix };
+      case 'check_failed': return { bad: `The checks of the merged result failed. ${m.into} was not changed.\n${m.why ?? ''}`, ...more, next: fix };
+      default: return { bad: m.why || `It was not merged: ${m.state}.`, ...more };
+    }
+  });
+  const undo = (how) => run('Undoing…', async () => {
+    const { merge: m = {} } = await send(`${source.url}/undo`, how);
+    const more = { lines: m.files, hint: m.hint, commands: m.commands };
+    if (m.needs_consent && !how.yes) return { bad: m.why, ...more, next: { word: `Undo and change the files of ${m.into}`, act: () => undo({ ...how, yes: true }) } };
+    if (!m.state || m.state === 'undone') return { good: 'The merge is undone.' };
+    return { bad: m.why || `It was not undone: ${m.state}.`, ...more, next: how.revert ? undefined : { word: 'Revert it with a new commit', act: () => undo({ ...how, revert: true }) } };
+  });
   return {
     async sendBack() {
       if (!allowed('sendBack')) return;
       const { drafts } = choices(source.review.value, task);
-      await run('Sending the comments…', `${many(drafts, 'comment')} sent. The agent goes on in the same conversation.`, () => source.act({ action: 'send_back', tree: source.change.value.tree }));
+      await run('Sending the comments…', async () => {
+        await source.act({ action: 'send_back', tree: source.change.value.tree });
+        return { good: `${many(drafts, 'comment')} sent. The agent continues its conversation.` };
+      });
     },
     async approve() {
       if (!allowed('approve')) return;
-      await run('Approving…', 'Approved.', () => source.act({ action: 'approve', tree: source.change.value.tree }));
+      await run('Approving…', async () => {
+        await source.act({ action: 'approve', tree: source.change.value.tree });
+        return { good: 'Approved.' };
+      });
     },
-    async reopen() { await run('Opening the review again…', 'The review is open again.', () => source.act({ action: 'reopen' })); },
+    async reopen() {
+      await run('Opening the review again…', async () => {
+        await source.act({ action: 'reopen' });
+        return { good: 'The review is open again.' };
+      });
+    },
     async merge() {
       if (!allowed('merge')) return;
       const how = { into: '', method: '' };
       const text = html`<p>The change of <code>${name}</code> is merged in a folder of its own. Its checks run on the merged result. Only then the branch moves.</p>
-        <label>Into <input type="text" maxlength="200" placeholder="the branch that the plan names" onInput=${(e) => { how.into = e.currentTarget.value.trim(); }} /></label>
-        <label>How <select onChange=${(e) => { how.method = e.currentTarget.value; }}><option value="">as the plan says</option><option value="merge">with a merge commit</option><option value="squash">as one commit</option><option value="rebase">rebased</option></select></label>`;
+        <label>Into <input type="text" maxlength="200" placeholder="the branch of the plan, or the one that is checked out" onInput=${(e) => { how.into = e.currentTarget.value.trim(); }} /></label>
+        <label>How <select onChange=${(e) => { how.method = e.currentTarget.value; }}><option value="">with a merge commit</option><option value="squash">as one commit</option><option value="rebase">rebased</option></select></label>`;
       if (await confirm({ title: 'Merge this change?', text, action: 'Merge' }) === null) return;
-      await run('Merging. The checks run on the merged result…', (a) => mergedText(a.review?.landing ?? a.landing), () => send(`${source.url}/merge`, Object.fromEntries(Object.entries(how).filter(([, v]) => v))));
+      await merge(Object.fromEntries(Object.entries(how).filter(([, v]) => v)));
     },
     async discard() {
       if (!allowed('discard')) return;
-      const text = html`<p>The change of <code>${name}</code> is not merged. Its branch and its worktree are deleted. A copy is kept, so that you can undo this.</p>`;
+      const text = html`<p>The change of <code>${name}</code> is not merged, and its worktree is deleted. A copy is kept, so that you can undo this.</p>`;
       if (await confirm({ title: 'Discard this change?', text, action: 'Discard', danger: true }) === null) return;
-      await run('Discarding…', 'Discarded. A copy is kept.', () => send(`${source.url}/discard`, {}));
+      await run('Discarding…', async () => {
+        await send(`${source.url}/discard`, {});
+        return { good: 'Discarded. A copy is kept.' };
+      });
     },
     async undo() {
       if (!allowed('undo')) return;
       const merged = source.review.value?.state !== 'discarded';
       const { into } = source.review.value?.landing ?? {};
-      const text = merged ? html`<p><code>${into}</code> goes back to where it was before the merge of <code>${name}</code>.</p>` : html`<p>The branch of <code>${name}</code> is restored.</p>`;
+      const text = merged ? html`<p><code>${into}</code> goes back to where it was before the merge of <code>${name}</code>.</p>` : html`<p>The worktree of <code>${name}</code> is restored.</p>`;
       if (await confirm({ title: merged ? 'Undo the merge?' : 'Undo the discard?', text, action: 'Undo', danger: merged }) === null) return;
-      await run('Undoing…', merged ? 'The merge is undone.' : 'The change is restored.', () => send(`${source.url}/undo`, {}));
+      if (merged) await undo({});
+      else {
+        await run('Restoring…', async () => {
+          await send(`${source.url}/discard`, { undo: true });
+          return { good: 'The change is restored.' };
+        });
+      }
     },
   };
 }
-
-const mergedText = (landing) => (landing ? `Merged into ${landing.into} as ${String(landing.after).slice(0, 9)}.` : 'Merged.');
 
 /** @param {{source: import('./source.js').Source, task: any, may: boolean, act: any, result: any}} props */
 export function Actions({ source, task, may, act, result }) {
@@ -117,8 +159,14 @@ export function Result({ source, result }) {
   const { landing } = review ?? {};
   return html`
     ${r?.doing && html`<p class="outcome" role="status"><span class="spin" aria-hidden="true">◌</span> ${r.doing}</p>`}
-    ${r?.bad && html`<div class="wrong" role="alert"><span class="sign" aria-hidden="true">✗</span><div>${r.bad}</div><span class="space"></span><button class="quiet" aria-label="Close" onClick=${() => { result.value = null; }}>✕</button></div>`}
-    ${review?.state !== 'discarded' && landing && html`<p class="outcome good">Merged into <code>${landing.into}</code> as <code>${String(landing.after).slice(0, 9)}</code> (${landing.method}) <${Ago} time=${landing.at} />.</p>`}
+    ${r?.bad && html`<div class="wrong" role="alert"><span class="sign" aria-hidden="true">✗</span><div class="why">${r.bad}
+      ${r.lines?.length > 0 && html`<ul>${r.lines.map((l) => html`<li key=${l}><code>${String(l)}</code></li>`)}</ul>`}
+      ${r.hint && html`<p class="faint">${r.hint}</p>`}
+      ${r.commands?.length > 0 && html`<pre>${r.commands.join('\n')}</pre>`}
+      <p class="row-actions">${r.next && html`<button onClick=${r.next.act}>${r.next.word}</button>`}${r.commands?.length > 0 && html`<${Copy} text=${r.commands.join('\n')} what="the commands" label="Copy the commands" />`}</p></div>
+      <span class="space"></span><button class="quiet" aria-label="Close" onClick=${() => { result.value = null; }}>✕</button></div>`}
+    ${r?.good && html`<p class="outcome good" role="status">${r.good}</p>`}
+    ${!r?.good && review?.state !== 'discarded' && landing && html`<p class="outcome good">Merged into <code>${landing.into}</code> as <code>${String(landing.after).slice(0, 9)}</code> (${landing.method}) <${Ago} time=${landing.at} />.</p>`}
     ${review?.state === 'discarded' && html`<p class="outcome">Discarded${review.rescue && html`. A copy is kept at <code>${review.rescue}</code>`}.</p>`}
-    ${review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. The agent works on the comments; its answers appear beside them.</p>`}`;
+    ${!r?.good && review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. The agent works on the comments; its answers appear beside them.</p>`}`;
 }

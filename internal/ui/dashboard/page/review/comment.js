@@ -71,7 +71,7 @@ export function Comment({ source, comment: c, anchor, may }) {
   const moved = anchor.outdated || !anchor.first !== !c.first;
   if (edited) {
     return html`<${Editor} label="Change the comment" text=${c.text} action="Save draft" leave=${() => setEdited(false)}
-      save=${async (text) => { if (await act('Saved', { action: 'edit', id: c.id, comment: { ...c, text } })) setEdited(false); }} />`;
+      save=${async (text) => { if (await act('Saved', { action: 'edit', id: c.id, comment: { text } })) setEdited(false); }} />`;
   }
   return html`<article class=${`comment${c.resolved ? ' resolved' : ''}${draft ? ' draft' : ''}`} aria-label=${`Comment ${c.id}`} data-comment=${c.id}>
     <header><strong>${c.by || 'You'}</strong><span class="faint"><${Ago} time=${c.at} /></span>

@@ -9,6 +9,8 @@
  * @typedef {{kind: 'pair', key: string, left: Line|null, right: Line|null, hunk?: number}} Pair
  */
 
+const usualContext = 3; // lines around a hunk
+
 /** Splits a file's text into lines. The last line may have no line end. @param {string} text */
 export function linesOf(text) {
   const lines = text.split('\n');
@@ -68,8 +70,9 @@ export function entries(diff, text, opened = {}) {
     pairUp();
   });
   if (diff.hunks?.length && !whole) {
-    const rest = text ? text.length - fresh + 1 : -1;
-    if (rest !== 0) hidden(diff.hunks.length, rest, '', 'last');
+    const around = diff.hunks.at(-1).lines.slice(-usualContext).filter((l) => l.op === ' ').length;
+    const rest = text ? text.length - fresh + 1 : around < usualContext ? 0 : -1; // fewer lines follow only at the end of the file
+    if (rest > 0 || rest === -1) hidden(diff.hunks.length, rest, '', 'last');
   }
   return out;
 }
