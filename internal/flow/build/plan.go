@@ -1,7 +1,7 @@
-// Package build is the state machine of an autonomous build in chunks. It turns a
-// plan of chunks into a plan for the engine. It computes the build run and the feed
-// of the workflow protocol from the engine's events. It is pure: its callers handle
-// files, clocks and the store.
+// Package build is the state machine of an autonomous build in chunks. It turns a plan
+// of chunks into a plan for the engine. From the engine's events it computes the build
+// run and the feed of the workflow protocol. It is pure: its callers handle files,
+// clocks and the store.
 package build
 
 import (
@@ -22,7 +22,7 @@ type Plan struct {
 	Name           string        `yaml:"name"`
 	Priorities     []string      `yaml:"priorities"`
 	PrioritySource string        `yaml:"prioritySource"` // global, project or user-prompt
-	SpecVersion    string        `yaml:"specVersion"`    // the spec's own version if empty
+	SpecVersion    string        `yaml:"specVersion"`    // version of the spec; if empty, the spec itself states it
 	Convergence    []Phase       `yaml:"convergence"`
 	Parallel       int           `yaml:"parallel"`
 	Agent          string        `yaml:"agent"`
@@ -32,10 +32,10 @@ type Plan struct {
 	Questions      string        `yaml:"questions"`
 	Chunks         []Chunk       `yaml:"chunks"`
 
-	File string `yaml:"-"` // path of the file
+	File string `yaml:"-"` // path of the plan's file
 }
 
-// Phase is a step of convergence: chunks that bring the project closer to one state.
+// Phase is a group of chunks that together bring the project to one state.
 type Phase struct {
 	Name   string `yaml:"phase"`
 	Chunks []ID   `yaml:"chunks"`
@@ -60,8 +60,8 @@ type Chunk struct {
 // defaultRetries is the number of retries of a chunk if the plan sets none.
 const defaultRetries = 1
 
-// Check is one check of a chunk's work: only a shell command, or one of command, file
-// and url with its options.
+// Check is one check of a chunk's work. In the plan it is a shell command, or an object
+// with one of command, file and url, and options.
 type Check struct {
 	Name       string        `yaml:"name" json:"name,omitempty"`
 	Command    string        `yaml:"command" json:"command,omitempty"`
@@ -73,12 +73,12 @@ type Check struct {
 	Timeout    time.Duration `yaml:"timeout" json:"timeout,omitempty"`
 }
 
-// Build is the build as stored in the engine's run: the approved plan, and the status
-// of the chunks at its start.
+// Build is the part of the engine's run that describes the build: the approved plan,
+// and the status of the chunks at the start.
 type Build struct {
 	Run    workflow.BuildRun `json:"run"`
 	Phases []Phase           `json:"phases,omitempty"`
-	Tasks  map[string]string `json:"tasks"`  // engine task by chunk id; a chunk without a task is kept as it is
+	Tasks  map[string]string `json:"tasks"`  // engine task by chunk id; a chunk without a task is not built
 	Checks string            `json:"checks"` // name of the folder for checks and their results
 
 	Command workflow.Command `json:"command,omitempty"` // the command that the build is a step of; [workflow.Execute] if empty
@@ -93,9 +93,10 @@ type Start struct {
 	SpecVersion string
 	Checks      string // name of the folder for checks
 	Command     workflow.Command
-	// Done holds the completed chunks that are kept from an interrupted build, by id.
+	// Done holds the completed chunks of an interrupted build, by id. They are not
+	// built again.
 	Done map[workflow.ID]workflow.Chunk
-	// Held holds the chunks that are not built and stay as they are.
+	// Held holds the chunks that must be left unchanged, by id: they are not built.
 	Held map[workflow.ID]workflow.Chunk
 	// VerifyCommand returns the shell command that checks a chunk's work.
 	VerifyCommand func(c Chunk) string
@@ -166,8 +167,8 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 		seen[c.ID] = true
 		chunk := Chunk{ID: ID(c.ID), Name: cmp.Or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
-			// Dependencies of a completed chunk no longer matter. Resume holds chunks
-			// that depend on unknown ids.
+			// Dependencies of a completed chunk no longer matter. Resume handles
+			// dependencies on unknown ids.
 			if c.Status != workflow.Completed && slices.ContainsFunc(run.Chunks, func(o workflow.Chunk) bool { return o.ID == id }) {
 				chunk.DependsOn = append(chunk.DependsOn, ID(id))
 			}
@@ -181,7 +182,7 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 	return p, nil
 }
 
-// StateError reports a build in the state that cannot be continued.
+// StateError reports a build in the workflow state that cannot be continued.
 type StateError struct{ Problem string }
 
 func (e *StateError) Error() string {
@@ -243,8 +244,7 @@ func prompt(c Chunk, priorities []string) string {
 
 func label(c Chunk) string { return workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label() }
 
-// phase returns the first phase with a chunk that is not completed, or the last
-// phase.
+// phase returns the first phase that has an incomplete chunk, or the last phase.
 func (b Build) phase() string {
 	done := map[workflow.ID]bool{}
 	for _, c := range b.Run.Chunks {

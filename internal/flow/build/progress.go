@@ -17,7 +17,7 @@ import (
 
 // FeedEntry is an event for the feed, with its time.
 type FeedEntry struct {
-	Seq   int64 // number of the engine event that it follows from
+	Seq   int64 // number of the engine event that caused the entry
 	At    time.Time
 	Draft workflow.Draft
 }
@@ -30,15 +30,14 @@ type Outcome struct {
 	Screenshot string
 }
 
-// Progress is the state of a build computed from its events: the status of the chunks,
-// and the feed. It depends only on the events, so computing it again gives the same
-// result.
+// Progress is the state of a build, computed from its events: the status of the chunks,
+// and the feed. The same events always give the same Progress.
 type Progress struct {
 	Build Build
 	Ended store.Status // final status of the engine's run; empty while it is running
 
-	// Written reports that the state has contained this build. If it no longer does,
-	// another program has replaced it.
+	// Written reports that the workflow state has contained this build. If the state no
+	// longer contains it, another program has replaced it.
 	Written bool
 
 	chunk       map[string]int    // index of the chunk, by task
@@ -57,8 +56,8 @@ func NewProgress(b Build) *Progress {
 	return s
 }
 
-// Apply applies the next event and returns what it adds to the feed. outcome returns
-// the results of an attempt's checks, if they are known.
+// Apply applies the next event and returns the feed entries that result from it.
+// outcome returns the results of an attempt's checks, if they are known.
 func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (Outcome, bool)) ([]FeedEntry, error) {
 	var drafts []workflow.Draft
 	i, ours := s.chunk[e.Task]
@@ -86,7 +85,7 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 	return entries, nil
 }
 
-// taskChanged handles a task whose status has changed.
+// taskChanged handles an event that changes a task's status.
 func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
 	if len(e.Tried) > 0 {
@@ -101,13 +100,13 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
 	case tried == nil && to == store.Queued:
-		*c = planned(*c) // the user has retried it
+		*c = planned(*c) // the user has retried the chunk
 		return nil, nil
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at
 		return []workflow.Draft{s.failed(i, e.Why)}, nil
 	case tried == nil:
-		return nil, nil // it never started, so it stays planned
+		return nil, nil // the task never started, so the chunk stays planned
 	}
 	why := reason(*tried, outcome)
 	s.lastFailure[e.Task] = why

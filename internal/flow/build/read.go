@@ -18,8 +18,8 @@ import (
 const maxChunks = 10_000
 
 // Read reads a plan of chunks, as YAML or JSON. agents are the agents defined in
-// gaffer.yaml. It returns all problems at once, as [plan.Problems], if the plan can
-// be parsed at all.
+// gaffer.yaml. If the plan can be parsed, the error lists all problems, as
+// [plan.Problems].
 func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	if err := decode(data, &p); err != nil {
 		return p, plan.Problems{problemOf(file, err)}

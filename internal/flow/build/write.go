@@ -11,39 +11,41 @@ import (
 	"gaffer/workflow"
 )
 
-// The state stores which events its feed contains, in the same write as the build, so
-// that both are updated atomically. This cannot be stored in the build run, which
-// becomes null when the build is done.
+// Members of the workflow state that say which events its feed contains. They are
+// written together with the build, so that both are updated atomically. The build run
+// cannot hold them, because it becomes null when the build is done.
 const (
 	cursorField = "gaffer"
 	cursorRun   = "buildOf"  // id of the engine's run
-	cursorSeq   = "buildSeq" // number of its last event in the feed
+	cursorSeq   = "buildSeq" // number of the run's last event in the feed
 )
 
-// Cursor returns the engine's run that a state's feed describes, and the number of
-// the last event in it.
+// Cursor returns the engine's run that the feed in a workflow state describes, and the
+// number of the last event in the feed.
 func Cursor(state jsontree.Value) (run string, seq int64) {
 	c := state.Get(cursorField)
 	seq, _ = c.Get(cursorSeq).Int()
 	return c.Get(cursorRun).Text(), seq
 }
 
-// SpecInfo is what the documents need of the spec. It is not in the events.
+// SpecInfo holds what the workflow documents need from the spec and cannot get from
+// events.
 type SpecInfo struct {
 	Version string                    // current version of the spec
 	Number  func(alias string) string // returns the number of a section of the spec, or ""
 }
 
-// ReplacedError reports that the state holds the build run of another program.
+// ReplacedError reports that another program's build run has replaced this one in the
+// workflow state.
 type ReplacedError struct{ RunID, By string }
 
 func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("the build %s has been replaced by %s in the state; it is not written any more", e.RunID, e.By)
 }
 
-// Write updates the state to match the progress and returns the events that its feed
-// lacks. entries holds all entries so far, because the whole feed is written again if
-// another program has emptied the state. seq is the last event that was applied.
+// Write updates the workflow state to match the progress, and returns the events that
+// the feed lacks. entries holds all entries so far: if another program has emptied the
+// state, the whole feed is written again. seq is the last event that was applied.
 func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, seq int64, spec SpecInfo) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
@@ -65,7 +67,7 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 		feed = append(feed, event)
 	}
 	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
-		// The state was emptied after the build had started its step.
+		// Another program has emptied the state after the build had started its step.
 		root.Set("currentCommand", cmp.Or(string(s.Build.Command), string(workflow.Execute)))
 		root.Set("workflowStep", workflow.ExecutorBuild)
 		state, _ = workflow.Read(root.Value())
@@ -91,10 +93,10 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 		c := &run.Chunks[i]
 		there, known := chunkInState(state, c.ID)
 		if known && s.Build.Tasks[string(c.ID)] == "" && state.BuildRun.RunID == run.RunID {
-			*c = there // not built here: the user may have changed it in the meantime
+			*c = there // gaffer does not build this chunk: the user may have changed it in the meantime
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
-			if there.Status == workflow.Completed { // stored at completion; the spec may have changed since
+			if there.Status == workflow.Completed { // keep the version stored at completion; the spec may have changed since
 				c.SpecVersionAtBuild = there.SpecVersionAtBuild
 			}
 			c.SpecVersionAtBuild = cmp.Or(c.SpecVersionAtBuild, spec.Version, run.Plan.SpecVersion)
@@ -151,8 +153,8 @@ func setText(root *jsontree.Node, name, text string) {
 	}
 }
 
-// finish ends the step and the command of the build, if they are still current, and
-// sets the next step for the user.
+// finish ends the build's step and command, if they are still current, and sets the
+// next step for the user.
 func (s *Progress) finish(root *jsontree.Node, state workflow.State, next string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {

@@ -69,11 +69,11 @@ func New(opts Options) *Builds {
 type Request struct {
 	Plan  build.Plan
 	Fresh bool // replace a build that is not complete
-	Skip  bool // allow the build although an earlier step of the workflow is missing
+	Skip  bool // start the build even if an earlier step of the workflow is missing
 }
 
-// IncompleteError reports that a build exists that is not complete, so that a new one
-// cannot start.
+// IncompleteError reports that an incomplete build exists, so that a new build cannot
+// start.
 type IncompleteError struct{ Found Found }
 
 func (e *IncompleteError) Error() string {
@@ -84,8 +84,8 @@ func (e *IncompleteError) Error() string {
 // Conflict marks the error as a conflict with the existing state.
 func (e *IncompleteError) Conflict() bool { return true }
 
-// Start submits a build of chunks and returns the id of the engine's run. The caller has
-// approved the build. Nothing runs before a worker works on the run.
+// Start submits a build of chunks and returns the id of the engine's run. The user must
+// have approved the build. The build starts when a worker takes the run.
 func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 	found, err := b.Find(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // the step was allowed when it first began
+		again := state.WorkflowStep == workflow.ExecutorBuild // the step was already allowed when it first began
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }
@@ -164,14 +164,14 @@ func (b *Builds) abandon(ctx context.Context, f Found) error {
 // Found describes the build in the project's workflow state.
 type Found struct {
 	Run        *workflow.BuildRun // nil if there is no build
-	Incomplete bool               // it has started and is not complete
+	Incomplete bool               // the build has started and is not complete
 	Resumable  bool               // [Builds.Resume] can continue it
 	Problem    error              // why an incomplete build cannot continue
 	Resume     workflow.Resume
 	Health     workflow.Health
 	Engine     string // id of the engine's run, if gaffer runs the build
 	Status     store.Status
-	Owner      int // pid of the gaffer that works on it, or 0
+	Owner      int // pid of the gaffer process that executes the run, or 0
 }
 
 // Find reads the build from the project's workflow state and the store.
@@ -200,9 +200,9 @@ func (b *Builds) Find(ctx context.Context) (Found, error) {
 	return f, nil
 }
 
-// findEngine finds the engine's run of the build. It prefers a run that has not ended,
-// even if the state file does not name it yet. Otherwise it takes named, the run that
-// the state file names.
+// findEngine finds the engine's run of the build. It prefers an active run, even if the
+// state file does not name it yet. Otherwise it uses named, the run that the state file
+// names.
 func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		runs, err := b.opts.Runs(r)

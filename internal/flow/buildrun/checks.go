@@ -14,7 +14,8 @@ import (
 	"gaffer/workflow"
 )
 
-// checksFile returns the path of a chunk's check file. The results are beside it.
+// checksFile returns the path of the file with a chunk's checks. Files with the results
+// are in the same folder.
 func (p Project) checksFile(checks, task string) string {
 	return filepath.Join(p.Workflow, "verification", checks, task+".json")
 }

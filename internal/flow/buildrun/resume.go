@@ -16,8 +16,8 @@ import (
 type Resumption struct {
 	// Rebuild lists completed chunks to build again.
 	Rebuild []workflow.ID
-	// Plan has the descriptions of chunks that gaffer did not submit. Without it they
-	// are derived from the workflow state.
+	// Plan describes chunks that gaffer did not submit. If it is nil, their
+	// descriptions are derived from the workflow state.
 	Plan *build.Plan
 }
 
@@ -29,9 +29,9 @@ func (e *NothingError) Error() string { return "no build can be resumed: " + e.W
 // NotFound marks the error as "not found".
 func (e *NothingError) NotFound() bool { return true }
 
-// Resume returns the engine's run that continues the build in the workflow state.
-// It is the interrupted run if there is one. If chunks are to be rebuilt, or gaffer did
-// not run the build, it submits a new run of the remaining chunks.
+// Resume returns the engine's run that continues the build in the workflow state. That
+// is the interrupted run, if there is one. If chunks are to be rebuilt, or gaffer did
+// not run the build, Resume submits a new run of the remaining chunks.
 func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	f, err := b.Find(ctx)
 	switch {
@@ -78,7 +78,7 @@ func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	return b.submit(ctx, p, s)
 }
 
-// HeldError reports that only the user can do the next step of a build.
+// HeldError reports that a build cannot continue before the user has done a chunk.
 type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
@@ -98,8 +98,8 @@ func (e *HeldError) Hint() string {
 	return fmt.Sprintf("do what it asks, then 'gaffer build done %s' marks it done", e.Held[0].ID)
 }
 
-// remainingOf returns the plan of a build to continue. It returns a [*HeldError] if no
-// remaining chunk is for an agent.
+// remainingOf returns the plan of a build to continue. It returns a [*HeldError] if the
+// user has to do all remaining chunks.
 func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	p, err := b.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
@@ -178,8 +178,8 @@ func (b *Builds) Plan(ctx context.Context) (build.Plan, error) {
 	return b.planOf(ctx, f, nil)
 }
 
-// planOf returns the plan of the build in the workflow state: the given one, or the
-// submitted one, or else what the state contains.
+// planOf returns the plan of the build in the workflow state: given if it is set, else
+// the submitted plan, else a plan derived from the state.
 func (b *Builds) planOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	if given != nil {
 		return *given, nil

@@ -20,9 +20,9 @@ type Writer struct {
 	run      string
 	state    *workflow.Store
 	progress *build.Progress
-	entries  []build.FeedEntry // every entry so far
+	entries  []build.FeedEntry // all feed entries so far
 	seq      int64             // the last event that was processed
-	gone     error             // why writing has stopped, if it has
+	gone     error             // why writing has stopped; nil while it continues
 }
 
 // NewWriter returns the document writer of a run that is a build, or nil for other runs.
@@ -35,7 +35,7 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	before := tasks[0].Seq - 2 // a task's Seq is that of its first event; the first task's event follows the run's
+	before := tasks[0].Seq - 2 // Seq of a task is its first event; the first task's event directly follows the run's event
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }
 
@@ -57,11 +57,11 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
-// buildPace is the time to collect events before the state is written.
+// buildPace is how long the writer collects events before it writes the state.
 const buildPace = 50 * time.Millisecond
 
-// buildCheck is the interval between checks of the state without an event. Other
-// programs empty the state, even in the middle of a build.
+// buildCheck is the interval at which the writer checks the state when there are no
+// events, because other programs may empty the state during a build.
 const buildCheck = 2 * time.Second
 
 // Flush writes all events so far.
@@ -113,8 +113,8 @@ func (w *Writer) catchUp(ctx context.Context) error {
 	}
 }
 
-// Feed returns all feed entries of a build, computed from the store. The feed on disk
-// should contain the same entries.
+// Feed returns all feed entries of a build, computed from the store. The feed in the
+// workflow state should contain the same entries.
 func (b *Builds) Feed(ctx context.Context, id string) ([]workflow.Event, error) {
 	var w *Writer
 	err := b.opts.Store.Read(ctx, func(r store.Reader) error {
@@ -128,7 +128,7 @@ func (b *Builds) Feed(ctx context.Context, id string) ([]workflow.Event, error) 
 		return nil, err
 	}
 	if w == nil {
-		return nil, &NothingError{fmt.Sprintf("run %s is none", id)}
+		return nil, &NothingError{fmt.Sprintf("run %s is not a build", id)}
 	}
 	if err := w.catchUp(ctx); err != nil {
 		return nil, err

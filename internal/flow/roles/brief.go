@@ -40,8 +40,8 @@ func words(b teamstate.Brief) string {
 	return strings.Join(list, "")
 }
 
-// requirementItems lists the requirements. It does not repeat the text of a single
-// one.
+// requirementItems lists the requirements. For a single requirement it lists only the
+// id, because another variable contains the text.
 func requirementItems(b teamstate.Brief, most int) string {
 	if len(b.Items) == 1 {
 		return block(entry(b.Items[0].ID, "all of the requirements"), most, none)
@@ -102,8 +102,8 @@ func blockers(b teamstate.Brief, most int) string {
 	return section("What keeps the group from going on", items(list, most, ""))
 }
 
-// history lists what happened to the group before, the latest decision first. An
-// agent without memory would otherwise ask for it again.
+// history lists what happened to the group before, the latest decision first, because
+// the agent has no memory of earlier starts.
 func history(b teamstate.Brief, most int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), entry("gaffer could not merge what was approved", b.Unmerged)}

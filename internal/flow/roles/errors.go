@@ -8,10 +8,10 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// TemplateError reports a template that cannot be used.
+// TemplateError reports a template that cannot be used, with the line of the problem.
 type TemplateError struct {
 	Path    string
-	Line    int // 0 means the whole file
+	Line    int // 0 if the problem concerns the whole file
 	Problem string
 	Next    string // what the user can do, or empty
 }
@@ -52,7 +52,7 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// PurposeError reports a step for which no agent is started.
+// PurposeError reports a purpose that no role's agent is started for.
 type PurposeError struct{ Purpose teamstate.Purpose }
 
 func (e *PurposeError) Error() string {

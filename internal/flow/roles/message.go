@@ -46,8 +46,7 @@ func messages(b teamstate.Brief, most int) string {
 	return section(heading, items(list, most, ""))
 }
 
-// work returns the developer's last message, unless a listed message already contains
-// it.
+// work returns the developer's last message, or "" if messages already lists it.
 func work(b teamstate.Brief, most int) string {
 	for _, m := range b.Messages {
 		switch body := m.Body.(type) {
@@ -64,7 +63,8 @@ func work(b teamstate.Brief, most int) string {
 	return section("What the developer said of the work", block(b.Work, most, ""))
 }
 
-// message formats a message. It omits what other parts of the prompt already contain.
+// message formats a message. It omits text that other parts of the prompt already
+// contain.
 func message(m team.Message, told string, listed bool) string {
 	first := entries(entry("from", oneLine(string(m.From))), entry("subject", m.Subject))
 	switch body := m.Body.(type) {
@@ -91,7 +91,8 @@ func testReport(r *team.TestReport) string {
 	)
 }
 
-// review formats a review. It omits issues that are listed elsewhere.
+// review formats a review. It omits issues that other parts of the prompt already
+// contain.
 func review(r *team.Review, told string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(told, strings.TrimSpace(feedback)) {

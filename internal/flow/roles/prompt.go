@@ -11,12 +11,12 @@ import (
 // MaxPrompt is the maximum size of a prompt, in bytes.
 const MaxPrompt = 64 << 10
 
-// frame is an upper bound for gaffer's own text in one variable: the heading, the
-// fence, and notes about omissions.
+// frame is an upper bound for the size of gaffer's own text in one variable: the
+// heading, the fence, and notes about omitted text.
 const frame = 512
 
-// levels are the limits to which all variables are cut, tried one after the other
-// until the prompt is short enough. The longest variables are therefore cut first.
+// levels are the size limits for all variables. They are tried in order until the
+// prompt is short enough, so the longest variables are cut first.
 var levels = []int{32 << 10, 16 << 10, 12 << 10, 8 << 10, 6 << 10, 4 << 10, 3 << 10, 2 << 10, 1 << 10, 512}
 
 // Prompt returns the prompt for the role of a step.
@@ -36,7 +36,7 @@ func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	return "", tooLarge(t.Name, length)
 }
 
-// complete sets the values that follow from a brief's purpose.
+// complete sets the values of a brief that follow from its purpose.
 func complete(b teamstate.Brief, u use) teamstate.Brief {
 	if b.Step.Role == "" {
 		b.Step.Role = u.role
@@ -62,7 +62,7 @@ func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	return prompt.Parse(t.Name, prepare(text.Text, values)).Fill(nil, values)
 }
 
-// prepare removes the lines that consist only of a variable without a value.
+// prepare removes lines that consist of only a variable without a value.
 func prepare(text string, values map[string]string) string {
 	var b strings.Builder
 	dropped := false
@@ -81,8 +81,8 @@ func prepare(text string, values map[string]string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// withEnd appends variables that every prompt needs, if the template lacks them. An
-// agent that does not know how to answer would work in vain.
+// withEnd appends the variables that every prompt needs, if the template lacks them.
+// Without them, an agent would not know how to answer.
 func withEnd(t prompt.Template) string {
 	text, has := strings.TrimRight(t.Text, "\n"), t.Variables()
 	for _, name := range []string{"ANSWER", "AGAIN"} {
@@ -93,8 +93,8 @@ func withEnd(t prompt.Template) string {
 	return text + "\n"
 }
 
-// least returns an upper bound for the size of the prompt when every variable is cut
-// to the lowest level.
+// least returns the size of the prompt with every variable cut to the lowest level, as
+// an upper bound.
 func least(t prompt.Template) int {
 	u := uses[slices.IndexFunc(uses, func(u use) bool { return u.name == t.Name })]
 	b := complete(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}}, u)

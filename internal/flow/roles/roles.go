@@ -21,7 +21,8 @@ import (
 	"gaffer/team"
 )
 
-// folder is the folder of a project's team templates, below its templates folder.
+// folder is the name of the folder for team templates, below a project's templates
+// folder.
 const folder = "team"
 
 // Set holds the settings and templates of every role.
@@ -30,8 +31,8 @@ type Set struct {
 	templates map[string]prompt.Template
 }
 
-// Load reads the settings of the roles from c, and the templates from the folders
-// below templates that it names. An error names the location of the mistake.
+// Load reads the settings of the roles from c, and their templates from folders below
+// templates. An error names the file and the setting with the mistake.
 func Load(c *config.Config, templates string) (Set, error) {
 	s := Set{roles: map[team.Role]config.Role{}, templates: map[string]prompt.Template{}}
 	for _, name := range config.TeamRoles() {
@@ -55,8 +56,8 @@ func Load(c *config.Config, templates string) (Set, error) {
 // Role returns the settings of a role.
 func (s Set) Role(r team.Role) config.Role { return s.roles[r] }
 
-// Template returns the template for a purpose. The path of gaffer's own template is
-// empty.
+// Template returns the template for a purpose. Its path is empty if it is gaffer's own
+// template.
 func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	u, ok := useFor(p)
 	return s.templates[u.name], ok
@@ -78,8 +79,8 @@ func folders(c *config.Config, u use, templates string) ([]string, error) {
 	return list, nil
 }
 
-// checkRole returns an error for settings that cannot be checked key by key: an
-// unknown agent, an invalid template name, an invalid label.
+// checkRole returns an error for an unknown agent, an invalid template name or an
+// invalid label. The general checks of settings do not cover these.
 func checkRole(c *config.Config, name string) error {
 	r := c.Role(name)
 	if err := checkAgent(c, r.Agent); err != nil {
@@ -96,8 +97,8 @@ func checkRole(c *config.Config, name string) error {
 	return nil
 }
 
-// agents lists the agents that accept a prompt. The agent of commands does not: it
-// runs a task's command line.
+// agents lists the agents that accept a prompt. That excludes the agent that runs a
+// task's command line.
 func agents(c *config.Config) []string {
 	known := slices.DeleteFunc(plan.Agents(), func(n string) bool { return n == plan.CommandAgent })
 	for name := range c.Agents() {

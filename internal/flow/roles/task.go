@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Task returns the engine's task that starts an agent for a step. The caller sets
-// where it works.
+// Task returns the engine's task that starts an agent for a step. The caller must set
+// its branch and folder.
 func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	text, err := s.Prompt(b)
 	if err != nil {
@@ -29,7 +29,8 @@ func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	}, nil
 }
 
-// roleVar tells the agent's tools, such as 'gaffer mcp', the role of the agent.
+// roleVar is the environment variable from which tools of the agent, such as 'gaffer
+// mcp', learn the agent's role.
 const roleVar = "GAFFER_ROLE"
 
 // title returns the name of the task for the user, such as "JWT Authentication

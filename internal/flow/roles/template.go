@@ -25,8 +25,8 @@ type use struct {
 	words   []team.Word
 }
 
-// uses lists the purposes for which agents are started, with the status words that
-// apply if the brief names none.
+// uses lists the purposes for which agents are started. Their status words apply if the
+// brief has none.
 var uses = []use{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
@@ -95,8 +95,8 @@ func template(u use, folders []string) (prompt.Template, error) {
 	return prompt.Parse(u.name, read("templates/"+u.name+".md")), nil
 }
 
-// checkFolder returns an error for a template that would never be used, because its
-// name is unknown.
+// checkFolder returns an error for a template with an unknown name, because it would
+// never be used.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +114,8 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// check returns an error for a template that has an unknown variable, that would let
-// a value escape its fence, or that is too large for a prompt.
+// check returns an error for a template that has an unknown variable, that allows a
+// value to end its fence, or that is too large for a prompt.
 func check(t prompt.Template) error {
 	known, number := Variables(), 0
 	var open string // the fence that encloses the current line
@@ -138,7 +138,7 @@ func check(t prompt.Template) error {
 	return nil
 }
 
-// alone returns the variable that is the only content of a line, or "".
+// alone returns the variable on a line that contains nothing else, or "".
 func alone(line string) string {
 	line = strings.TrimSpace(line)
 	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {
@@ -147,8 +147,8 @@ func alone(line string) string {
 	return ""
 }
 
-// fenceAfter returns the fence that is open after a line. open is the one before the
-// line.
+// fenceAfter returns the fence that is open after a line. open is the fence that is
+// open before the line.
 func fenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " \t")
 	mark := text[:len(text)-len(strings.TrimLeft(text, "`"))]

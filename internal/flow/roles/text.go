@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	minFence = 4   // longer than the fences of the templates, which have three
+	minFence = 4   // longer than fences in templates, which have three backquotes
 	maxTicks = 30  // maximum number of consecutive backquotes in a text
-	maxName  = 200 // maximum length of names, paths and other single lines
-	minItem  = 200 // minimum length of list items; the last items are dropped before items get shorter
+	maxName  = 200 // maximum length of names, paths and other one-line values
+	minItem  = 200 // minimum length of a shortened list item; lists drop their last items before items become shorter
 )
 
-// clean makes untrusted text printable: valid UTF-8, unified line ends, no control
-// characters, and no characters that change how a reader sees the text.
+// clean makes untrusted text safe to print: valid UTF-8, uniform line ends, no control
+// characters, and no characters that change the direction or visibility of text.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -182,8 +182,8 @@ func entry(label, value string) string {
 	return label + ": " + strings.ReplaceAll(value, "\n", "\n    ")
 }
 
-// labelled is entry, but returns the label if the value is empty: a task may have
-// only an id.
+// labelled is like entry, but returns only the label if the value is empty, because a
+// task may have only an id.
 func labelled(label, value string) string {
 	label = cmp.Or(oneLine(label), "?")
 	return cmp.Or(entry(label, value), label)

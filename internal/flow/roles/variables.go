@@ -11,15 +11,16 @@ import (
 type Variable struct {
 	Name string
 	Doc  string // one line, without a full stop
-	Most int    // maximum bytes of untrusted text in it; 0 if it has none or only a name
-	// Lines reports that the value has several lines and must be alone on a line.
+	Most int    // maximum bytes of untrusted text in the value; 0 if the value is only a name or contains no untrusted text
+	// Lines reports that the value has several lines. Such a variable must be alone on
+	// its line.
 	Lines bool
 
 	value func(b teamstate.Brief, most int) string
 }
 
-// Variables lists the variables of templates. Texts longer than Most lose their
-// middle and lists lose their end; a note says how much was dropped.
+// Variables lists the variables of templates. A text longer than Most loses its middle,
+// and a list loses its end; a note says how much was dropped.
 func Variables() []Variable {
 	return slices.Concat(names(), blocks(), sections())
 }
@@ -64,8 +65,8 @@ func blocks() []Variable {
 	}
 }
 
-// sections returns the variables with their own heading. They are empty if there is
-// nothing to say.
+// sections returns the variables with their own heading. Such a variable is empty if it
+// has no content.
 func sections() []Variable {
 	text := func(name, doc, heading string, most int, of func(teamstate.Brief) string) Variable {
 		return Variable{name, doc, most, true, func(b teamstate.Brief, most int) string {

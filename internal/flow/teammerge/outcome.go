@@ -11,18 +11,18 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Limits of an outcome. Its line must be far shorter than the 48 KiB of a program's
-// last output that gaffer keeps, because a truncated line could not be parsed. In
+// Limits of an outcome. Gaffer keeps only the last 48 KiB of a program's output, and a
+// truncated line could not be parsed, so the outcome's line must be much shorter. In
 // JSON a text may take twice its length.
 const (
-	maxConflicts = 100     // named files; the text says how many more there are
-	maxNames     = 4 << 10 // total bytes of their names
+	maxConflicts = 100     // number of listed files; the text says how many more there are
+	maxNames     = 4 << 10 // total bytes of the listed files' names
 	maxError     = 4 << 10 // bytes of the problem, and of the hint
 	maxTest      = 2 << 10 // bytes of a test's command
 )
 
-// outcome returns the result of a merge. It returns an error if a retry may give
-// another result.
+// outcome returns the result of a merge. It returns an error only if a retry may
+// succeed.
 func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged, error) {
 	if err == nil {
 		return teamstate.Merged{Outcome: teamstate.MergeDone, Commit: result.After}, nil

@@ -8,9 +8,9 @@ import (
 	"gaffer/internal/attempt/worktree"
 )
 
-// settle commits what agents have left uncommitted in the run's worktrees of the two
-// branches. If it cannot commit the work on the branch to be merged, it returns a
-// [*worktree.UnfinishedError]. Uncommitted work on the other branch may stay; if it
+// settle commits uncommitted work of agents in the run's worktrees of both branches. If
+// it cannot commit the work on the branch to be merged, it returns a
+// [*worktree.UnfinishedError]. Uncommitted work on the target branch may stay; if it
 // prevents the merge, the merge reports it.
 func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
@@ -24,7 +24,7 @@ func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) 
 		case s.Into:
 			err = s.settleOther(ctx, repo, t, out)
 		}
-		// If a worktree is gone, the branch counts as it is.
+		// If a worktree is missing, the branch has no uncommitted work.
 		if missing := (*worktree.MissingError)(nil); err != nil && !errors.As(err, &missing) {
 			return err
 		}
@@ -32,8 +32,9 @@ func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) 
 	return nil
 }
 
-// settleOwn returns an error if the worktree has commits that are not on the branch,
-// because the merge would silently omit them.
+// settleOwn settles the worktree of the branch to be merged. It returns an error if the
+// worktree has commits that are not on the branch, because the merge would silently
+// omit them.
 func (s Spec) settleOwn(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil {
@@ -51,7 +52,8 @@ func (s Spec) settleOwn(ctx context.Context, repo *worktree.Repo, t worktree.Tre
 	return s.commit(ctx, repo, t, out)
 }
 
-// settleOther skips a worktree in which an agent or the user is working.
+// settleOther settles the worktree of the target branch. It skips a worktree in which
+// an agent or the user is working.
 func (s Spec) settleOther(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil || len(status.Occupants) > 0 {

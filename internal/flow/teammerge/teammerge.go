@@ -1,8 +1,8 @@
-// Package teammerge is the program that merges the work of a team: a group's branch
-// into the session's, with tests, and at the end the session's branch into the
-// user's. It runs as a task of the engine. It can be killed at any time and is then
-// started again. It skips what is already done, and interrupted work leaves nothing
-// behind.
+// Package teammerge is the program that merges the work of a team. It merges a group's
+// branch into the session's branch and runs tests. At the end it merges the session's
+// branch into the user's. It runs as a task of the engine. It can be killed at any
+// time: when it is started again, it skips completed work, and interrupted work leaves
+// nothing behind.
 package teammerge
 
 import (
@@ -25,13 +25,13 @@ type Spec struct {
 	Tree    string   `json:"tree,omitempty"` // task whose worktree the group uses; it is named after the group
 	Branch  string   `json:"branch"`         // branch to merge
 	Into    string   `json:"into"`
-	Tests   []string `json:"tests,omitempty"` // shell commands
+	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
 	Scratch string   `json:"scratch"`         // folder in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
-	// Deliver reports that Into is the user's branch. If that branch cannot be
-	// updated, the result is an outcome for the user and not an error, because a
-	// retry would not help.
+	// Deliver reports that Into is the user's branch. If that branch cannot be updated,
+	// the program reports an outcome to the user instead of an error, because a retry
+	// would not help.
 	Deliver bool `json:"deliver,omitempty"`
 }
 
@@ -54,9 +54,9 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// Run executes a spec in the project at root. It prints its progress for the user
-// and, as its last line, a [teamstate.Merged] for gaffer. It returns an error if a
-// retry may give another result.
+// Run executes a spec in the project at root. It prints its progress for the user and,
+// as its last line, a [teamstate.Merged] for gaffer. It returns an error only if a
+// retry may succeed.
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s Spec
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
@@ -82,7 +82,8 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	return lines.err
 }
 
-// do commits leftovers and merges, unless the leftovers cannot be committed.
+// do commits uncommitted work and then merges. If that work cannot be committed, it
+// does not merge.
 func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamstate.Merged, error) {
 	var result worktree.MergeResult
 	err := s.settle(ctx, repo, out)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// endGrace is the time between SIGTERM and SIGKILL for a test, and between the end of
-// a test and closing its output.
+// endGrace is the time between SIGTERM and SIGKILL for a test. It is also the time
+// after the end of a test until its output is closed.
 const endGrace = 5 * time.Second
 
 // testError reports a failed test.
@@ -19,8 +19,8 @@ type testError struct{ command, output string }
 
 func (e *testError) Error() string { return fmt.Sprintf("test fails: %s", e.command) }
 
-// runTests runs commands in a folder, one after the other, until one fails. It then
-// returns a [*testError]. It passes on their output.
+// runTests runs commands in a folder, one after the other, and copies their output to
+// out. If a command fails, it stops and returns a [*testError].
 func runTests(ctx context.Context, dir string, commands []string, out *lineWriter) error {
 	for _, command := range commands {
 		out.say("$ %s", command)
@@ -32,8 +32,8 @@ func runTests(ctx context.Context, dir string, commands []string, out *lineWrite
 }
 
 // runTest runs a command in its own process group, so that a signal reaches all its
-// processes. It does not wait for processes that the command leaves behind, and no
-// longer reads their output. The supervisor ends them.
+// processes. It neither waits for background processes of the command nor reads their
+// output after the command has ended. The supervisor ends them.
 func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	var end tail
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
@@ -47,9 +47,9 @@ func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // it succeeded, but a process that it started is still running
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // the command succeeded, but a background process is still running
 		return nil
-	case cmd.ProcessState == nil || cmd.ProcessState.Success(): // it did not start, or its output could not be read
+	case cmd.ProcessState == nil || cmd.ProcessState.Success(): // the command did not start, or its output could not be read
 		return fmt.Errorf("test %s: %w", command, err)
 	}
 	return &testError{command, end.text() + "(" + cmd.ProcessState.String() + ")"}

@@ -13,7 +13,7 @@ import (
 	"gaffer/team"
 )
 
-// catchUp applies the events since the last one.
+// catchUp applies the events that were recorded since the last call.
 func (c *Conductor) catchUp(ctx context.Context) error {
 	for {
 		var events []store.Event
@@ -76,7 +76,7 @@ func (c *Conductor) stepEnded(e store.Event) error {
 		return err
 	}
 	if why := c.stopReasons[e.Task]; why != "" && ending.Class == failure.Cancelled {
-		ending.Reason = why // the agent's last message is not the reason for its end
+		ending.Reason = why // the stop reason, not the agent's last message, explains the end
 	}
 	delete(c.stopReasons, e.Task)
 	step, _ := c.session.Step(e.Task)
@@ -86,7 +86,7 @@ func (c *Conductor) stepEnded(e store.Event) error {
 	case step.Role == team.PM:
 		c.ended = append(c.ended, step.ID)
 	}
-	if step.Role == "" { // gaffer's own program: only its last line counts
+	if step.Role == "" { // a program of gaffer: only the last line is the answer
 		ending.Answer = lastLine(ending.Answer)
 	}
 	return c.session.End(e.Task, ending)

@@ -13,10 +13,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// MergeAgent is the agent of merge steps: gaffer itself, with a merge as its prompt.
+// MergeAgent is the agent of merge steps. It is gaffer itself; its prompt is a
+// [teammerge.Spec].
 const MergeAgent = "gaffer-team-merge"
 
-// MergeCommand is the argument that makes gaffer act as that agent.
+// MergeCommand is the argument that makes gaffer act as [MergeAgent].
 const MergeCommand = "team-merge"
 
 // Plan returns the initial plan of a team's run, with its first steps.
@@ -58,9 +59,10 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 	return roleTask(c.session, step, c.changes, c.start, c.opts.Roles)
 }
 
-// roleTask returns the task that starts an agent. It works on its group's branch; the
-// project manager works in its own worktree with everything merged so far. The branch
-// of a group that another program started begins at that program's branch.
+// roleTask returns the task that starts an agent. The agent works on its group's
+// branch. The project manager works in a separate worktree that contains everything
+// merged so far. If another program started the group, the group's branch begins at
+// that program's branch.
 func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Changes, start teamstate.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, changes))
 	if err != nil {
@@ -78,7 +80,7 @@ func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Chang
 	return t, err
 }
 
-// mergeTries is the number of retries of a merge that failed to run.
+// mergeTries is the number of retries of a merge that could not run.
 const mergeTries = 2
 
 func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {

@@ -1,9 +1,9 @@
-// Package teamrun conducts the run of a team. It applies the run's events to a
-// [teamstate.Session], adds the steps that the session requests to the run, and
-// writes the team's documents.
+// Package teamrun executes the run of a team. It applies the run's events to a
+// [teamstate.Session], adds the steps that the session requests to the run, and writes
+// the team's documents.
 //
-// A conductor stores no state of its own. If it dies, another one reads all events
-// from the start and continues.
+// A [Conductor] keeps no state that cannot be computed from the events. If its process
+// dies, another conductor reads all events from the start and continues.
 package teamrun
 
 import (
@@ -36,7 +36,7 @@ type Roles interface {
 // Options holds the dependencies of a conductor.
 type Options struct {
 	Run    store.Run
-	Since  int64 // the last event before those of the run
+	Since  int64 // number of the last event before the events of the run
 	Store  store.Store
 	Engine Engine
 	Team   *team.Store
@@ -45,15 +45,15 @@ type Options struct {
 	Notice func(text string)
 }
 
-// Conductor conducts one run. It must not be used by several goroutines at the same
-// time.
+// Conductor executes the run of one team. It must not be used by several goroutines at
+// the same time.
 type Conductor struct {
 	opts        Options
 	start       teamstate.Start
 	session     *teamstate.Session
-	seq         int64 // the last applied event
+	seq         int64 // number of the last applied event
 	changes     teamstate.Changes
-	stopReasons map[string]string // why a task was asked to stop
+	stopReasons map[string]string // why a task was asked to stop, by task
 	stale       map[string]bool   // groups whose branch may have changed; true if a developer changed it
 	ended       []string          // steps whose worktree is no longer needed
 }
@@ -84,7 +84,7 @@ func New(o Options) (*Conductor, error) {
 	}, nil
 }
 
-// Run conducts until ctx ends.
+// Run executes the team's run until ctx ends.
 func (c *Conductor) Run(ctx context.Context) {
 	for told := ""; ctx.Err() == nil; {
 		err := c.turn(ctx)
@@ -102,8 +102,9 @@ func (c *Conductor) Run(ctx context.Context) {
 	}
 }
 
-// turn applies new events and executes what follows from them. An error while writing
-// the documents delays nothing, because the documents are derived from the events.
+// turn applies new events and starts the steps that follow from them. An error while
+// writing the documents is only reported: the documents can always be computed from the
+// events.
 func (c *Conductor) turn(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -128,8 +129,8 @@ func (c *Conductor) startNext(ctx context.Context) error {
 	return ignoreConflict(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
 }
 
-// ignoreConflict ignores a conflict. It means that the run was stopped in the meantime; the
-// event about that will follow.
+// ignoreConflict ignores a conflict. A conflict means that the run was stopped in the
+// meantime; the event about the stop follows.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil

@@ -21,9 +21,8 @@ type Trees interface {
 	Scratch() string
 }
 
-// readChanges reads the changes of groups whose branch may have changed from git. It first
-// commits what a developer has left uncommitted, so that the next role sees all of
-// it.
+// readChanges reads from git the changes of groups whose branch may have changed. It
+// first commits a developer's uncommitted work, so that the next role sees all of it.
 func (c *Conductor) readChanges(ctx context.Context) error {
 	if len(c.stale) == 0 {
 		return nil
@@ -43,7 +42,7 @@ func (c *Conductor) readChanges(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge will report it again
+				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge reports the problem again
 			}
 		}
 		files, commits, err := c.opts.Trees.Changes(ctx, t.Base.Commit, t.Branch)
@@ -63,7 +62,7 @@ func (c *Conductor) removeTrees(ctx context.Context) {
 	}
 	trees, err := c.opts.Trees.List(ctx)
 	if err != nil {
-		return // the next conductor finds them again
+		return // the next conductor removes them
 	}
 	for _, t := range trees {
 		if !slices.Contains(c.ended, t.Task) {

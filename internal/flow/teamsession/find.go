@@ -20,7 +20,7 @@ import (
 type Found struct {
 	Run        string // the engine's run; empty if there is none
 	Status     store.Status
-	Owner      int    // pid of the gaffer that works on it, or 0
+	Owner      int    // pid of the gaffer process that executes the run, or 0
 	Branch     string // the branch that approved work is merged into
 	Into       string // the branch to merge into at the end; empty for none
 	Tests      []string
@@ -77,11 +77,11 @@ func (e *NotResumableError) Hint() string {
 	return "'gaffer team archive' puts it away, 'gaffer team --new REQUIREMENTS' archives it and begins another"
 }
 
-// Resume returns the run that continues the session in the documents. It sets a new
-// budget if n has one. The other fields of n matter only for a session that gaffer has
-// not run yet: one that was only initialised, or one of another program, which
-// continues from the state in its documents. If the session cannot be continued it
-// returns a [*NotResumableError] and leaves the documents unchanged.
+// Resume returns the run that continues the session in the documents. If n has a
+// budget, Resume sets it. The other fields of n matter only if gaffer has not run the
+// session yet, because it was only initialised or another program ran it. Another
+// program's session continues from the state in its documents. If the session cannot be
+// continued, Resume returns a [*NotResumableError] and leaves the documents unchanged.
 func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
@@ -138,9 +138,9 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 	return s.submit(ctx, n, session)
 }
 
-// setBases sets the base of each unfinished group to the group's branch, if the
-// repository has it. It returns a message if the branch of a completed group is not
-// merged, because new work would lack it.
+// setBases sets the branch from which each unfinished group continues, if the
+// repository has a branch of that group. If the branch of a completed group is not
+// merged, new work would lack it; then setBases returns a message about it.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 		}
 		theirs, err := repo.Base(ctx, g.BranchName)
 		if missing := (*worktree.MissingError)(nil); errors.As(err, &missing) || err == nil && theirs.Branch == "" {
-			continue // its work is on another branch, or it has none
+			continue // the group's work is on another branch, or there is none
 		}
 		if err != nil {
 			return "", err
@@ -181,12 +181,12 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 	return "", nil
 }
 
-// End ends the run of the session in the documents, so that they can be archived.
-// It returns a [*runlock.OwnedError] if a gaffer works on the run.
+// End ends the run of the session in the documents, so that the documents can be
+// archived. It returns a [*runlock.OwnedError] if a gaffer process executes the run.
 func (s *Sessions) End(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // no session, or an unreadable one that is archived as it is
+		return nil // there is no session, or it is unreadable and is archived unchanged
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
@@ -198,11 +198,12 @@ func (s *Sessions) End(ctx context.Context) error {
 	return s.abandon(ctx)
 }
 
-// abandon ends the run of the session in the documents, and records that in them.
+// abandon ends the run of the session in the documents, and records the end in the
+// documents.
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // no session, or an unreadable one that is archived as it is
+		return nil // there is no session, or it is unreadable and is archived unchanged
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err != nil || f.Run == "" || f.Status.Final() {

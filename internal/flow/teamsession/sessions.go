@@ -35,7 +35,7 @@ type Project struct {
 type Options struct {
 	Project Project
 	Store   store.Store
-	Engine  *engine.Engine // on the same store
+	Engine  *engine.Engine // must use Store
 	// Runs returns the rows of all runs of the project, newest first.
 	Runs  func(r store.Reader) ([]store.Run, error)
 	Locks runlock.Locks
@@ -43,7 +43,7 @@ type Options struct {
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
 	// EndRun cancels a run and waits until it has ended.
 	EndRun func(ctx context.Context, run, why string) error
-	// WriteDocuments writes the documents of a run that no process works on.
+	// WriteDocuments writes the documents of a run that no process executes.
 	WriteDocuments func(ctx context.Context, run string) error
 }
 
@@ -70,7 +70,7 @@ type Request struct {
 	Roles        string // a file that assigns agents to roles; empty for none
 	Fresh        bool   // archive the existing session
 
-	found *teamstate.Found // progress of another program; nil if the session starts here
+	found *teamstate.Found // state of another program's session; nil for a new session
 }
 
 // Started is the result of starting a session.
@@ -80,14 +80,14 @@ type Started struct {
 	Archived string // folder of the previous session's documents; empty if there was none
 }
 
-// Start starts a team session and submits its run. Nothing runs before a worker works on
-// the run. An existing session is a conflict, unless n.Fresh is set.
+// Start creates a team session and submits its run. The run starts when a worker takes
+// it. If a session exists, Start returns a conflict, unless n.Fresh is set.
 func (s *Sessions) Start(ctx context.Context, n Request) (started Started, err error) {
 	if _, err := s.project.Roles(n.Roles); err != nil {
 		return started, err
 	}
-	// Check the repository and the target branch, so that the user learns of a problem
-	// before anything starts.
+	// Check the repository and the target branch before anything starts, so that the
+	// user learns of problems early.
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {
 		return started, err

@@ -9,8 +9,8 @@ import (
 	"gaffer/team"
 )
 
-// duty defines, for a purpose, the role, the name used in step ids, and the status
-// words that the answer may have.
+// duty describes one purpose: the role that is started for it, the name used in step
+// ids, and the status words that the answer may have.
 type duty struct {
 	role  team.Role
 	name  string
@@ -35,7 +35,7 @@ var duties = map[Purpose]duty{
 // Words returns the status words that are valid in an answer for a purpose.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
-// parseAnswer parses an answer. It returns an error that says why the answer cannot be used.
+// parseAnswer parses an agent's answer. The error says why the answer cannot be used.
 func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	said, err := team.ParseAnswer(answer)
 	if err != nil {
@@ -44,16 +44,16 @@ func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	if words := duties[p].words; !slices.Contains(words, said.Status) {
 		return said, fmt.Errorf("its status is %s; it must be %s", clip(string(said.Status), 60), either(words))
 	}
-	if problem := belied(said); problem != "" {
+	if problem := contradiction(said); problem != "" {
 		return said, fmt.Errorf("its status is %s, but %s", said.Status, problem)
 	}
-	said.Summary = []string{wording(said, answer)}
+	said.Summary = []string{feedbackText(said, answer)}
 	return said, nil
 }
 
-// belied returns the fact in an answer that contradicts its status, or "". An
-// approval must have no blocking issue, and a success no failed tests.
-func belied(said team.Answer) string {
+// contradiction describes the part of an answer that contradicts its status, or returns
+// "". An approval must have no blocking issue. A success must have no failed tests.
+func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {
 	case team.WordApproved, team.WordApprovedWithNotes:
@@ -79,9 +79,9 @@ func belied(said team.Answer) string {
 	return ""
 }
 
-// whole returns the agent's complete message for the next reader: its summary and its
-// feedback. If it has neither, whole returns the text of the answer.
-func whole(said team.Answer) string {
+// fullMessage returns the agent's summary and feedback. If the answer has neither, it
+// returns the text of the answer.
+func fullMessage(said team.Answer) string {
 	var parts []string
 	summary := said.Body.Get("summary")
 	for _, item := range summary.Items() {
@@ -106,9 +106,9 @@ func either(words []team.Word) string {
 	return strings.Join(list, " or ")
 }
 
-// wording returns what an agent said besides the status: its feedback, or else its
-// summary, or else the whole answer, because a status line has neither.
-func wording(said team.Answer, answer string) string {
+// feedbackText returns the agent's feedback, or its summary if there is no feedback. An
+// answer that is only a status line has neither; then it returns the whole answer.
+func feedbackText(said team.Answer, answer string) string {
 	for _, text := range []string{said.Body.Get("feedback").Text(), bodyText(said)} {
 		if strings.TrimSpace(text) != "" {
 			return clip(strings.TrimSpace(text), maxText)
@@ -124,9 +124,9 @@ func bodyText(said team.Answer) string {
 	return said.Text()
 }
 
-// personal returns what the user has to do about a failure that no agent can fix, or
+// userAction returns what the user has to do about a failure that no agent can fix, or
 // "".
-func personal(c failure.Class) string {
+func userAction(c failure.Class) string {
 	switch c {
 	case failure.Auth:
 		return "sign in to the agent's program, then 'gaffer team resume'"
@@ -144,8 +144,8 @@ func personal(c failure.Class) string {
 	return ""
 }
 
-// failed describes how a step failed, for the user and for the tech lead.
-func failed(step Step, e Ending) string {
+// describeFailure describes how a step failed, for the user and for the tech lead.
+func describeFailure(step Step, e Ending) string {
 	who := string(step.Role)
 	if who == "" {
 		who = string(step.Purpose)

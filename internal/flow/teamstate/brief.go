@@ -32,11 +32,11 @@ func (s *Session) Brief(step Step, changes Changes) Brief {
 		return b
 	}
 	c := g.withFound(changes[g.id])
-	b.Change = Change{Files: lines(c.Files), Commits: lines(c.Commits)}
+	b.Change = Change{Files: clipList(c.Files), Commits: clipList(c.Commits)}
 	b.Group, b.Status = s.groups.plan.group(g.id), g.status
 	b.Group.Status, b.Group.BranchName = s.groups.progress(g.id), s.start.branch(g.id)
 	b.Status.FilesModified, b.Status.Commits = b.Change.Files, b.Change.Commits
-	b.Work, b.Guidance = g.work, newest(g.advice)
+	b.Work, b.Guidance = g.work, joinNewest(g.advice)
 	b.Issues, b.Unmerged = slices.Clone(g.issues), g.unmerged
 	b.Escalated = step.Purpose == Work && g.escalated
 	b.Messages = s.mailbox.messagesTo(step.Role, g.id, changes[g.id])
@@ -47,7 +47,7 @@ func (s *Session) Brief(step Step, changes Changes) Brief {
 		}
 	}
 	if step.Role == team.Developer || step.Purpose == Split {
-		b.Feedback = newest(g.feedback)
+		b.Feedback = joinNewest(g.feedback)
 	}
 	return b
 }

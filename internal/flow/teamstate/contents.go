@@ -14,7 +14,7 @@ func (s *Session) Contents(changes Changes) team.Contents {
 	d.PM.EstimatedRemaining = s.times.remaining(s.groups.list, s.groups.developers())
 	for i, g := range d.Groups {
 		c := s.groups.find(g.ID).withFound(changes[g.ID])
-		d.Groups[i].FilesModified, d.Groups[i].Commits = lines(c.Files), lines(c.Commits)
+		d.Groups[i].FilesModified, d.Groups[i].Commits = clipList(c.Files), clipList(c.Commits)
 	}
 	for _, m := range s.mailbox.messages {
 		d.Messages = append(d.Messages, m.with(changes[m.GroupID]))
@@ -22,7 +22,6 @@ func (s *Session) Contents(changes Changes) team.Contents {
 	return d
 }
 
-// orchestrator returns the content of the orchestrator's document.
 func (s *Session) orchestrator() team.OrchestratorState {
 	o := team.OrchestratorState{
 		SessionID: s.start.Session, Iteration: s.history.starts, TotalSpawns: s.history.starts,

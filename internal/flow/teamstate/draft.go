@@ -14,7 +14,8 @@ import (
 	"gaffer/team"
 )
 
-// draft is the plan in an answer, as the agent wrote it. Only its ids are checked.
+// draft is the plan in an agent's answer, as the agent wrote it. Only the ids are
+// checked.
 type draft struct {
 	tasks  []draftTask
 	groups []team.TaskGroup
@@ -25,8 +26,8 @@ type draftTask struct {
 	requirements []string
 }
 
-// maxID leaves room for prefixes and suffixes in the names of branches, folders and
-// steps.
+// maxID is the maximum length of an id. Names of branches, folders and steps add
+// prefixes and suffixes to it.
 const maxID = 64
 
 // checkID returns an error if an id cannot be part of a branch name and a file name.
@@ -43,12 +44,13 @@ func checkID(what, id string) error {
 	case strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock"):
 		return fmt.Errorf("%s %q cannot be a part of a branch's name", what, id)
 	case strings.HasPrefix(id, "pm-"):
-		return fmt.Errorf("%s %q is called as the project manager's own steps are", what, id)
+		return fmt.Errorf("%s %q has the name of the project manager's own steps", what, id)
 	}
 	return nil
 }
 
-// readDraft reads tasks and groups. Tasks may also be nested in their groups.
+// readDraft reads the tasks and groups of a plan. Tasks may also be nested in their
+// groups.
 func readDraft(body jsontree.Value) (draft, error) {
 	var d draft
 	if body.Kind() != jsontree.Object {
@@ -67,8 +69,8 @@ func readDraft(body jsontree.Value) (draft, error) {
 	return d, d.connect()
 }
 
-// parts yields the items of a list with their ids. Some agents write a map from ids
-// instead; then it yields the members.
+// parts yields the items of a list with their ids. Some agents write an object with a
+// member per id instead; then it yields the members.
 func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 	return func(yield func(string, jsontree.Value) bool) {
 		for _, item := range v.Items() {
@@ -85,7 +87,7 @@ func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 }
 
 func (d *draft) addTask(id string, v jsontree.Value, group string) error {
-	t := draftTask{requirements: strs(v.Get("requirements"))}
+	t := draftTask{requirements: stringList(v.Get("requirements"))}
 	t.ID, t.Description = id, clip(v.Get("description").Text(), maxText)
 	t.GroupID = v.Get("group_id").Text()
 	if group != "" {
@@ -98,7 +100,7 @@ func (d *draft) addTask(id string, v jsontree.Value, group string) error {
 		return err
 	}
 	if d.task(t.ID) >= 0 {
-		return fmt.Errorf("task %s stands twice", t.ID)
+		return fmt.Errorf("task %s is listed twice", t.ID)
 	}
 	d.tasks = append(d.tasks, t)
 	return nil
@@ -110,8 +112,8 @@ func (d *draft) task(id string) int {
 
 func (d *draft) addGroup(id string, v jsontree.Value) error {
 	g := team.TaskGroup{
-		ID: id, Name: line(v.Get("name").Text()),
-		FilesAffected: strs(v.Get("files_affected")), DependsOn: unique(strs(v.Get("depends_on"))),
+		ID: id, Name: oneLine(v.Get("name").Text()),
+		FilesAffected: stringList(v.Get("files_affected")), DependsOn: unique(stringList(v.Get("depends_on"))),
 		Complexity: complexity(v.Get("complexity")), EstimatedEffortMinutes: measured(v.Get("estimated_effort_minutes")),
 		CanParallel: true,
 	}
@@ -125,7 +127,7 @@ func (d *draft) addGroup(id string, v jsontree.Value) error {
 		return err
 	}
 	if slices.ContainsFunc(d.groups, func(other team.TaskGroup) bool { return other.ID == g.ID }) {
-		return fmt.Errorf("group %s stands twice", g.ID)
+		return fmt.Errorf("group %s is listed twice", g.ID)
 	}
 	if g.Name == "" {
 		g.Name = g.ID
@@ -136,7 +138,7 @@ func (d *draft) addGroup(id string, v jsontree.Value) error {
 			return err
 		}
 		if slices.Contains(g.Tasks, id) {
-			return fmt.Errorf("task %s stands twice in group %s", id, g.ID)
+			return fmt.Errorf("task %s is listed twice in group %s", id, g.ID)
 		}
 		if g.Tasks = append(g.Tasks, id); len(g.Tasks) > maxTasks {
 			return fmt.Errorf("group %s has more than %d tasks", g.ID, maxTasks)
@@ -146,7 +148,7 @@ func (d *draft) addGroup(id string, v jsontree.Value) error {
 	return nil
 }
 
-// groupTask reads a task in the list of its group: an id, or the task itself.
+// groupTask reads an entry in a group's list of tasks: an id, or the task itself.
 func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, error) {
 	if v.Kind() == jsontree.Object {
 		return id, d.addTask(id, v, group)
@@ -154,13 +156,14 @@ func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, er
 	return v.Text(), checkID("task", v.Text())
 }
 
-// connect completes the references between tasks and groups in both directions.
+// connect completes the references between tasks and groups: each task names its group,
+// and each group lists its tasks.
 func (d *draft) connect() error {
 	for _, g := range d.groups {
 		for _, id := range g.Tasks {
 			i := d.task(id)
 			if i < 0 {
-				continue // a task of an existing plan, or a missing one: the caller checks it
+				continue // the task is in an existing plan, or is missing: the caller checks it
 			}
 			if own := d.tasks[i].GroupID; own != "" && own != g.ID {
 				return fmt.Errorf("task %s is in group %s and in group %q", id, g.ID, clip(own, 60))

@@ -5,12 +5,12 @@ import "time"
 // ending says whether and how a session has ended.
 type ending struct {
 	history  *history
-	finished bool     // completed; nothing can follow
-	problem  *Outcome // why it ended with an error; nil otherwise
+	finished bool     // the session is completed
+	problem  *Outcome // why the session ended with an error; nil otherwise
 	at       time.Time
 }
 
-// stop ends the session with an error. If it is called again, the first error counts.
+// stop ends the session with an error. Later calls do not replace the first error.
 func (e *ending) stop(problem, hint string) {
 	if e.problem != nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"gaffer/team"
 )
 
-// spent is the total time of a role's starts so far.
+// spent is how often agents of a role were started, and their total running time.
 type spent struct {
 	starts int
 	time   time.Duration
@@ -28,7 +28,8 @@ func (t workTimes) add(role team.Role, d time.Duration) {
 	}
 }
 
-// stages returns the roles that a group still has to pass if nothing goes wrong.
+// stages returns the roles that still have to work on a group if no role rejects the
+// work.
 func stages(g *group) []team.Role {
 	switch g.status.Status {
 	case team.Complete:

@@ -20,7 +20,7 @@ type Found struct {
 	Tasks     []team.Task           `json:"tasks"`
 	Groups    []team.TaskGroup      `json:"groups"`
 	Phases    []team.ExecutionPhase `json:"phases"`
-	Status    []team.Group          `json:"status"` // of every group in Groups
+	Status    []team.Group          `json:"status"` // one entry per group in Groups
 	Log       []team.LogEntry       `json:"log"`
 	Mail      map[string][]string   `json:"mail,omitempty"`  // unread messages as text, by group
 	Bases     map[string]string     `json:"bases,omitempty"` // branches from which groups continue, by group
@@ -29,7 +29,7 @@ type Found struct {
 	Began     time.Time             `json:"began"`
 }
 
-// FoundError reports a session of another program that cannot be continued.
+// FoundError reports that the session of another program cannot be continued.
 type FoundError struct{ Problem string }
 
 func (e *FoundError) Error() string { return e.Problem }
@@ -96,8 +96,8 @@ func (f *Found) read(s team.Snapshot) error {
 	return p.checkAll()
 }
 
-// addGroups adds groups that are missing in the plan: those with a status, and those
-// that are named only by tasks.
+// addGroups adds groups that the plan lacks: groups with a status, and groups that only
+// tasks name.
 func (f *Found) addGroups(known team.Groups) {
 	add := func(id, name string) {
 		if id != "" && !slices.ContainsFunc(f.Groups, func(g team.TaskGroup) bool { return g.ID == id }) {
@@ -113,7 +113,7 @@ func (f *Found) addGroups(known team.Groups) {
 }
 
 // readStatuses determines the status of each group. group_status.json has precedence.
-// The lists and statuses in pm_state.json apply to groups that are missing there.
+// For a group that is missing there, the lists and statuses in pm_state.json count.
 func (f *Found) readStatuses(s team.Snapshot) error {
 	for _, list := range []struct {
 		name string
@@ -147,7 +147,7 @@ func (f *Found) readStatuses(s team.Snapshot) error {
 			return fmt.Errorf("group %s is %q, a status that gaffer does not know", id, clip(word, 60))
 		}
 		g.Status = team.GroupStatus(word)
-		told, err := toldOf(planned, s.PM)
+		told, err := statusInPM(planned, s.PM)
 		switch {
 		case err != nil:
 			return err
@@ -165,8 +165,8 @@ func (f *Found) readStatuses(s team.Snapshot) error {
 	return nil
 }
 
-// toldOf returns the progress of a group according to pm_state.json.
-func toldOf(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
+// statusInPM returns the progress of a group according to pm_state.json.
+func statusInPM(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	switch word := strings.ToLower(string(g.Status)); {
 	case slices.Contains(pm.CompletedGroups, g.ID) || word == "complete" || word == "completed":
 		return team.WorkComplete, nil
@@ -178,8 +178,9 @@ func toldOf(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	return "", fmt.Errorf("group %s is %q, a status that gaffer does not know", g.ID, clip(string(g.Status), 60))
 }
 
-// assignTasks completes the references between tasks and groups in both directions. A
-// group may list tasks by id or by description.
+// assignTasks completes the references between tasks and groups: each task names its
+// group, and each group lists its tasks. A group may list tasks by id or by
+// description.
 func (f *Found) assignTasks() {
 	for i := range f.Tasks {
 		if f.Tasks[i].ID == "" {
@@ -208,7 +209,7 @@ func (f *Found) assignTasks() {
 				g.Tasks = append(g.Tasks, t.ID)
 			}
 		}
-		if len(g.Tasks) == 0 && g.Name != "" { // only its name is known
+		if len(g.Tasks) == 0 && g.Name != "" { // only the group's name is known
 			g.Tasks = team.List[string]{g.ID}
 			f.Tasks = append(f.Tasks, team.Task{ID: g.ID, Description: g.Name, GroupID: g.ID, Status: f.Status[i].Status.Work()})
 		}
@@ -260,8 +261,8 @@ func (f *Found) plan() (plan, error) {
 	return p, nil
 }
 
-// restore sets the session to the state in the documents of another program. Agents
-// that were running then are unknown to us, so their steps are repeated.
+// restore sets the session to the state in another program's documents. That program's
+// running agents are unknown to gaffer, so their steps are repeated.
 func (s *Session) restore(f *Found) {
 	p, err := f.plan()
 	if err != nil {
@@ -298,11 +299,12 @@ func (s *Session) restore(f *Found) {
 	s.history.note("take_over", "gaffer continues a session that another program began")
 }
 
-// untouched reports whether no agent was started for a found group yet.
+// untouched reports whether a group of another program's session has not been given to
+// an agent yet.
 func (g *group) untouched() bool { return g != nil && g.found != nil && g.starts == 0 }
 
-// withFound adds the changes that the documents listed when the group was found to
-// the changes since then.
+// withFound adds the changes that another program's documents list to the changes made
+// since then.
 func (g *group) withFound(c Change) Change {
 	if g.found == nil {
 		return c

@@ -17,14 +17,14 @@ type group struct {
 
 	found *team.Group // state left by another program; nil if the group is from our own plan
 
-	redo      *redo        // if set, the last step has to be repeated as this
-	unblocked *team.Answer // UNBLOCKED, applied when a developer is free
-	approved  *team.Answer // APPROVED, applied when the branch is merged
+	redo      *redo        // the step to repeat; nil if none
+	unblocked *team.Answer // the UNBLOCKED answer, applied when a developer is free
+	approved  *team.Answer // the APPROVED answer, applied when the branch is merged
 
-	helped          team.Iterations // counters at the time of the last help
-	starts, allowed int             // starts of agents so far, and their limit
-	since           int             // number of events after which the group waits
-	why             string          // reason for the current state, logged with the next step
+	helped          team.Iterations // iteration counters when a role last gave help
+	starts, allowed int             // number of agents started so far, and its limit
+	since           int             // the group waits since this event number
+	why             string          // why the group has its current state; logged with the next step
 
 	work     string   // the developer's last message
 	units    string   // results of the developer's own tests
@@ -47,7 +47,7 @@ func newGroup(id string, allowed int) *group {
 	}
 }
 
-// move applies a transition of the protocol.
+// move changes the group's status as the protocol requires after an answer or a start.
 func (g *group) move(by team.Role, said team.Answer, at time.Time) error {
 	next, err := team.Advance(g.status, by, said, at)
 	if err == nil {
@@ -56,8 +56,8 @@ func (g *group) move(by team.Role, said team.Answer, at time.Time) error {
 	return err
 }
 
-// begin moves the group for the start of an agent. A repeated step was already
-// counted the first time.
+// begin changes the group's status for the start of an agent. A repeated step does not
+// increment the counters again.
 func (g *group) begin(step Step, at time.Time) (err error) {
 	switch {
 	case g.redo != nil:
@@ -77,8 +77,8 @@ func (g *group) begin(step Step, at time.Time) (err error) {
 	return nil
 }
 
-// rest records that no agent works on the group, without changing its status.
-func (g *group) rest(at time.Time) {
+// markIdle records that no agent works on the group. It does not change the status.
+func (g *group) markIdle(at time.Time) {
 	g.status.CurrentAgent, g.status.LastUpdate = team.None, team.At(at)
 }
 
@@ -96,7 +96,7 @@ func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
 
-// identify gives each issue of a review a unique id.
+// identify assigns a unique id to each issue of a review.
 func (g *group) identify(found []team.Issue) []team.Issue {
 	for at := range found {
 		i := &found[at]

@@ -8,10 +8,10 @@ import (
 	"gaffer/team"
 )
 
-// groupSet is the plan and the state of its groups.
+// groupSet holds the plan and the state of its groups.
 type groupSet struct {
 	start *Start
-	plan  plan     // empty before the project manager has made one
+	plan  plan     // empty until the project manager has made a plan
 	list  []*group // the groups of the plan, in order
 }
 
@@ -25,7 +25,7 @@ func (s *groupSet) find(id string) *group {
 	return nil
 }
 
-// adopt replaces the plan. Groups in progress continue.
+// adopt replaces the plan. Groups in progress keep their state.
 func (s *groupSet) adopt(p plan, at time.Time) {
 	s.plan = p
 	for _, planned := range p.groups {
@@ -67,7 +67,8 @@ func (s *groupSet) dependenciesComplete(id string) bool {
 	return true
 }
 
-// statuses returns the content of the document of groups, without what git knows.
+// statuses returns the content of group_status.json, without files and commits, which
+// come from git.
 func (s *groupSet) statuses() team.Groups {
 	var all team.Groups
 	for _, g := range s.list {
@@ -76,8 +77,7 @@ func (s *groupSet) statuses() team.Groups {
 	return all
 }
 
-// pmState returns the part of the project manager's document that follows from the plan
-// and its groups.
+// pmState returns the part of pm_state.json that follows from the plan and its groups.
 func (s *groupSet) pmState() team.PMState {
 	pm := team.PMState{
 		Mode: s.plan.mode, ModeReasoning: s.plan.reasoning,

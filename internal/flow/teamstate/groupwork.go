@@ -8,7 +8,7 @@ import (
 	"gaffer/team"
 )
 
-// groupWork applies to a group what its agents answer and how its merges end.
+// groupWork applies agents' answers and the results of merges to a group.
 type groupWork struct {
 	start   *Start
 	groups  *groupSet
@@ -21,42 +21,42 @@ type groupWork struct {
 func (w groupWork) answered(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
-	g.rest(e.At)
+	g.markIdle(e.At)
 	if e.Class != failure.None {
 		return w.crashed(g, step, e)
 	}
 	said, err := parseAnswer(step.Purpose, e.Answer)
 	if err == nil {
 		w.mailbox.handled(g, step.Role, said.Status)
-		return w.take(g, step, said, e.At)
+		return w.apply(g, step, said, e.At)
 	}
 	w.history.note("refuse_answer", fmt.Sprintf("%s: %v", step.ID, err))
-	g.unusable = ends(e.Answer, maxText)
+	g.unusable = dropMiddle(e.Answer, maxText)
 	if step.Again == "" {
 		g.redo, g.why = &redo{step.Purpose, g.id, clip(err.Error(), maxText)}, "its answer could not be used"
 		return nil
 	}
-	text := fmt.Sprintf("no answer that can be used: %v\nIt was:\n%s", err, ends(e.Answer, maxLine))
+	text := fmt.Sprintf("no answer that can be used: %v\nIt was:\n%s", err, dropMiddle(e.Answer, maxLine))
 	said = team.Answer{Status: team.WordError, Summary: []string{text}}
-	return w.take(g, step, said, e.At)
+	return w.apply(g, step, said, e.At)
 }
 
 // crashed handles an agent that failed. If the user must act, the session stops and
 // the same step is repeated afterwards. Otherwise the failure is treated as an ERROR
 // answer, so that the tech lead can help.
 func (w groupWork) crashed(g *group, step Step, e Ending) error {
-	text := failed(step, e)
-	if hint := personal(e.Class); hint != "" {
+	text := describeFailure(step, e)
+	if hint := userAction(e.Class); hint != "" {
 		g.redo, g.why = &redo{step.Purpose, g.id, step.Again}, "the last one ended with "+string(e.Class)
 		w.ending.stop(text, hint)
 		return nil
 	}
 	w.history.note(fmt.Sprintf("fail_%s_group_%s", step.Role, g.id), text)
-	return w.take(g, step, team.Answer{Status: team.WordError, Summary: []string{text}}, e.At)
+	return w.apply(g, step, team.Answer{Status: team.WordError, Summary: []string{text}}, e.At)
 }
 
-// take applies an answer to a group.
-func (w groupWork) take(g *group, step Step, said team.Answer, at time.Time) error {
+// apply applies an answer to a group.
+func (w groupWork) apply(g *group, step Step, said team.Answer, at time.Time) error {
 	g.why = fmt.Sprintf("%s said %s", step.Role, said.Status)
 	switch said.Status {
 	case team.WordApproved, team.WordApprovedWithNotes:
@@ -77,8 +77,8 @@ func (w groupWork) take(g *group, step Step, said team.Answer, at time.Time) err
 	switch step.Purpose {
 	case Unblock:
 		if said.Status == team.WordNeedsClarification {
-			g.advise("tech lead, to the user: " + whole(said) + "\n" + noReply)
-			w.ending.ask(fmt.Sprintf("the tech lead asks about group %s: %s", g.id, whole(said)))
+			g.advise("tech lead, to the user: " + fullMessage(said) + "\n" + noReply)
+			w.ending.ask(fmt.Sprintf("the tech lead asks about group %s: %s", g.id, fullMessage(said)))
 			return nil
 		}
 		w.helpless(g, step)
@@ -104,12 +104,12 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 // gets it only after the user has resumed the session.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
-// maxHelpless is how often in a row the tech lead may give no help before the session
-// stops and the user must act.
+// maxHelpless is the number of consecutive requests for help that the tech lead may
+// fail to answer before the session stops and the user must act.
 const maxHelpless = 2
 
-// helpless records that the tech lead gave no help. No other counter limits these
-// starts, and no other role can help.
+// helpless records that the tech lead gave no help. These starts need their own limit:
+// no other counter includes them, and no other role can help.
 func (w groupWork) helpless(g *group, step Step) {
 	if g.helpless++; g.helpless == maxHelpless {
 		w.ending.stop(
@@ -141,7 +141,7 @@ func (w groupWork) tested(g *group, said team.Answer, at time.Time) {
 	}
 	w.mailbox.sendReport(g, said, at)
 	if said.Status == team.WordFail || said.Status == team.WordFlaky {
-		g.feedback = append(g.feedback, fmt.Sprintf("QA (%s): %s", said.Status, whole(said)))
+		g.feedback = append(g.feedback, fmt.Sprintf("QA (%s): %s", said.Status, fullMessage(said)))
 	}
 }
 
@@ -151,7 +151,7 @@ func (w groupWork) reviewed(g *group, said team.Answer, at time.Time) {
 	}
 	g.returned = true
 	g.rate(said.Body, false)
-	g.feedback = append(g.feedback, "tech lead: "+whole(said))
+	g.feedback = append(g.feedback, "tech lead: "+fullMessage(said))
 	found := g.identify(issues(said.Body.Get("issues")))
 	g.openIssues(found)
 	w.mailbox.sendReview(g, team.DecisionChangesRequested, said, found, at)
@@ -164,12 +164,12 @@ func (w groupWork) approve(g *group, said team.Answer, at time.Time) {
 	w.mailbox.sendReview(g, team.DecisionApproved, said, g.identify(issues(said.Body.Get("issues"))), at)
 }
 
-// unblock passes on the tech lead's advice. A blocked developer's group changes its
-// status only when a developer is free, so that no group claims to be in progress
-// while it waits.
+// unblock passes on the tech lead's advice. The status of a blocked developer's group
+// changes only when a developer is free, so that a waiting group is never shown as in
+// progress.
 func (w groupWork) unblock(g *group, said team.Answer, at time.Time) error {
 	g.helpless = 0
-	said.Summary = []string{whole(said)}
+	said.Summary = []string{fullMessage(said)}
 	g.advise("tech lead: " + said.Text())
 	w.mailbox.sendReview(g, team.DecisionUnblocked, said, g.identify(issues(said.Body.Get("issues"))), at)
 	if g.status.Status == team.DevBlocked {

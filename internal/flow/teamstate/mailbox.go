@@ -8,8 +8,8 @@ import (
 	"gaffer/team"
 )
 
-// message is a sent message. Its receiver gets it with every start until it has
-// handled it.
+// message is a sent message. The receiving role gets the message with every start until
+// it has handled it.
 type message struct {
 	team.Message
 	done bool
@@ -46,16 +46,16 @@ func (b *mailbox) sendReport(g *group, said team.Answer, at time.Time) {
 	if said.Status == team.WordPass {
 		subject, result = "QA passed", team.WordPass
 	}
-	total := line(results.Get("total_time").Text())
+	total := oneLine(results.Get("total_time").Text())
 	if total == "" {
-		total = line(said.Body.Get("total_time").Text())
+		total = oneLine(said.Body.Get("total_time").Text())
 	}
-	b.send(g, team.QAExpert, team.TechLead, line(clip(subject, 200)), &team.TestReport{
+	b.send(g, team.QAExpert, team.TechLead, oneLine(clip(subject, 200)), &team.TestReport{
 		Result: string(result),
 		TestResults: team.TestSummary{
-			IntegrationTests: telling(results.Get("integration_tests"), "passed"),
-			ContractTests:    telling(results.Get("contract_tests"), "passed"),
-			E2ETests:         telling(results.Get("e2e_tests"), "passed"),
+			IntegrationTests: formatCount(results.Get("integration_tests"), "passed"),
+			ContractTests:    formatCount(results.Get("contract_tests"), "passed"),
+			E2ETests:         formatCount(results.Get("e2e_tests"), "passed"),
 			TotalTime:        total,
 		},
 		DeveloperContext: team.DeveloperContext{ImplementationSummary: g.work},
@@ -69,12 +69,12 @@ func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found 
 		team.DecisionUnblocked:        "help",
 	}[d]
 	b.send(g, team.TechLead, team.Developer, subject, &team.Review{
-		Decision: d, Feedback: whole(said),
-		Issues: found, ActionableItems: strs(said.Body.Get("actionable_items")),
+		Decision: d, Feedback: fullMessage(said),
+		Issues: found, ActionableItems: stringList(said.Body.Get("actionable_items")),
 	}, at)
 }
 
-// markRead marks the messages that a role gets when it is started on a group.
+// markRead marks the messages that a role gets when it is started on a group as read.
 func (b *mailbox) markRead(group string, to team.Role) {
 	for i, m := range b.messages {
 		if m.GroupID == group && m.To == to {
@@ -114,11 +114,11 @@ func (m message) with(c Change) team.Message {
 	switch body := m.Body.(type) {
 	case *team.Handoff:
 		b := *body
-		b.Context.FilesModified, b.Context.Commits = lines(c.Files), lines(c.Commits)
+		b.Context.FilesModified, b.Context.Commits = clipList(c.Files), clipList(c.Commits)
 		out.Body = &b
 	case *team.TestReport:
 		b := *body
-		b.DeveloperContext.FilesModified = lines(c.Files)
+		b.DeveloperContext.FilesModified = clipList(c.Files)
 		out.Body = &b
 	}
 	return out

@@ -22,8 +22,8 @@ type manager struct {
 	refusals int    // consecutive refusals of COMPLETE
 	missing  string // why the last COMPLETE was refused
 	accepted bool   // COMPLETE was accepted, and the work has to be delivered
-	asked    string // its question to the user, until it has decided
-	unusable string // its last answer that could not be used
+	asked    string // the project manager's question to the user, until the project manager has decided
+	unusable string // the project manager's last answer that could not be used
 
 	proposed *plan    // a plan that drops requirements and waits for the user's consent
 	dropped  []string // the dropped requirements, with reasons
@@ -33,15 +33,15 @@ type manager struct {
 // session stops and the user must act.
 const maxRefusals = 3
 
-// answered handles the end of a project manager's step. No role is above the project
-// manager, so the user must handle its failures.
+// answered handles the end of a project manager's step. No other role can help the
+// project manager, so the user must handle its failures.
 func (m *manager) answered(step Step, e Ending) {
 	if e.Class != failure.None {
-		hint := personal(e.Class)
+		hint := userAction(e.Class)
 		if hint == "" {
 			hint = "look at its log; 'gaffer team resume' asks again"
 		}
-		m.ending.stop(failed(step, e), hint)
+		m.ending.stop(describeFailure(step, e), hint)
 		return
 	}
 	said, err := parseAnswer(step.Purpose, e.Answer)
@@ -53,7 +53,7 @@ func (m *manager) answered(step Step, e Ending) {
 	}
 	problem := clip(err.Error(), maxText)
 	m.history.note("refuse_answer", step.ID+": "+problem)
-	m.unusable = ends(e.Answer, maxText)
+	m.unusable = dropMiddle(e.Answer, maxText)
 	if step.Again == "" {
 		m.redo = &redo{step.Purpose, step.Group, problem}
 		return
@@ -68,7 +68,7 @@ func (m *manager) answered(step Step, e Ending) {
 // nothing, if the answer cannot be used.
 func (m *manager) decide(step Step, said team.Answer, at time.Time) error {
 	if said.Status == team.WordNeedsClarification {
-		m.asked = whole(said)
+		m.asked = fullMessage(said)
 		m.ending.ask("the project manager asks: " + m.asked)
 		return nil
 	}
@@ -106,15 +106,15 @@ func (m *manager) planned(said team.Answer, at time.Time) error {
 	return nil
 }
 
-// begin starts a plan with its first phase.
+// begin adopts a plan and opens its first phase.
 func (m *manager) begin(p plan, at time.Time) {
 	m.groups.adopt(p, at)
 	m.history.note("plan_"+string(p.mode), fmt.Sprintf("%s in %s; %s", counted(len(p.groups), "group"), counted(len(p.phases), "phase"), p.reasoning))
 	m.openPhase()
 }
 
-// resume handles that the user continues the session. If a plan drops requirements, the
-// user has agreed to it by that.
+// resume handles the user's request to continue the session. If the proposed plan drops
+// requirements, continuing means that the user agrees.
 func (m *manager) resume(at time.Time) {
 	m.refusals = 0
 	if m.proposed == nil {
@@ -143,7 +143,7 @@ func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 	}
 	g.help(team.PM)
 	g.since, g.why = m.history.events, "the project manager has helped"
-	g.advise("project manager: " + whole(said))
+	g.advise("project manager: " + fullMessage(said))
 	m.history.note(decision, reason)
 	return nil
 }
@@ -153,7 +153,7 @@ func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 // user has not agreed to that.
 func (m *manager) completed(said team.Answer) error {
 	for _, v := range said.Body.Get("out_of_scope").Items() {
-		requirement := line(v.Get("requirement").Text())
+		requirement := oneLine(v.Get("requirement").Text())
 		if !slices.ContainsFunc(m.dropped, func(d string) bool { return strings.HasPrefix(d, requirement+": ") }) {
 			return fmt.Errorf("its status is %s, but it leaves out %q, which the user has not agreed to; say %s with tasks for it",
 				team.WordComplete, clip(requirement, 60), team.WordContinue)

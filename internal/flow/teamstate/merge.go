@@ -9,10 +9,10 @@ import (
 	"gaffer/team"
 )
 
-// merged handles the end of a group's merge. If the merge succeeded, the approval
-// takes effect. Otherwise the group returns to its developer. That is gaffer's
-// decision, not the tech lead's: the approval stays recorded. If the merge itself
-// could not run, the session stops, because no agent can help.
+// merged handles the end of a group's merge. If the merge succeeded, the approval takes
+// effect. If it failed, the group returns to its developer; the tech lead's approval
+// stays recorded, because gaffer made that decision. If the merge could not run at all,
+// the session stops, because no agent can help.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -50,10 +50,10 @@ func (w groupWork) delivered(step Step, e Ending) {
 	}
 }
 
-// readMerged parses the result of a merge, or returns why there is none.
+// readMerged parses the result of a merge. If there is none, problem says why.
 func readMerged(step Step, e Ending) (m Merged, problem string) {
 	if e.Class != failure.None {
-		return m, failed(step, e)
+		return m, describeFailure(step, e)
 	}
 	if err := json.Unmarshal([]byte(e.Answer), &m); err != nil {
 		return m, clip(fmt.Sprintf("%s: its result cannot be read: %v", step.ID, err), maxText)
@@ -66,7 +66,7 @@ func readMerged(step Step, e Ending) (m Merged, problem string) {
 }
 
 func mergeHint(c failure.Class) string {
-	if hint := personal(c); hint != "" {
+	if hint := userAction(c); hint != "" {
 		return hint
 	}
 	return "look at the repository, then 'gaffer team resume' merges it again"
@@ -79,7 +79,7 @@ func outcome(m Merged) string {
 	case m.Outcome == MergeFailed:
 		text = "a test fails after the merge: " + m.Test
 	case len(m.Conflicts) > 0:
-		text = "conflicts in " + strings.Join(lines(m.Conflicts), ", ")
+		text = "conflicts in " + strings.Join(clipList(m.Conflicts), ", ")
 	}
 	if m.Output != "" {
 		text += "\n" + m.Output
@@ -91,5 +91,5 @@ func at(commit string) string {
 	if commit == "" {
 		return ""
 	}
-	return " as " + line(commit)
+	return " as " + oneLine(commit)
 }

@@ -10,10 +10,10 @@ import (
 	"gaffer/team"
 )
 
-// maxNumber limits the numbers that agents report.
+// maxNumber is the maximum of numbers that agents report. Higher numbers are ignored.
 const maxNumber = 1e9
 
-// measured returns a plausible, non-negative number, or 0.
+// measured returns the number v, or 0 if v is negative, too high or not a number.
 func measured(v jsontree.Value) float64 {
 	f, ok := v.Float()
 	if !ok || f < 0 || f > maxNumber {
@@ -62,17 +62,18 @@ func countText(text string) (team.TestCount, bool) {
 	return c, true
 }
 
-// number parses digits. The patterns above limit their number, so it cannot fail.
+// number parses digits. The patterns above limit the number of digits, so parsing
+// cannot fail.
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
 }
 
-// telling formats a count for a message: a text as it was written, or numbers as
-// text.
-func telling(v jsontree.Value, word string) string {
+// formatCount formats a test count for a message. It keeps a text as the agent wrote
+// it.
+func formatCount(v jsontree.Value, word string) string {
 	if text, ok := v.Str(); ok {
-		return line(text)
+		return oneLine(text)
 	}
 	if c, ok := count(v); ok {
 		return fmt.Sprintf("%d/%d %s", c.Passed, c.Total, word)
@@ -83,7 +84,7 @@ func telling(v jsontree.Value, word string) string {
 // countUnits stores the results of the developer's own tests.
 func (g *group) countUnits(body jsontree.Value) {
 	v := body.Get("unit_tests")
-	if text := telling(v, "passing"); text != "" {
+	if text := formatCount(v, "passing"); text != "" {
 		g.units = text
 	}
 	if c, ok := count(v); ok {
@@ -93,7 +94,7 @@ func (g *group) countUnits(body jsontree.Value) {
 	}
 }
 
-// countTests stores the results of QA. Kinds of tests that QA does not mention keep
+// countTests stores QA's test results. Kinds of tests that QA does not mention keep
 // their results.
 func (g *group) countTests(body jsontree.Value) {
 	r, found := g.results(), false
@@ -110,8 +111,8 @@ func (g *group) countTests(body jsontree.Value) {
 	}
 }
 
-// results returns a copy of the group's test results, because documents that were
-// returned earlier share the old value.
+// results returns a copy of the group's test results. Documents that were returned
+// earlier share the original.
 func (g *group) results() team.TestResults {
 	if g.status.TestResults == nil {
 		return team.TestResults{}
@@ -119,8 +120,8 @@ func (g *group) results() team.TestResults {
 	return *g.status.TestResults
 }
 
-// rate stores the tech lead's measures. Measures that the answer does not mention
-// stay.
+// rate stores the tech lead's quality metrics. Metrics that the answer does not mention
+// keep their values.
 func (g *group) rate(body jsontree.Value, first bool) {
 	q := team.QualityMetrics{}
 	if g.status.QualityMetrics != nil {
@@ -138,7 +139,7 @@ func (g *group) rate(body jsontree.Value, first bool) {
 	g.status.QualityMetrics = &q
 }
 
-// issues reads the issues of a review. It drops a priority that the protocol does not
+// issues reads the issues of a review. It ignores a priority that the protocol does not
 // define.
 func issues(v jsontree.Value) []team.Issue {
 	var list []team.Issue
@@ -153,12 +154,12 @@ func issues(v jsontree.Value) []team.Issue {
 
 func issue(v jsontree.Value) team.Issue {
 	if text, ok := v.Str(); ok {
-		return team.Issue{Title: line(text)}
+		return team.Issue{Title: oneLine(text)}
 	}
 	i := team.Issue{
-		ID:       line(v.Get("id").Text()),
-		Priority: strings.ToLower(v.Get("priority").Text()), Title: line(v.Get("title").Text()),
-		Location: line(v.Get("location").Text()), Description: clip(v.Get("description").Text(), maxLine),
+		ID:       oneLine(v.Get("id").Text()),
+		Priority: strings.ToLower(v.Get("priority").Text()), Title: oneLine(v.Get("title").Text()),
+		Location: oneLine(v.Get("location").Text()), Description: clip(v.Get("description").Text(), maxLine),
 		FixSuggestion: clip(v.Get("fix_suggestion").Text(), maxLine),
 	}
 	switch i.Priority {

@@ -9,22 +9,22 @@ import (
 	"gaffer/team"
 )
 
-// plan is the project manager's plan. It is replaced as a whole; only phases are
-// opened in place.
+// plan is the project manager's plan. A change replaces the whole plan; only the
+// opening of a phase modifies it.
 type plan struct {
 	mode      team.Mode
 	reasoning string
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // groups completed by another program; their plan is not checked
+	settled   map[string]bool // groups completed by another program; check skips them
 }
 
-// phase is a set of groups that may be worked on once the phase is open.
+// phase is a set of groups. Agents may work on the groups when the phase is open.
 type phase struct {
 	groups []string
 	opened bool
-	number int // number given by another program; 0 means its position in the plan
+	number int // number given by another program; 0 means the position in the plan
 }
 
 // Limits of a plan. They also limit the duration of a session.
@@ -96,7 +96,8 @@ func (p plan) check() error {
 	return nil
 }
 
-// checkGroup also ensures that a group does not depend on a group in a later phase.
+// checkGroup returns an error if a group has no tasks, no phase or an unusable
+// dependency, such as a group in a later phase.
 func (p plan) checkGroup(g team.TaskGroup) error {
 	own := p.phaseOf(g.ID)
 	switch {
@@ -118,7 +119,8 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 	return nil
 }
 
-// cycle returns the groups that can never start because they wait for each other.
+// cycle returns the groups that can never start because their dependencies form a
+// cycle.
 func (p plan) cycle() []string {
 	var stuck, done []string
 	var open []team.TaskGroup
@@ -136,8 +138,9 @@ func (p plan) cycle() []string {
 	return stuck
 }
 
-// layers sorts groups into layers: each layer depends only on earlier layers and on
-// done. left holds the groups that are in a cycle or depend on one.
+// layers sorts groups into layers. The groups of a layer depend only on groups in
+// earlier layers and in done. left holds the groups that are in a cycle or depend on
+// one.
 func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.TaskGroup) {
 	placed := map[string]bool{}
 	for _, id := range done {
@@ -165,8 +168,8 @@ func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.
 	return in, nil
 }
 
-// phased creates phases from the layers. A phase has at most MaxDevelopers groups.
-// Groups in a cycle come last, so that check finds them.
+// phased creates phases from layers. A phase has at most MaxDevelopers groups. Groups
+// in a cycle come last; check reports them.
 func phased(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

@@ -101,7 +101,7 @@ func TestAPlanThatCannotBeCarriedOutIsRefusedWithTheReason(t *testing.T) {
 		`{"mode":"fast"}`:     `mode is "fast"`,
 		`{"mode":"parallel"}`: "it has no groups",
 		`{"mode":"simple","groups":[` + g("A", "") + "," + g("B", "") + `]}`:                 "simple mode has one group, this has 2",
-		parallel("", g("A", ""), g("A", "")):                                                 "group A stands twice",
+		parallel("", g("A", ""), g("A", "")):                                                 "group A is listed twice",
 		parallel("", g("A/B", "")):                                                           "has a slash",
 		parallel("", g("..", "")):                                                            "starts with a dot",
 		parallel("", g("a b", "")):                                                           "other characters",
@@ -115,7 +115,7 @@ func TestAPlanThatCannotBeCarriedOutIsRefusedWithTheReason(t *testing.T) {
 		parallel("", g("A", `,"depends_on":["X"]`)):                                          `depends on "X", which is no other`,
 		parallel("", g("A", `,"depends_on":["B"]`), g("B", `,"depends_on":["A"]`)):           "groups A, B depend on each other",
 		parallel(`,"phases":[{"phase_number":1,"group_ids":["A"]}]`, g("A", ""), g("B", "")): "group B is in no phase",
-		parallel(`,"phases":[{"phase_number":1,"group_ids":["A","A"]}]`, g("A", "")):         "stands twice",
+		parallel(`,"phases":[{"phase_number":1,"group_ids":["A","A"]}]`, g("A", "")):         "is listed twice",
 		parallel(`,"phases":[{"phase_number":1,"group_ids":["A"]},{"phase_number":2,"group_ids":["B"]}]`, g("A", `,"depends_on":["B"]`), g("B", "")): "which opens later",
 		parallel(`,"phases":[{"phase_number":1,"group_ids":["A","B","C","D","E"]}]`, g("A", ""), g("B", ""), g("C", ""), g("D", ""), g("E", "")):     "it must have 1 to 4",
 	} {
@@ -173,10 +173,10 @@ func TestASplitThatLosesATaskIsRefused(t *testing.T) {
 		`{"groups":[{"id":"A","tasks":["T1"]},{"id":"A2","tasks":["T9"]}]}`:                                        "task T2 of group A is in none of the groups",
 		`{"groups":[{"id":"X","tasks":["T1"]},{"id":"A2","tasks":["T2"]}]}`:                                        "one of the groups must still be called A",
 		`{"groups":[{"id":"A","tasks":["T1","T2"]}]}`:                                                              "group A is not split",
-		`{"groups":[{"id":"A","tasks":["T1"]},{"id":"B","tasks":["T2"]}]}`:                                         "group B is there already",
+		`{"groups":[{"id":"A","tasks":["T1"]},{"id":"B","tasks":["T2"]}]}`:                                         "group B already exists",
 		`{"groups":[{"id":"A","tasks":["T1"]},{"id":"A2","tasks":["T2","T3"]}]}`:                                   `task "T3", which is not planned, or another group's`,
 		`{"groups":[{"id":"A","tasks":["T1"],"depends_on":["A2"]},{"id":"A2","tasks":["T2"],"depends_on":["A"]}]}`: "in a circle",
-		`{"tasks":[{"id":"T3"}],"groups":[{"id":"A","tasks":["T1"]},{"id":"A2","tasks":["T2","T3"]}]}`:             "task T3 is there already",
+		`{"tasks":[{"id":"T3"}],"groups":[{"id":"A","tasks":["T1"]},{"id":"A2","tasks":["T2","T3"]}]}`:             "task T3 already exists",
 	} {
 		_, err := p.split("A", parse(t, body))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -11,8 +11,8 @@ import (
 	"gaffer/team"
 )
 
-// readPlan reads the project manager's first plan and returns the requirements that
-// it drops. The error says why the plan cannot be used.
+// readPlan reads the project manager's first plan. It also returns the requirements
+// that the plan drops. The error says why the plan cannot be used.
 func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, dropped []string, err error) {
 	p.mode = team.Mode(body.Get("mode").Text())
 	p.reasoning = clip(body.Get("mode_reasoning").Text(), maxText)
@@ -79,7 +79,7 @@ func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]ph
 		}
 		for _, id := range ph.GroupIDs {
 			if seen[id] || !slices.ContainsFunc(groups, func(g team.TaskGroup) bool { return g.ID == id }) {
-				return nil, fmt.Errorf("phase %d has group %q, which is not planned or stands twice", ph.PhaseNumber, clip(id, 60))
+				return nil, fmt.Errorf("phase %d has group %q, which is not planned or is listed twice", ph.PhaseNumber, clip(id, 60))
 			}
 			seen[id] = true
 		}
@@ -99,7 +99,7 @@ func (p plan) with(d draft, known []string) (plan, error) {
 		case slices.Contains(known, t.ID):
 			p.tasks[i].GroupID = t.GroupID
 		default:
-			return p, fmt.Errorf("task %s is there already", t.ID)
+			return p, fmt.Errorf("task %s already exists", t.ID)
 		}
 	}
 	for _, g := range d.groups {
@@ -128,7 +128,7 @@ func (p plan) task(id string) int {
 	return slices.IndexFunc(p.tasks, func(t team.Task) bool { return t.ID == id })
 }
 
-// checkAll is check, and also ensures that each task is in only one group.
+// checkAll calls check, and also ensures that each task is in only one group.
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
@@ -145,8 +145,9 @@ func (p plan) checkAll() error {
 	return p.check()
 }
 
-// split splits a stuck group into itself, with fewer tasks, and new groups, which are
-// open at once. Groups that depended on it now depend on all of them.
+// split replaces a stuck group by a group of the same id with fewer tasks, and new
+// groups. The new groups are open at once. Groups that depended on the stuck group then
+// depend on all of them.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -169,7 +170,7 @@ func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	return next.with(d, was.Tasks)
 }
 
-// parts checks that a draft can replace a group and returns the ids of its new
+// parts checks that a draft can replace the group was, and returns the ids of the new
 // groups.
 func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 	var tasks []string
@@ -178,7 +179,7 @@ func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 		switch {
 		case g.ID == was.ID:
 		case p.group(g.ID).ID != "":
-			return nil, fmt.Errorf("group %s is there already", g.ID)
+			return nil, fmt.Errorf("group %s already exists", g.ID)
 		default:
 			added = append(added, g.ID)
 		}
@@ -209,7 +210,7 @@ func (p plan) extend(body jsontree.Value) (plan, error) {
 	}
 	for _, g := range d.groups {
 		if slices.Contains(there, g.ID) {
-			return p, fmt.Errorf("group %s is there already", g.ID)
+			return p, fmt.Errorf("group %s already exists", g.ID)
 		}
 	}
 	next := p
@@ -217,8 +218,8 @@ func (p plan) extend(body jsontree.Value) (plan, error) {
 	return next.with(d, nil)
 }
 
-// cover checks that every requirement is covered by a task or dropped with a reason.
-// It returns the dropped requirements with their reasons.
+// cover checks that every requirement is covered by a task or explicitly dropped with a
+// reason. It returns the dropped requirements with their reasons.
 func cover(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped []string, err error) {
 	named := map[string]bool{}
 	for _, t := range tasks {
@@ -227,7 +228,7 @@ func cover(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped 
 		}
 	}
 	for i, v := range outOfScope.Items() {
-		requirement, reason := line(v.Get("requirement").Text()), strings.TrimSpace(clip(v.Get("reason").Text(), maxText))
+		requirement, reason := oneLine(v.Get("requirement").Text()), strings.TrimSpace(clip(v.Get("reason").Text(), maxText))
 		switch {
 		case reason == "":
 			return nil, fmt.Errorf("requirement %q is out of scope for no reason", clip(requirement, 60))

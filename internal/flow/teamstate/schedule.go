@@ -25,7 +25,7 @@ type running struct {
 	at time.Time
 }
 
-// redo is a step that must be repeated because it had no usable result.
+// redo is a step that must be repeated because it gave no usable result.
 type redo struct {
 	purpose Purpose
 	group   string
@@ -82,7 +82,7 @@ func (s *schedule) check(step Step) error {
 	return &StepError{ID: step.ID, Problem: "is not due"}
 }
 
-// room returns why a step has to wait for running steps, or "".
+// room returns why a step has to wait for running steps, or "" if it can start.
 func (s *schedule) room(step Step, busy []running) string {
 	developers := 0
 	for _, r := range busy {
@@ -101,8 +101,8 @@ func (s *schedule) room(step Step, busy []running) string {
 	return ""
 }
 
-// due returns all steps that are needed, most urgent first, whether or not there is
-// room for them.
+// due returns all steps that are needed, most urgent first, even those that must wait
+// for running steps.
 func (s *schedule) due() []Step {
 	if s.ending.finished {
 		return nil
@@ -136,11 +136,11 @@ func (s *schedule) due() []Step {
 	return steps
 }
 
-// limited reports whether a step counts towards the starts that a group is allowed.
+// limited reports whether a step counts towards the limit of a group's agent starts.
 func limited(step Step) bool { return step.Role != "" && step.Role != team.PM }
 
-// exhausted returns a group that needs an agent but has reached its limit of starts, or
-// nil.
+// exhausted returns a group that needs an agent but has reached the limit of its agent
+// starts, or nil.
 func (s *schedule) exhausted() *group {
 	for _, g := range s.waiting() {
 		if step, ok := s.groupStep(g); ok && limited(step) && g.starts >= g.allowed {
@@ -150,15 +150,16 @@ func (s *schedule) exhausted() *group {
 	return nil
 }
 
-// waiting returns the groups without a running step, the longest waiting first.
+// waiting returns the groups without a running step. The group that has waited longest
+// comes first.
 func (s *schedule) waiting() []*group {
 	groups := slices.DeleteFunc(slices.Clone(s.groups.list), func(g *group) bool { return s.busy(g.id) })
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.since, b.since) })
 	return groups
 }
 
-// managerStep returns the step that the project manager is needed for, except for stuck
-// groups.
+// managerStep returns the step that the project manager has to do next. Help for stuck
+// groups is not included; see groupStep.
 func (s *schedule) managerStep() (Step, bool) {
 	switch m := s.manager; {
 	case m.redo != nil:
@@ -218,9 +219,9 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 	return Step{}, false
 }
 
-// developerStep returns a developer's step, or the project manager's if developers were
-// started too often. It returns false if the group's phase is not open or a dependency
-// is not complete.
+// developerStep returns a developer's step, or a step of the project manager if
+// developers were started too often. It returns false if the group's phase is not open
+// or a dependency is not complete.
 func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	if e, stuck := g.escalation(team.PM); stuck {
 		return s.step(Split, g.id, stuckReason(g.id, e)), true

@@ -9,8 +9,8 @@ import (
 )
 
 // Session is the state of a team, computed from events. Only [Session.Begin],
-// [Session.End], [Session.Resume] and [Session.Cancel] change it. Each of its parts has
-// its own state and rules; Session passes events to them.
+// [Session.End], [Session.Resume] and [Session.Cancel] change it. Each part of a
+// Session has its own state and rules. Session passes events to the parts.
 type Session struct {
 	start    *Start
 	items    []Item
@@ -24,7 +24,8 @@ type Session struct {
 	times    workTimes
 }
 
-// New returns a session that starts, or that continues one of another program.
+// New returns a new session, or the continuation of another program's session if
+// start.Found is set.
 func New(start Start, at time.Time) *Session {
 	start.Developers = min(max(1, start.Developers), team.MaxDevelopers)
 	if start.Iterations <= 0 {
@@ -74,8 +75,8 @@ func (s *Session) Begin(step Step, at time.Time) error {
 	return nil
 }
 
-// End records the final end of a running step's task. If the step is not running, End
-// returns a [*StepError] and changes nothing.
+// End records how a running step's task ended. If the step is not running, End returns
+// a [*StepError] and changes nothing.
 func (s *Session) End(id string, e Ending) error {
 	r, ok := s.schedule.end(id)
 	if !ok {
@@ -157,8 +158,8 @@ func (s *Session) Outcome() (o Outcome, ended bool) {
 	return Outcome{}, false
 }
 
-// Branch returns the branch of a group. It is beside the session's branch. If both
-// would have the same name, the group's branch gets a suffix.
+// Branch returns the branch of a group. It has the same parent path as the session's
+// branch. If both would have the same name, the group's branch gets a suffix.
 func (s *Session) Branch(group string) string { return s.start.branch(group) }
 
 func (s Start) branch(group string) string {

@@ -7,14 +7,14 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter that has exceeded its limit since the last help and
-// requires the help of the given role.
+// escalation returns a counter that exceeds its limit, counted since the last help, if
+// the given role has to help.
 func (g *group) escalation(to team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == to })
 }
 
-// tooOften returns the counter of a role if it has exceeded its limit since the last
-// help.
+// tooOften returns the counter of a role's starts if it exceeds its limit, counted
+// since the last help.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
@@ -32,8 +32,8 @@ func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool)
 	return team.Escalation{}, false
 }
 
-// help records that a role has helped: the counters that it is responsible for start
-// again.
+// help records that a role has helped. The counters for which that role gives help
+// start again.
 func (g *group) help(by team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {

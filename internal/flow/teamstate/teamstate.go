@@ -19,7 +19,7 @@ type Start struct {
 	Session      string    `json:"session"` // id of the session
 	Requirements string    `json:"requirements"`
 	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned] leaves the choice to the project manager
-	Developers   int       `json:"developers"`     // that work at the same time, at most [team.MaxDevelopers]
+	Developers   int       `json:"developers"`     // number of developers at the same time, at most [team.MaxDevelopers]
 	Iterations   int       `json:"iterations"`     // starts of agents per group before the user must act; [DefaultIterations] if 0
 	Branch       string    `json:"branch"`         // branch that approved work is merged into
 	Into         string    `json:"into,omitempty"` // the user's branch that gets the result at the end; empty for none
@@ -28,7 +28,7 @@ type Start struct {
 
 	Found *Found `json:"found,omitempty"` // state of a session of another program to continue; nil for a new session
 
-	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // for a merge with its tests; [DefaultTestsTimeout] if 0
+	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // timeout of a merge with its tests; [DefaultTestsTimeout] if 0
 }
 
 // DefaultIterations is the default for how many agents are started for one group
@@ -58,12 +58,12 @@ const (
 
 // Step is one task of the engine: a start of an agent, or a merge.
 type Step struct {
-	ID      string    `json:"id"`             // id of the task: pm-1, A-developer-2, A-merge-1
-	Role    team.Role `json:"role,omitempty"` // empty if gaffer does it
+	ID      string    `json:"id"`             // id of the engine's task: pm-1, A-developer-2, A-merge-1
+	Role    team.Role `json:"role,omitempty"` // empty for a step that gaffer executes itself
 	Group   string    `json:"group,omitempty"`
 	Purpose Purpose   `json:"purpose"`
 	Again   string    `json:"again,omitempty"` // problem with the previous answer, if the step only asks for a new answer
-	Reason  string    `json:"reason"`          // for the log of decisions
+	Reason  string    `json:"reason"`          // why the step is started, for the log of decisions
 }
 
 // Ending describes how a step's task ended.
@@ -71,7 +71,7 @@ type Ending struct {
 	At     time.Time
 	Class  failure.Class // failure.None if the agent ended by itself
 	Answer string        // the agent's last message; for a merge, a [Merged] as JSON
-	Reason string        // why it failed, if it did
+	Reason string        // why the task failed, if it did
 }
 
 // Merged is the result of a merge.
@@ -83,10 +83,10 @@ type Merged struct {
 	Output    string       `json:"output,omitempty"`    // the last lines of its output
 }
 
-// MergeOutcome is the kind of a merge's result.
+// MergeOutcome says how a merge ended.
 type MergeOutcome string
 
-// The outcomes. Only MergeDone has changed the branch.
+// The outcomes. Only after MergeDone the branch is changed.
 const (
 	MergeDone     MergeOutcome = "merged"
 	MergeConflict MergeOutcome = "conflict"
@@ -96,13 +96,13 @@ const (
 // Outcome is the result of a session.
 type Outcome struct {
 	Completed bool
-	Problem   string // what happened, if the session was not completed
-	Hint      string // what the user should do about it
+	Problem   string // why the session did not complete
+	Hint      string // what the user should do about the problem
 }
 
 // Change lists what a group has changed so far, according to git.
 type Change struct {
-	Files   []string // sorted
+	Files   []string // sorted paths
 	Commits []string // "abc1234 - subject", oldest first
 }
 
@@ -115,13 +115,13 @@ type Brief struct {
 	Step         Step
 	Session      string
 	Requirements string
-	Items        []Item         // the single requirements
+	Items        []Item         // the requirements, one by one
 	Mode         team.Mode      // chosen by the user, or by the plan
-	Developers   int            // how many may work at the same time
-	Group        team.TaskGroup // as planned
-	Status       team.Group     // current status
-	Tasks        []team.Task    // of the group; for the project manager, all tasks
-	Change       Change         // of the group
+	Developers   int            // number of developers that may work at the same time
+	Group        team.TaskGroup // the group as planned
+	Status       team.Group     // the group's current status
+	Tasks        []team.Task    // tasks of the group; for the project manager, all tasks
+	Change       Change         // changes of the group
 	Work         string         // the developer's last message about the group
 	Messages     []team.Message // messages that the role gets with this start
 	Feedback     string         // for a developer: what the tech lead, QA or the merge requires
@@ -132,7 +132,7 @@ type Brief struct {
 	Missing      string      // for the project manager: why its last decision was refused
 	Words        []team.Word // valid status words for the answer
 	Tests        []string    // commands that run after a merge
-	Issues       []Issue     // of the last review that requested changes, with the developer's replies
+	Issues       []Issue     // issues of the last review that requested changes, with the developer's replies
 	Unmerged     string      // why the last merge of the group failed
 	Unusable     string      // the answer that could not be used, if the step asks for a new one
 	Escalated    bool        // a stronger model should do the work
@@ -141,7 +141,7 @@ type Brief struct {
 // Issue is an issue of a review with the developer's reply.
 type Issue struct {
 	team.Issue
-	Reply string // empty if there is none
+	Reply string // empty if the developer has not replied
 }
 
 // Item is one requirement.

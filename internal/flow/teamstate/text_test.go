@@ -15,10 +15,10 @@ func TestWhatAgentsSayIsCutAtARune(t *testing.T) {
 			t.Errorf("%d bytes became %d", len(s), len(got))
 		}
 	}
-	if got := newest([]string{strings.Repeat("old ", 4000), "new", strings.Repeat("x", 600)}); !strings.HasPrefix(got, "new\n\nx") {
+	if got := joinNewest([]string{strings.Repeat("old ", 4000), "new", strings.Repeat("x", 600)}); !strings.HasPrefix(got, "new\n\nx") {
 		t.Errorf("%.20q", got)
 	}
-	if got := newest([]string{"old", strings.Repeat("x", 2*maxText)}); len(got) != maxText {
+	if got := joinNewest([]string{"old", strings.Repeat("x", 2*maxText)}); len(got) != maxText {
 		t.Errorf("the newest has %d bytes", len(got))
 	}
 }
