@@ -89,6 +89,12 @@ var rules = []rule{
 		"workflow",
 	}, nil},
 
+	// Merges the changes of tasks, and takes that back.
+	{"internal/landing", []string{
+		"internal/attempt/supervisor", "internal/attempt/workspace", "internal/attempt/worktree", "internal/engine/review", "internal/engine/store",
+		"internal/plan/...", "internal/text/truncate", "fleet",
+	}, nil},
+
 	// What follows from events: documents, records, notifications, pruning.
 	{"internal/record/...", []string{
 		"internal/record/...", "internal/engine", "internal/engine/failure", "internal/engine/logstore", "internal/engine/store/...",

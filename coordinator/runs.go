@@ -111,6 +111,33 @@ func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 	return err
 }
 
+// Merge merges the change of a task, or the approved changes of a run, in a repository
+// on the coordinator's machine. A merge whose checks take long goes on there, see
+// [fleet.MergeRunning].
+func (c *RunClient) Merge(ctx context.Context, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
+	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, landing(m.Run, m.Task, "merge")...), "merges")
+}
+
+// UndoMerge takes the last merge of a task's change back.
+func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.MergeResult, error) {
+	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, landing(m.Run, m.Task, "undo")...), "merge")
+}
+
+// Discard deletes the worktree of a task and keeps its content. With undo it brings the
+// worktree back.
+func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
+	body := map[string]bool{"undo": undo}
+	return ask[fleet.Review](ctx, c.conn, post(body, false, landing(run, task, "discard")...), "review")
+}
+
+// landing returns the path of a request about the change of a task, or of a whole run.
+func landing(run, task, action string) []string {
+	if task == "" {
+		return []string{"v1", "runs", run, action}
+	}
+	return []string{"v1", "runs", run, "tasks", task, action}
+}
+
 // TaskAttempts returns all attempts at a task, the first one first.
 func (c *RunClient) TaskAttempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	return ask[[]fleet.Attempt](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")

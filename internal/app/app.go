@@ -37,6 +37,7 @@ import (
 	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/teamsession"
+	"gaffer/internal/landing"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/ledger"
@@ -70,6 +71,7 @@ type App struct {
 	Teams         *teamsession.Sessions
 	Beads         *beadrun.Beads
 	Terminals     *terminal.Terminals
+	Landing       *landing.Lander // merges the changes of tasks
 	Pruner        *retention.Pruner
 	Notifications *notifications.Notifications
 
@@ -120,6 +122,9 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.Changes = a.newChanges()
 	a.Notifications = notifications.New(notifications.Options{
 		Settings: opts.notifications(), Store: a.store, Clock: a.clock(), NewID: newID, Notice: opts.Notice,
+	})
+	a.Landing = landing.New(landing.Options{
+		Store: a.store, Reviews: a.engine, Project: opts.Project.Root, Scratch: filepath.Join(state, "merges"), Here: a.locks.WorkedOn, Who: opts.author(),
 	})
 	a.Runs, a.session, a.ledger, a.Terminals = a.openProject(opts, false)
 	_, readOnly := a.store.(*snapshot)

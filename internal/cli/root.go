@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/cli/dashboard"
 	"gaffer/internal/cli/demo"
 	"gaffer/internal/cli/diff"
+	"gaffer/internal/cli/discard"
 	"gaffer/internal/cli/dispatch"
 	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
@@ -25,11 +26,13 @@ import (
 	setup "gaffer/internal/cli/init"
 	"gaffer/internal/cli/logs"
 	"gaffer/internal/cli/mcp"
+	"gaffer/internal/cli/merge"
 	"gaffer/internal/cli/notify"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
 	"gaffer/internal/cli/prune"
 	"gaffer/internal/cli/ps"
+	"gaffer/internal/cli/rebase"
 	"gaffer/internal/cli/report"
 	"gaffer/internal/cli/restore"
 	"gaffer/internal/cli/resume"
@@ -81,7 +84,8 @@ func groups() []group {
 			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
 		{beads, []func(*env.Env) *cobra.Command{
-			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, diff.New,
+			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
+			diff.New, merge.New, rebase.New, discard.New,
 		}},
 		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{

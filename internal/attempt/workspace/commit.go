@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/attempt/worktree"
 )
 
-// commitWork commits the uncommitted work of a task. If the worktree is missing it does
+// CommitWork commits the uncommitted work of a task. If the worktree is missing it does
 // nothing: the commits on its branch count.
-func commitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
+func CommitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
 	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
 	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)
 	if gone := (*worktree.MissingError)(nil); errors.As(err, &gone) {
@@ -32,8 +32,8 @@ func workTitle(task, name string) string {
 	return cutTitle(task + ": " + name)
 }
 
-// mergeTitle returns the title of a commit that merges the work of a task.
-func mergeTitle(task, name string) string {
+// MergeTitle returns the title of a commit that merges the work of a task.
+func MergeTitle(task, name string) string {
 	name, _, _ = strings.Cut(strings.TrimSpace(name), "\n")
 	if name == "" || name == task {
 		return "Merge task " + task

@@ -125,7 +125,7 @@ func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 		if i < 0 && !ofWorkflow && !s.Remove {
 			continue
 		}
-		if err := commitWork(ctx, repo, t, name(i)); err != nil {
+		if err := CommitWork(ctx, repo, t, name(i)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -134,7 +134,7 @@ func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 		if at < 0 {
 			return nil, nil, fmt.Errorf("task %s has no worktree", task)
 		}
-		branches, titles = append(branches, trees[at].Branch), append(titles, mergeTitle(task, name(i)))
+		branches, titles = append(branches, trees[at].Branch), append(titles, MergeTitle(task, name(i)))
 	}
 	if s.Branch != "" {
 		branches = append(branches, s.Branch)

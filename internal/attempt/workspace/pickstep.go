@@ -88,10 +88,10 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	if err != nil {
 		return err
 	}
-	if err := commitWork(ctx, repo, winner, ""); err != nil {
+	if err := CommitWork(ctx, repo, winner, ""); err != nil {
 		return err
 	}
-	_, err = repo.Merge(ctx, worktree.MergeSpec{Into: own.Branch, Branches: []string{winner.Branch}, Titles: []string{mergeTitle(id, "")}})
+	_, err = repo.Merge(ctx, worktree.MergeSpec{Into: own.Branch, Branches: []string{winner.Branch}, Titles: []string{MergeTitle(id, "")}})
 	if err != nil {
 		return err
 	}

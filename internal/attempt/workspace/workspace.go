@@ -129,7 +129,7 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 func startOf(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (worktree.Base, error) {
 	for _, t := range trees {
 		if t.Branch == name {
-			if err := commitWork(ctx, repo, t, ""); err != nil {
+			if err := CommitWork(ctx, repo, t, ""); err != nil {
 				return worktree.Base{}, fmt.Errorf("start from the work of task %s: %w", t.Task, err)
 			}
 		}
@@ -162,7 +162,7 @@ func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) err
 		if w.Workflow != nil {
 			return nil
 		}
-		return commitWork(ctx, repo, tree, task.Name)
+		return CommitWork(ctx, repo, tree, task.Name)
 	}
 	return &TreeGoneError{filepath.Join(w.Trees, spec.Run, spec.Task), spec.Branch}
 }

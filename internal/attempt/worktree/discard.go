@@ -125,7 +125,7 @@ func (r *Repo) discarded(ctx context.Context, g git, run string) ([]Discarded, e
 	var list []Discarded
 	for text := range strings.SplitSeq(out, "\x00") {
 		var d Discarded
-		if json.Unmarshal([]byte(text), &d) != nil || !treeID().MatchString(d.Head) || run != "" && d.Tree.Run != run {
+		if json.Unmarshal([]byte(text), &d) != nil || !IsID(d.Head) || run != "" && d.Tree.Run != run {
 			continue // another program's ref
 		}
 		list = append(list, d)

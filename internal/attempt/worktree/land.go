@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"gaffer/statefile/lazyregexp"
 )
 
 // Method is a way to bring the commits of a branch into another.
@@ -429,15 +427,13 @@ func (l *lander) pick(ctx context.Context, onto, commit string, parents []string
 	return g.commitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", onto)
 }
 
-var treeID = lazyregexp.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
-
 // mergeTrees merges two commits without a worktree. It returns the tree of the result,
 // or the files with conflicts. Git exits with 1 for conflicts, but also if it cannot
 // merge at all; only for conflicts it prints a tree.
 func (g git) mergeTrees(ctx context.Context, args ...string) (tree string, conflicts []string, err error) {
 	out, err := g.run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
 	tree, _, _ = strings.Cut(strings.TrimSuffix(out, "\n"), "\x00")
-	valid := treeID().MatchString(tree)
+	valid := IsID(tree)
 	if exitCode(err) == 1 && valid {
 		if conflicts = parseConflict(out); len(conflicts) > 0 {
 			return "", conflicts, nil
@@ -562,7 +558,7 @@ func (r *Repo) landings(ctx context.Context, g git, run string) ([]Landing, erro
 			continue // another program's ref
 		}
 		l.Undo = strings.TrimSpace(parts[i])
-		if !treeID().MatchString(l.Before) || !treeID().MatchString(l.After) || !treeID().MatchString(l.Tip) || run != "" && l.Run != run {
+		if !IsID(l.Before) || !IsID(l.After) || !IsID(l.Tip) || run != "" && l.Run != run {
 			continue
 		}
 		if strings.HasPrefix(l.Undo, undoPrefix) {

@@ -161,6 +161,16 @@ func (r *Repo) Prospects(ctx context.Context, run, into string, branches []strin
 	return list, nil
 }
 
+// Tip returns the commit of a branch, or "" if it does not exist.
+func (r *Repo) Tip(ctx context.Context, branch string) (string, error) {
+	return r.git.commit(ctx, headsPrefix+branch)
+}
+
+// TreeOf returns the tree of a branch's commit, or "" if it does not exist.
+func (r *Repo) TreeOf(ctx context.Context, branch string) (string, error) {
+	return r.git.resolve(ctx, headsPrefix+branch+"^{tree}")
+}
+
 // Worktree returns the folder of the worktree that has a branch checked out, or "".
 func (r *Repo) Worktree(ctx context.Context, branch string) (string, error) {
 	list, err := r.entries(ctx, r.git)

@@ -85,6 +85,14 @@ type Fleet interface {
 	// back. A server does this by itself.
 	Attend(ctx context.Context, run string) error
 
+	// Merge merges changes of tasks, one after the other, and UndoMerge takes the last
+	// merge of a task back. Discard deletes a task's worktree and keeps its content,
+	// which Restore brings back.
+	Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error)
+	UndoMerge(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error)
+	Discard(ctx context.Context, run, task string) (fleet.Review, error)
+	Restore(ctx context.Context, run, task string) (fleet.Review, error)
+
 	// Log writes the output of a task's agents, attempt by attempt. If to has a method
 	// Begin(attempt int) error, it is called before the output of each attempt. If it
 	// has a method CaughtUp() error, it is called once the existing output has been
@@ -164,4 +172,21 @@ func (m machine) Submit(ctx context.Context, p plan.Plan) (string, error) {
 func (m machine) Attend(ctx context.Context, run string) error {
 	return m.app.Background.EnsureProcess(ctx, run)
 }
+
+func (m machine) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
+	return m.app.Landing.Merge(ctx, request)
+}
+
+func (m machine) UndoMerge(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
+	return m.app.Landing.Undo(ctx, request)
+}
+
+func (m machine) Discard(ctx context.Context, run, task string) (fleet.Review, error) {
+	return m.app.Landing.Discard(ctx, run, task)
+}
+
+func (m machine) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
+	return m.app.Landing.Restore(ctx, run, task)
+}
+
 func (m machine) Close() error { return m.app.Close() }

@@ -164,6 +164,42 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
+// Merge merges changes in a repository on the server's machine.
+func (f *Fleet) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
+	if err := f.refuse("gaffer merge"); err != nil {
+		return nil, err
+	}
+	list, err := f.client.Runs.Merge(ctx, request)
+	return list, f.problem(err)
+}
+
+// UndoMerge takes the last merge of a task's change back.
+func (f *Fleet) UndoMerge(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
+	if err := f.refuse("gaffer merge"); err != nil {
+		return fleet.MergeResult{}, err
+	}
+	m, err := f.client.Runs.UndoMerge(ctx, request)
+	return m, f.problem(err)
+}
+
+// Discard deletes the worktree of a task on the server's machine and keeps its content.
+func (f *Fleet) Discard(ctx context.Context, run, task string) (fleet.Review, error) {
+	return f.discard(ctx, run, task, false)
+}
+
+// Restore brings a discarded worktree back.
+func (f *Fleet) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
+	return f.discard(ctx, run, task, true)
+}
+
+func (f *Fleet) discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
+	if err := f.refuse("gaffer discard"); err != nil {
+		return fleet.Review{}, err
+	}
+	r, err := f.client.Runs.Discard(ctx, run, task, undo)
+	return r, f.problem(err)
+}
+
 // Attend does nothing, because a server continues its runs by itself after each change.
 func (f *Fleet) Attend(context.Context, string) error { return nil }
 

@@ -1,0 +1,261 @@
+// Package merge implements the command 'gaffer merge': it merges the changes of tasks
+// into a branch, and takes that back.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
+	"gaffer/internal/text/display"
+)
+
+// New creates the command.
+func New(e *env.Env) *cobra.Command {
+	var request fleet.MergeRequest
+	var squash, rebase, merge, undo bool
+	cmd := &cobra.Command{
+		Use:                   "merge RUN|TASK [flags]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Merge the changes of tasks into a branch, or take that back",
+		Long: `Merge the change of a task, or all approved changes of a run one after the other
+in the order of the plan. The branch is the one that the plan names or that was
+checked out when the run started.
+
+Each change is merged aside first, and the task's checks run on the merged files.
+The branch moves only if they succeed. A worktree that has the branch checked out
+is updated only if you agree, and never if files in it are not committed.
+
+A conflict changes nothing: the commands that resolve it are printed. With --fix
+the agent of the task resolves it in its own branch, and the merge goes on when it
+has ended.
+
+--undo moves the branch back to where it was. If the branch has moved since, add
+--revert for a commit that takes the change back.`,
+		Example:           "  gaffer merge api\n  gaffer merge abc1 --squash --into develop\n  gaffer merge abc1 --all --fix --yes\n  gaffer merge api --undo",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: connect.RunsAndTasks(e),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Into, "into", "", "merge into `BRANCH`")
+	flags.BoolVar(&merge, "merge", false, "a merge commit for each change, as without it")
+	flags.BoolVar(&squash, "squash", false, "one commit for each change")
+	flags.BoolVar(&rebase, "rebase", false, "a copy of each commit, without merge commits")
+	flags.BoolVar(&request.All, "all", false, "also changes that were not approved")
+	flags.BoolVar(&request.Fix, "fix", false, "send conflicts and failed checks back to the agent of the task")
+	flags.BoolVar(&undo, "undo", false, "take the last merge of the task back")
+	flags.BoolVar(&request.Revert, "revert", false, "with --undo: add a commit that takes it back if the branch has moved since")
+	flags.BoolVarP(&request.Yes, "yes", "y", false, "update a worktree that has the branch checked out")
+	cmd.MarkFlagsMutuallyExclusive("merge", "squash", "rebase")
+	cmd.MarkFlagsMutuallyExclusive("undo", "fix")
+	connect.FleetFlags(e, cmd)
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		if request.Revert && !undo {
+			return exit.Usage(errors.New("--revert needs --undo"))
+		}
+		if err := e.RefuseAgents("gaffer merge"); err != nil {
+			return err
+		}
+		switch {
+		case squash:
+			request.Method = string(worktree.BySquash)
+		case rebase:
+			request.Method = string(worktree.ByRebase)
+		case merge:
+			request.Method = string(worktree.ByMerge)
+		}
+		return runview.WithFleet(ctx, e, func(v *runview.View) error {
+			var err error
+			if request.Run, request.Task, err = connect.FindEither(ctx, v.Fleet, args[0]); err != nil {
+				return err
+			}
+			c := command{e, v, request, *asJSON}
+			if undo {
+				return c.undo(ctx)
+			}
+			return c.merge(ctx)
+		})
+	}
+	return cmd
+}
+
+// command is one call of 'gaffer merge'.
+type command struct {
+	env     *env.Env
+	view    *runview.View
+	request fleet.MergeRequest
+	json    bool
+}
+
+// merge merges, asks for consent where that is needed, and waits for agents that resolve
+// conflicts.
+func (c command) merge(ctx context.Context) error {
+	var all []fleet.MergeResult
+	next := func(ctx context.Context, yes bool) ([]fleet.MergeResult, error) {
+		c.request.Yes = yes
+		return c.view.Fleet.Merge(ctx, c.request)
+	}
+	if c.view.App != nil { // one queue remembers what was approved, while agents work on conflicts
+		next = c.view.App.Landing.WithProgress(c.progress).Queue(c.request).Merge
+	}
+	for yes := c.request.Yes; ; {
+		results, err := next(ctx, yes)
+		if err != nil {
+			return err
+		}
+		var last fleet.MergeResult
+		for _, m := range results {
+			last = m
+			if m.State == fleet.MergeAlready && listed(all, m.Task) || m.Consent && c.mayAsk() {
+				continue // an earlier pass has merged it, or we ask below
+			}
+			all = append(all, m)
+			if err := c.print(m); err != nil {
+				return err
+			}
+		}
+		switch {
+		case last.Consent && c.mayAsk():
+			if yes, err = c.env.Confirm(ctx, display.Line(last.Why, 300)+". Go on?"); err != nil {
+				return err
+			}
+			if !yes {
+				return exit.Conflict(fmt.Errorf("task %s was not merged", last.Task))
+			}
+		case last.State == fleet.MergeSent && c.view.App != nil:
+			if err := c.await(ctx, last.Task); err != nil {
+				return err
+			}
+		default:
+			return c.conclude(all)
+		}
+	}
+}
+
+func listed(all []fleet.MergeResult, task string) bool {
+	return slices.ContainsFunc(all, func(m fleet.MergeResult) bool { return m.Task == task && m.State == fleet.MergeDone })
+}
+
+func (c command) mayAsk() bool { return c.env.Interactive() && !c.json }
+
+func (c command) progress(text string) { c.env.Talk("%s", display.Printable(text)) }
+
+// await waits until the agent of a task has ended that works on a conflict.
+func (c command) await(ctx context.Context, task string) error {
+	if err := c.view.Fleet.Attend(ctx, c.request.Run); err != nil {
+		return err
+	}
+	c.progress(fmt.Sprintf("waiting for the agent of %s; Ctrl-C leaves, and the agent goes on", task))
+	ended := errors.New("ended")
+	const interval = 200 * time.Millisecond
+	err := c.view.Fleet.Follow(ctx, c.request.Run, interval, func(r fleet.Run) error {
+		for _, t := range r.Tasks {
+			if t.ID == task && t.Status.Final() {
+				return ended
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, ended) {
+		return nil
+	}
+	return err
+}
+
+// print prints what became of a change: results on stdout, and the reasons of everything
+// else on stderr.
+func (c command) print(m fleet.MergeResult) error {
+	if c.json {
+		return nil
+	}
+	task, into := display.Printable(m.Task), display.Printable(m.Into)
+	switch m.State {
+	case fleet.MergeDone:
+		line := fmt.Sprintf("%s: merged into %s, %.9s to %.9s", task, into, m.Landing.Before, m.Landing.After)
+		if m.Updated != "" {
+			line += ", and the files in " + display.Printable(m.Updated) + " are updated"
+		}
+		return c.env.Printf("%s\n", line)
+	case fleet.MergeUndone:
+		line := fmt.Sprintf("%s: the merge into %s is undone", task, into)
+		if m.Updated != "" {
+			line += ", and the files in " + display.Printable(m.Updated) + " are updated"
+		}
+		return c.env.Printf("%s\n", line)
+	case fleet.MergeAlready:
+		c.env.Talk("%s: was merged into %s before", task, into)
+	case fleet.MergeNothing:
+		c.env.Talk("%s: nothing to merge, %s has all of it", task, into)
+	case fleet.MergeRunning:
+		c.env.Talk("%s: its checks go on; 'gaffer review' shows when it is merged", task)
+	case fleet.MergeSent:
+		c.env.Talk("%s: not merged into %s: %s; its agent works on it", task, into, display.Line(m.Why, 200))
+	default:
+		c.env.Talk("%s: not merged into %s: %s", task, into, display.PrintableLines(m.Why))
+		if m.Hint != "" {
+			c.env.Talk("%s", display.PrintableLines(m.Hint))
+		}
+	}
+	return nil
+}
+
+// conclude prints the results as JSON, and returns an error if the user has to do
+// something.
+func (c command) conclude(all []fleet.MergeResult) error {
+	if c.json {
+		if err := c.env.PrintJSON(append([]fleet.MergeResult{}, all...)); err != nil {
+			return err
+		}
+	}
+	var failed []string
+	for _, m := range all {
+		if m.Failed() || c.request.Task != "" && m.State == fleet.MergeSkipped {
+			failed = append(failed, m.Task)
+		}
+	}
+	if len(failed) > 0 {
+		return exit.Conflict(fmt.Errorf("not merged: %s", strings.Join(failed, ", ")))
+	}
+	return nil
+}
+
+// undo takes a merge back.
+func (c command) undo(ctx context.Context) error {
+	if c.request.Task == "" {
+		return exit.Usage(errors.New("--undo takes one task: name it as RUN/TASK"))
+	}
+	m, err := c.view.Fleet.UndoMerge(ctx, c.request)
+	if exit.Of(err) == exit.CodeConflict && isConsent(err) && c.mayAsk() {
+		yes, asked := c.env.Confirm(ctx, display.Line(err.Error(), 300)+". Go on?")
+		if asked != nil || !yes {
+			return errors.Join(err, asked)
+		}
+		c.request.Yes = true
+		m, err = c.view.Fleet.UndoMerge(ctx, c.request)
+	}
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.env.PrintJSON(m)
+	}
+	return c.print(m)
+}
+
+func isConsent(err error) bool {
+	_, ok := errors.AsType[*worktree.ConsentError](err)
+	return ok
+}

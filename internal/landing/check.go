@@ -1,0 +1,117 @@
+package landing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/plan/secret"
+	"gaffer/internal/text/truncate"
+)
+
+const (
+	// endGrace is the time between SIGTERM and SIGKILL for a check, and between the end of
+	// a check and closing its output.
+	endGrace = 5 * time.Second
+	// reportEvery is the interval of messages about a check that takes long.
+	reportEvery = 10 * time.Second
+	// keptOutput is how much of the end of a check's output is kept, in bytes.
+	keptOutput = 4 << 10
+)
+
+// checkError reports a check that fails on the merged files.
+type checkError struct{ task, command, output string }
+
+func (e *checkError) Error() string {
+	text := fmt.Sprintf("a check of the merged files fails: %s", e.command)
+	if e.output != "" {
+		text += "\n" + e.output
+	}
+	return text
+}
+
+// Hint returns advice for the user.
+func (e *checkError) Hint() string {
+	return "nothing was merged; --fix sends this to the agent of " + e.task
+}
+
+// verify runs the checks of a task in a folder with the merged files, with the variables
+// of the task.
+func (l *Lander) verify(ctx context.Context, c *change, dir string) error {
+	clean := supervisor.WithoutSecrets(os.Environ())
+	vars, err := secret.Resolver{Environ: clean, Dir: dir, Find: supervisor.FindProgram}.Resolve(ctx, c.spec.Env)
+	if err != nil {
+		return err
+	}
+	env := append(clean, "GAFFER_RUN="+c.task.Run, "GAFFER_TASK="+c.task.Task)
+	env = append(env, vars...)
+	for _, command := range c.spec.Verify {
+		l.opts.Progress(fmt.Sprintf("%s: checking the merged files: %s", c.task.Task, command))
+		if err := l.runCheck(ctx, c.task.Task, dir, command, env); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runCheck runs a command in its own process group and ends all of the group's processes
+// with it.
+func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &tail{&out}, &tail{&out}
+	cmd.Stderr = cmd.Stdout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = endGrace
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("check %s: %w", command, err)
+	}
+	ended := make(chan struct{})
+	reported := make(chan struct{})
+	go func() {
+		defer close(reported)
+		tick := time.NewTicker(reportEvery)
+		defer tick.Stop()
+		for since := reportEvery; ; since += reportEvery {
+			select {
+			case <-tick.C:
+				l.opts.Progress(fmt.Sprintf("%s: still checking after %s: %s", task, since, command))
+			case <-ended:
+				return
+			}
+		}
+	}()
+	err := cmd.Wait()
+	close(ended)
+	<-reported
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if the group is empty
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // it succeeded, but a process that it started was still running
+		return nil
+	case cmd.ProcessState == nil || cmd.ProcessState.Success():
+		return fmt.Errorf("check %s: %w", command, err)
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(truncate.Tail(out.String(), keptOutput), "\ufffd"))
+	return &checkError{task, command, strings.TrimSpace(text + "\n(" + cmd.ProcessState.String() + ")")}
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept *bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept.Write(p)
+	if over := t.kept.Len() - 2*keptOutput; over > 0 {
+		t.kept.Next(over)
+	}
+	return len(p), nil
+}

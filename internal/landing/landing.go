@@ -1,0 +1,305 @@
+// Package landing brings the changes of tasks into branches: it merges, rebases and
+// discards them, opens pull requests, and takes these steps back.
+//
+// A merge is first made and checked without touching any branch. Then the branch moves
+// together with a ref that describes the merge, see [worktree.Repo.Land]. The review in
+// the store follows. If the process dies in between, [Lander.Sync] finds the ref and
+// completes the review, so nothing is merged twice or forgotten.
+package landing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/review"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// Reviews stores the reviews of changes and sends messages to agents. The engine
+// implements it.
+type Reviews interface {
+	Reviews(ctx context.Context, run string) ([]fleet.Review, error)
+	ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error
+	Send(ctx context.Context, m fleet.Message) (fleet.Message, error)
+	Messages(ctx context.Context, key store.TaskKey) ([]fleet.Message, error)
+}
+
+// Options are the settings and dependencies of a Lander.
+type Options struct {
+	Store   store.Store
+	Reviews Reviews
+	Project string               // the root of a project whose runs do not name one
+	Scratch string               // the folder for the worktrees in which merges are checked
+	Here    func(store.Run) bool // reports whether the run's worktrees are on this machine
+	Who     string               // the author of changes to reviews
+	// Progress gets one line about work that takes long, such as a check. Nil drops it.
+	Progress func(text string)
+}
+
+// Lander lands the changes of runs on this machine.
+type Lander struct{ opts Options }
+
+// New returns a Lander.
+func New(opts Options) *Lander {
+	if opts.Progress == nil {
+		opts.Progress = func(string) {}
+	}
+	return &Lander{opts}
+}
+
+// WithProgress returns a Lander that reports progress elsewhere.
+func (l *Lander) WithProgress(progress func(text string)) *Lander {
+	opts := l.opts
+	opts.Progress = progress
+	return New(opts)
+}
+
+// ElsewhereError reports that the changes of a run are on another machine.
+type ElsewhereError struct{ Run, Where string }
+
+func (e *ElsewhereError) Error() string {
+	return fmt.Sprintf("the changes of run %s are not on this machine, but on %s", e.Run, cmp.Or(e.Where, "the machine of its worker"))
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *ElsewhereError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *ElsewhereError) Hint() string { return "run the command there" }
+
+// NoChangeError reports a task or a run without a change that could be merged.
+type NoChangeError struct{ What, Why string }
+
+func (e *NoChangeError) Error() string { return e.What + " has no change: " + e.Why }
+
+// Conflict marks the error as a conflict with the current state.
+func (e *NoChangeError) Conflict() bool { return true }
+
+// change is the change of one task.
+type change struct {
+	task   store.Task
+	spec   plan.Task
+	repo   *worktree.Repo
+	tree   worktree.Tree
+	gone   bool // its worktree was discarded or removed
+	review fleet.Review
+	into   string // the branch that it is for
+}
+
+func (c *change) key() store.TaskKey { return c.task.TaskKey }
+
+// changes returns the changes of a run's tasks, in the order of merging: a task comes
+// after those that it depends on, and otherwise in the order of the plan. It first
+// completes what a crash has left.
+func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
+	var row store.Run
+	var tasks []store.Task
+	err := l.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		if row, err = r.Run(run); err != nil {
+			return err
+		}
+		tasks, err = r.Tasks(run)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, &worktree.MissingError{What: "run", Name: run, Advice: "'gaffer runs' lists them"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	header, err := plan.DecodeHeader(row.Plan)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case row.Conducted || header.Team != nil:
+		return nil, &NoChangeError{"run " + run, "a team merges its work itself"}
+	case header.Workflow != nil:
+		return nil, &NoChangeError{"run " + run, "a workflow merges its work itself, into " + header.Workflow.Branch}
+	case !l.opts.Here(row):
+		return nil, &ElsewhereError{Run: run}
+	}
+	all := map[string]*change{}
+	repos := map[string]*worktree.Repo{}
+	trees := map[string][]worktree.Tree{}
+	root := cmp.Or(row.Project, l.opts.Project)
+	for _, t := range tasks {
+		spec, err := plan.DecodeTask(t.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("task %s: %w", t.Task, err)
+		}
+		if !spec.Worktree && spec.Branch == "" || spec.Tree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
+			continue
+		}
+		dir := root
+		if spec.Dispatch != nil {
+			dir = spec.Dispatch.Repo
+		}
+		if repos[dir] == nil {
+			if repos[dir], err = worktree.Open(ctx, dir); err != nil {
+				return nil, err
+			}
+			if trees[dir], err = repos[dir].List(ctx, run); err != nil {
+				return nil, err
+			}
+		}
+		c := &change{task: t, spec: spec, repo: repos[dir], into: spec.Into, review: fleet.Review{Run: run, Task: t.Task, State: fleet.ReviewOpen}}
+		i := slices.IndexFunc(trees[dir], func(tree worktree.Tree) bool { return tree.Task == t.Task })
+		if i < 0 {
+			c.gone, c.tree = true, worktree.Tree{Run: run, Task: t.Task, Branch: cmp.Or(spec.Branch, worktree.BranchOf(run, t.Task))}
+		} else {
+			c.tree = trees[dir][i]
+		}
+		if c.into == "" {
+			base, err := c.repo.Base(ctx, "")
+			if err != nil {
+				return nil, err
+			}
+			c.into = base.Branch
+		}
+		all[t.Task] = c
+	}
+	reviews, err := l.opts.Reviews.Reviews(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reviews {
+		if c := all[r.Task]; c != nil {
+			c.review = r
+		}
+	}
+	var list []*change
+	for _, t := range inOrder(tasks) {
+		if c := all[t]; c != nil {
+			list = append(list, c)
+		}
+	}
+	for dir := range repos {
+		if err := l.sync(ctx, repos[dir], run, list); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// inOrder returns the names of tasks, each after those that it needs.
+func inOrder(tasks []store.Task) []string {
+	needs := map[string][]string{}
+	for _, t := range tasks {
+		needs[t.Task] = t.Needs
+	}
+	var order []string
+	seen := map[string]bool{}
+	var add func(task string)
+	add = func(task string) {
+		if seen[task] {
+			return
+		}
+		seen[task] = true
+		for _, before := range needs[task] {
+			add(before)
+		}
+		order = append(order, task)
+	}
+	for _, t := range tasks {
+		add(t.Task)
+	}
+	return order
+}
+
+// Sync completes the reviews of a run after a crash: it compares them with what the
+// repository says about merged and discarded changes.
+func (l *Lander) Sync(ctx context.Context, run string) error {
+	_, err := l.changes(ctx, run)
+	return err
+}
+
+func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list []*change) error {
+	landed, err := repo.Landings(ctx, run)
+	if err != nil {
+		return err
+	}
+	discarded, err := repo.Discarded(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if c.repo != repo {
+			continue
+		}
+		var last *worktree.Landing
+		known := false // the repository still has the landing that the review names
+		for i, e := range landed {
+			if e.Task != c.task.Task {
+				continue
+			}
+			if e.Present {
+				last = &landed[i]
+			}
+			known = known || c.review.Landing != nil && c.review.Landing.Undo == e.Undo
+		}
+		at := slices.IndexFunc(discarded, func(d worktree.Discarded) bool { return d.Tree.Task == c.task.Task })
+		switch {
+		case last != nil && (c.review.Landing == nil || c.review.Landing.Undo != last.Undo):
+			err = l.record(ctx, c, func(r *fleet.Review) error { return merged(r, landingOf(*last)) })
+		case c.review.Landing != nil && !known:
+			err = l.record(ctx, c, review.Undo)
+		case at >= 0 && c.review.State != fleet.ReviewDiscarded && c.gone:
+			err = l.record(ctx, c, func(r *fleet.Review) error { return review.Discard(r, discarded[at].Rescue) })
+		case at < 0 && c.review.State == fleet.ReviewDiscarded && !c.gone:
+			err = l.record(ctx, c, review.Undo)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merged records a landing, also if the review has an older one.
+func merged(r *fleet.Review, l fleet.Landing) error {
+	if r.Landing != nil && r.Landing.Undo == l.Undo {
+		return nil
+	}
+	if r.State == fleet.ReviewMerged {
+		r.State = fleet.ReviewApproved
+	}
+	if r.State == fleet.ReviewSentBack { // it was merged before it was sent back, and recorded late
+		r.Landing = &l
+		return nil
+	}
+	return review.Merge(r, l)
+}
+
+// record changes the review of a change in the store.
+func (l *Lander) record(ctx context.Context, c *change, rule func(*fleet.Review) error) error {
+	return l.opts.Reviews.ChangeReview(ctx, c.key(), l.opts.Who, func(r *fleet.Review) error {
+		err := rule(r)
+		c.review = *r
+		return err
+	})
+}
+
+func landingOf(l worktree.Landing) fleet.Landing {
+	return fleet.Landing{Into: l.Into, Method: string(l.Method), Before: l.Before, After: l.After, Tip: l.Tip, Undo: l.Undo, At: l.At}
+}
+
+// find returns the change of a task.
+func (l *Lander) find(ctx context.Context, run, task string) (*change, []*change, error) {
+	list, err := l.changes(ctx, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	i := slices.IndexFunc(list, func(c *change) bool { return c.task.Task == task })
+	if i < 0 {
+		return nil, nil, &NoChangeError{"task " + task, "it does not work in a worktree of its own"}
+	}
+	return list[i], list, nil
+}

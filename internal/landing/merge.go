@@ -1,0 +1,300 @@
+package landing
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// Queue merges changes of a run one after the other. It remembers which of them the user
+// has approved: an agent that resolves a conflict makes an approval void, but the queue
+// goes on with its work.
+type Queue struct {
+	l        *Lander
+	request  fleet.MergeRequest
+	approved map[string]bool
+}
+
+// Queue returns the queue of a request.
+func (l *Lander) Queue(request fleet.MergeRequest) *Queue {
+	return &Queue{l, request, map[string]bool{}}
+}
+
+// Merge merges once what a request asks for.
+func (l *Lander) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
+	return l.Queue(request).Merge(ctx, request.Yes)
+}
+
+// Merge merges the changes of the queue in order and returns what became of each. It
+// stops at a target branch that may not be moved, and at a change that was sent back to
+// its agent. Call Merge again after the agent has ended. yes says that the user agrees
+// that files of a worktree change which has the branch checked out.
+func (q *Queue) Merge(ctx context.Context, yes bool) ([]fleet.MergeResult, error) {
+	q.request.Yes = yes
+	list, err := q.l.changes(ctx, q.request.Run)
+	if err != nil {
+		return nil, err
+	}
+	if q.request.Task != "" {
+		if _, _, err := q.l.find(ctx, q.request.Run, q.request.Task); err != nil {
+			return nil, err
+		}
+	} else if len(list) == 0 {
+		return nil, &NoChangeError{"run " + q.request.Run, "no task of it works in a worktree of its own"}
+	}
+	var results []fleet.MergeResult
+	for _, c := range list {
+		if q.request.Task != "" && c.task.Task != q.request.Task {
+			continue
+		}
+		m, err := q.merge(ctx, c, list)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, m)
+		if m.State == fleet.MergeBlocked || m.State == fleet.MergeSent {
+			break
+		}
+	}
+	return results, nil
+}
+
+// Auto merges the changes of a run's tasks whose plan says 'land: merge'. It sends
+// conflicts and failed checks back to the agents.
+func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, error) {
+	list, err := l.changes(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	q := l.Queue(fleet.MergeRequest{Run: run, Fix: true, Yes: true, All: true})
+	var results []fleet.MergeResult
+	for _, c := range list {
+		if c.spec.Land != plan.LandMerge || c.review.State == fleet.ReviewMerged || c.review.State == fleet.ReviewDiscarded {
+			continue
+		}
+		if c.task.Status != store.Complete { // the agent works on a conflict; later changes wait
+			break
+		}
+		m, err := q.merge(ctx, c, list)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, m)
+		if m.State == fleet.MergeBlocked || m.State == fleet.MergeSent {
+			break
+		}
+	}
+	return results, nil
+}
+
+// merge merges one change.
+func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.MergeResult, error) {
+	m := fleet.MergeResult{Run: c.task.Run, Task: c.task.Task, Into: cmp.Or(q.request.Into, c.into)}
+	if m.Into == "" {
+		m.State, m.Why, m.Hint = fleet.MergeBlocked, "no branch is checked out in "+c.repo.Main(), "name the branch with --into"
+		return m, nil
+	}
+	if err := q.mayMerge(ctx, c, list, &m); err != nil || m.State != "" {
+		return m, err
+	}
+	if !c.gone {
+		if err := workspace.CommitWork(ctx, c.repo, c.tree, c.spec.Name); err != nil {
+			return q.failed(ctx, c, m, err)
+		}
+	}
+	if q.needsApproval() && c.review.Seen != "" && !q.approved[c.task.Task] {
+		tree, err := c.repo.TreeOf(ctx, c.tree.Branch)
+		if err != nil {
+			return m, err
+		}
+		if tree != c.review.Seen {
+			m.State, m.Why, m.Hint = fleet.MergeSkipped, "its files have changed since it was approved", fmt.Sprintf("look at it again: 'gaffer review %s/%s'", m.Run, m.Task)
+			return m, nil
+		}
+	}
+	q.approved[c.task.Task] = true
+	spec := worktree.LandSpec{
+		Tree: c.tree, Into: m.Into, Method: worktree.Method(q.request.Method), Title: workspace.MergeTitle(c.task.Task, c.spec.Name),
+		Message: fmt.Sprintf("Run: %s\nTask: %s\n", m.Run, m.Task), MoveCheckedOut: q.request.Yes, Scratch: q.l.opts.Scratch,
+	}
+	if len(c.spec.Verify) > 0 {
+		spec.Check = func(ctx context.Context, dir string) error { return q.l.verify(ctx, c, dir) }
+	}
+	done, err := c.repo.Land(ctx, spec)
+	if err != nil {
+		return q.failed(ctx, c, m, err)
+	}
+	landing := landingOf(done)
+	m.State, m.Landing, m.Updated = fleet.MergeDone, &landing, done.Updated
+	if c.review.Landing != nil && c.review.Landing.Undo == done.Undo {
+		m.State = fleet.MergeAlready
+	}
+	return m, q.l.record(ctx, c, func(r *fleet.Review) error { return merged(r, landing) })
+}
+
+// needsApproval reports whether only approved changes are merged.
+func (q *Queue) needsApproval() bool { return !q.request.All && q.request.Task == "" }
+
+// mayMerge sets the state of m if a change cannot be merged now.
+func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *fleet.MergeResult) error {
+	skip := func(why, hint string) error {
+		m.State, m.Why, m.Hint = fleet.MergeSkipped, why, hint
+		return nil
+	}
+	name := m.Run + "/" + m.Task
+	switch r := c.review; {
+	case r.State == fleet.ReviewMerged && r.Landing != nil && (q.request.Into == "" || q.request.Into == r.Landing.Into):
+		m.State, m.Landing, m.Into = fleet.MergeAlready, r.Landing, r.Landing.Into
+		return nil
+	case r.State == fleet.ReviewDiscarded:
+		return skip("it was discarded", fmt.Sprintf("'gaffer discard %s --undo' brings it back", name))
+	case !c.task.Status.Final():
+		return skip(fmt.Sprintf("it is %s", c.task.Status), "wait until it has ended")
+	case q.request.Task == "" && c.task.Status != store.Complete:
+		return skip(fmt.Sprintf("it is %s", c.task.Status), fmt.Sprintf("'gaffer merge %s' merges what it has done", name))
+	case r.State == fleet.ReviewSentBack:
+		return skip("its agent works on the comments", "wait for its answers")
+	case r.State == fleet.ReviewCommented && !q.request.All:
+		return skip("it has comments that were not sent", fmt.Sprintf("send them to its agent or delete them: 'gaffer review %s'", name))
+	case q.needsApproval() && r.State != fleet.ReviewApproved && !q.approved[m.Task]:
+		return skip("it was not approved", fmt.Sprintf("approve it: 'gaffer review %s'; 'gaffer merge %s --all' merges all", name, m.Run))
+	}
+	tip, err := c.repo.Tip(ctx, c.tree.Branch)
+	if err != nil {
+		return err
+	}
+	if tip == "" {
+		return skip("its branch "+c.tree.Branch+" is gone", "")
+	}
+	if q.request.All {
+		return nil
+	}
+	// A task that started from the work of another brings that work along.
+	for _, other := range list {
+		if other == c || other.repo != c.repo || other.review.State == fleet.ReviewMerged || other.review.State == fleet.ReviewApproved || q.approved[other.task.Task] {
+			continue
+		}
+		theirs, err := c.repo.Tip(ctx, other.tree.Branch)
+		if err != nil {
+			return err
+		}
+		if theirs == "" || theirs == other.tree.Base.Commit {
+			continue
+		}
+		with, err := c.repo.Contains(ctx, c.tree.Branch, theirs)
+		if err != nil || !with {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if there, err := c.repo.Contains(ctx, m.Into, theirs); err != nil {
+			return err
+		} else if !there {
+			return skip(fmt.Sprintf("it contains the work of %s, which is neither approved nor merged", other.task.Task),
+				fmt.Sprintf("merge that one first: 'gaffer merge %s/%s'; --all merges both", m.Run, other.task.Task))
+		}
+	}
+	return nil
+}
+
+// failed describes a merge that was not made. It returns err if the user must know it as
+// an error of the whole request.
+func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err error) (fleet.MergeResult, error) {
+	m.Why = strings.TrimPrefix(err.Error(), "merge into "+m.Into+": ")
+	if hint, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		m.Hint = hint.Hint()
+	}
+	if _, ok := errors.AsType[*worktree.NothingError](err); ok {
+		m.State = fleet.MergeNothing
+		return m, nil
+	}
+	if _, ok := errors.AsType[*worktree.ConsentError](err); ok {
+		m.State, m.Consent = fleet.MergeBlocked, true
+		return m, nil
+	}
+	if _, ok := errors.AsType[*worktree.TargetError](err); ok {
+		m.State = fleet.MergeBlocked
+		return m, nil
+	}
+	text := ""
+	if e, ok := errors.AsType[*worktree.MergeError](err); ok {
+		m.State, m.Files, m.Commands = fleet.MergeConflict, e.Files, e.Commands
+		text = conflictText(m, worktree.Method(q.request.Method))
+	} else if e, ok := errors.AsType[*checkError](err); ok {
+		m.State, m.Why = fleet.MergeFailed, e.Error()
+		text = fmt.Sprintf("Your change was merged with branch %s to test the result, and a check fails there:\n\n$ %s\n%s\n\n"+
+			"Merge %[1]s into your branch with 'git merge %[1]s', make the check pass, and commit. Do not push, and do not change the branch %[1]s.\n",
+			m.Into, e.command, e.output)
+	} else if e, ok := errors.AsType[*worktree.UnfinishedError](err); ok {
+		m.State, m.Files = fleet.MergeConflict, e.Files
+		text = "A merge in your worktree is not finished. Resolve the conflicts and commit, on your branch " + c.tree.Branch + ".\n"
+	} else {
+		return m, err
+	}
+	if !q.request.Fix {
+		return m, nil
+	}
+	return q.sendBack(ctx, c, m, text)
+}
+
+func conflictText(m fleet.MergeResult, method worktree.Method) string {
+	how := fmt.Sprintf("Merge %s into your branch with 'git merge %[1]s', resolve the conflicts so that both changes keep their meaning, run the checks, and commit.", m.Into)
+	if method == worktree.ByRebase {
+		how = fmt.Sprintf("Rebase your branch with 'git rebase %s', and resolve the conflicts so that both changes keep their meaning. Then run the checks.", m.Into)
+	}
+	return fmt.Sprintf("Your change cannot be merged into branch %s: other changes there touch the same lines.\n\nFiles with conflicts:\n- %s\n\n%s Do not push, and do not change the branch %[1]s.\n",
+		m.Into, strings.Join(m.Files, "\n- "), how)
+}
+
+// fixRounds is how often a change is sent back to its agent before the user must decide.
+const fixRounds = 3
+
+// fixPrefix starts the ids of messages about conflicts and failed checks.
+const fixPrefix = "land-"
+
+// sendBack sends a conflict or a failed check to the agent. The id of the message follows
+// from the commits, so that a repeated call sends nothing twice.
+func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, text string) (fleet.MergeResult, error) {
+	earlier, err := q.l.opts.Reviews.Messages(ctx, c.key())
+	if err != nil {
+		return m, err
+	}
+	target, err := c.repo.Tip(ctx, m.Into)
+	if err != nil {
+		return m, err
+	}
+	tip, err := c.repo.Tip(ctx, c.tree.Branch)
+	if err != nil {
+		return m, err
+	}
+	id := fixPrefix + fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join([]string{m.Run, m.Task, m.Into, target, tip, text}, "\x00"))))[:24]
+	sent := slices.DeleteFunc(slices.Clone(earlier), func(e fleet.Message) bool { return !strings.HasPrefix(e.ID, fixPrefix) })
+	if slices.ContainsFunc(sent, func(e fleet.Message) bool { return e.ID == id && !e.Waiting() }) {
+		m.Hint = strings.TrimSpace("its agent was asked to fix it, and has changed nothing\n" + m.Hint)
+		return m, nil
+	}
+	if len(sent) >= fixRounds {
+		m.Hint = strings.TrimSpace(fmt.Sprintf("its agent has tried %d times\n%s", len(sent), m.Hint))
+		return m, nil
+	}
+	message, err := q.l.opts.Reviews.Send(ctx, fleet.Message{ID: id, Run: m.Run, Task: m.Task, Text: text, By: q.l.opts.Who})
+	if err != nil {
+		return m, fmt.Errorf("send the conflict of %s to its agent: %w", m.Task, err)
+	}
+	m.State, m.Message, m.Hint = fleet.MergeSent, message.ID, "its agent works on it"
+	return m, nil
+}

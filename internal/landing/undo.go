@@ -1,0 +1,129 @@
+package landing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/review"
+)
+
+// Undo takes the last merge of a task's change back. It needs the consent of the request
+// if the branch is checked out.
+func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
+	m := fleet.MergeResult{Run: request.Run, Task: request.Task}
+	c, _, err := l.find(ctx, request.Run, request.Task)
+	if err != nil {
+		return m, err
+	}
+	landed, err := c.repo.Landings(ctx, request.Run)
+	if err != nil {
+		return m, err
+	}
+	landed = slices.DeleteFunc(landed, func(e worktree.Landing) bool {
+		return e.Task != c.task.Task || request.Into != "" && e.Into != request.Into
+	})
+	if len(landed) == 0 {
+		return m, &NoChangeError{"task " + c.task.Task, "it was not merged, so there is nothing to undo"}
+	}
+	last := landed[len(landed)-1]
+	m.Into = last.Into
+	done, err := c.repo.Undo(ctx, worktree.UndoSpec{Landing: last, MoveCheckedOut: request.Yes, Revert: request.Revert})
+	if gone := (*worktree.GoneError)(nil); err != nil && !errors.As(err, &gone) {
+		return m, err
+	}
+	landing := landingOf(done)
+	m.State, m.Landing, m.Updated = fleet.MergeUndone, &landing, done.Updated
+	if c.review.Landing == nil {
+		return m, nil
+	}
+	return m, l.record(ctx, c, review.Undo)
+}
+
+// Discard removes the worktree of a task and keeps its content under a rescue ref, which
+// is in the review that it returns.
+func (l *Lander) Discard(ctx context.Context, run, task string) (fleet.Review, error) {
+	c, _, err := l.find(ctx, run, task)
+	if err != nil {
+		return fleet.Review{}, err
+	}
+	switch {
+	case !c.task.Status.Final():
+		return c.review, &NoChangeError{"task " + task, fmt.Sprintf("it is %s; cancel it first with 'gaffer cancel %s/%s'", c.task.Status, run, task)}
+	case c.review.State == fleet.ReviewMerged:
+		return c.review, &NoChangeError{"task " + task, fmt.Sprintf("it was merged; 'gaffer merge %s/%s --undo' takes that back", run, task)}
+	case c.gone && c.review.State != fleet.ReviewDiscarded:
+		return c.review, &NoChangeError{"task " + task, "its worktree was removed"}
+	case c.gone:
+		return c.review, nil
+	}
+	done, err := c.repo.Discard(ctx, c.tree)
+	if err != nil {
+		return c.review, err
+	}
+	err = l.record(ctx, c, func(r *fleet.Review) error { return review.Discard(r, done.Rescue) })
+	return c.review, err
+}
+
+// Restore takes back that a change was discarded.
+func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
+	c, _, err := l.find(ctx, run, task)
+	if err != nil {
+		return fleet.Review{}, err
+	}
+	list, err := c.repo.Discarded(ctx, run)
+	if err != nil {
+		return c.review, err
+	}
+	i := slices.IndexFunc(list, func(d worktree.Discarded) bool { return d.Tree.Task == c.task.Task })
+	if i < 0 {
+		return c.review, &NoChangeError{"task " + task, "it was not discarded, so there is nothing to undo"}
+	}
+	if _, err := c.repo.Restore(ctx, list[i]); err != nil || c.review.State != fleet.ReviewDiscarded {
+		return c.review, err
+	}
+	err = l.record(ctx, c, review.Undo)
+	return c.review, err
+}
+
+// Rebase copies the commits of a task's branch onto the branch that its change is for, or
+// onto another. An approval stays: the files are those that git merges by itself.
+func (l *Lander) Rebase(ctx context.Context, run, task, onto string) (worktree.Rebased, error) {
+	c, _, err := l.find(ctx, run, task)
+	if err != nil {
+		return worktree.Rebased{}, err
+	}
+	switch {
+	case c.gone:
+		return worktree.Rebased{}, &NoChangeError{"task " + task, "its worktree was removed"}
+	case !c.task.Status.Final():
+		return worktree.Rebased{}, &NoChangeError{"task " + task, fmt.Sprintf("it is %s; wait until it has ended", c.task.Status)}
+	}
+	if onto = cmp.Or(onto, c.into); onto == "" {
+		return worktree.Rebased{}, &NoChangeError{"task " + task, "no branch is checked out; name one with --onto"}
+	}
+	if err := workspace.CommitWork(ctx, c.repo, c.tree, c.spec.Name); err != nil {
+		return worktree.Rebased{}, err
+	}
+	seen, err := c.repo.TreeOf(ctx, c.tree.Branch)
+	if err != nil {
+		return worktree.Rebased{}, err
+	}
+	done, err := c.repo.Rebase(ctx, c.tree, onto)
+	if err != nil || c.review.State != fleet.ReviewApproved || c.review.Seen != seen {
+		return done, err
+	}
+	now, err := c.repo.TreeOf(ctx, c.tree.Branch)
+	if err != nil {
+		return done, err
+	}
+	return done, l.record(ctx, c, func(r *fleet.Review) error {
+		r.Seen = now
+		return nil
+	})
+}
