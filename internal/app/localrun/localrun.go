@@ -3,6 +3,7 @@
 package localrun
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -57,6 +58,9 @@ type Options struct {
 	Supervisor supervisor.Options
 	// Cancel ends a run, or one task together with the tasks that depend on it.
 	Cancel func(ctx context.Context, run, task, why string) error
+	// Land does what the plan of a run asks for when all of its tasks are complete: it
+	// merges their changes or opens pull requests. It may queue tasks again.
+	Land func(ctx context.Context, run store.Run) error
 	// Notify sends notifications about a run's events after from, until end is called.
 	Notify func(ctx context.Context, run string, from int64) (end func())
 	// Served reports whether this process also serves its run over HTTP.
@@ -144,7 +148,30 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 		return fleet.Run{}, err
 	}
 	r.checkBoxes(ctx, s.run)
+	if err := r.land(ctx, id); err != nil {
+		return fleet.Run{}, err
+	}
 	return r.opts.Query.Run(ctx, id)
+}
+
+// land lands the changes of a run whose tasks are all complete, if its plan says so. A
+// problem is only reported: the changes stay where they are, and the user can merge them.
+func (r *Runs) land(ctx context.Context, id string) error {
+	var run store.Run
+	err := r.opts.Store.Read(ctx, func(rows store.Reader) (err error) {
+		run, err = rows.Run(id)
+		return err
+	})
+	if err != nil || run.Status != store.Complete || r.opts.Land == nil || !bytes.Contains(run.Plan, []byte(`"Land":`)) { // the JSON name of plan.Isolation.Land
+		return err
+	}
+	if err := r.opts.Land(ctx, run); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.opts.Notice(fmt.Sprintf("the changes of run %s are not all merged: %s; 'gaffer merge %s --all' goes on", id, oneLine(err), id))
+	}
+	return nil
 }
 
 // activeRun is the work of this process on a run.
