@@ -1,5 +1,10 @@
 package fleet
 
+import (
+	"slices"
+	"strings"
+)
+
 // Candidate is the result of one of several agents that did the same task.
 type Candidate struct {
 	Task    string `json:"task"` // the id of its own task
@@ -30,3 +35,47 @@ func (c *Candidate) Count(checks []Check) {
 		}
 	}
 }
+
+// CandidateOf returns the result of a candidate's task.
+func CandidateOf(t Task) Candidate {
+	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
+	if a := t.Attempt; a != nil {
+		c.Spent, c.WorkedMS, c.Summary = a.Spent, a.WorkedMS, a.Summary
+		c.Count(a.Checks)
+		if a.Diff != nil {
+			c.Files, c.Added, c.Removed = a.Diff.Changed, a.Diff.Added, a.Diff.Removed
+		}
+	}
+	return c
+}
+
+// CandidatesOf returns the candidates from which a task picks, in the order of the plan.
+func (r Run) CandidatesOf(t Task) (list []Candidate) {
+	picked, _ := t.Picked()
+	for _, one := range r.Tasks {
+		if slices.Contains(t.Candidates, one.ID) {
+			c := CandidateOf(one)
+			c.Picked = c.Task == picked
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Picked returns the candidate that a task has picked, and why. id is empty if it has not
+// picked one yet.
+func (t Task) Picked() (id, why string) {
+	if t.Attempt == nil || t.Status != Complete || len(t.Candidates) == 0 {
+		return "", ""
+	}
+	for line := range strings.Lines(t.Attempt.Summary) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {
+			id, why, _ = strings.Cut(text, ": ")
+		}
+	}
+	return id, why
+}
+
+// PickedPrefix begins the line of output with which a task that picks names the
+// candidate.
+const PickedPrefix = "picked "

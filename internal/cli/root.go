@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/cli/build"
 	"gaffer/internal/cli/cancel"
 	"gaffer/internal/cli/command"
+	"gaffer/internal/cli/compare"
 	"gaffer/internal/cli/completion"
 	"gaffer/internal/cli/config"
 	"gaffer/internal/cli/dashboard"
@@ -28,6 +29,7 @@ import (
 	"gaffer/internal/cli/mcp"
 	"gaffer/internal/cli/merge"
 	"gaffer/internal/cli/notify"
+	"gaffer/internal/cli/pick"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
 	"gaffer/internal/cli/prune"
@@ -85,7 +87,7 @@ func groups() []group {
 		}},
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
-			diff.New, merge.New, rebase.New, discard.New,
+			diff.New, merge.New, rebase.New, discard.New, compare.New, pick.New,
 		}},
 		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{

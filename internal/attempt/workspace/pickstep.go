@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/fleet"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/contest"
 )
@@ -95,7 +96,7 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "picked %s: %s\n", id, why)
+	fmt.Fprintf(out, "%s%s: %s\n", fleet.PickedPrefix, id, strings.ReplaceAll(why, "\n", " "))
 	return nil
 }
 

@@ -15,6 +15,8 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags.StringVar(&o.over.agent, "agent", "", "who does the tasks that name no agent: `NAME`, such as claude")
 	flags.StringVar(&o.over.model, "model", "", "`NAME` of the model of tasks that name none")
 	o.over.given = flags.Changed
+	flags.IntVar(&o.over.bestOf, "best-of", 0, "let `N` agents do each task, in worktrees of their own, and pick one\nresult; --agent is then a list such as claude,codex,claude:opus")
+	flags.StringVar(&o.over.pick, "pick", "", "who picks with --best-of: `user`, checks or judge")
 	flags.IntVar(&o.over.parallel, "parallel", 0, "run `N` tasks at once, whatever the plan says; without it and\n'parallel' in the plan, and with 0: 8 on this machine, on a\nserver as many as its workers take")
 	flags.IntVar(&o.over.retries, "retries", 0, "`N` more attempts after a failed one")
 	flags.DurationVar(&o.over.timeout, "timeout", 0, "how long the agent may work in one attempt, such as 45m; 0 is no limit")
@@ -34,6 +36,7 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	o.json = env.JSONFlag(cmd)
 	complete(cmd, "agent", agents())
 	complete(cmd, "on-failure", failures())
+	complete(cmd, "pick", picks())
 	complete(cmd, "format", formats())
 }
 

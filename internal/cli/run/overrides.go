@@ -1,11 +1,13 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"gaffer/internal/engine"
 	"gaffer/internal/exit"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/suggest"
@@ -24,13 +26,28 @@ type overrides struct {
 	budget       float64
 	worktree     bool
 	verify       []string
+	bestOf       int
+	pick         string
 }
+
+// maxBestOf is the maximum number of candidates of a task.
+const maxBestOf = 16
 
 // check returns an error if a flag has a value that no plan can have.
 func (o overrides) check() error {
 	switch {
 	case o.onFailure != "" && !slices.Contains(failures(), o.onFailure):
 		return wrongWord("--on-failure", o.onFailure, failures())
+	case o.given("best-of") && (o.bestOf < 2 || o.bestOf > maxBestOf):
+		return fmt.Errorf("--best-of %d: want 2 to %d", o.bestOf, maxBestOf)
+	case o.pick != "" && o.bestOf == 0:
+		return fmt.Errorf("--pick needs --best-of, how many agents do each task")
+	case o.pick != "" && !slices.Contains(picks(), o.pick):
+		return wrongWord("--pick", o.pick, picks())
+	case o.bestOf == 0 && strings.Contains(o.agent, ","):
+		return fmt.Errorf("--agent %s: several agents need --best-of, such as --best-of %d", o.agent, strings.Count(o.agent, ",")+1)
+	case len(o.agents()) > max(o.bestOf, 1):
+		return fmt.Errorf("--agent names %d agents, which is more than --best-of %d", len(o.agents()), o.bestOf)
 	case o.parallel < 0:
 		return fmt.Errorf("--parallel %d: want 0 or more", o.parallel)
 	case o.retries < 0 || o.retries > 100:
@@ -49,13 +66,34 @@ func (o overrides) check() error {
 // gaffer.yaml.
 func (o overrides) checkAgent(custom []string) error {
 	known := append(agents(), custom...)
-	switch {
-	case o.agent == plan.CommandAgent:
-		return fmt.Errorf("--agent command: a command has its program in the plan, want %s", orList(known))
-	case o.agent != "" && !slices.Contains(known, o.agent):
-		return wrongWord("--agent", o.agent, known)
+	for _, text := range o.agents() {
+		name := text
+		if o.bestOf > 0 {
+			name, _ = plan.SplitAgent(text)
+		}
+		switch {
+		case name == plan.CommandAgent:
+			return fmt.Errorf("--agent command: a command has its program in the plan, want %s", orList(known))
+		case !slices.Contains(known, name):
+			return wrongWord("--agent", name, known)
+		}
 	}
 	return nil
+}
+
+// agents returns the agents of the flag --agent. With --best-of it is a list.
+func (o overrides) agents() []string {
+	switch {
+	case o.agent == "":
+		return nil
+	case o.bestOf == 0:
+		return []string{o.agent}
+	}
+	return strings.Split(o.agent, ",")
+}
+
+func picks() []string {
+	return []string{string(plan.PickUser), string(plan.PickChecks), string(plan.PickJudge)}
 }
 
 func wrongWord(flag, word string, words []string) error {
@@ -77,6 +115,15 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 	for i := range p.Tasks {
 		o.applyTask(&p.Tasks[i])
 	}
+	if o.bestOf > 0 {
+		if p.Workflow != nil {
+			return p, exit.Usage(fmt.Errorf("--best-of: a workflow merges the work of all its prompts, want a plan or a prompt"))
+		}
+		for i := range p.Tasks {
+			o.contest(&p.Tasks[i])
+		}
+		p = p.Expand()
+	}
 	if o.given("parallel") {
 		p.Parallel = o.parallel
 	}
@@ -93,6 +140,9 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 // idle returns warnings for --agent and --model if they have no effect because every
 // task names its own.
 func (o overrides) idle(tasks []plan.Task) (warnings plan.Problems) {
+	if o.bestOf > 0 {
+		return nil
+	}
 	agent, model := o.agent == "" || len(tasks) == 0, o.model == "" || len(tasks) == 0
 	for _, t := range tasks {
 		filled := t
@@ -108,18 +158,42 @@ func (o overrides) idle(tasks []plan.Task) (warnings plan.Problems) {
 	return warnings
 }
 
+// contest lets several agents do a task that has no candidates yet. The list of agents is
+// repeated if it is too short.
+func (o overrides) contest(t *plan.Task) {
+	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
+		return
+	}
+	list := o.agents()
+	if len(list) == 0 {
+		list = []string{engine.AgentOf(*t)}
+	}
+	for i := range o.bestOf {
+		one := strings.TrimSpace(list[i%len(list)])
+		if model := cmp.Or(t.Model, o.model); model != "" && !strings.Contains(one, ":") {
+			one += ":" + model
+		}
+		t.Candidates = append(t.Candidates, one)
+	}
+	t.PickBy, t.Judge = plan.PickBy(o.pick), t.Candidates[0]
+}
+
 func (o overrides) applyTask(t *plan.Task) {
-	t.Fill(o.agent, o.model)
+	if o.bestOf == 0 {
+		t.Fill(o.agent, o.model)
+	}
 	if o.given("retries") {
 		t.Retries = o.retries
 	}
 	if o.given("timeout") {
 		t.Timeout = o.timeout
 	}
-	if o.given("worktree") && t.Branch == "" {
+	if o.given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {
 		t.Worktree = o.worktree
 	}
-	t.Verify = slices.Concat(t.Verify, o.verify)
+	if t.Pick == nil || !t.Pick.Judges { // a judge changes nothing
+		t.Verify = slices.Concat(t.Verify, o.verify)
+	}
 }
 
 // afford returns an error if the budget is too small for a task ever to start.

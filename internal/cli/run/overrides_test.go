@@ -89,3 +89,37 @@ func TestPlansThatCannotBeOneAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestBestOfRepeatsTheListOfAgents(t *testing.T) {
+	t.Parallel()
+	o := overrides{given: given("best-of"), agent: "claude, codex:o9", model: "opus", bestOf: 3, pick: "checks", verify: []string{"make test"}}
+	if err := o.check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.checkAgent(nil); err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.apply(plan.Plan{Tasks: []plan.Task{{ID: "a", Prompt: "x"}, {ID: "ls", Agent: plan.CommandAgent, Argv: []string{"ls"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, t := range p.Tasks {
+		got = append(got, t.ID+" "+t.Agent+" "+t.Model+" "+strings.Join(t.Verify, ","))
+	}
+	want := []string{"a.claude-opus claude opus make test", "a.codex-o9 codex o9 make test", "a.claude-opus-2 claude opus make test", "a gaffer-pick  make test", "ls command  make test"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for want, o := range map[string]overrides{
+		"several agents need --best-of": {given: given(), agent: "claude,codex"},
+		"more than --best-of 2":         {given: given("best-of"), agent: "claude,codex,claude", bestOf: 2},
+		"want 2 to 16":                  {given: given("best-of"), bestOf: 1},
+		"--pick needs --best-of":        {given: given("pick"), pick: "checks"},
+		`--pick "cheks"`:                {given: given("best-of", "pick"), pick: "cheks", bestOf: 2},
+	} {
+		if err := o.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

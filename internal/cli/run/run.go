@@ -72,6 +72,7 @@ func New(e *env.Env) *cobra.Command {
 		Example: `  gaffer run plan.yaml
   gaffer run prompts/*.md --agent claude --parallel 3 --verify 'go test ./...'
   gaffer run "Add GET /health and cover it with a test" --agent codex --worktree
+  gaffer run "Add GET /health" --agent claude,codex,claude:opus --best-of 3 --verify 'go test ./...'
   id=$(gaffer run plan.yaml --detach) && gaffer status --watch $id
   gaffer run plan.yaml --open
   gaffer run plan.yaml --json | jq .counts

@@ -90,8 +90,14 @@ func (e Entry) cells() []paint.Span {
 		name = display.Line(e.Task.Name, 60)
 	}
 	return []paint.Span{
-		badge(e.Review, e.Task), {Text: display.Line(e.Task.ID, 40)}, parts.TaskBadge(e.Task),
-		faint(files), {Text: size}, faint(checks), faint(cost), faint(name),
+		badge(e.Review, e.Task),
+		{Text: display.Line(e.Task.ID, 40)},
+		parts.TaskBadge(e.Task),
+		faint(files),
+		{Text: size},
+		faint(checks),
+		faint(cost),
+		faint(name),
 	}
 }
 

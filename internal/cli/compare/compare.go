@@ -1,0 +1,120 @@
+// Package compare implements the command 'gaffer compare': it shows the results of
+// several agents that did the same task side by side.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+)
+
+// comparison is the JSON form of the result.
+type comparison struct {
+	Run        string            `json:"run"`
+	Task       string            `json:"task"`
+	Status     fleet.Status      `json:"status"` // of the task that picks
+	Picked     string            `json:"picked,omitempty"`
+	Why        string            `json:"why,omitempty"`
+	Question   *fleet.Question   `json:"question,omitempty"` // set while the user must pick
+	Candidates []fleet.Candidate `json:"candidates"`
+}
+
+// New creates the command.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "compare TASK",
+		Short: "Compare the results of agents that did the same task",
+		Long: `Show the candidates of a task side by side: their checks, the size of their
+change, cost and time. TASK is the task or one of its candidates.
+
+'gaffer pick TASK CANDIDATE' takes one of them.`,
+		Example:           "  gaffer compare api\n  gaffer compare abc1/api --json | jq '.candidates[] | {task, passed, added}'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return len(t.Candidates) > 0 }),
+	}
+	connect.FleetFlags(e, cmd)
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+			r, t, err := Find(cmd.Context(), f, args[0])
+			if err != nil {
+				return err
+			}
+			c := comparison{Run: t.Run, Task: t.ID, Status: t.Status, Question: t.Question, Candidates: r.CandidatesOf(t)}
+			c.Picked, c.Why = t.Picked()
+			if *asJSON {
+				return e.PrintJSON(c)
+			}
+			return show(e, c)
+		})
+	}
+	return cmd
+}
+
+// Find returns the task with candidates that a user means by a name, and its run. The
+// name may also be that of a candidate.
+func Find(ctx context.Context, f connect.Fleet, name string) (fleet.Run, fleet.Task, error) {
+	found, err := f.FindTask(ctx, name)
+	if err != nil {
+		return fleet.Run{}, found, err
+	}
+	r, err := f.Run(ctx, found.Run)
+	if err != nil {
+		return r, found, err
+	}
+	for _, t := range r.Tasks {
+		if t.ID == found.ID && len(t.Candidates) > 0 || t.ID == found.Candidate {
+			return r, t, nil
+		}
+	}
+	return r, found, exit.WithHint(exit.NotFound(fmt.Errorf("task %s has no candidates", display.Printable(found.ID))),
+		"'candidates' in a plan's task, or 'gaffer run --best-of N', let several agents do it")
+}
+
+func show(e *env.Env, c comparison) error {
+	rows := [][]table.Cell{{{Text: "Candidate", Keep: true}, {Text: "State", Keep: true}, {Text: "Checks"}, {Text: "Changed"}, {Text: "Cost", Drop: 2}, {Text: "Time", Drop: 3}, {Text: "Agent", Drop: 1}}}
+	for _, one := range c.Candidates {
+		state, style := phrase.Label(one.Status), phrase.Style(one.Status)
+		if one.Picked {
+			state, style = "✓ Picked", display.Green
+		}
+		checks, cost, took := "", phrase.Money(one.Spent.USD), ""
+		if one.Checks > 0 {
+			checks = fmt.Sprintf("%d of %d passed", one.Passed, one.Checks)
+		}
+		if one.WorkedMS > 0 {
+			took = phrase.Elapsed(time.Duration(one.WorkedMS) * time.Millisecond)
+		}
+		row := table.Row(one.Task, state, checks, fmt.Sprintf("+%d −%d in %s", one.Added, one.Removed, phrase.Count(one.Files, "file")), cost, took, display.Line(one.Agent+" "+one.Model, 40))
+		row[1].Style = style
+		rows = append(rows, row)
+	}
+	if err := table.Print(e, rows); err != nil {
+		return err
+	}
+	task := display.Printable(c.Task)
+	switch {
+	case c.Picked != "":
+		e.Talk("%s is picked: %s", display.Printable(c.Picked), phrase.Line(c.Why))
+	case c.Question != nil:
+		e.Talk("'gaffer pick %s CANDIDATE' takes one of them", task)
+	case c.Status == fleet.Failed:
+		e.Talk("%s has picked none; 'gaffer logs %s' says why, 'gaffer retry %s' tries again", task, task, task)
+	case !c.Status.Final():
+		e.Talk("%s picks when all candidates have ended", task)
+	default:
+		return errors.New("task " + task + " is " + string(c.Status) + " and has picked none")
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Package pick implements the command 'gaffer pick': it takes the result of one of
+// several agents that did the same task.
+package pick
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/compare"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/engine/contest"
+	"gaffer/internal/exit"
+	"gaffer/internal/text/display"
+)
+
+// New creates the command.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pick TASK CANDIDATE",
+		Short: "Take the result of one of the agents that did the same task",
+		Long: `Take one of the candidates of a task. Tasks that come after it start from that
+result. The other results stay on their branches until they are pruned.
+
+CANDIDATE is the candidate's task, such as api.codex, or the part after the dot.
+Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
+		Example: "  gaffer pick api codex\n  gaffer pick abc1/api api.claude-opus",
+		Args:    cobra.ExactArgs(2),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return connect.Tasks(e, func(t fleet.Task) bool { return len(t.Candidates) > 0 && t.Question != nil })(cmd, args, typed)
+			}
+			return candidates(cmd.Context(), e, args[0]), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	connect.FleetFlags(e, cmd)
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := e.RefuseAgents("gaffer pick"); err != nil {
+			return err
+		}
+		ctx := cmd.Context()
+		return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+			r, t, err := compare.Find(ctx, f, args[0])
+			if err != nil {
+				return err
+			}
+			id, err := (contest.Step{Task: t.ID, Candidates: r.CandidatesOf(t)}).Chosen(args[1])
+			if err != nil {
+				return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer compare %s' shows the candidates", display.Printable(t.ID)))
+			}
+			if t.Question == nil {
+				return notAsked(t)
+			}
+			if err := f.Answer(ctx, t.Question.ID, id, false); err != nil {
+				return err
+			}
+			if err := f.Attend(ctx, t.Run); err != nil {
+				return fmt.Errorf("%s is picked, but %w", id, err)
+			}
+			if *asJSON {
+				return e.PrintJSON(map[string]string{"run": t.Run, "task": t.ID, "picked": id})
+			}
+			e.Talk("picked %s for %s", display.Printable(id), display.Printable(t.ID))
+			return nil
+		})
+	}
+	return cmd
+}
+
+// notAsked says why the user cannot pick now.
+func notAsked(t fleet.Task) error {
+	name := display.Printable(t.ID)
+	if id, _ := t.Picked(); id != "" {
+		return exit.WithHint(exit.Conflict(fmt.Errorf("%s has picked %s already", name, display.Printable(id))),
+			"tasks after it may have started from that; the other candidates are on their own branches")
+	}
+	if !t.Status.Final() {
+		return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s and does not ask yet", name, t.Status)), "it asks when all candidates have ended, unless the plan has another rule")
+	}
+	return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s", name, t.Status)), fmt.Sprintf("'gaffer retry %s' lets it pick again", name))
+}
+
+// candidates completes the names of a task's candidates.
+func candidates(ctx context.Context, e *env.Env, name string) (words []string) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	_ = connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+		r, t, err := compare.Find(ctx, f, name)
+		if err != nil {
+			return err
+		}
+		for _, c := range r.CandidatesOf(t) {
+			words = append(words, display.Printable(c.Task)+"\t"+contest.Describe(c))
+		}
+		return nil
+	})
+	return words
+}
