@@ -22,7 +22,9 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	changing.Verify = []string{"echo checked"}
 	later := shell("later", "true")
 	later.Worktree, later.After = true, []string{"plain"}
-	run := p.work(a, plan.Plan{Name: "n", Source: plan.SourceOrchestrate, Tasks: []plan.Task{changing, shell("plain", "exit 1"), later}})
+	candidate := shell("candidate", "true")
+	candidate.Worktree, candidate.Candidate = true, "plain"
+	run := p.work(a, plan.Plan{Name: "n", Source: plan.SourceOrchestrate, Tasks: []plan.Task{changing, shell("plain", "exit 1"), later, candidate}})
 
 	v, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"gaffer/internal/change"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 )
 
 // Reviews reads what users have said about changes.
@@ -199,7 +200,8 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 	return data, unreadable(err)
 }
 
-// Reviews returns the reviews of a run's tasks that have a worktree.
+// Reviews returns the reviews of a run's tasks that have a worktree. It leaves out
+// candidates: only the task that picks one of them has a change to review.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
 	var tasks []store.Task
@@ -215,6 +217,9 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 		}
 		list, err := r.Tasks(id)
 		for _, t := range list {
+			if spec, err := plan.DecodeTask(t.Spec); err != nil || spec.Candidate != "" {
+				continue
+			}
 			_, _, ok, err := locate(t)
 			if elsewhere := (*ElsewhereError)(nil); errors.As(err, &elsewhere) || err == nil && ok && t.Tries > 0 {
 				tasks = append(tasks, t)
