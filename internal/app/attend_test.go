@@ -122,3 +122,34 @@ func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 		t.Errorf("after its end: %+v, %v", r.Owner, err)
 	}
 }
+
+func TestAMessageContinuesALocalRunThatHasEnded(t *testing.T) {
+	testenv.Integration(t)
+	t.Parallel()
+	p := newPlace(t)
+	a := p.open()
+	defer a.Close()
+	id, err := a.Submit(t.Context(), plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a", Agent: "fake", Prompt: "fake: say done"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := func() {
+		t.Helper()
+		if r, err := a.Runs.Work(t.Context(), id); err != nil || r.Status != fleet.Complete {
+			t.Fatalf("the run is %s, %v", r.Status, err)
+		}
+	}
+	work()
+	if _, err := a.Fleet.Send(t.Context(), fleet.Message{Run: id, Task: "a", Text: "fake: say more"}); err != nil {
+		t.Fatal(err)
+	}
+	err = a.Background.EnsureProcess(t.Context(), id)
+	if err == nil || !strings.Contains(err.Error(), "ended at once: no gaffer here") { // it was started
+		t.Errorf("no process was started: %v", err)
+	}
+	work()
+	attempts, err := a.Fleet.Attempts(t.Context(), id, "a")
+	if err != nil || len(attempts) != 2 || attempts[0].Thread == "" || attempts[1].Thread != attempts[0].Thread {
+		t.Errorf("the attempts are %+v, %v", attempts, err)
+	}
+}

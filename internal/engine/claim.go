@@ -56,7 +56,6 @@ type claims struct {
 	*change
 	schedule    *schedule
 	propagation *propagation
-	messages    *messages
 }
 
 // leased sets the lease of an assignment. An assignment that is repeated for the same
@@ -226,8 +225,8 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 		a.Carried = plus(before.Carried, before.Spent)
 		a.Thread = before.Thread // also if this attempt ends before its agent has started
 	}
-	given := Assignment{Before: before}
-	if err := c.addMessages(&given, t); err != nil {
+	given := Assignment{Task: t, Before: before}
+	if err := given.AddMessages(c); err != nil {
 		return Assignment{}, err
 	}
 	a.Mail, t.Ended = len(given.Messages) > 0, ""
@@ -236,18 +235,18 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 	return given, err
 }
 
-// addMessages adds the messages of the user to an assignment.
-func (c *claims) addMessages(to *Assignment, t store.Task) error {
-	if !t.Mail {
+// AddMessages adds the messages of users to an assignment whose Task is set.
+func (a *Assignment) AddMessages(r ItemLists) error {
+	if !a.Task.Mail {
 		return nil
 	}
-	all, err := c.messages.of(t.TaskKey)
+	all, err := messagesOf(r, a.Task.TaskKey)
 	for _, m := range all {
 		switch {
 		case m.Waiting():
-			to.Messages = append(to.Messages, m.Message)
+			a.Messages = append(a.Messages, m.Message)
 		case !m.Withdrawn:
-			to.Earlier = append(to.Earlier, m.Message)
+			a.Earlier = append(a.Earlier, m.Message)
 		}
 	}
 	return err
@@ -288,7 +287,7 @@ func (c *claims) stillGiven(id *string, worker string) (*Assignment, error) {
 		return nil, err
 	}
 	given := &Assignment{Attempt: a, Task: t, Before: before}
-	return given, c.addMessages(given, t)
+	return given, given.AddMessages(c)
 }
 
 // overBudget makes a task wait until other tasks release their reserved budget. If no task

@@ -47,11 +47,12 @@ func (e *Engine) Messages(ctx context.Context, key store.TaskKey) (list []fleet.
 	return list, err
 }
 
-type itemLists interface {
+// ItemLists lists items, inside a transaction or a read.
+type ItemLists interface {
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-func messagesOf(r itemLists, key store.TaskKey) ([]message, error) {
+func messagesOf(r ItemLists, key store.TaskKey) ([]message, error) {
 	items, err := r.Items(MessageKind, TalkOf(key), math.MinInt64, math.MaxInt32)
 	list := make([]message, len(items))
 	for i, item := range items {

@@ -142,8 +142,8 @@ func (s *Step) Beat(said store.Worker, held []Held) ([]Order, error) {
 // Talk returns the messages to a task's agent that wait, and those that were delivered,
 // the oldest first.
 func (s *Step) Talk(t store.Task) (waiting, delivered []fleet.Message, err error) {
-	var a Assignment
-	err = s.tx.claims.addMessages(&a, t)
+	a := Assignment{Task: t}
+	err = a.AddMessages(s)
 	return a.Messages, a.Earlier, err
 }
 

@@ -44,7 +44,7 @@ func newTransaction(c *change) *transaction {
 	tx.cancellation = cancellation{c, &tx.schedule, &tx.propagation}
 	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.reviews}
 	tx.lanes = lanes{c, &tx.schedule}
-	tx.claims = claims{c, &tx.schedule, &tx.propagation, &tx.messages}
+	tx.claims = claims{c, &tx.schedule, &tx.propagation}
 	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.lanes, &tx.messages, &tx.reviews}
 	tx.turns = turns{c, &tx.claims, &tx.finishes}
 	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions, &tx.messages}

@@ -147,3 +147,38 @@ func TestATaskOfThatNameGoesBeforeOneThatBeginsLikeIt(t *testing.T) {
 		t.Errorf("web: %v", err)
 	}
 }
+
+func TestRunningAttemptsHaveTheirMessages(t *testing.T) {
+	t.Parallel()
+	s := memory.New()
+	e, ctx := newEngine(s), context.Background()
+	run, err := e.Submit(ctx, engine.Submission{Plan: many(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := e.Claim(ctx, engine.Claim{Worker: "w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, text := range []string{"one", "two"} {
+		m, err := e.Send(ctx, fleet.Message{Run: run, Task: a.Task.Task, Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, m.ID)
+	}
+	if _, err := e.Beat(ctx, store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: ids[:1]}}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Read(ctx, func(r store.Reader) error {
+		list, err := runquery.Running(r, run)
+		if len(list) != 1 || len(list[0].Messages) != 1 || list[0].Messages[0].ID != ids[1] || len(list[0].Earlier) != 1 {
+			t.Errorf("running are %+v", list)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -8,7 +8,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Running returns the running attempts of a run, in the order of their tasks.
+// Running returns the running attempts of a run, in the order of their tasks, with the
+// messages that wait for their agents.
 func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
@@ -28,6 +29,9 @@ func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
 				return nil, err
 			}
 			a.Before = &before
+		}
+		if err := a.AddMessages(r); err != nil {
+			return nil, err
 		}
 		list = append(list, a)
 	}

@@ -105,6 +105,9 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at
 		return []workflow.Draft{s.failed(i, e.Why)}, nil
+	case tried == nil && to == store.Complete: // the user has withdrawn the message for which it was queued
+		c.Status, c.CompletedAt = workflow.Completed, at
+		return nil, nil
 	case tried == nil:
 		return nil, nil // the task never started, so the chunk stays planned
 	}

@@ -369,3 +369,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestAChunkWhoseMessageIsWithdrawnIsCompleteAgain(t *testing.T) {
+	b, p := newBuild(t, Start{})
+	s := NewProgress(b)
+	task := p.Tasks[0].ID
+	for _, e := range []store.Event{
+		{Kind: "task.complete", Task: task, From: "running", To: "complete", Tried: json.RawMessage(`{"id":"a","number":1}`)},
+		{Kind: "task.queued", Task: task, From: "complete", To: "queued"},
+		{Kind: "task.complete", Task: task, From: "queued", To: "complete", At: began},
+	} {
+		if _, err := s.Apply(e, func(string, int) (Outcome, bool) { return Outcome{}, false }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := s.Build.Run.Chunks[0]; c.Status != workflow.Completed || c.CompletedAt == "" {
+		t.Errorf("the chunk is %+v", c)
+	}
+}

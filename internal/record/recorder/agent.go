@@ -15,9 +15,11 @@ import (
 // The protocol's agent never goes back to queued. If an attempt failed and will be
 // retried, the agent stays running without a pid, and its error describes the failure
 // until the next attempt starts. Its start time is that of its first attempt. Only a
-// user's retry of an ended task resets the agent.
+// user's retry of an ended task, or a message to its agent, resets the agent.
 func moved(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
+	case to == store.Queued && n.tried != nil && n.tried.Status == store.Complete: // it continues with a message
+		a.PID, a.Error = nil, nil
 	case to == store.Queued && n.tried != nil:
 		a.PID, a.Error = nil, text(failureText(*n.tried))
 	case to == store.Queued:
@@ -26,7 +28,9 @@ func moved(a session.Agent, n eventContent) session.Agent {
 		a = started(a, n)
 	case to == store.Complete:
 		a = ended(a, session.Complete, n)
-		a.ExitCode = exitOf(*n.tried)
+		if n.tried != nil { // or else a message was withdrawn for which it should have continued
+			a.ExitCode = exitOf(*n.tried)
+		}
 	case to == store.Failed && n.tried != nil:
 		a = ended(a, session.Failed, n)
 		a.ExitCode, a.Error = exitOf(*n.tried), text(failureText(*n.tried))

@@ -40,7 +40,7 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 	e := entry{seq: n.Seq, task: n.Task, number: n.tried.Number, retries: n.task.Retries, started: n.tried.Started}
 	if n.tried.Status.Final() {
 		e.result = resultOf(*n.tried)
-		e.result.WillRetry = n.task.Status == store.Queued && !stopping
+		e.result.WillRetry = n.task.Status == store.Queued && n.tried.Status != store.Complete && !stopping
 	}
 	return e, true
 }

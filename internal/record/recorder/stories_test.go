@@ -20,12 +20,38 @@ var stories = map[string]story{
 	"end on failure":      endOnFailure,
 	"retry after the end": retryAfterTheEnd,
 	"cancelled":           cancelledRun,
+	"messages":            messages,
 	"trouble":             trouble,
 	"no tasks":            func(w *world, _ func(string)) { w.submit(plan.Plan{Source: "orchestrate"}) },
 	"layers":              layers,
 	"handed back":         handedBack,
 	"late exit code":      lateExitCode,
 	"at once":             atOnce,
+}
+
+// messages has a message that comes while an agent runs, one that continues the ended
+// run, and one that is withdrawn.
+func messages(w *world, at func(string)) {
+	send := func(text string) fleet.Message {
+		m, err := w.Send(context.Background(), fleet.Message{Run: runID, Task: "a", Text: text})
+		w.must(err)
+		return m
+	}
+	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0)}})
+	first := w.start(1)
+	m := send("faster")
+	w.end(first, engine.Finish{Ending: fleet.Ending{Summary: "a is done"}})
+	at("a continues with a message")
+	w.end(w.start(2), engine.Finish{Delivered: []string{m.ID}, Ending: fleet.Ending{Summary: "it is faster"}})
+	at("complete")
+	w.forward(time.Hour)
+	m = send("and smaller")
+	at("continued after the end")
+	w.must(w.WithdrawMessage(context.Background(), m.ID, "sam"))
+	at("withdrawn")
+	m = send("and simpler")
+	w.end(w.start(3), engine.Finish{Delivered: []string{m.ID}, Ending: fleet.Ending{Summary: "it is simpler"}})
+	at("complete again")
 }
 
 // lateExitCode has one agent that reports success and then fails, and one that is
