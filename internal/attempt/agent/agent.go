@@ -114,10 +114,12 @@ type Steerable interface {
 	Interrupt() []byte
 }
 
-// MessageKey returns the name under which a program knows a message of the user: a UUID
-// that is derived from the message's id.
-func MessageKey(id string) string {
-	sum := sha256.Sum256([]byte(id))
+// MessageKey returns the name under which a program knows a message of the user.
+func MessageKey(id string) string { return UUID(id) }
+
+// UUID returns a UUID that is derived from a text.
+func UUID(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // UUID version 8: custom content
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }

@@ -9,17 +9,18 @@ import (
 	"strconv"
 )
 
-// answered is the set of questions and requests that were answered. A process that
-// takes over an attempt reads them again in the log and must not answer twice. An id
-// is recorded after its answer was sent. If gaffer crashes in between, the answer is
-// sent twice, which is less harmful than an answer that is never sent.
+// answered is the set of questions and requests that were answered, or of messages that
+// were written to the agent. A process that takes over an attempt learns of them again,
+// from the log or the engine, and must not write twice. An id is recorded after its
+// answer was sent. If gaffer crashes in between, the answer is sent twice, which is less
+// harmful than an answer that is never sent.
 type answered struct {
 	path string
 	ids  map[string]bool
 }
 
-func readAnswered(f folder) (answered, error) {
-	a := answered{path: f.path(answeredFile), ids: map[string]bool{}}
+func readAnswered(f folder, name string) (answered, error) {
+	a := answered{path: f.path(name), ids: map[string]bool{}}
 	data, err := os.ReadFile(a.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, nil

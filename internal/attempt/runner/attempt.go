@@ -27,6 +27,7 @@ type Attempt struct {
 	linger  time.Duration
 	orders  chan order
 	over    chan struct{} // closed when Run has returned and orders are ignored
+	inbox   inbox
 
 	tail     tail
 	answered answered
@@ -39,7 +40,9 @@ type Attempt struct {
 	outside  bool // the owner says that the agent waits for the user
 	waits    waits
 	waited   time.Duration // total time that the agent waited for the user; set after the agent has ended
-	ended    time.Time     // when the agent reported that it has finished; zero before
+	ended    time.Time     // when the agent reported that it has finished; zero before, and while it works on another message
+	closed   time.Time     // when its stdin was closed after that; zero before
+	steering steering
 }
 
 // waits is what the supervisor knows about whether the agent waits for the user.
@@ -94,6 +97,8 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 			return Result{}, ctx.Err()
 		case o := <-a.orders:
 			a.follow(o)
+			wait = soon
+		case <-a.inbox.news:
 			wait = soon
 		case <-timer.C:
 		}
@@ -172,6 +177,19 @@ func (a *Attempt) take(s agent.Signal) {
 	}
 	if s.Progress {
 		a.progress = a.opts.Now()
+		a.tookPrompt()
+	}
+	if s.Took != "" {
+		a.steering.echoed[s.Took] = true
+		if id, ok := a.steering.keys[s.Took]; ok {
+			a.took(id)
+		}
+	}
+	if s.Refused != "" {
+		delete(a.steering.due, a.steering.keys[s.Refused])
+	}
+	if s.Began {
+		a.ended = time.Time{}
 	}
 	if s.Closed != "" {
 		a.close(s.Closed)
@@ -181,7 +199,6 @@ func (a *Attempt) take(s agent.Signal) {
 	}
 	if s.Ended && a.ended.IsZero() {
 		a.ended = a.opts.Now()
-		_ = a.process.CloseInput() // it may have ended
 	}
 }
 
@@ -236,9 +253,11 @@ func (a *Attempt) act() {
 	if a.lease.over(now) || a.isWaiting() {
 		a.progress = now // it is frozen or waits for the user, and cannot make progress
 	}
+	a.steer(now)
+	a.closeInput(now)
 	switch {
 	case !a.ended.IsZero():
-		if a.linger > 0 && now.Sub(a.ended) > a.linger {
+		if a.linger > 0 && !a.closed.IsZero() && now.Sub(a.closed) > a.linger {
 			_ = a.process.Stop(agent.Lingered, false) // repeated stops are harmless
 		}
 	case a.job.Stall > 0 && now.Sub(a.progress) > a.job.Stall:
@@ -330,7 +349,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		a.close(id) // an agent that has ended waits for no answer
 	}
 	a.pending = nil
-	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left}
+	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left, Took: a.steering.taken}
 	switch {
 	case exit.Lost:
 		r.Class, r.Summary, r.Exit = failure.Lost, a.words.after(cmp.Or(exit.Failed, "the agent was lost")), -1
@@ -348,7 +367,8 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		r.Answer, r.Summary = "", a.words.after(r.Summary)
 		return r, nil
 	}
-	r.Class = failure.None
+	a.tookPrompt()
+	r.Class, r.Took = failure.None, a.steering.taken
 	checked, err := a.verify(ctx, r)
 	switch {
 	case err != nil:

@@ -34,7 +34,8 @@ type Job struct {
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Stall    time.Duration `json:"stall,omitempty"` // maximum time without progress; 0 means no limit
 	Verify   []string      `json:"verify,omitempty"`
-	Grace    time.Duration `json:"grace,omitempty"` // time to exit after each signal; 0 means the supervisor's default
+	Messages []string      `json:"messages,omitempty"` // ids of the user's messages that the prompt contains
+	Grace    time.Duration `json:"grace,omitempty"`    // time to exit after each signal; 0 means the supervisor's default
 
 	Env []string `json:"-"` // added to this process's environment; it may contain keys
 	// Secrets are variables whose values are references. They are resolved when a
@@ -49,6 +50,7 @@ type Result struct {
 	fleet.Ending
 	Reset time.Time // when a rate limit ends
 	Left  []int     // pids of the agent's processes that could not be ended
+	Took  []string  // ids of the user's messages that the agent has taken
 }
 
 // Activity describes what the agent is doing. Its Source, Said and Log are not set.
@@ -64,6 +66,7 @@ type Owner interface {
 	Doing(Activity)
 	Asked(agent.Question)
 	Closed(question string) // the agent no longer waits for the answer
+	Took(message string)    // the agent has taken a message of the user
 }
 
 // Options are the dependencies of an attempt.
@@ -112,6 +115,7 @@ type folder string
 
 const (
 	answeredFile = "answered"
+	messagesFile = "messages"
 	promptFile   = "prompt.md"
 )
 

@@ -110,12 +110,18 @@ func (a *Attempt) Never() bool {
 }
 
 func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *supervisor.Process, opts Options) (*Attempt, error) {
-	done, err := readAnswered(f)
+	done, err := readAnswered(f, answeredFile)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	reader := with.Reader(job.Request)
+	steering, err := newSteering(f, reader)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return &Attempt{
-		job: job, folder: f, opts: opts, process: p, lease: &lease{runs: p, until: opts.Until}, reader: with.Reader(job.Request), linger: linger,
+		job: job, folder: f, opts: opts, process: p, lease: &lease{runs: p, until: opts.Until}, reader: reader, linger: linger,
+		steering: steering, inbox: inbox{news: make(chan struct{}, 1)},
 		orders: make(chan order), over: make(chan struct{}),
 		tail: tail{path: job.Log, at: job.LogFrom}, answered: done, asked: map[string]agent.Question{},
 		now: Activity{Progress: fleet.Progress{

@@ -107,7 +107,11 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 	look := time.NewTicker(late)
 	defer look.Stop()
 	for {
+		if _, interrupt, _ := a.inbox.read(); interrupt {
+			_ = p.Stop(string(failure.Interrupted), false) // repeated stops are harmless
+		}
 		select {
+		case <-a.inbox.news:
 		case <-look.C:
 			if why := DoubtOf(p.Doubt()); why != "" {
 				a.now.State, a.now.Doing, a.now.Doubt = string(agent.Waiting), why, why

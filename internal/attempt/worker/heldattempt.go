@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,6 +41,11 @@ type heldAttempt struct {
 	questions map[string]string // open questions: the engine's id to the agent's id
 	dropped   []string          // questions that the agent has withdrawn recently, by the agent's ids
 	waiting   bool              // the engine has said that the agent waits for the user
+	messages  []fleet.Message   // messages of the user that wait for the agent
+	interrupt bool              // the user interrupts the agent
+	ordered   bool              // messages and interrupt are known
+	delivered []string          // ids of messages that the agent has taken, until the engine knows
+	sentBack  atomic.Bool       // one of the messages sends a review back; safe for every goroutine
 	stopped   string
 	stopping  chan struct{} // closed when it must stop; safe for every goroutine
 	short     bool          // it waits for resources to start; only its own goroutine
@@ -179,7 +185,7 @@ func (h *heldAttempt) runAttempt(ctx context.Context, begin func(context.Context
 		return runner.Result{}, err
 	}
 	h.started(ctx)
-	h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain(); h.waiting = false })
+	h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain(); h.steerAgain(); h.waiting = false })
 	return a.Run(ctx)
 }
 
@@ -359,7 +365,7 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 // can take it. No process of it is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
-	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress}
+	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Took}
 	back.Now.Activity = fleet.Activity{State: string(agent.Running), Said: w.opts.Now()}
 	back.Now.Log = w.opts.Workspace.Log(h.Task)
 	h.retryUntilAnswered(ctx, "release "+h.Task.Task, func() error {
@@ -400,7 +406,7 @@ func (h *heldAttempt) retire(ctx context.Context, next *engine.Assignment, asked
 
 // report returns what the next heartbeat says about the attempt.
 func (h *heldAttempt) report() engine.Held {
-	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped)}
+	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped), Delivered: slices.Clone(h.delivered)}
 	for id := range h.questions {
 		r.Asking = append(r.Asking, id)
 	}
@@ -414,9 +420,18 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	case o.Gone:
 		h.lease.lose()
 		h.stop(string(failure.Cancelled))
-	case o.Stop != "":
+	case o.Stop != "" && (!o.Interrupt || h.attempt == nil):
 		h.stop(o.Stop)
 	}
+	// What this heartbeat has reported as delivered no longer waits.
+	h.delivered = slices.DeleteFunc(h.delivered, func(id string) bool {
+		return !slices.ContainsFunc(o.Messages, func(m fleet.Message) bool { return m.ID == id })
+	})
+	if slices.ContainsFunc(o.Messages, func(m fleet.Message) bool { return m.Round > 0 }) {
+		h.sentBack.Store(true)
+	}
+	h.messages, h.interrupt, h.ordered = o.Messages, o.Interrupt, true
+	h.steerAgain()
 	if o.Lease > 0 && h.lease.renew(o.Lease, sent) {
 		h.extendAgain()
 	}
@@ -447,6 +462,14 @@ func (h *heldAttempt) stopAgain() {
 	if h.stopped != "" {
 		why := h.stopped
 		h.order(func(a *runner.Attempt) { a.Stop(why, false) })
+	}
+}
+
+// steerAgain passes the messages of the user and an interrupt to the agent. Before the
+// first order it is not known which messages wait.
+func (h *heldAttempt) steerAgain() {
+	if h.attempt != nil && h.ordered {
+		h.attempt.Steer(h.messages, h.interrupt)
 	}
 }
 
@@ -486,7 +509,7 @@ func (h *heldAttempt) patience() (time.Duration, string) {
 // it has the answers to a review.
 func (h *heldAttempt) keeps() bool {
 	spec, err := h.spec()
-	return err == nil && (spec.Keep || h.Task.SentBack)
+	return err == nil && (spec.Keep || h.Task.SentBack || h.sentBack.Load())
 }
 
 func specOf(t store.Task) (plan.Task, error) {

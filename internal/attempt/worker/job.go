@@ -1,14 +1,16 @@
 package worker
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 
+	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runner"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
@@ -16,10 +18,14 @@ import (
 
 // jobOf returns the job of an attempt, without its folders and environment.
 func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
-	return runner.Job{
+	job := runner.Job{
 		Attempt: a.Attempt.ID, Agent: engine.AgentOf(spec), Request: requestOf(a, spec),
 		Deadline: a.Attempt.Deadline, Stall: spec.StallTimeout, Verify: spec.Verify,
 	}
+	for _, m := range a.Messages {
+		job.Messages = append(job.Messages, m.ID)
+	}
+	return job
 }
 
 // requestOf returns the agent's request. It continues the conversation of the previous
@@ -34,15 +40,44 @@ func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 		r.Thread, r.Begin = before.Thread, false
 		r.Used = agent.Usage{Input: a.Attempt.Carried.Tokens, USD: float64(a.Attempt.Carried.MicroUSD) / 1e6}
 	}
+	r.Prompt = withMessages(r, a)
 	return r
+}
+
+// withMessages returns the prompt with the messages of the user. If a conversation
+// continues whose last turn was not a failure, the prompt is the messages alone. A new
+// conversation also gets the messages of earlier ones, and what became of the last one.
+func withMessages(r agent.Request, a engine.Assignment) string {
+	var parts []string
+	add := func(list []fleet.Message) {
+		for _, m := range list {
+			parts = append(parts, m.Text)
+		}
+	}
+	if !r.Begin {
+		switch add(a.Messages); {
+		case len(parts) == 0:
+			return r.Prompt
+		case a.Before.Class == failure.None || a.Before.Class == failure.Interrupted || a.Before.Class == failure.Cancelled:
+			return strings.Join(parts, "\n\n")
+		}
+	} else {
+		add(a.Earlier)
+		add(a.Messages)
+		if len(parts) == 0 {
+			return r.Prompt
+		}
+		if before := a.Before; before != nil && before.Class == failure.None && before.Summary != "" {
+			r.Prompt += fmt.Sprintf("\n\n---\nThis was worked on before. The result of attempt %d was:\n%s\n", before.Number, before.Summary)
+		}
+	}
+	return r.Prompt + "\n\n---\nThe user has said since:\n" + strings.Join(parts, "\n\n") + "\n"
 }
 
 // newThread returns the id of an attempt's new conversation, for agents that accept
 // one. It is a UUID derived from the attempt's id.
 func newThread(attempt string) string {
-	sum := sha256.Sum256([]byte(attempt))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // UUID version 8: custom content
-	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	return agent.UUID(attempt)
 }
 
 // environ returns the variables that identify the attempt, and the task's plain
@@ -73,7 +108,7 @@ func secretsOf(spec plan.Task) map[string]secret.Value {
 // finishOf converts a result to the engine's report. keep says whether to include the
 // agent's complete last message.
 func finishOf(r runner.Result, keep bool) engine.Finish {
-	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset}
+	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset, Delivered: r.Took}
 	if !keep {
 		f.Answer = ""
 	}

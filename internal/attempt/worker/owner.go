@@ -72,6 +72,14 @@ func (o owner) Closed(question string) {
 	})
 }
 
+// Took implements [runner.Owner].
+func (o owner) Took(message string) {
+	o.worker.tell(o.ctx, func() {
+		o.delivered = append(o.delivered, message)
+		o.worker.beats.dirty = true
+	})
+}
+
 // mostDropped is the maximum number of withdrawn questions that a heartbeat lists.
 // Every heartbeat lists them again, because a question may be in flight while it is
 // withdrawn.

@@ -19,6 +19,7 @@ import (
 
 	seen "gaffer/fleet"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/agent/fake"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/worker"
 	"gaffer/internal/engine"
@@ -30,10 +31,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain lets the test program also act as the supervisor.
+// TestMain lets the test program also act as the supervisor and as an agent.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "fake-agent" {
+		os.Exit(fake.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -252,7 +256,7 @@ func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 	keys := atomic.Int64{}
 	attempts := filepath.Join(f.dir, "attempts-of-"+id)
 	h.Worker = worker.New(worker.Options{
-		ID: id, Name: id, Slots: slots, Engine: h.wire, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
+		ID: id, Name: id, Labels: []string{engine.PlaceLabel(id)}, Slots: slots, Engine: h.wire, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
 		Agents:     f.agents,
 		Allow:      f.allow,
 		Root:       f.dir,

@@ -1,0 +1,215 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	seen "gaffer/fleet"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+	"gaffer/internal/testkit/testenv"
+)
+
+// talk is a task of a fake agent that users send messages to.
+type talk struct {
+	*fleet
+	t    *testing.T
+	run  string
+	hand *hand
+}
+
+// eachSteerable runs a test with the fake agent as Claude Code and as Codex.
+func eachSteerable(t *testing.T, test func(t *testing.T, like string)) {
+	for _, like := range []string{"claude", "codex"} {
+		t.Run(like, func(t *testing.T) {
+			t.Parallel()
+			test(t, like)
+		})
+	}
+}
+
+// gate is a step of the fake agent that ends when the file go appears. It comes after a
+// text by which a test knows that the agent works.
+const gate = "fake: say started\nfake: tool while [ ! -e %s/go ]; do sleep 0.02; done\n"
+
+// newTalk starts a task and waits until its agent is at the gate.
+func newTalk(t *testing.T, like, questions string) *talk {
+	t.Helper()
+	f := newFleet(t, time.Minute)
+	f.agents = func(name string) (agent.Agent, error) {
+		return agent.New(name, map[string]agent.Custom{"fake": {Like: like, Argv: []string{os.Args[0], "fake-agent", "--protocol", like}}})
+	}
+	prompt := fmt.Sprintf(gate, f.dir) + "fake: say first"
+	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "fake", Prompt: prompt, QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(questions)}}}}})
+	f.must(err)
+	k := &talk{fleet: f, t: t, run: run, hand: f.hire("w", 1)}
+	k.logHas("started")
+	return k
+}
+
+func (k *talk) logHas(text string) {
+	k.t.Helper()
+	testenv.WaitFor(k.t, "the log to have "+text, k.log, func(log string) bool { return strings.Contains(log, text) })
+}
+
+func (k *talk) log() string {
+	data, _ := os.ReadFile(filepath.Join(k.dir, "a.log"))
+	return string(data)
+}
+
+func (k *talk) key() store.TaskKey { return store.TaskKey{Run: k.run, Task: "a"} }
+
+func (k *talk) send(text string) seen.Message {
+	k.t.Helper()
+	m, err := k.Send(context.Background(), seen.Message{Run: k.run, Task: "a", Text: text})
+	k.must(err)
+	k.hand.Attend()
+	k.hand.Wake()
+	return m
+}
+
+// isWritten waits until a message was written to the agent's stdin.
+func (k *talk) isWritten(m seen.Message) {
+	k.t.Helper()
+	testenv.WaitFor(k.t, "the message to be written", func() string {
+		data, _ := os.ReadFile(filepath.Join(k.dir, "attempts-of-w", k.task(k.run, "a").Attempt, "messages"))
+		return string(data)
+	}, func(ids string) bool { return strings.Contains(ids, m.ID) })
+}
+
+// isDelivered checks that attempt n has received a message, and returns the attempts.
+func (k *talk) isDelivered(m seen.Message, n int) []store.Attempt {
+	k.t.Helper()
+	all, err := k.Messages(context.Background(), k.key())
+	k.must(err)
+	attempts := k.attempts(k.run, "a")
+	for _, now := range all {
+		if now.ID == m.ID && (now.Delivered.IsZero() || len(attempts) != n || now.Attempt != attempts[n-1].ID) {
+			k.t.Errorf("message %+v of %d attempts, want it delivered by attempt %d", now, len(attempts), n)
+		}
+	}
+	return attempts
+}
+
+func TestAMessageReachesARunningAgent(t *testing.T) {
+	t.Parallel()
+	eachSteerable(t, func(t *testing.T, like string) {
+		k := newTalk(t, like, "")
+		m := k.send("fake: say second")
+		k.isWritten(m)
+		k.write("go")
+		k.until(k.run, "a", store.Complete)
+		if a := k.isDelivered(m, 1)[0]; a.Summary != "second" {
+			t.Errorf("summary %q", a.Summary)
+		}
+	})
+}
+
+func TestAWorkerThatTakesOverDoesNotWriteAMessageTwice(t *testing.T) {
+	t.Parallel()
+	eachSteerable(t, func(t *testing.T, like string) {
+		k := newTalk(t, like, "")
+		m := k.send("Be kind.")
+		k.isWritten(m)
+		k.hand.stop() // as if it were killed: the attempt's folder is all that is left
+		_ = k.hand.ended(t)
+		k.hand = k.hire("w", 1, k.running(k.run)...)
+		testenv.WaitFor(t, "heartbeats of the new worker", func() int64 {
+			k.hand.Attend()
+			return k.hand.wire.beats.Load()
+		}, func(n int64) bool { return n > 3 }) // it knows that the message waits
+		k.write("go")
+		k.until(k.run, "a", store.Complete)
+		k.isDelivered(m, 1)
+		want := map[string]int{"claude": 1, "codex": 3}[like] // Codex has it in its response, and in the item's start and end
+		if n := strings.Count(k.log(), agent.MessageKey(m.ID)); n != want {
+			t.Errorf("the message is %d times in the log:\n%s", n, k.log())
+		}
+	})
+}
+
+// The agent dies with a message in its queue. The next attempt continues the conversation
+// with it.
+func TestAMessageThatAKilledAgentHadQueuedIsSentAgain(t *testing.T) {
+	t.Parallel()
+	eachSteerable(t, func(t *testing.T, like string) {
+		k := newTalk(t, like, "")
+		m := k.send("Be kind.")
+		k.isWritten(m)
+		k.sweep()
+		pid := k.attempts(k.run, "a")[0].PID
+		k.must(syscall.Kill(pid, syscall.SIGKILL))
+		k.write("go")
+		testenv.WaitFor(t, "the task to be complete", func() store.Status {
+			k.hand.Wake() // its backoff ends
+			return k.task(k.run, "a").Status
+		}, func(s store.Status) bool { return s == store.Complete })
+		attempts := k.isDelivered(m, 2)
+		if attempts[0].Class != failure.Crashed || attempts[1].Thread != attempts[0].Thread {
+			t.Errorf("attempts %+v", attempts)
+		}
+		if like == "claude" && !strings.Contains(k.log(), `The user has said since:\nBe kind.\n`) { // it repeats its prompt
+			t.Errorf("the prompt lacks the message:\n%s", k.log())
+		}
+	})
+}
+
+func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
+	t.Parallel()
+	for like, questions := range map[string]string{"claude": "", "codex": "", "codex exec": "deny"} {
+		t.Run(like, func(t *testing.T) {
+			t.Parallel()
+			name, _, _ := strings.Cut(like, " ")
+			k := newTalk(t, name, questions)
+			k.must(k.Interrupt(t.Context(), k.key(), "ann"))
+			k.hand.Attend()
+			k.until(k.run, "a", store.Cancelled)
+			if task := k.task(k.run, "a"); task.Outcome != string(failure.Interrupted) {
+				t.Errorf("outcome %q", task.Outcome)
+			}
+			m := k.send("Be kind.")
+			k.until(k.run, "a", store.Complete)
+			attempts := k.isDelivered(m, 2)
+			if attempts[0].Thread == "" || attempts[1].Thread != attempts[0].Thread || attempts[1].Summary != "Done: Be kind." {
+				t.Errorf("attempts %+v", attempts)
+			}
+		})
+	}
+}
+
+// "codex exec" takes no input while it runs.
+func TestAMessageToAnAgentThatTakesNoneContinuesItsConversation(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t, "codex", "deny")
+	m := k.send("Be kind.")
+	k.write("go")
+	k.until(k.run, "a", store.Complete)
+	attempts := k.isDelivered(m, 2)
+	if attempts[0].Summary != "first" || attempts[1].Summary != "Done: Be kind." || attempts[1].Thread != attempts[0].Thread {
+		t.Errorf("attempts %+v", attempts)
+	}
+}
+
+func TestAMessageThatTheUserTakesBackIsTakenFromTheQueue(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t, "claude", "")
+	m := k.send("Be kind.")
+	k.isWritten(m)
+	k.must(k.WithdrawMessage(t.Context(), m.ID, "ann"))
+	k.hand.Attend()
+	k.logHas(`"cancelled":true`)
+	k.write("go")
+	k.until(k.run, "a", store.Complete)
+	if a := k.attempts(k.run, "a"); len(a) != 1 || a[0].Summary != "first" {
+		t.Errorf("attempts %+v", a)
+	}
+}
