@@ -136,8 +136,9 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 	}
 	landing := landingOf(done)
 	m.State, m.Landing, m.Updated = fleet.MergeDone, &landing, done.Updated
-	if c.review.Landing != nil && c.review.Landing.Undo == done.Undo {
+	if done.Earlier { // the review has it, or a later one into another branch
 		m.State = fleet.MergeAlready
+		return m, nil
 	}
 	return m, q.l.record(ctx, c, func(r *fleet.Review) error { return merged(r, landing) })
 }

@@ -55,6 +55,7 @@ type Landing struct {
 
 	Undo    string `json:"-"` // the ref that keeps these commits
 	Present bool   `json:"-"` // Into contains After
+	Earlier bool   `json:"-"` // Land found it: the same work was landed before
 	Updated string `json:"-"` // the worktree with Into checked out that was moved, only from Land and Undo
 }
 
@@ -230,7 +231,7 @@ func (l *lander) settle(ctx context.Context) error {
 		}
 		switch {
 		case own && e.Tip == tip:
-			l.done = e
+			l.done, l.done.Earlier = e, true
 			return nil
 		case contained:
 			l.before = append(l.before, e.Tip)

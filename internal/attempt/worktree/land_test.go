@@ -72,7 +72,7 @@ func TestEachMethodLandsOnceAndCanBeUndone(t *testing.T) {
 					t.Errorf("status: %s", got)
 				}
 				again := p.land(tree, into, method)
-				if again.Undo != done.Undo || p.git(p.dir, "rev-parse", into) != done.After {
+				if again.Undo != done.Undo || !again.Earlier || p.git(p.dir, "rev-parse", into) != done.After {
 					t.Errorf("landed again: %+v", again)
 				}
 				if list, err := p.repo.Landings(t.Context(), "run1"); err != nil || len(list) != 1 || !list[0].Present || list[0].After != done.After {

@@ -1,0 +1,122 @@
+package landing_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/testkit/testenv"
+)
+
+// The program is killed at random moments while it merges ten changes of one file, into
+// a branch that is checked out and into others. Nothing may be merged twice or lost, and
+// the check must succeed on every commit.
+func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
+	testenv.Integration(t)
+	t.Parallel()
+	const tasks = 10
+	program := testenv.Program(t)
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{T: t, top: top, dir: filepath.Join(top, "project")}
+	f.git(top, "init", "--quiet", "--initial-branch=main", f.dir)
+	f.git(f.dir, "config", "user.name", "Person")
+	f.git(f.dir, "config", "user.email", "person@example.com")
+	var lines, plan strings.Builder
+	plan.WriteString("name: ten\ndefaults: {worktree: true, verify: sh check.sh}\ntasks:\n")
+	for i := range tasks {
+		fmt.Fprintf(&lines, "task %d open\n-\n-\n", i)
+		fmt.Fprintf(&plan, "  - {id: t%d, shell: \"sed -i 's/^task %d open/task %d done/' list.txt\"}\n", i, i, i)
+	}
+	f.write(f.dir, "list.txt", lines.String())
+	f.write(f.dir, "check.sh", "test $(grep -c '^task [0-9] \\(open\\|done\\)$' list.txt) = 10\n")
+	f.write(f.dir, "plan.yaml", plan.String())
+	f.commit(f.dir, "first")
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Dir = f.dir
+		cmd.Env = append(os.Environ(), "HOME="+top, "XDG_STATE_HOME="+filepath.Join(top, "state"))
+		return cmd
+	}
+	if out, err := command("run", "plan.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var latest fleet.Run
+	out, err := command("status", "--json").Output()
+	f.must(err)
+	f.must(json.Unmarshal(out, &latest))
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	targets := []string{"main"}
+	how := func(target string) string { // git itself knows what was merged, but not what was squashed
+		if target == "main" {
+			return "--merge"
+		}
+		return "--squash"
+	}
+	for kills := 0; kills < 20; {
+		target := targets[len(targets)-1]
+		merge := command("merge", latest.ID, "--all", "--yes", "--into", target, how(target))
+		f.must(merge.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- merge.Wait() }()
+		select {
+		case err := <-ended: // all is merged
+			f.must(err)
+			targets = append(targets, fmt.Sprintf("target%d", len(targets)))
+			f.git(f.dir, "branch", targets[len(targets)-1], "main~"+fmt.Sprint(tasks))
+		case <-time.After(time.Duration(random.IntN(600)) * time.Millisecond):
+			if err := merge.Process.Kill(); err == nil {
+				kills++
+			} else if !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+			<-ended
+		}
+	}
+	for _, target := range targets {
+		if out, err := command("merge", latest.ID, "--all", "--yes", "--into", target, how(target)).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		subjects := strings.Split(f.git(f.dir, "log", "--first-parent", "--reverse", "--format=%s", target), "\n")
+		want := []string{"first"}
+		for i := range tasks {
+			want = append(want, fmt.Sprintf("Merge task t%d", i))
+		}
+		if strings.Join(subjects, "|") != strings.Join(want, "|") {
+			t.Errorf("%s: %q", target, subjects)
+		}
+		for n, commit := range strings.Split(f.git(f.dir, "rev-list", "--first-parent", "--reverse", target), "\n") {
+			text := f.git(f.dir, "show", commit+":list.txt")
+			if strings.Count(text, " done") != n || strings.Count(text, "task ") != tasks {
+				t.Errorf("%s: commit %d has\n%s", target, n, text)
+			}
+		}
+		var results []fleet.MergeResult
+		out, err := command("merge", latest.ID, "--all", "--into", target, "--json").Output()
+		f.must(err)
+		f.must(json.Unmarshal(out, &results))
+		if got := words(results); strings.Count(got, "already") != tasks {
+			t.Errorf("%s: %s", target, got)
+		}
+	}
+	if got := f.git(f.dir, "status", "--porcelain", "--untracked-files=no"); got != "" {
+		t.Errorf("status: %s", got)
+	}
+	f.git(f.dir, "fsck", "--strict")
+	if left := f.git(f.dir, "worktree", "list", "--porcelain"); strings.Contains(left, "check-") {
+		t.Errorf("left: %s", left)
+	}
+}
