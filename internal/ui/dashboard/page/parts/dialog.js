@@ -52,8 +52,8 @@ export async function attempt(done, action) {
   }
 }
 
-/** Does something that shows its own result: only a problem is said. @param {() => Promise<any>} action */
-export const quietly = (action) => action().catch((e) => say(e.message, 'bad'));
+/** Does something that shows its own result: only a problem is said. Returns whether it was done. @param {() => Promise<any>} action */
+export const quietly = (action) => action().then(() => true, (e) => { say(e.message, 'bad'); return false; });
 
 /** Where dialogs and news are shown: once in the page. */
 export function Dialogs() {

@@ -1,7 +1,7 @@
 // Comments of the user on the change, and the agent's answers to them.
 import { link } from '../core/route.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../core/view.js';
-import { attempt } from '../parts/dialog.js';
+import { quietly } from '../parts/dialog.js';
 import { Ago, Status } from '../parts/status.js';
 import { visible } from './visible.js';
 
@@ -29,7 +29,7 @@ export function Form({ desk, source, place }) {
   const save = async (text) => {
     const { path, side, first, last, tree, lines } = place;
     const comment = { text, tree, ...(path && { path }), ...(first && { side, first, last, lines }) };
-    if (!await attempt('Saved as a draft', () => source.act({ action: 'comment', comment }))) return;
+    if (!await quietly(() => source.act({ action: 'comment', comment }))) return;
     desk.keep(place, '');
     desk.form.value = null;
     desk.marked.value = null;
@@ -66,20 +66,20 @@ function Editor({ label, text: given, action, save, leave, keep }) {
 /** @param {{source: import('./source.js').Source, comment: any, anchor: any, may: boolean}} props */
 export function Comment({ source, comment: c, anchor, may }) {
   const [edited, setEdited] = useState(false);
-  const act = (done, body) => attempt(done, () => source.act(body));
+  const act = (body) => quietly(() => source.act(body));
   const draft = !c.round;
   const moved = anchor.outdated || !anchor.first !== !c.first;
   if (edited) {
     return html`<${Editor} label="Change the comment" text=${c.text} action="Save draft" leave=${() => setEdited(false)}
-      save=${async (text) => { if (await act('Saved', { action: 'edit', id: c.id, comment: { text } })) setEdited(false); }} />`;
+      save=${async (text) => { if (await act({ action: 'edit', id: c.id, comment: { text } })) setEdited(false); }} />`;
   }
   return html`<article class=${`comment${c.resolved ? ' resolved' : ''}${draft ? ' draft' : ''}`} aria-label=${`Comment ${c.id}`} data-comment=${c.id}>
     <header><strong>${c.by || 'You'}</strong><span class="faint"><${Ago} time=${c.at} /></span>
       ${c.first > 0 && html`<span class="faint">${lineWords(moved ? c : anchor)}</span>`}
       <${State} c=${c} />${anchor.outdated && html`<span class="badge outdated" title="The lines were changed after the comment">outdated</span>`}
       <span class="space"></span>
-      ${may && draft && html`<button class="quiet" onClick=${() => setEdited(true)}>Edit</button><button class="quiet danger" onClick=${() => act('Deleted', { action: 'delete', id: c.id })}>Delete</button>`}
-      ${may && !draft && html`<button class="quiet" onClick=${() => act(c.resolved ? 'Open again' : 'Resolved', { action: 'resolve', id: c.id, resolved: !c.resolved })}>${c.resolved ? 'Open again' : 'Resolve'}</button>`}
+      ${may && draft && html`<button class="quiet" onClick=${() => setEdited(true)}>Edit</button><button class="quiet danger" onClick=${() => act({ action: 'delete', id: c.id })}>Delete</button>`}
+      ${may && !draft && html`<button class="quiet" onClick=${() => act({ action: 'resolve', id: c.id, resolved: !c.resolved })}>${c.resolved ? 'Open again' : 'Resolve'}</button>`}
     </header>
     ${moved && c.lines && html`<pre class="quoted" aria-label="The lines when the comment was written">${visible(c.lines)}</pre>`}
     <p class="said">${c.text}</p>

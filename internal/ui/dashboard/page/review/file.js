@@ -1,7 +1,7 @@
 // One file of the diff: its head and those of its rows that are in sight.
 import { html } from '../core/view.js';
 import { count, many } from '../core/words.js';
-import { attempt, quietly } from '../parts/dialog.js';
+import { quietly } from '../parts/dialog.js';
 import { Comment, Form, Tall } from './comment.js';
 import { Both, Line } from './line.js';
 import { visible } from './visible.js';
@@ -23,7 +23,7 @@ export function FileView({ index, source, desk, block, first, last, may, cursor,
   const viewed = source.viewed(f);
   const shown = source.isShown(file);
   const toggle = () => { file.shown = !shown; file.touch(); source.fetch(); };
-  const view = (e) => attempt(e.currentTarget.checked ? `Viewed: ${f.path}` : `Not viewed: ${f.path}`, () => source.view(file, viewed !== 'yes'));
+  const view = () => quietly(() => source.view(file, viewed !== 'yes'));
   const top = block.tops[first] ?? 0;
   const here = cursor?.path === f.path;
   return html`<section class="file" aria-label=${f.path} style=${{ top: `${block.top}px`, height: `${block.height - 14}px` }} data-path=${f.path}>

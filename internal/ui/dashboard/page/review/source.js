@@ -212,6 +212,10 @@ export class Source {
     file.coloured = true;
     let text;
     try { text = await this.textOf(file); } catch { return; } // the file stays plain
+    if (diff.status !== 'added' && diff.status !== 'deleted' && !file.text) {
+      file.text = text; // now it is known how many lines follow the last hunk
+      file.touch();
+    }
     const sides = [diff.status === 'added' ? [] : oldText(diff, text), text];
     const wanted = () => (file.coloured = this.wanted.includes(file)); // or else it is tried again
     this.highlighter.add(file.path, sides.map((lines) => lines.join('\n')), wanted, ([old, fresh]) => {
