@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// addresses holds the addresses of the coordinators of one fleet. All requests go to one
-// of them. When it fails, all requests switch to the next.
+// addresses holds the addresses of the coordinators of one fleet. All requests go to
+// one address. When that address fails, all requests switch to the next.
 type addresses struct {
 	mu    sync.Mutex
 	list  []*address // entries are replaced, never modified
@@ -21,7 +21,8 @@ type addresses struct {
 	works int        // index of the address that answered last
 }
 
-// address is the address of one coordinator, valid while it is in use.
+// address is the address of one coordinator, with a context that ends when the address
+// is no longer used.
 type address struct {
 	*url.URL
 	number int
@@ -29,10 +30,12 @@ type address struct {
 	stop   context.CancelCauseFunc
 }
 
-// errSwitched cancels a request that waits for a failed address when another one answers.
+// errSwitched cancels a request that waits for a failed address because another address
+// has answered.
 var errSwitched = errors.New("another coordinator answers in its place")
 
-// parseAddresses parses a comma-separated list of addresses and the additional ones in also.
+// parseAddresses parses a comma-separated list of addresses. also holds further
+// addresses.
 func parseAddresses(list string, also []string) (*addresses, error) {
 	a := &addresses{}
 	for n, text := range append(strings.Split(list, ","), also...) {
@@ -80,9 +83,9 @@ func (a *addresses) failed(is *address) {
 }
 
 // answered records that an address works. If another address worked before, it cancels
-// the requests that still wait for other addresses, so that they are sent here. Only an
-// answer has this effect: while no coordinator answers, for example because their
-// database is down, no request is redirected.
+// the requests that still wait for other addresses, so that they are sent to this one.
+// Only an answer has this effect: while no coordinator answers, for example because
+// their database is down, no request is redirected.
 func (a *addresses) answered(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,9 +101,10 @@ func (a *addresses) answered(is *address) {
 	}
 }
 
-// firstReachable sends a request to one address after the other, each at most once, until
-// one can be reached. A safe request is abandoned while it waits for an address that is no
-// longer used. An unsafe request goes to another address only if it was not sent at all.
+// firstReachable sends a request to one address after the other, each at most once,
+// until one can be reached. A safe request is cancelled when the address that it waits
+// for is no longer used, and goes to the next. An unsafe request goes to another
+// address only if it was not sent at all.
 func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
 	for range c.addresses.list {
@@ -131,9 +135,10 @@ func sendWhileUsed(ctx context.Context, is *address, send func(context.Context, 
 	return send(ctx, is)
 }
 
-// unavailable reports whether the coordinator gave no answer, or one that another coordinator
-// may give differently. If the caller canceled the request, the error says nothing about
-// the coordinator. If the caller's deadline passed, it does.
+// unavailable reports whether the coordinator gave no answer, or an answer that another
+// coordinator may give differently. If the caller cancelled the request, the error says
+// nothing about the coordinator, and unavailable returns false. If the caller's
+// deadline passed, it returns true.
 func unavailable(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return false
@@ -152,13 +157,14 @@ func unavailable(ctx context.Context, err error) bool {
 	return false
 }
 
-// unsent reports whether no connection was established.
+// unsent reports whether the request failed before a connection was established.
 func unsent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
-// dialTimeout is the connection timeout when there is another address to try.
+// dialTimeout is the timeout for establishing a connection if there are other addresses
+// to try.
 const dialTimeout = 3 * time.Second
 
 // shortenDialTimeout shortens a client's connection timeout to dialTimeout.

@@ -11,8 +11,8 @@ import (
 // AgentClient reports and reads the state of agents.
 type AgentClient struct{ conn *connection }
 
-// Heartbeat reports the state of an agent. Without an id the coordinator creates a new
-// agent, and the request is not retried.
+// Heartbeat reports the state of an agent. Without an id, the coordinator creates a new
+// agent; such a request is not retried.
 func (c *AgentClient) Heartbeat(ctx context.Context, h Heartbeat) (Agent, error) {
 	return ask[Agent](ctx, c.conn, post(h, h.AgentID != "", "v1", "agents", "heartbeat"), "agent")
 }
@@ -27,8 +27,8 @@ func (c *AgentClient) Get(ctx context.Context, id string) (Agent, error) {
 	return ask[Agent](ctx, c.conn, get(nil, "v1", "agents", id), "agent")
 }
 
-// CurrentTask returns the task that an agent works on. If it has none, the [Error] is
-// NotFound.
+// CurrentTask returns the task that an agent works on. If the agent has none, the
+// [Error] is NotFound.
 func (c *AgentClient) CurrentTask(ctx context.Context, agent string) (Task, error) {
 	return ask[Task](ctx, c.conn, get(nil, "v1", "agents", agent, "current-task"), "task")
 }
@@ -48,25 +48,26 @@ func (c *AgentClient) RequestSession(ctx context.Context, n NewSession) (Task, e
 	return ask[Task](ctx, c.conn, post(n, false, "v1", "agents", "request-session"), "task")
 }
 
-// SendHeartbeats sends heartbeats until the context ends or the coordinator denies them. It
-// sends the first at once, then one per interval and one for every value on wake. It uses a
-// connection that no other request shares. It calls state before each heartbeat, so the
-// reported state is never older than the request. It calls sent, which may be nil, with the
-// result of each. A failed heartbeat is retried before the next one is due.
+// SendHeartbeats sends heartbeats until the context ends or the coordinator refuses
+// them. It sends the first at once, then one per interval and one for every value on
+// wake. It uses its own connection. It calls state before each heartbeat, so the
+// reported state is never older than the request. It calls sent, which may be nil, with
+// the result of each heartbeat. A failed heartbeat is retried before the next one is
+// due.
 //
-// If the state has no agent id, the id of the first answer is used from then on. An agent
-// that can choose its own id should do so: if that first answer is lost, the coordinator has
-// created an agent that is never used.
+// If the state has no agent id, the id in the first answer is used from then on. An
+// agent that can choose its own id should do so: if the first answer is lost, the
+// coordinator has created an agent that is never used.
 func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, state func() Heartbeat, wake <-chan struct{}, sent func(Agent, error)) error {
 	if every <= 0 {
 		every = BeatEvery
 	}
 	conn, end := c.conn.separate()
 	defer end()
-	// A slow heartbeat never delays the next one: two in a row may be lost before a worker
-	// counts as offline.
+	// A slow heartbeat must not delay the next one: a worker counts as offline only
+	// after more than two lost heartbeats.
 	conn.opt.Timeout = min(conn.opt.Timeout, every*2/3)
-	id := "" // as assigned by the coordinator
+	id := "" // the id that the coordinator has assigned
 	for failures := 0; ; {
 		h := state()
 		h.AgentID = cmp.Or(h.AgentID, id)
@@ -95,14 +96,14 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, s
 	}
 }
 
-// denied reports whether every later heartbeat would be refused too.
+// denied reports whether the coordinator would refuse every later heartbeat too.
 func denied(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Denied() || e.Invalid())
 }
 
-// await returns when the next heartbeat is due: after d, or as soon as a value arrives on
-// wake. It returns nil in place of a closed wake channel.
+// await returns when the next heartbeat is due: after d, or as soon as a value arrives
+// on wake. It returns wake, or nil if wake is closed.
 func await(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -21,7 +21,8 @@ func ask[T any](ctx context.Context, c *connection, q call, member string) (T, e
 	return value, nil
 }
 
-// answer is the answer's JSON object by member, or nil if it was not an object.
+// answer holds the members of the answer's JSON object. It is nil if the answer was not
+// an object.
 type answer map[string]json.RawMessage
 
 func members(body []byte) answer {
@@ -32,7 +33,8 @@ func members(body []byte) answer {
 	return a
 }
 
-// pick decodes one member. A list may be null: some programs encode an empty list so.
+// pick decodes one member. It accepts null for a list, because some programs encode an
+// empty list as null.
 func (a answer) pick(member string, to any) error {
 	raw, ok := a[member]
 	list := reflect.TypeOf(to).Elem().Kind() == reflect.Slice
@@ -52,8 +54,9 @@ func badAnswer(why string) *Error {
 	return &Error{Code: BadAnswer, Message: why, Status: http.StatusOK}
 }
 
-// whole decodes an answer with several members. The member must is required.
-func whole[T any](ctx context.Context, c *connection, q call, must string) (T, error) {
+// askAll sends a request and decodes the whole answer. The answer must have the member
+// must.
+func askAll[T any](ctx context.Context, c *connection, q call, must string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)
 	if err != nil {

@@ -15,26 +15,26 @@ import (
 
 // Options configures a client. The zero value of each field means its default.
 type Options struct {
-	Also  []string     // further addresses, of coordinators that share a database with the first
+	Also  []string     // addresses of further coordinators that share a database with the first
 	Token string       // sent only to the coordinator's own host
-	HTTP  *http.Client // supplies transport and cookies; redirects are never followed
-	TLS   *tls.Config  // for the standard transport, which is used if HTTP has none
+	HTTP  *http.Client // supplies transport and cookies; the client never follows redirects
+	TLS   *tls.Config  // settings of the standard transport, which is used if HTTP has none
 	// PlainHTTP allows sending the token to other machines without encryption. It is
 	// meant for networks that are encrypted below HTTP.
 	PlainHTTP bool
-	Now       func() time.Time // interprets times that the coordinator sends
+	Now       func() time.Time // the clock, for interpreting times that the coordinator sends; time.Now if nil
 
-	Rand    func() float64 // jitter for retries: from 0 up to 1
-	Timeout time.Duration  // of one try; default 30 s
-	Tries   int            // of a request that is safe to repeat; default 4
-	Pause   time.Duration  // before the second try, doubled for each further one; default 200 ms
-	Silence time.Duration  // after which a silent stream connection counts as dead; default 45 s
+	Rand    func() float64 // jitter for retries: a number from 0 up to 1
+	Timeout time.Duration  // of one try of a request; default 30 s
+	Tries   int            // maximum tries of a request that is safe to repeat; default 4
+	Pause   time.Duration  // pause before the second try, doubled for each further one; default 200 ms
+	Silence time.Duration  // time without data after which a stream connection counts as broken; default 45 s
 	Limit   int64          // maximum bytes of an answer; default 64 MiB
 }
 
-// Client sends requests to a coordinator, or to one of several that share a database: the
-// one that answered last, until it fails. The requests are grouped by subject. A Client is
-// safe for concurrent use.
+// Client sends requests to a coordinator, or to one of several that share a database.
+// It uses the coordinator that answered last, until that one fails. The requests are
+// grouped by subject. A Client is safe for concurrent use.
 type Client struct {
 	Agents        *AgentClient
 	Channels      *ChannelClient
@@ -43,13 +43,13 @@ type Client struct {
 	Events        *EventClient
 	Notifications *NotificationClient
 
-	// The following are requests of gaffer, not of the written protocol.
+	// The requests below are gaffer's own and not part of the written protocol.
 
 	Runs      *RunClient
 	Questions *QuestionClient
 	Talk      *TalkClient
 	Sessions  *SessionClient
-	Work      *WorkClient // for gaffer's own workers
+	Work      *WorkClient // requests of gaffer's own workers
 
 	conn *connection
 }
@@ -100,8 +100,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Apart returns a client with its own connections and this timeout for one try. Both
-// clients share the knowledge of which address works.
+// Apart returns a client with its own connections and the given timeout for one try.
+// Both clients share the information about which address works.
 func (c *Client) Apart(timeout time.Duration) *Client {
 	own, _ := c.conn.separate()
 	own.opt.Timeout = timeout
@@ -117,9 +117,9 @@ func (c *Client) Health(ctx context.Context) error {
 // Self describes a coordinator and the token of the request.
 type Self struct {
 	Version string    `json:"version"`
-	Time    time.Time `json:"time"` // of the coordinator's clock
-	Name    string    `json:"name"` // of the token
-	Role    string    `json:"role"` // admin, operator, worker or viewer
+	Time    time.Time `json:"time"` // the coordinator's clock
+	Name    string    `json:"name"` // name of the token
+	Role    string    `json:"role"` // role of the token: admin, operator, worker or viewer
 }
 
 // Self returns a description of the coordinator, and the role of the client's token.

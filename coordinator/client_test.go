@@ -197,7 +197,7 @@ func TestACallersContextEndsARequestAndTheRestBetweenTwo(t *testing.T) {
 
 func TestACoordinatorIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 	for header, want := range map[string]time.Duration{
-		"17": 17 * time.Second, "Sat, 01 Jan 2000 00:00:20 GMT": 20 * time.Second, "99999": longestRest, "-5": 0, "soon": 0,
+		"17": 17 * time.Second, "Sat, 01 Jan 2000 00:00:20 GMT": 20 * time.Second, "99999": longestWait, "-5": 0, "soon": 0,
 	} {
 		var hits atomic.Int32
 		busy := func(w http.ResponseWriter, _ *http.Request) {

@@ -23,9 +23,9 @@ type connection struct {
 	opt       Options
 }
 
-// separate returns a copy that shares no HTTP connections with c, so that other requests
-// cannot delay its requests. end closes the idle ones. A transport of an unknown type is
-// shared.
+// separate returns a copy of c with its own HTTP connections, so that other requests
+// cannot delay its requests. end closes the idle connections. If the transport is of an
+// unknown type, both share it.
 func (c *connection) separate() (own *connection, end func()) {
 	client := *c.http
 	own, end = &connection{addresses: c.addresses, http: &client, opt: c.opt}, func() {}
@@ -39,15 +39,16 @@ func (c *connection) separate() (own *connection, end func()) {
 // call is one request of the protocol.
 type call struct {
 	method string
-	route  []string // not escaped
+	route  []string // path segments, not escaped
 	query  url.Values
 	body   any
-	safe   bool // may be repeated without a further effect
+	safe   bool // repeating the request has no further effect
 }
 
 func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
 
-// url returns an error for path segments that would lead to another route.
+// url returns the address of the request. It returns an error for path segments that
+// would lead to another route.
 func (q call) url(base *url.URL) (string, error) {
 	escaped := make([]string, len(q.route))
 	for i, part := range q.route {
@@ -173,14 +174,14 @@ func (q call) encoded() (body io.Reader, kind string, err error) {
 // bytesBody is a request body that is not JSON.
 type bytesBody []byte
 
-// refused reads the error of an answer, at most 64 KiB.
+// refused returns the error in an answer. It reads at most 64 KiB.
 func (c *connection) refused(res *http.Response) error {
 	const most = 64 << 10
-	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // the status is enough if this fails
+	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // if this fails, the status alone describes the error
 	return refusal(res, body, c.opt.Now())
 }
 
-// reason returns why a request failed, without its URL, which the caller adds.
+// reason returns why a request failed, without the URL, which the caller adds.
 func reason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -191,7 +192,7 @@ func reason(ctx context.Context, err error) error {
 	return err
 }
 
-// badCall is an invalid request that the client does not send.
+// badCall reports an invalid request that the client did not send.
 type badCall struct{ why string }
 
 func (e *badCall) Error() string { return e.why }
@@ -205,7 +206,7 @@ func post(body any, safe bool, route ...string) call {
 	return call{method: http.MethodPost, route: route, body: body, safe: safe}
 }
 
-// number formats a limit for a query; it returns "" for no limit.
+// number formats a limit for a query. It returns "" for 0, which means no limit.
 func number(n int) string {
 	if n <= 0 {
 		return ""
@@ -213,7 +214,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// set adds the name-value pairs whose value is not empty.
+// set adds those name-value pairs whose value is not empty.
 func set(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -250,12 +251,12 @@ func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 	return &c
 }
 
-// transport returns the standard transport with two changes. Unencrypted requests bypass
-// the proxy, which could read their token. Pings detect connections that the network has
-// lost.
+// transport returns the standard transport with two changes. Unencrypted requests
+// bypass the proxy, because it could read their token. Pings detect connections that
+// the network has lost.
 func transport(secure *tls.Config) *http.Transport {
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have replaced it
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have replaced the default transport
 		t = standard.Clone()
 	}
 	t.TLSClientConfig = secure.Clone()

@@ -26,7 +26,7 @@ func (c *EventClient) Add(ctx context.Context, n NewEvent) (e Event, deduped boo
 	}
 	told := members(body)
 	if told.pick("deduped", &deduped) == nil && deduped {
-		_ = told.pick("event", &e) // a coordinator need not send it again
+		_ = told.pick("event", &e) // some coordinators do not send the event again
 		return e, true, nil
 	}
 	if err := told.pick("event", &e); err != nil {

@@ -14,9 +14,9 @@ import (
 // LogQuery selects a part of a task's log. Its zero value selects everything that exists
 // now.
 type LogQuery struct {
-	Offset int64 // of the first byte
-	Tail   int64 // only this many bytes from the end; 0 means all
-	Follow bool  // also send new output, until the log is complete
+	Offset int64 // offset of the first byte to return
+	Tail   int64 // return only this many bytes from the end; 0 means all
+	Follow bool  // also return new output, until the log is complete
 }
 
 // LogSpan describes which part of a log an answer contains.
@@ -25,7 +25,7 @@ type LogSpan struct {
 	To   int64 // end of the log at the time of the request
 	Kept int64 // offset of the first byte that the coordinator still has
 
-	Starts []LogStart // of the latest attempts
+	Starts []LogStart // the offsets at which the latest attempts start
 }
 
 // LogStart is the offset at which an attempt starts in the log of its task.
@@ -35,16 +35,17 @@ type LogStart struct {
 }
 
 // Log returns the log of a task: the output of its attempts, one after the other. The
-// text is the unmodified output of the agent's program and may contain any bytes. Offsets
-// count bytes of the whole log. A followed log ends when it is complete. Its connection
-// may break before; then the caller can continue from the offset it has reached.
+// text is the unmodified output of the agent's program and may contain any bytes.
+// Offsets count bytes of the whole log. With Follow, the log ends when it is complete.
+// If the connection breaks before, the caller can continue from the offset it has
+// reached.
 func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
 	query := set(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
 	var body io.ReadCloser
 	var span LogSpan
-	// Not marked as safe: firstReachable would cancel the context while the body is still being
-	// read.
+	// The request is not marked as safe, because firstReachable would cancel its
+	// context while the body is still being read.
 	err := c.conn.firstReachable(ctx, false, func(ctx context.Context, at *address) (err error) {
 		body, span, err = c.conn.openLog(ctx, at.URL, ask)
 		return err
@@ -55,14 +56,14 @@ func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.R
 	return body, span, nil
 }
 
-// openLog applies the timeout only to the start of the answer. The body may take as long
-// as the log does.
+// openLog requests a log. The timeout applies only until the answer starts; reading the
+// body may take longer.
 func (c *connection) openLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(c.opt.Timeout, func() { cancel(errNoAnswer) })
 	res, err := c.requestLog(ctx, base, q)
 	if !late.Stop() && err == nil {
-		_ = res.Body.Close() // its context was canceled
+		_ = res.Body.Close() // the context was cancelled
 		err = errNoAnswer
 	}
 	if err != nil {
@@ -111,13 +112,13 @@ const (
 
 func spanOf(h http.Header) LogSpan {
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // a missing header counts as 0
+		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // 0 if the header is missing
 		return max(n, 0)
 	}
 	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept), Starts: startsOf(h.Get(LogStarts))}
 }
 
-// startsOf parses the header and skips invalid entries.
+// startsOf parses the header LogStarts and skips invalid entries.
 func startsOf(text string) (list []LogStart) {
 	for part := range strings.SplitSeq(text, ",") {
 		attempt, at, _ := strings.Cut(part, "=")

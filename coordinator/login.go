@@ -9,12 +9,12 @@ import (
 
 // Login is a single-use, short-lived link that logs a browser in.
 type Login struct {
-	Path    string    `json:"path"` // without scheme and host
+	Path    string    `json:"path"` // path and query of the link, without scheme and host
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the link's path for a browser that should open a page of the dashboard, such
-// as "#/runs/ID", after logging in.
+// To returns the link's path for a browser that should open a page of the dashboard
+// after logging in. place is the page, such as "#/runs/ID".
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path
@@ -22,8 +22,8 @@ func (l Login) To(place string) string {
 	return l.Path + "&to=" + url.QueryEscape(place)
 }
 
-// Login creates a link. A browser that follows it gets the permissions of the client's
-// token.
+// Login creates a login link. A browser that opens it gets the permissions of the
+// client's token.
 func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	body, err := c.conn.do(ctx, post(nil, true, "v1", "login"))
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	if err := all.pick("expires_at", &l.Expires); err != nil {
 		return l, err
 	}
-	// The path is appended to the server's address. It must not turn that into the
-	// address of another host.
+	// The path is appended to the server's address. It must not change the host of that
+	// address.
 	if !strings.HasPrefix(l.Path, "/login?") {
 		return Login{}, badAnswer("the path of the answer is no link to log in with")
 	}

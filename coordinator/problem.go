@@ -17,20 +17,20 @@ const (
 	NoInputs = "no_inputs" // no input to claim
 )
 
-// Error codes that the client itself assigns to an answer it cannot use.
+// Error codes that the client itself assigns to an answer that it cannot use.
 const (
-	BadAnswer  = "bad_answer" // violates the protocol
-	TooLarge   = "too_large"  // exceeds Options.Limit
-	Redirected = "redirected" // not followed, because the token belongs to one host only
+	BadAnswer  = "bad_answer" // the answer violates the protocol
+	TooLarge   = "too_large"  // the answer exceeds Options.Limit
+	Redirected = "redirected" // a redirect was not followed, because the token is only for one host
 )
 
 // Error is a coordinator's refusal, or an answer that the client cannot use.
 type Error struct {
 	Code    string
 	Message string
-	Status  int           // of the HTTP response
+	Status  int           // status code of the HTTP response
 	After   time.Duration // how long the coordinator asks to wait before a retry
-	Offset  int64         // with LogGap: the offset to continue from
+	Offset  int64         // for LogGap: the offset to continue from
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
@@ -39,7 +39,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.S
 // input.
 func (e *Error) NotFound() bool { return e.Status == http.StatusNotFound }
 
-// Conflict reports that another request was first.
+// Conflict reports that an earlier request prevents this one.
 func (e *Error) Conflict() bool { return e.Status == http.StatusConflict }
 
 // Invalid reports that the request can never be accepted as it is.
@@ -67,8 +67,8 @@ func (e *Error) Temporary() bool {
 	return e.Status >= http.StatusInternalServerError
 }
 
-// temporary reports whether a retry may succeed. It returns false for invalid requests
-// and for answers that would be the same again.
+// temporary reports whether a retry may succeed. It returns false for invalid requests,
+// and for errors that a retry would give again.
 func temporary(err error) bool {
 	if _, ok := errors.AsType[*badCall](err); ok {
 		return false
@@ -79,8 +79,8 @@ func temporary(err error) bool {
 	return true
 }
 
-// longestRest is the longest wait that a coordinator can impose on a client.
-const longestRest = time.Minute
+// longestWait is the maximum time that a client waits because a coordinator asks it to.
+const longestWait = time.Minute
 
 // refusal converts an answer with an error status into an Error. A proxy between client
 // and coordinator may have answered instead, in any format.
@@ -113,7 +113,7 @@ func retryAfter(header string, now time.Time) time.Duration {
 	} else if at, err := http.ParseTime(header); err == nil {
 		wait = at.Sub(now)
 	}
-	return min(max(wait, 0), longestRest)
+	return min(max(wait, 0), longestWait)
 }
 
 // printable turns text of another program into one printable line, so that it cannot send

@@ -11,15 +11,15 @@ import (
 // QuestionClient asks and answers the questions of agents.
 type QuestionClient struct{ conn *connection }
 
-// NewQuestion is a question of an agent that has no task of a run. Questions of one asker
-// with the same ref are the same question.
+// NewQuestion is a question of an agent that has no task in a run. Two questions of one
+// agent with the same ref are the same question.
 type NewQuestion struct {
-	From    string   `json:"from"` // the asker's name; users answer the question by this name
+	From    string   `json:"from"` // name of the agent that asks; users answer the question by this name
 	Ref     string   `json:"ref,omitempty"`
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
 	Seconds float64  `json:"seconds"`           // how long the user has to answer, at most a day
-	Attempt string   `json:"attempt,omitempty"` // the attempt whose agent asks and waits, if any
+	Attempt string   `json:"attempt,omitempty"` // id of the attempt whose agent waits for the answer, if any
 }
 
 // QuestionChange is the stream's update about a question: it was asked, it was answered,
@@ -39,17 +39,17 @@ func (c *QuestionClient) List(ctx context.Context, run string) ([]fleet.Question
 	return ask[[]fleet.Question](ctx, c.conn, get(set(url.Values{}, "run", run), "v1", "questions"), "questions")
 }
 
-// Answer answers a question. deny refuses the agent's request, with text as the reason.
-// If the question has already been answered, the [Error] is a Conflict that names the
-// user.
+// Answer answers a question. If deny is true, it refuses the agent's request, with text
+// as the reason. If the question has already been answered, the [Error] is a Conflict
+// that names the user.
 func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny bool) error {
 	body := map[string]any{"text": text, "deny": deny}
 	_, err := c.conn.do(ctx, post(body, false, "v1", "questions", question, "answer"))
 	return err
 }
 
-// Ask asks the user a question that belongs to no task, and returns its id. The
-// request is retried only with a ref.
+// Ask asks the user a question that belongs to no task, and returns its id. The request
+// is retried only if the question has a ref.
 func (c *QuestionClient) Ask(ctx context.Context, q NewQuestion) (string, error) {
 	made, err := ask[QuestionChange](ctx, c.conn, post(q, q.Ref != "", "v1", "questions"), "question")
 	return made.ID, err

@@ -14,16 +14,16 @@ type RunClient struct{ conn *connection }
 // RunQuery selects runs. Its zero value selects the unfinished runs of all projects.
 type RunQuery struct {
 	Project string
-	Ended   bool // also ended runs
-	Limit   int  // only the latest; 0 means the coordinator's default
+	Ended   bool // include ended runs
+	Limit   int  // return only the latest runs; 0 means the coordinator's default
 }
 
 // NewRun describes a run to submit.
 type NewRun struct {
 	Project string          `json:"project"`
-	On      string          `json:"on,omitempty"`  // the name of the only worker that may take its tasks
-	Key     string          `json:"key,omitempty"` // submitting the same key again returns the same run
-	Plan    json.RawMessage `json:"plan"`          // the JSON form of a plan, with all prompts included; docs/protocols/coordinator.md describes it
+	On      string          `json:"on,omitempty"`  // name of the only worker that may take the run's tasks; empty for any
+	Key     string          `json:"key,omitempty"` // idempotency key: submitting the same key again returns the same run
+	Plan    json.RawMessage `json:"plan"`          // the JSON form of a plan that includes all prompts; docs/protocols/coordinator.md describes it
 }
 
 // Records are the ledger's records of a run's attempts: run records and result records,
@@ -36,9 +36,9 @@ type Records struct {
 // ReportQuery selects the data of a report. Its zero value selects everything.
 type ReportQuery struct {
 	Project                string
-	Since                  string // a day or a time; runs that started earlier do not count
+	Since                  string // a day or a time; runs that started earlier are omitted
 	Agent, Model, Template []string
-	Rows                   int // include this many of the latest attempts as raw_data, each with its run and task
+	Rows                   int // number of latest attempts to include as raw_data, each with its run and task
 }
 
 // AttemptChange is the stream's update about an attempt.
@@ -50,14 +50,14 @@ type AttemptChange struct {
 
 // PastChange is an update that the stream has sent before.
 type PastChange struct {
-	ID string `json:"id"` // its number in the stream
+	ID string `json:"id"` // number of the change in the stream
 	Update
 }
 
 // PastChanges are changes of a run, the oldest first.
 type PastChanges struct {
 	Changes []PastChange `json:"changes"`
-	Next    string       `json:"next,omitempty"` // the id to continue after; empty if there are no more
+	Next    string       `json:"next,omitempty"` // the id to continue after; empty if there are no more changes
 }
 
 // List returns runs without their tasks, the latest first.
@@ -91,8 +91,8 @@ func (c *RunClient) Task(ctx context.Context, run, task string) (fleet.Task, err
 	return ask[fleet.Task](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task), "task")
 }
 
-// Submit stores a plan as a run, which workers of the project then start to work on. It
-// returns the run without its tasks. The request is retried only with a key.
+// Submit stores a plan as a run. Workers of the project then take its tasks. It returns
+// the run without its tasks. The request is retried only if it has a key.
 func (c *RunClient) Submit(ctx context.Context, n NewRun) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, post(n, n.Key != "", "v1", "runs"), "run")
 }
@@ -105,7 +105,7 @@ func (c *RunClient) Cancel(ctx context.Context, run, task, why string) error {
 }
 
 // Retry requeues a failed or cancelled task. The request is never repeated, because the
-// task may have failed again meanwhile.
+// task may have failed again in the meantime.
 func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"task": task}, false, "v1", "runs", run, "retry"))
 	return err
@@ -143,8 +143,8 @@ func (c *RunClient) TaskAttempts(ctx context.Context, run, task string) ([]fleet
 	return ask[[]fleet.Attempt](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run as it was submitted. Literal values of its variables are
-// hidden; references are not.
+// Plan returns the plan of a run as it was submitted. Literal values of its variables
+// are hidden, but references are not.
 func (c *RunClient) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c.conn, get(nil, "v1", "runs", run, "plan"), "plan")
 }
@@ -179,7 +179,7 @@ func (c *RunClient) Questions(ctx context.Context, run string) ([]QuestionChange
 // the coordinator's default.
 func (c *RunClient) Changes(ctx context.Context, run, after string, limit int) (PastChanges, error) {
 	query := set(url.Values{}, "after", after, "limit", number(limit))
-	return whole[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
+	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 
 // SessionClient reads the documents of sessions.

@@ -16,7 +16,7 @@ type message struct {
 	data  []byte
 	id    string
 	hasID bool
-	cut   bool          // longer than the limit: the data is incomplete
+	cut   bool          // the message exceeded the limit, so the data is incomplete
 	retry time.Duration // how long the server asks to wait before reconnecting
 }
 
@@ -27,20 +27,20 @@ func (m message) empty() bool {
 // messages reads a stream of server-sent events with bounded memory.
 type messages struct {
 	from  *bufio.Reader
-	limit int    // bytes of one message
+	limit int    // maximum bytes of one message
 	alive func() // called for every line, including pings
 }
 
 func newMessages(r io.Reader, limit int, alive func()) *messages {
 	from := bufio.NewReader(r)
 	if mark, err := from.Peek(3); err == nil && string(mark) == "\ufeff" {
-		_, _ = from.Discard(3) // it was just peeked at
+		_, _ = from.Discard(3) // cannot fail: the bytes are already buffered
 	}
 	return &messages{from: from, limit: limit, alive: alive}
 }
 
-// next returns the next complete message. It discards a message that the end of the
-// connection cuts off.
+// next returns the next complete message. It discards an incomplete message at the end
+// of the connection.
 func (r *messages) next() (message, error) {
 	var m message
 	for {
@@ -108,8 +108,8 @@ func (m *message) addData(value []byte, limit int) {
 	m.data = append(m.data, value...)
 }
 
-// before reports whether change id a is a lower number than b. Ids that are not numbers
-// have no order.
+// before reports whether id a is a lower number than id b. It returns false if one of
+// them is not a number.
 func before(a, b string) bool {
 	x, errX := strconv.ParseInt(strings.TrimSpace(a), 10, 64)
 	y, errY := strconv.ParseInt(strings.TrimSpace(b), 10, 64)

@@ -15,34 +15,36 @@ import (
 
 // From selects where a stream starts and which changes it contains.
 type From struct {
-	After   string // the id of the last known change; empty starts with the next one
+	After   string // id of the last known change; if empty, the stream starts with the next change
 	Project string // only this project's changes
 	Run     string // only this run's changes
-	Seen    bool   // also report when agents were last seen
+	Seen    bool   // also report when agents were last seen; see the constant Seen
 }
 
-// Seen is the type of an update that is not a change. Its Change maps the ids of agents
-// to the time when each was last seen: all agents at first, then those whose time has
-// changed.
+// Seen is the type of an update that reports when agents were last seen. It is not a
+// change. Its Change maps the ids of agents to times: at first of all agents, then of
+// those whose time has changed.
 const Seen = "seen"
 
 // Change is an update of the stream.
 type Change struct {
-	ID string // to continue after it; empty if the coordinator gives none
+	ID string // id from which a stream can continue; empty if the coordinator gives none
 
-	// Gap reports that changes may be missing before this one. A caller that keeps a copy
-	// of the state has to fetch it again. The gap is reported as soon as it is known, if
-	// necessary in a Change of its own with an empty Type. The causes: the coordinator
-	// continues from another change than requested, it gives no ids and the connection
-	// broke, its numbers went backwards, or a change could not be read.
+	// Gap reports that changes may be missing before this one. A caller that keeps a
+	// copy of the state has to fetch it again. The gap is reported as soon as it is
+	// known, if necessary in a separate Change with an empty Type. There are four
+	// causes: the coordinator continues from another change than requested, it gives no
+	// ids and the connection broke, its numbers went backwards, or a change could not
+	// be read.
 	Gap bool
 
 	Update
 }
 
-// Stream calls each for every change, in order, until the context ends, each returns an
-// error, or the coordinator refuses. It replaces broken and dead connections, and
-// continues after the last change that it has passed to each.
+// Stream calls each for every change, in order. It returns when the context ends, when
+// each returns an error, or when the coordinator refuses the request. It replaces
+// broken and silent connections, and continues after the last change that it has passed
+// to each.
 func (c *Client) Stream(ctx context.Context, from From, each func(Change) error) error {
 	conn, end := c.conn.separate()
 	defer end()
@@ -66,26 +68,26 @@ func (c *Client) Stream(ctx context.Context, from From, each func(Change) error)
 	}
 }
 
-// stream is the state that outlives a connection.
+// stream holds the state that is kept when a connection is replaced.
 type stream struct {
 	conn      *connection
-	last      string // id of the last change passed to each, or where the stream started
+	last      string // id of the last change passed to each, or the id that the stream started from
 	connected int    // number of connections that sent a message
-	moved     bool   // this connection sent a change that was not yet known
+	moved     bool   // this connection has sent a change that is newer than last
 	retry     time.Duration
 	each      func(Change) error
 	eachErr   error // the error that each returned
 }
 
-// longestMessage is several times the size of the largest task that a coordinator
-// accepts.
+// longestMessage is the maximum size of a message. It is several times the size of the
+// largest task that a coordinator accepts.
 const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
-// connect reads one connection to its end, at the first address that accepts one. If the
-// connection breaks later, the address still counts as working: the coordinator may have
-// disconnected a reader that is too slow.
+// connect opens a connection to the first address that accepts one, and reads it to its
+// end. If the connection breaks later, the address still counts as working, because the
+// coordinator may have disconnected a reader that is too slow.
 func (s *stream) connect(ctx context.Context, q call) error {
 	var torn error
 	err := s.conn.firstReachable(ctx, true, func(ctx context.Context, at *address) error {
@@ -119,7 +121,7 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 		if err != nil {
 			return reason(ctx, err)
 		}
-		watchdog.Stop() // the time that the caller takes does not count as silence
+		watchdog.Stop() // time spent in the caller's function does not count as silence
 		if s.eachErr = s.handle(m, fresh); s.eachErr != nil {
 			return s.eachErr
 		}
@@ -158,11 +160,11 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 // handle passes a message to each, and reports a gap that the message reveals.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
-		s.retry = min(m.retry, longestRest)
+		s.retry = min(m.retry, longestWait)
 	}
 	gap := false
 	if fresh {
-		gap = s.connected > 0 && s.last == "" // without ids, changes during the reconnect are unknown
+		gap = s.connected > 0 && s.last == "" // if there are no ids, changes during the reconnect are unknown
 		s.connected, s.moved = s.connected+1, false
 	}
 	switch m.name {
@@ -172,7 +174,7 @@ func (s *stream) handle(m message, fresh bool) error {
 		return s.seen(m, gap)
 	}
 	if !s.moved && m.id != "" && m.id == s.last {
-		return s.reportGap(m.id, gap) // already passed to each on the previous connection
+		return s.reportGap(m.id, gap) // the previous connection has already delivered this change
 	}
 	s.moved = true
 	gap = gap || m.cut || m.hasID && before(m.id, s.last)
@@ -189,8 +191,8 @@ func (s *stream) handle(m message, fresh bool) error {
 	return s.each(change)
 }
 
-// hello handles the message that names the change after which the stream continues. It is
-// the requested change, unless the coordinator no longer has all later ones.
+// hello handles the message that names the change after which the stream continues.
+// That is the requested change, unless the coordinator no longer has all later ones.
 func (s *stream) hello(m message, gap bool) error {
 	if m.hasID && m.id != s.last {
 		gap = gap || s.last != ""
@@ -199,8 +201,8 @@ func (s *stream) hello(m message, gap bool) error {
 	return s.reportGap(m.id, gap)
 }
 
-// seen reports when agents were last seen. This is not a change: it has no id to continue
-// after.
+// seen passes on when agents were last seen. This is not a change, so it has no id to
+// continue after.
 func (s *stream) seen(m message, gap bool) error {
 	var said struct {
 		Time time.Time       `json:"time"`
@@ -212,7 +214,7 @@ func (s *stream) seen(m message, gap bool) error {
 	return s.each(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// reportGap reports a gap in a Change of its own, if there is one.
+// reportGap reports a gap, if there is one, in a separate Change.
 func (s *stream) reportGap(id string, gap bool) error {
 	if !gap {
 		return nil

@@ -57,13 +57,14 @@ func (c *TaskClient) AddInput(ctx context.Context, n NewInput) (Input, error) {
 }
 
 // ClaimInput claims the next input of a task. If there is none, the [Error]'s code is
-// [NoInputs]. The request is never retried, because each input is given out once.
+// [NoInputs]. The request is never retried, because a coordinator delivers each input
+// only once.
 func (c *TaskClient) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
 	body := map[string]string{"task_id": task, "agent_id": agent}
 	return ask[Input](ctx, c.conn, post(body, false, "v1", "tasks", "inputs", "claim"), "input")
 }
 
-// Assign gives one queued task to an agent. Repeating it is not an error.
+// Assign assigns one queued task to an agent. Repeating the request is not an error.
 func (c *TaskClient) Assign(ctx context.Context, a Assignment) (Task, error) {
 	return ask[Task](ctx, c.conn, post(a, true, "v1", "tasks", "assign"), "task")
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Agent is a worker; the protocol calls it an agent. WorkerStatus is computed whenever it
-// is read. ClaudeStatus is only ever reported by the worker.
+// Agent is a worker; the protocol calls it an agent. WorkerStatus is computed whenever
+// the agent is read. ClaudeStatus is the last value that the worker reported.
 type Agent struct {
 	ID            string          `json:"id"`
 	Name          string          `json:"name"`
-	Status        string          `json:"status"` // for old clients: the same as ClaudeStatus
+	Status        string          `json:"status"` // same as ClaudeStatus, for old clients
 	ClaudeStatus  string          `json:"claude_status"`
 	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when ClaudeStatus was last reported
 	CurrentTaskID string          `json:"current_task_id"`
@@ -22,14 +22,14 @@ type Agent struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	UpdatedAt     time.Time       `json:"updated_at"`
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
-	Gone          bool            `json:"gone,omitempty"` // the run that it worked for has ended: lists no longer contain it
+	Gone          bool            `json:"gone,omitempty"` // the agent's run has ended, so lists no longer contain the agent
 }
 
 // WorkerStatus says whether a worker sent a heartbeat recently.
 type WorkerStatus string
 
-// The statuses of a worker, how long it stays online after a heartbeat, and the interval
-// between heartbeats.
+// The statuses of a worker, how long a worker stays online after a heartbeat, and the
+// interval between heartbeats.
 const (
 	Online  WorkerStatus = "online"
 	Offline WorkerStatus = "offline"
@@ -46,7 +46,7 @@ const (
 )
 
 // Heartbeat is an agent's report about itself. An empty id requests a new agent. An old
-// client sets Status only.
+// client sends only Status.
 type Heartbeat struct {
 	AgentID       string          `json:"agent_id"`
 	Name          string          `json:"name,omitempty"`
@@ -54,7 +54,7 @@ type Heartbeat struct {
 	Status        string          `json:"status,omitempty"`
 	CurrentTaskID string          `json:"current_task_id,omitempty"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
-	Gone          bool            `json:"gone,omitempty"` // it has ended, and lists no longer contain it
+	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists no longer contain it
 }
 
 // Channel is a named queue of tasks.
@@ -73,16 +73,16 @@ type Chain struct {
 	Name         string     `json:"name"`
 	Description  string     `json:"description"`
 	Status       TaskStatus `json:"status,omitempty"`
-	OwnerAgentID string     `json:"owner_agent_id,omitempty"` // the only agent that may claim its tasks; empty for any
+	OwnerAgentID string     `json:"owner_agent_id,omitempty"` // the only agent that may claim the chain's tasks; empty for any
 	CreatedAt    time.Time  `json:"created_at"`
-	UpdatedAt    time.Time  `json:"updated_at,omitzero"` // when its name, description or owner was last changed
+	UpdatedAt    time.Time  `json:"updated_at,omitzero"` // when the name, the description or the owner was last changed
 }
 
 // ChainChange describes changes to a chain. Empty fields stay unchanged.
 type ChainChange struct {
 	Name        string     `json:"name,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Status      TaskStatus `json:"status,omitempty"` // validated but not stored: the status is computed from the tasks
+	Status      TaskStatus `json:"status,omitempty"` // validated but not stored, because the status is computed from the tasks
 }
 
 // Task is one piece of work.
@@ -116,8 +116,9 @@ const (
 	Failed     TaskStatus = "failed"
 )
 
-// SessionRequest is the type of a task that asks an agent without a session to start one.
-// SessionStarted is the type of the event by which the agent reports that it has.
+// SessionRequest is the type of a task that asks an agent without a session to start
+// one. SessionStarted is the type of the event by which the agent reports that it has
+// started one.
 const (
 	SessionRequest = "request_claude_session"
 	SessionStarted = "agent.automation.session_request.completed"
@@ -137,19 +138,19 @@ type Assignment struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// Notification asks the user to act on an agent.
+// Notification tells the user that an agent needs attention.
 type Notification struct {
-	Key       string    `json:"key"` // the agent's id and the type
+	Key       string    `json:"key"` // the agent's id and the type, joined
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name"`
 	Type      string    `json:"type"`
-	Channel   string    `json:"channel"` // the first channel that the agent takes tasks of
+	Channel   string    `json:"channel"` // the first of the channels whose tasks the agent takes
 	Message   string    `json:"message"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// SetupWaiting is the type of the notification that an agent waits for a session. The
-// agent's meta contains the same word as its state.
+// SetupWaiting is the type of the notification about an agent that waits for a session.
+// The agent's meta contains the same word as its state.
 const SetupWaiting = "setup_waiting"
 
 // NewTask describes a task to queue. A task of a chain without a sequence is appended to
@@ -235,14 +236,14 @@ type Dashboard struct {
 
 // Update is a message of the stream about one change.
 type Update struct {
-	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; about runs also runs, attempts, questions, reviews, messages or lanes
+	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; for gaffer's runs also runs, attempts, questions, reviews, messages or lanes
 	Time   time.Time       `json:"time"`
-	Change json.RawMessage `json:"change,omitempty"` // the changed object, as it was then
+	Change json.RawMessage `json:"change,omitempty"` // the changed object, as it was after the change
 }
 
 // Problem is the error of a request.
 type Problem struct {
 	Code    string `json:"code"` // such as no_tasks
 	Message string `json:"message"`
-	Offset  int64  `json:"offset,omitempty"` // of a log: the offset to continue from
+	Offset  int64  `json:"offset,omitempty"` // for an error about a log: the offset to continue from
 }

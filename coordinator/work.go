@@ -9,18 +9,18 @@ import (
 	"gaffer/fleet"
 )
 
-// Messages between gaffer's own workers and a coordinator. Every time is a duration in
-// milliseconds from the moment of the message, so that two clocks are never compared.
-// Unknown fields are ignored and missing ones have their zero value, so older and newer
-// programs understand each other.
+// The types below are messages between gaffer's own workers and a coordinator. Times
+// are sent as durations in milliseconds relative to the message, because clocks of
+// machines differ. Unknown fields are ignored and missing ones have their zero value,
+// so that older and newer programs understand each other.
 
 // WorkerInfo describes a worker.
 type WorkerInfo struct {
-	ID      string   `json:"id"` // stable, independent of the name
+	ID      string   `json:"id"` // stays the same if the worker is renamed
 	Name    string   `json:"name,omitempty"`
 	Labels  []string `json:"labels,omitempty"`
-	Agents  []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
-	Slots   int      `json:"slots,omitempty"`  // how many tasks it runs at the same time
+	Agents  []string `json:"agents,omitempty"` // the agents whose tasks the worker takes; empty means all
+	Slots   int      `json:"slots,omitempty"`  // how many tasks the worker runs at the same time
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
 }
@@ -29,51 +29,52 @@ type WorkerInfo struct {
 type WorkBeat struct {
 	Worker WorkerInfo `json:"worker"`
 	Held   []HeldWork `json:"held"`
-	// Gone reports that the worker runs nothing and exits now: it is offline at once.
+	// Gone reports that the worker runs no attempts and exits now, so that it counts as
+	// offline at once.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// WorkKey identifies an attempt and proves, by its fencing token, that the worker still
-// owns it.
+// WorkKey identifies an attempt. Its fencing token proves that the worker still owns
+// the attempt.
 type WorkKey struct {
 	Attempt string `json:"attempt"`
 	Token   int64  `json:"token"`
 }
 
-// HeldWork is an attempt that the worker says it runs.
+// HeldWork is an attempt that the worker reports as running.
 type HeldWork struct {
 	WorkKey
 	Now     WorkNow  `json:"now,omitzero"`
-	Asking  []string `json:"asking,omitempty"`  // questions whose answers it waits for
+	Asking  []string `json:"asking,omitempty"`  // ids of questions whose answers the agent waits for
 	Dropped []string `json:"dropped,omitempty"` // the refs of questions that the agent has withdrawn
 	// Delivered are the ids of messages that the agent's program has taken.
 	Delivered []string `json:"delivered,omitempty"`
 }
 
-// WorkNow describes what an agent does. An empty State means no change. The clocks of
-// two machines differ, so AgeMS is sent instead of Said. LogFrom is not sent: the
-// coordinator has its own copy of the log.
+// WorkNow describes what an agent is doing. An empty State means no change. AgeMS is
+// sent instead of Said, because the clocks of two machines differ. LogFrom is not sent,
+// because the coordinator has its own copy of the log.
 type WorkNow struct {
 	fleet.Progress
-	AgeMS int64 `json:"age_ms,omitempty"` // how long State has been so
+	AgeMS int64 `json:"age_ms,omitempty"` // how long the agent has been in State
 }
 
-// Amount is a cost.
+// Amount is what an attempt used: tokens and money.
 type Amount = fleet.Amount
 
 // WorkOrders is the answer to a heartbeat.
 type WorkOrders struct {
 	Orders  []WorkOrder `json:"orders"`
-	LeaseMS int64       `json:"lease_ms"` // how long an attempt lives without a heartbeat
-	Seq     int64       `json:"seq"`      // number of the last change, to wait from
+	LeaseMS int64       `json:"lease_ms"` // how long the worker keeps its attempts without a heartbeat
+	Seq     int64       `json:"seq"`      // number of the last change, for the next Wait
 }
 
 // WorkOrder is an instruction about an attempt that the worker runs.
 type WorkOrder struct {
 	Attempt string       `json:"attempt"`
-	Stop    string       `json:"stop,omitempty"`  // why the worker must end the attempt
-	Gone    bool         `json:"gone,omitempty"`  // the worker no longer owns it: end it without a report
-	Waits   bool         `json:"waits,omitempty"` // its agent waits for a user, which does not count as work
+	Stop    string       `json:"stop,omitempty"`  // why the worker must end the attempt; empty to continue
+	Gone    bool         `json:"gone,omitempty"`  // the worker no longer owns the attempt: end it without reporting
+	Waits   bool         `json:"waits,omitempty"` // the agent waits for a user; this time does not count as work
 	LeaseMS int64        `json:"lease_ms,omitempty"`
 	Answers []WorkAnswer `json:"answers,omitempty"`
 	// Messages are the user's messages that wait for the agent, the oldest first. They
@@ -91,11 +92,11 @@ type WorkAnswer struct {
 	Denied bool   `json:"denied,omitempty"`
 }
 
-// WorkClaim requests a task. The same key gets the same answer.
+// WorkClaim requests a task. Requests with the same key get the same answer.
 type WorkClaim struct {
 	Worker string   `json:"worker"`
 	Labels []string `json:"labels"`
-	Agents []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
+	Agents []string `json:"agents,omitempty"` // the agents whose tasks the worker takes; empty means all
 	Key    string   `json:"key"`
 }
 
@@ -111,7 +112,7 @@ type Work struct {
 	Task    WorkTask    `json:"task"`
 	Run     WorkRun     `json:"run"`
 	Before  *WorkBefore `json:"before,omitempty"` // the previous attempt, if any
-	LeaseMS int64       `json:"lease_ms"`         // the remaining time of the lease
+	LeaseMS int64       `json:"lease_ms"`         // remaining time of the lease
 	// Messages are the user's messages that wait for the agent, the oldest first. Earlier
 	// are those that the agent of an earlier attempt has received.
 	Messages []fleet.Message `json:"messages,omitempty"`
@@ -121,18 +122,18 @@ type Work struct {
 // WorkAttempt is the attempt that the worker makes.
 type WorkAttempt struct {
 	ID           string `json:"id"`
-	Number       int    `json:"number"` // from 1
+	Number       int    `json:"number"` // number of the attempt, from 1
 	Token        int64  `json:"token"`
-	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // it is ended after this time; zero means never
-	Carried      Amount `json:"carried,omitzero"`         // spent earlier in the same conversation
-	Stop         string `json:"stop,omitempty"`           // why the worker must end it
+	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // the attempt is ended after this time; zero means never
+	Carried      Amount `json:"carried,omitzero"`         // cost of earlier attempts in the same conversation
+	Stop         string `json:"stop,omitempty"`           // why the worker must end the attempt
 }
 
 // WorkTask is the task of an attempt.
 type WorkTask struct {
 	Task  string          `json:"task"`
 	Name  string          `json:"name,omitempty"`
-	Spec  json.RawMessage `json:"spec"` // the task's part of the plan
+	Spec  json.RawMessage `json:"spec"` // the task as described in the plan
 	Fresh bool            `json:"fresh,omitempty"`
 	Tries int             `json:"tries,omitempty"`
 	// SentBack says that the agent answers a review: its whole last message is wanted.
@@ -144,8 +145,8 @@ type WorkRun struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name,omitempty"`
 	Project  string          `json:"project,omitempty"`
-	Base     string          `json:"base,omitempty"`  // the commit that worktrees start from
-	Place    string          `json:"place,omitempty"` // the only worker that may run it
+	Base     string          `json:"base,omitempty"`  // commit that worktrees start from
+	Place    string          `json:"place,omitempty"` // name of the only worker that may run it; empty for any
 	Workflow json.RawMessage `json:"workflow,omitempty"`
 }
 
@@ -162,15 +163,15 @@ type WorkBefore struct {
 // WorkTurn reports the end of an attempt and claims the next task.
 type WorkTurn struct {
 	Finish WorkFinish `json:"finish"`
-	Claim  *WorkClaim `json:"claim,omitempty"` // nil claims none
+	Claim  *WorkClaim `json:"claim,omitempty"` // nil claims no task
 }
 
-// WorkFinish describes how an attempt ended. Its Activity and LogFrom are not sent.
+// WorkFinish describes how an attempt ended. Activity and LogFrom are not sent.
 type WorkFinish struct {
 	WorkKey
 	fleet.Progress
 	fleet.Ending
-	ResetInMS int64    `json:"reset_in_ms,omitempty"` // until a rate limit ends
+	ResetInMS int64    `json:"reset_in_ms,omitempty"` // time until a rate limit ends
 	Delivered []string `json:"delivered,omitempty"`   // as in HeldWork
 }
 
@@ -183,7 +184,7 @@ type Turned struct {
 
 // WorkOutcome is the state of a task after an attempt has ended.
 type WorkOutcome struct {
-	Status    string `json:"status"` // of the task
+	Status    string `json:"status"` // status of the task
 	RetryInMS int64  `json:"retry_in_ms,omitempty"`
 	Fresh     bool   `json:"fresh,omitempty"`
 }
@@ -195,28 +196,28 @@ type WorkQuestion struct {
 	Ref      string   `json:"ref"`
 	Text     string   `json:"text"`
 	Options  []string `json:"options,omitempty"`
-	WithinMS int64    `json:"within_ms,omitempty"` // zero means forever
+	WithinMS int64    `json:"within_ms,omitempty"` // how long the agent waits for an answer; zero means without limit
 	Default  string   `json:"default,omitempty"`
 }
 
-// WorkRelease returns attempts that a worker has ended. Their tasks are queued again, and
-// the attempts do not count.
+// WorkRelease returns attempts that a worker has ended. Their tasks are queued again,
+// and the attempts do not count as tries.
 type WorkRelease struct {
 	Worker   string     `json:"worker"`
 	Attempts []HeldWork `json:"attempts"`
 }
 
-// WorkNews is the answer to a waiting worker: what has changed for it.
+// WorkNews is the answer to a worker that waits for changes.
 type WorkNews struct {
-	Seq    int64 `json:"seq"`    // to wait from
+	Seq    int64 `json:"seq"`    // number of the last change, for the next Wait
 	Wake   bool  `json:"wake"`   // there may be tasks to claim
-	Attend bool  `json:"attend"` // there may be orders or answers
+	Attend bool  `json:"attend"` // there may be orders for the worker or answers to its questions
 }
 
 // LogPiece is a part of an attempt's output.
 type LogPiece struct {
 	WorkKey
-	Offset int64 // of Data in the attempt's whole output
+	Offset int64 // offset of Data in the attempt's whole output
 	Data   []byte
 	Done   bool // no more output follows
 }
@@ -224,11 +225,11 @@ type LogPiece struct {
 // The limits of what a worker sends, in bytes unless noted.
 const (
 	MaxLogPiece   = 256 << 10
-	MaxWorkAnswer = 512 << 10 // of a finish's answer
+	MaxWorkAnswer = 512 << 10 // the agent's answer in a finish
 	MaxWorkChecks = 128 << 10
 	MaxWorkDiff   = 128 << 10
-	MaxWorkDenied = 50       // entries of a finish's denied, not bytes
-	MaxWorkText   = 64 << 10 // of a summary or a question
+	MaxWorkDenied = 50       // number of entries in a finish's denied list
+	MaxWorkText   = 64 << 10 // a summary or a question
 )
 
 // LogGap is the error code for a piece of a log that does not continue the stored part.
@@ -241,17 +242,17 @@ type WorkClient struct{ conn *connection }
 // Heartbeat sends a worker's heartbeat and returns its orders. The request is never
 // retried: the next heartbeat has newer contents.
 func (c *WorkClient) Heartbeat(ctx context.Context, b WorkBeat) (WorkOrders, error) {
-	return whole[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
+	return askAll[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
 }
 
 // Claim claims a task. If none can start, the [Error]'s code is [NoTasks].
 func (c *WorkClient) Claim(ctx context.Context, q WorkClaim) (Claimed, error) {
-	return whole[Claimed](ctx, c.conn, post(q, q.Key != "", "v1", "work", "claim"), "work")
+	return askAll[Claimed](ctx, c.conn, post(q, q.Key != "", "v1", "work", "claim"), "work")
 }
 
-// Turn reports the end of an attempt and claims the next task, if there is one.
+// Turn reports the end of an attempt and claims the next task, if one can start.
 func (c *WorkClient) Turn(ctx context.Context, t WorkTurn) (Turned, error) {
-	return whole[Turned](ctx, c.conn, post(t, true, "v1", "work", "turn"), "outcome")
+	return askAll[Turned](ctx, c.conn, post(t, true, "v1", "work", "turn"), "outcome")
 }
 
 // Ask asks the user a question, and returns its id.
@@ -265,21 +266,22 @@ func (c *WorkClient) Release(ctx context.Context, r WorkRelease) error {
 	return err
 }
 
-// Held returns the attempts that the coordinator believes a worker runs.
+// Held returns the attempts that a worker runs according to the coordinator.
 func (c *WorkClient) Held(ctx context.Context, worker string) ([]Work, error) {
 	return ask[[]Work](ctx, c.conn, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
 }
 
-// Wait waits until there is news for a worker since change number after, or until
-// the coordinator's timeout. A negative number returns the last change number at once.
+// Wait waits until something has changed for a worker after change number after, or
+// until the coordinator's timeout. If after is negative, Wait returns the number of the
+// last change at once.
 func (c *WorkClient) Wait(ctx context.Context, worker string, after int64) (WorkNews, error) {
 	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(after, 10)}}
-	return whole[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")
+	return askAll[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")
 }
 
 // SendLog appends a piece of at most [MaxLogPiece] to the log of an attempt. It returns
 // the offset of the next byte that the coordinator expects. The coordinator skips bytes
-// that it already has. An empty piece only queries that offset.
+// that it already has. An empty piece only asks for that offset.
 func (c *WorkClient) SendLog(ctx context.Context, p LogPiece) (next int64, err error) {
 	query := url.Values{
 		"attempt": {p.Attempt}, "token": {strconv.FormatInt(p.Token, 10)}, "offset": {strconv.FormatInt(p.Offset, 10)},

@@ -22,16 +22,16 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// Whole is a finished attempt: its run and its result.
+// Whole is a finished attempt: its run record and its result record.
 type Whole struct {
 	Run    Run
 	Result Result
 }
 
-// RecordNew records finished attempts in a batch. Each must be the first attempt of
-// its task. It locks and syncs the folders once for all of them. recorded reports
-// which attempts were written. Pass the others to [Store.Record], which returns the
-// reason. As in Record, each result is durable before its run.
+// RecordNew records finished attempts in a batch. Each must be the first attempt of its
+// task. It locks and syncs the folders once for the whole batch. recorded reports which
+// attempts were written. The caller should pass the others to [Store.Record], which
+// returns the reason. As in Record, each result is durable before its run.
 func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -52,7 +52,7 @@ func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, e
 		if n > 0 {
 			files[n] = only(files[n], shown)
 		}
-		if shown, err = s.show(s.Dir(kind), files[n]); err != nil {
+		if shown, err = s.publish(s.Dir(kind), files[n]); err != nil {
 			return recorded, fmt.Errorf("record: %w", err)
 		}
 	}
@@ -109,8 +109,8 @@ func (s *Store) encodeNew(w Whole) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns a run with its end set, for a run that is not on disk yet.
-// complete does the same for a record on disk.
+// completed returns a run with its end set, for a run that is not on disk yet. The
+// function complete does the same for a record on disk.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -137,13 +137,13 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 	return kept
 }
 
-// show writes files to a folder and returns which were written. Each file appears
-// complete and durable. An existing file stays unchanged.
-func (s *Store) show(dir string, files []newFile) (shown map[int]bool, err error) {
+// publish writes files to a folder and returns the indexes of the attempts that were
+// written. Each file appears complete and durable. An existing file stays unchanged.
+func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
 			if f.temp != "" && !shown[f.of] {
-				_ = s.host.Remove(opDropNew, f.temp) // a leftover does no harm
+				_ = s.host.Remove(opDropNew, f.temp) // a leftover temporary file does no harm
 			}
 		}
 	}()
@@ -167,8 +167,8 @@ func (s *Store) show(dir string, files []newFile) (shown map[int]bool, err error
 	return there, nil
 }
 
-// fillNew writes all files under temporary names and then syncs them. Syncing after
-// all writes is faster: the first sync does most of the work for all files.
+// fillNew writes all files under temporary names and then syncs them. Syncing after all
+// writes is faster, because the first sync writes most of the data of all files.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {

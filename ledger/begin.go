@@ -13,13 +13,13 @@ import (
 )
 
 // Begin records the start of an attempt. The new record becomes the latest one of its
-// task. The previous record is kept under its attempt number. If the attempt is
-// already recorded with the same values, even if it has ended since, Begin changes
-// nothing, so a caller may repeat it after a crash. If the recorded values differ, it
-// returns an [*ImmutableError].
+// task. The previous record is kept under its attempt number. If the attempt is already
+// recorded with the same values, Begin changes nothing, even if the attempt has ended
+// since. A caller may therefore repeat Begin after a crash. If the recorded values
+// differ, it returns an [*ImmutableError].
 //
-// Begin accepts a later attempt while an earlier one is still "running". The end of
-// the earlier one can be recorded later.
+// Begin accepts a later attempt while an earlier one is still "running". The end of the
+// earlier one can be recorded later.
 func (s *Store) Begin(ctx context.Context, run Run) error {
 	if run.ResultFile == "" {
 		run.ResultFile = s.resultFile(run.Bead)
@@ -69,8 +69,8 @@ func encodeValid(kind Kind, to string, record any) ([]byte, error) {
 }
 
 // put writes data as the record of an attempt. A crash after any step leaves the
-// previous record under its old name, its new name, or both; calling put again then
-// completes the work. The caller holds the folder's lock.
+// previous record under its old name, its new name, or both. Calling put again then
+// completes the work. The caller must hold the folder's lock.
 func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	latest := s.path(kind, bead)
 	now, err := s.load(latest)
@@ -85,7 +85,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	case err != nil:
 		return err
 	case number == attempt:
-		return s.mustSay(now, kind, attempt, data)
+		return s.checkSame(now, kind, attempt, data)
 	case number > attempt:
 		return s.putLate(kind, bead, attempt, data)
 	}
@@ -99,7 +99,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	return s.replace(now, data)
 }
 
-// putLate records an attempt after a later one was recorded.
+// putLate records an attempt of a task that already has a record of a later attempt.
 func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error {
 	kept := s.keptPath(kind, bead, attempt)
 	there, err := s.load(kept)
@@ -109,20 +109,21 @@ func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error 
 	if there == nil {
 		return statefile.WriteNew(s.host, kept, data, 0o666)
 	}
-	return s.mustSay(there, kind, attempt, data)
+	return s.checkSame(there, kind, attempt, data)
 }
 
-// mustSay returns an ImmutableError if data differs from the existing record.
+// checkSame returns an ImmutableError if data differs from the existing record.
 // Otherwise it syncs the record, because its writer may have died before doing so.
-func (s *Store) mustSay(there *document, kind Kind, attempt int, data []byte) error {
-	if !bytes.Equal(there.data, data) && !bytes.Equal(said(kind, there.value()), data) {
+func (s *Store) checkSame(there *document, kind Kind, attempt int, data []byte) error {
+	if !bytes.Equal(there.data, data) && !bytes.Equal(asFirstWritten(kind, there.value()), data) {
 		return &ImmutableError{Path: there.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
 	}
 	return statefile.Sync(s.host, there.path)
 }
 
-// said returns a record as it was first written. For a run, that is without its end.
-func said(kind Kind, v jsontree.Value) []byte {
+// asFirstWritten returns a record as it was first written. For a run, that is without
+// its end.
+func asFirstWritten(kind Kind, v jsontree.Value) []byte {
 	var record any
 	if kind == RunKind {
 		var run Run

@@ -15,7 +15,7 @@ type check struct {
 	fields
 	path   string
 	strict bool
-	full   bool // the record claims the full form: it has a schema_version
+	full   bool // the record has a schema_version, so it must have the full form
 	found  []statefile.Finding
 }
 
@@ -37,7 +37,7 @@ func (c *check) irregular(at, name, format string, args ...any) {
 	c.add(statefile.Irregular, at, name, format, args...)
 }
 
-// record checks v against the rules of its kind and form.
+// record checks v against the rules for its kind and form.
 func (c *check) record(v jsontree.Value) {
 	if v.Kind() != jsontree.Object {
 		c.invalid("", notObject, "%s where a %s record should be", v.Kind(), c.kind)
@@ -73,7 +73,7 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds maps each form to its JSON kind and to its name for messages.
+// kinds maps each form to the JSON kind of its values and to its name in messages.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string
@@ -98,7 +98,7 @@ func (c *check) value(r rule, v jsontree.Value, at string) {
 	}
 	switch r.form {
 	case aText:
-		if r.filled || r.oneOf != nil { // do not decode long texts without need
+		if r.filled || r.oneOf != nil { // other texts need not be decoded, which saves time for long ones
 			c.word(r, v.Text(), at)
 		}
 	case anInstant:

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Count computes a report from records that are not in files. It must not be used by
-// several goroutines at the same time.
+// Count computes a report from records in memory. It must not be used by several
+// goroutines at the same time.
 type Count struct {
 	query Query
 	now   time.Time
@@ -28,17 +28,17 @@ type Pair struct {
 	Result *Result
 }
 
-// Add counts the attempts of one task, as [Store.Report] counts records in files. It
+// Add counts the attempts of one task, as [Store.Report] does for records in files. It
 // returns the attempts that match the query.
 func (c *Count) Add(attempts []Pair) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
 		if p.Result != nil {
-			if err := m.take(ResultKind, p.Run.Bead, p.Run.Attempt, *p.Result); err != nil {
+			if err := m.addRecord(ResultKind, p.Run.Bead, p.Run.Attempt, *p.Result); err != nil {
 				return nil, err
 			}
 		}
-		if err := m.take(RunKind, p.Run.Bead, p.Run.Attempt, p.Run); err != nil {
+		if err := m.addRecord(RunKind, p.Run.Bead, p.Run.Attempt, p.Run); err != nil {
 			return nil, err
 		}
 	}
@@ -57,8 +57,8 @@ func (c *Count) add(m merged) []Attempt {
 	return kept
 }
 
-// take reads a record as if it came from a file.
-func (m *merged) take(kind Kind, bead string, attempt int, record any) error {
+// addRecord adds a record in memory as if it had been read from a file.
+func (m *merged) addRecord(kind Kind, bead string, attempt int, record any) error {
 	text, err := encode(record)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (m *merged) take(kind Kind, bead string, attempt int, record any) error {
 	}
 	rec := fields{kind: kind}
 	rec.collect(doc.Value())
-	m.attempt(bead, attempt).take(rec)
+	m.attempt(bead, attempt).addRecord(rec)
 	return nil
 }
 

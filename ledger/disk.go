@@ -61,9 +61,9 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path a second name, durably. If that name exists with the
-// same content, keep has already run and succeeds. If it exists with other content,
-// keep returns fs.ErrExist.
+// keep gives the record at path the second name kept, durably. If kept exists with the
+// same content, an earlier call has done the work, and keep succeeds. If kept exists
+// with other content, it returns fs.ErrExist.
 func (s *Store) keep(path, kept string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Store) keep(path, kept string, data []byte) error {
 }
 
 // replace replaces the content of old by data, unless another program has changed the
-// file since it was read. The caller holds the folder's lock.
+// file since it was read. The caller must hold the folder's lock.
 func (s *Store) replace(old *document, data []byte) error {
 	if err := s.noLink(old.path); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (s *Store) replace(old *document, data []byte) error {
 	return err
 }
 
-// noLink returns an error if path is a link: gaffer must not replace the user's link
-// by a file.
+// noLink returns an error if path is a symbolic link. Replacing it would turn the
+// user's link into a file.
 func (s *Store) noLink(path string) error {
 	info, err := s.host.Lstat(opLook, path)
 	if err != nil {

@@ -21,29 +21,29 @@ type Durations struct {
 // Bucket counts the runs that took at least From and less than To seconds.
 type Bucket struct {
 	From  float64  `json:"from"`
-	To    *float64 `json:"to"` // null for the last bucket
+	To    *float64 `json:"to"` // null for the last bucket, which has no upper limit
 	Count int      `json:"count"`
 }
 
-// bounds are the lower limits of all buckets but the first, in seconds: 10 s, 30 s,
-// 1, 2, 5, 10, 20, 30 min, 1, 2, 4 h.
+// bounds are the limits between the buckets, in seconds: 10 s, 30 s, 1, 2, 5, 10, 20,
+// 30 min, 1, 2, 4 h.
 var bounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400}
 
 const (
 	// maxExact is the number of durations that are kept for exact percentiles.
 	maxExact = 4096
-	// step is the ratio of neighbouring steps in the estimate. The estimate is off by
-	// at most half of step-1, that is 1 %.
+	// step is the ratio between neighbouring steps of the estimate. The estimate is off
+	// by at most half of step-1, that is 1 %.
 	step = 1.02
-	// leastSeconds and mostSeconds limit the range. A record with a duration of a
-	// century or more is wrong and is ignored.
+	// leastSeconds and mostSeconds limit the range of the estimate. A duration of a
+	// century or more must be a mistake and is ignored.
 	leastSeconds = 1e-3
 	mostSeconds  = 100 * 365 * 24 * 60 * 60
 )
 
 // durations counts durations twice: in buckets for display, and in fine steps for
-// percentiles. Each step is a fixed ratio above the previous one. That bounds the
-// number of steps, and the relative error is the same everywhere.
+// percentiles. Each step is larger than the previous one by a fixed ratio. That limits
+// the number of steps, and makes the relative error the same everywhere.
 type durations struct {
 	buckets [len(bounds) + 1]int
 	exact   []float64 // the first maxExact durations
@@ -84,8 +84,8 @@ func (d *durations) distribution() Durations {
 	return out
 }
 
-// quantile returns the smallest duration that a fraction q of the runs did not
-// exceed.
+// quantile returns the smallest duration that is not exceeded by a fraction q of the
+// runs.
 func (d *durations) quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0

@@ -11,7 +11,7 @@ import (
 // ImmutableError reports an attempt to change an existing record.
 type ImmutableError struct {
 	Path    string
-	Attempt int // 0 if another program has changed the record
+	Attempt int // 0 if the error is that another program has changed the record
 	Problem string
 }
 

@@ -2,10 +2,10 @@ package ledger
 
 import "gaffer/statefile/jsontree"
 
-// fields holds the fields of one record, collected in one pass.
+// fields holds the members of one record, collected in one pass.
 type fields struct {
 	kind   Kind
-	values []jsontree.Value // in the order of the rules; nil if there is no record
+	values []jsontree.Value // in the order of the kind's rules; nil if there is no record
 }
 
 // collect assigns the members of v to the fields and returns the names of unknown
@@ -22,7 +22,8 @@ func (f *fields) collect(v jsontree.Value) (unknown []string) {
 	return unknown
 }
 
-// get returns a field, or a missing value.
+// get returns the value of a field; if the record lacks the field, the value is
+// missing.
 func (f *fields) get(name string) jsontree.Value {
 	at, ok := f.kind.position(name)
 	if !ok || f.values == nil {

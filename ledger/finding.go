@@ -8,7 +8,7 @@ const (
 	unreadable   = "unreadable"
 	notADocument = "not-a-document"
 	notRecord    = "not-a-record"
-	sameAttempt  = "same-attempt-twice" // for a file that a report leaves out
+	sameAttempt  = "same-attempt-twice" // reason for a file that a report does not count
 
 	notObject     = "not-an-object"
 	missingField  = "missing-field"

@@ -13,10 +13,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Finish records the end of an attempt. It writes the result first and then the end
-// in the run record. If it crashes in between, a repeated Finish or Fix copies the
-// outcome to the run. Empty fields of r are filled from the run and the clock. Finish
-// returns the result as recorded.
+// Finish records the end of an attempt. It writes the result record first, and then the
+// end in the run record. If the process dies in between, a repeated Finish or Fix
+// copies the outcome to the run record. Empty fields of r are filled from the run and
+// the clock. Finish returns the result as recorded.
 func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
@@ -60,8 +60,9 @@ func (s *Store) finish(r Result) (Result, error) {
 	return r, s.writeEnd(run, r.Bead)
 }
 
-// writeEnd replaces a run record by its completed form. It first deletes a second
-// name that an interrupted Begin has created: that copy would still say "running".
+// writeEnd replaces a run record by its completed form. It first deletes the second
+// name that an interrupted Begin may have created, because that copy would still say
+// "running".
 func (s *Store) writeEnd(run *document, bead string) error {
 	data := run.doc.Bytes()
 	if bytes.Equal(data, run.data) {
@@ -87,7 +88,7 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	case err != nil:
 		return &statefile.StepError{Step: opDropCopy, Path: path, Err: err}
 	case !bytes.Equal(there, data):
-		return nil // different content: not a copy
+		return nil // the content differs, so it is not a copy
 	}
 	if err := s.host.Remove(opDropCopy, path); err != nil {
 		return &statefile.StepError{Step: opDropCopy, Path: path, Err: err}
@@ -95,7 +96,7 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	return s.syncFolder(opSyncDrop, path)
 }
 
-// find returns the record of an attempt, whether latest or kept, or nil.
+// find returns the record of an attempt, under either of its possible names, or nil.
 func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	latest, err := s.load(s.path(kind, bead))
 	if err != nil || latest == nil {
@@ -108,8 +109,8 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	return s.load(s.keptPath(kind, bead, attempt))
 }
 
-// filled returns r with its empty fields set from the run, an earlier Finish and the
-// clock.
+// filled returns r with its empty fields set from the run, from an earlier Finish and
+// from the clock.
 func filled(r Result, of Run, before *document, now time.Time) Result {
 	r.SchemaVersion = Version
 	fill(&r.Agent, of.Agent)

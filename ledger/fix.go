@@ -18,9 +18,9 @@ type Outcome string
 
 // The outcomes.
 const (
-	Unchanged Outcome = "unchanged" // nothing was missing
+	Unchanged Outcome = "unchanged" // no field was missing
 	Fixed     Outcome = "fixed"
-	Refused   Outcome = "refused" // it cannot be repaired and was not changed
+	Refused   Outcome = "refused" // the file cannot be repaired and was not changed
 )
 
 // Fix describes what was done with one file.
@@ -29,7 +29,7 @@ type Fix struct {
 	Outcome Outcome  `json:"outcome"`
 	Set     []string `json:"set,omitempty"`    // the fields that were added or derived
 	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file
-	Why     string   `json:"why,omitempty"`    // why it was refused
+	Why     string   `json:"why,omitempty"`    // why the repair was refused
 }
 
 // Fix brings every record of the ledger to the full form, as far as the missing
@@ -96,7 +96,7 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	if fix.Outcome != Fixed {
 		return fix, nil
 	}
-	// Other errors of noLink occur again in replace.
+	// Other errors of noLink occur again in replace, which reports them.
 	if link, ok := errors.AsType[*statefile.FormError](s.noLink(path)); ok {
 		return Fix{Path: path, Outcome: Refused, Why: link.Problem}, nil
 	}
@@ -133,8 +133,9 @@ func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile str
 	return fix, doc.Bytes()
 }
 
-// partnerOf returns the other record of the same attempt, from the folder beside that
-// of f. It returns a missing value if there is none or if that record is invalid.
+// partnerOf returns the record of the other kind for the same attempt, from the
+// neighbouring folder. If there is none, or if that record is invalid, the returned
+// value is missing.
 func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	attempt, ok := intOf(v.Get("attempt"))
 	if !ok || filepath.Base(f.dir) != f.kind.folder() {
@@ -157,8 +158,8 @@ func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// backup keeps a record as <name>.bak, or under the next free name. It never
-// overwrites a backup. It reuses one with identical content.
+// backup copies a record to <name>.bak, or to the next free name. It never overwrites a
+// backup. If a backup has identical content, it uses that one.
 func (s *Store) backup(old *document) (string, error) {
 	for n := 1; ; n++ {
 		name := old.path + ".bak"

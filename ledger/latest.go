@@ -2,9 +2,9 @@ package ledger
 
 import "context"
 
-// Latest returns the highest recorded attempt number of a task, or 0. The latest
-// record may have a lower number, because other dispatchers overwrite it and count
-// from 1 again.
+// Latest returns the highest recorded attempt number of a task, or 0. That need not be
+// the number in the latest record: other dispatchers overwrite it and count from 1
+// again.
 func (s *Store) Latest(bead string) (int, error) {
 	if err := CheckBead(bead); err != nil {
 		return 0, err
@@ -37,7 +37,7 @@ func (s *Store) isKept(kind Kind, bead string, attempt int) bool {
 }
 
 // Unfinished calls each for every attempt with the status "running", ordered by task.
-// Its memory use does not grow with the ledger.
+// Its memory use is independent of the size of the ledger.
 func (s *Store) Unfinished(ctx context.Context, each func(Attempt) error) error {
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	return inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {

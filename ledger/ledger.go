@@ -25,8 +25,8 @@ type Options struct {
 	Host        host.Host        // the real machine if nil
 	Now         func() time.Time // the host's clock if nil
 	LockTimeout time.Duration    // statefile.DefaultLockTimeout if zero
-	// Name is the name of the root in result_file. It defaults to the root's base
-	// name.
+	// Name is the name of the root folder as written in result_file. It defaults to the
+	// root's base name.
 	Name string
 }
 
@@ -81,7 +81,7 @@ func (s *Store) lock(ctx context.Context, dir string) (unlock func(), err error)
 	held, err := s.host.Lock(limited, opLock, name)
 	switch {
 	case err == nil:
-		return func() { _ = held.Unlock() }, nil // at the latest, the kernel frees it when the process ends
+		return func() { _ = held.Unlock() }, nil // if this fails, the kernel releases the lock when the process ends
 	case errors.Is(context.Cause(limited), errLockTimeout):
 		return nil, &statefile.LockError{Path: name, Waited: s.opts.LockTimeout, Holder: "another gaffer process"}
 	}

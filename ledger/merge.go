@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Attempt is one attempt of a task. It combines the run record and the result record,
-// in whatever form they are, and either may be missing.
+// Attempt is one attempt of a task. It combines the run record and the result record.
+// Either may be missing or in any form.
 type Attempt struct {
 	Bead            string   `json:"bead"`
 	Attempt         int      `json:"attempt"`
@@ -74,8 +74,8 @@ func (a Attempt) hasFailed() bool { return a.Status == Failed || a.Status == Tim
 // isTimed reports whether the attempt has ended and has a duration.
 func (a Attempt) isTimed() bool { return a.DurationSeconds != nil && a.Status != Running }
 
-// isStuck reports whether the attempt says "running" although it cannot be running
-// any more. See the finding stuckRunning.
+// isStuck reports whether the status is "running" although the attempt cannot be
+// running any more. See the finding stuckRunning.
 func (a Attempt) isStuck(now time.Time) bool {
 	if a.Status != Running {
 		return false
@@ -92,10 +92,10 @@ type merged struct {
 	left     []leftOut
 }
 
-// mergeTask reads the files of one task and joins runs and results by attempt.
+// mergeTask reads the files of one task and combines runs and results by attempt.
 func mergeTask(h host.Host, t task) merged {
 	var m merged
-	for i := len(t) - 1; i >= 0; i-- { // the latest record of an attempt counts
+	for i := len(t) - 1; i >= 0; i-- { // the later record of an attempt has precedence
 		r := read(h, t[i])
 		if r.name == "" && r.value.Kind() != jsontree.Object {
 			r.name = notObject
@@ -106,7 +106,7 @@ func mergeTask(h host.Host, t task) merged {
 		}
 		rec := fields{kind: r.kind}
 		rec.collect(r.value)
-		taken := m.attempt(r.bead, number(rec, r.fileName)).take(rec)
+		taken := m.attempt(r.bead, number(rec, r.fileName)).addRecord(rec)
 		if !taken && r.bead != nameOf(r.file.file).bead {
 			m.left = append(m.left, leftOut{sameAttempt, r.path()})
 		}
@@ -129,8 +129,8 @@ func (m *merged) attempt(bead string, n int) *Attempt {
 	return &m.attempts[len(m.attempts)-1]
 }
 
-// number returns the attempt number of a record. It falls back to the number in the
-// file name, then to 1.
+// number returns the attempt number in a record. If there is none, it returns the
+// number in the file name, or 1.
 func number(rec fields, name fileName) int {
 	if n, ok := intOf(rec.get("attempt")); ok && n > 0 && n < 1<<31 {
 		return int(n)
@@ -138,10 +138,10 @@ func number(rec fields, name fileName) int {
 	return max(name.attempt, 1)
 }
 
-// take adds the fields of one record. It returns false if the attempt already has a
-// record of that kind. Results are taken before runs, so a field that is already set
-// comes from the result and has precedence.
-func (a *Attempt) take(rec fields) bool {
+// addRecord adds the fields of one record. It returns false if the attempt already has
+// a record of that kind. Results are added before runs: a field that is already set
+// comes from the result, which has precedence.
+func (a *Attempt) addRecord(rec fields) bool {
 	switch {
 	case rec.kind == ResultKind && !a.HasResult:
 		a.HasResult = true
@@ -149,7 +149,7 @@ func (a *Attempt) take(rec fields) bool {
 		a.ResultStatus, a.ResultFinishedAt, a.ResultReason = rec.get("status"), rec.get("finished_at"), rec.get("reason")
 	case rec.kind == RunKind && !a.HasRun:
 		a.HasRun = true
-		a.takeRun(rec)
+		a.addRun(rec)
 	default:
 		return false
 	}
@@ -169,11 +169,11 @@ func (a *Attempt) take(rec fields) bool {
 	return true
 }
 
-// takeRun adds the fields that only a run record has.
-func (a *Attempt) takeRun(run fields) {
+// addRun adds the fields that only a run record has.
+func (a *Attempt) addRun(run fields) {
 	a.Model, a.Repo, a.Template = run.text("model"), run.text("repo"), run.text("template_name")
 	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
-	a.takeStart(run.text("started_at"))
+	a.setStart(run.text("started_at"))
 	a.failure = run.text("failure_reason")
 	a.SchemaVersion, a.Prompt, a.PromptFull = run.get("schema_version"), run.get("prompt"), run.get("prompt_full")
 	a.MaxRetries, a.SessionName, a.ResultFile = run.get("max_retries"), run.get("session_name"), run.get("result_file")
@@ -181,10 +181,10 @@ func (a *Attempt) takeRun(run fields) {
 	a.TemplateName, a.Verification = run.get("template_name"), run.get("verification")
 }
 
-// takeStart sets the start time from the run record, unless that is not a time and
-// the result's is. A result whose start equals its end did not know its start: see
-// filled.
-func (a *Attempt) takeStart(said string) {
+// setStart sets the start time to that of the run record, unless that is not a time and
+// the result has one. If the start and end of a result are equal, the writer of the
+// result did not know the start; see filled.
+func (a *Attempt) setStart(said string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(said).IsZero() {
 		a.StartedAt = said
 	}
@@ -197,7 +197,7 @@ func (a *Attempt) derive() {
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
 		n := a.finished.Sub(a.started).Seconds()
 		if n == 0 {
-			n = 1 // times are to the second, and 0 would be read as unknown
+			n = 1 // times have a resolution of one second, and readers take 0 as unknown
 		}
 		if n < mostSeconds {
 			a.DurationSeconds = &n
@@ -206,7 +206,7 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	if a.hasFailed() { // prefer the failure class: a reason in words is useless for grouping
+	if a.hasFailed() { // prefer the failure class, because a reason in words cannot be grouped
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}
 	fill(&a.Agent, "unknown")

@@ -35,7 +35,7 @@ func keptName(bead string, attempt int) string {
 type fileName struct {
 	file    string
 	bead    string
-	attempt int // number of a kept attempt; 0 for the latest
+	attempt int // number of an earlier attempt; 0 for the latest
 }
 
 // parseName parses the name of a record's file. It returns false for other files:

@@ -53,7 +53,7 @@ func intOf(v jsontree.Value) (int64, bool) {
 	return n, err == nil
 }
 
-// withZeros shifts the decimal point of digits by shift places.
+// withZeros shifts the decimal point of digits by shift places and fills with zeros.
 func withZeros(digits string, shift int) string {
 	const most = 40
 	if shift <= 0 {
@@ -62,7 +62,8 @@ func withZeros(digits string, shift int) string {
 	return digits + strings.Repeat("0", min(shift, most))
 }
 
-// saturated parses an exponent of any length and clamps it.
+// saturated parses an exponent of any length and limits it to the range that withZeros
+// can handle.
 func saturated(s string) int {
 	const limit = 1 << 30
 	n, err := strconv.Atoi(s)

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// batch is the number of items that a worker takes at once. At this size the cost of
-// the hand-over is negligible compared to reading a file.
+// batch is the number of items that a worker goroutine takes at once. At this size, the
+// cost of passing items between goroutines is negligible compared to reading a file.
 const batch = 16
 
-// job is a batch of items and the channel for its answers. The channel is buffered,
-// so a worker never blocks on it.
+// job is a batch of items and the channel for its results. The channel is buffered, so
+// a worker never blocks on it.
 type job[T, R any] struct {
 	items   []T
 	answers chan []R
@@ -27,8 +27,8 @@ func (j job[T, R]) do(work func(T) R) {
 }
 
 // inOrder calls work for every item, in parallel on all processors, and passes the
-// answers to emit in the order of the items. Only a few batches are in memory at
-// once. It stops at the first error of items or emit, and when ctx ends.
+// results to emit in the order of the items. Only a few batches are in memory at once.
+// It stops at the first error of items or emit, and when ctx ends.
 func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func(T) R, emit func(R) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	workers := runtime.GOMAXPROCS(0)

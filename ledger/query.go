@@ -22,7 +22,8 @@ type Query struct {
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
-// Filter is the query as shown in a report. Null means all.
+// Filter is the query in the form that a report shows. Null means that all attempts
+// match.
 type Filter struct {
 	Since    *string  `json:"since"` // a date or a time
 	Agent    []string `json:"agent"`
@@ -38,8 +39,8 @@ func (q Query) filter() Filter {
 	return f
 }
 
-// price sets the cost of the attempts where it is known. It ignores negative and
-// absurdly high costs.
+// price sets the cost of attempts for which it is known. It ignores negative and
+// implausibly high costs.
 func (q Query) price(attempts []Attempt) {
 	if q.Cost == nil {
 		return
@@ -77,8 +78,8 @@ func ParseSince(text string, now time.Time) (Since, error) {
 	return Since{text, at}, nil
 }
 
-// age parses a duration, also in days or weeks. It limits the result to the range of
-// a Duration, which reaches back before any record.
+// age parses a duration, which may also be in days or weeks. It limits the result to
+// the maximum time.Duration, about 290 years.
 func age(text string) (time.Duration, bool) {
 	const day = 24 * time.Hour
 	for unit, long := range map[string]time.Duration{"d": day, "w": 7 * day} {
@@ -105,7 +106,7 @@ type selection struct {
 	names []wanted
 }
 
-// wanted holds the allowed names of one field and the names seen so far.
+// wanted holds the names of one field that a query selects, and the names seen so far.
 type wanted struct {
 	field string
 	of    func(Attempt) string
@@ -128,9 +129,9 @@ func newSelection(q Query) *selection {
 
 const noStart = "no-start-time"
 
-// from returns the attempts that match. With Since, an attempt matches if it started
-// or ended at or after that time. An attempt without a readable time is then left
-// out, with a reason.
+// from returns the attempts of a task that match the query. With Since, an attempt
+// matches if it started or ended at or after that time. An attempt without a readable
+// time is then omitted, and the reason is added to m.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

@@ -6,8 +6,8 @@ import "fmt"
 type Recommendation struct {
 	Rule      string   `json:"rule"`
 	Subject   string   `json:"subject"`   // the agent, template or reason; empty for all runs
-	Threshold float64  `json:"threshold"` // in percent, or a number of runs
-	Value     float64  `json:"value"`     // in the same unit
+	Threshold float64  `json:"threshold"` // a percentage, or a number of runs
+	Value     float64  `json:"value"`     // the value that crossed Threshold, in the same unit
 	Runs      int      `json:"runs"`      // the number of runs or tasks that Value refers to
 	Finding   string   `json:"finding"`
 	Advice    string   `json:"advice"`
@@ -27,7 +27,7 @@ const (
 	StuckRuns    = "stuck-running"
 )
 
-// The thresholds of recommendations: percentages, and the minimum numbers for a
+// Thresholds of recommendations: percentages, and the minimum numbers of runs for a
 // percentage to be meaningful.
 const (
 	lowSuccess       = 70.0

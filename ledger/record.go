@@ -32,7 +32,7 @@ var next = map[Status][]Status{
 	Running: {Done, Failed, TimedOut},
 }
 
-// Run is the record of one attempt: what was dispatched and how it ended.
+// Run is the record of one attempt: what was dispatched and, later, how it ended.
 type Run struct {
 	SchemaVersion   int           `json:"schema_version"`
 	Bead            string        `json:"bead"`
@@ -41,12 +41,12 @@ type Run struct {
 	Repo            string        `json:"repo"`
 	Prompt          string        `json:"prompt"` // see Excerpt
 	PromptFull      string        `json:"prompt_full"`
-	PromptHash      string        `json:"prompt_hash"` // see Hash
+	PromptHash      string        `json:"prompt_hash"` // hash of the full prompt; see Hash
 	StartedAt       string        `json:"started_at"`
 	FinishedAt      *string       `json:"finished_at"`
 	DurationSeconds *int          `json:"duration_seconds"`
 	Status          Status        `json:"status"`
-	Attempt         int           `json:"attempt"` // from 1
+	Attempt         int           `json:"attempt"` // number of the attempt, from 1
 	MaxRetries      int           `json:"max_retries"`
 	SessionName     string        `json:"session_name"`
 	ResultFile      string        `json:"result_file"`

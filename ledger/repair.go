@@ -65,7 +65,7 @@ func (r *repair) run(resultFile string) {
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	said := r.root.Get("status") // absent in the minimal form, which counts as running
+	said := r.root.Get("status") // the minimal form has no status and counts as running
 	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return
 	}
@@ -94,8 +94,8 @@ func (r *repair) duration() {
 	r.add("duration_seconds", nil)
 }
 
-// prompt derives the full prompt from an excerpt that is too short to have been cut,
-// and the hash from the full prompt.
+// prompt sets the full prompt if the excerpt is too short to have been cut, and the
+// hash if the full prompt is known.
 func (r *repair) prompt() {
 	excerpt, ok := r.root.Get("prompt").Str()
 	if ok && utf8.RuneCountInString(excerpt) < excerptLength {
@@ -108,7 +108,7 @@ func (r *repair) prompt() {
 }
 
 // result brings a result record to the full form, as far as fields can be derived.
-// followed reports that a later attempt is recorded.
+// followed reports whether a later attempt is recorded.
 func (r *repair) result(followed bool) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)

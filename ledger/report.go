@@ -23,10 +23,11 @@ type LeftOut struct {
 // maxNamed limits the files that a report names per reason.
 const maxNamed = 10
 
-// Report reads every record and counts those that match q. It joins runs and results
-// by the bead in the record, whatever the files are called. It calls each for every
-// attempt that matches, ordered by task, and does not keep it, so memory does not
-// grow with the ledger. Files that cannot be read are listed in LeftOut.
+// Report reads every record and counts those that match q. It combines runs and results
+// by the bead named in the record, whatever the file names are. It calls each for every
+// attempt that matches, ordered by task. It does not keep the attempts, so its memory
+// use is independent of the size of the ledger. Files that cannot be read are listed in
+// LeftOut.
 func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }

@@ -3,20 +3,21 @@ package ledger
 // Retries describes the outcomes of tasks by their number of attempts.
 type Retries struct {
 	Tasks      int        `json:"tasks"`   // tasks with more than one attempt
-	Done       int        `json:"done"`    // of those, the last attempt is done
-	GaveUp     int        `json:"gave_up"` // of those, the last attempt failed or timed out
+	Done       int        `json:"done"`    // tasks of these whose last attempt is done
+	GaveUp     int        `json:"gave_up"` // tasks of these whose last attempt failed or timed out
 	ByAttempts []Attempts `json:"by_attempts"`
 }
 
 // Attempts counts the tasks with a certain number of attempts.
 type Attempts struct {
 	Attempts int  `json:"attempts"`
-	OrMore   bool `json:"or_more"` // tasks with more attempts are included
+	OrMore   bool `json:"or_more"` // tasks with more attempts are counted here too
 	Tasks    int  `json:"tasks"`
 	Done     int  `json:"done"`
 }
 
-// maxAttempts is the number of attempts from which on tasks are counted together.
+// maxAttempts is the highest number of attempts that is counted separately. Tasks with
+// more attempts are counted with it.
 const maxAttempts = 6
 
 type retries struct {

@@ -23,10 +23,10 @@ const (
 	inBoth // also in the minimal form
 )
 
-// anyNumber as the least value means that a number has no lower limit.
+// anyNumber as a rule's least value means that there is no lower limit.
 const anyNumber = -1 << 31
 
-// rule is the schema of one field.
+// rule defines the valid values of one field.
 type rule struct {
 	name    string
 	need    need
@@ -35,9 +35,9 @@ type rule struct {
 	filled  bool     // an empty text is invalid
 	least   int      // smallest valid number
 	oneOf   []string // the valid texts
-	open    bool     // other texts than oneOf are valid unless the check is strict
+	open    bool     // texts that are not in oneOf are valid too, unless the check is strict
 	path    bool     // a text that is a file path
-	members []rule   // known members of an object, which may have others
+	members []rule   // known members of an object; others are allowed
 }
 
 var (
@@ -46,9 +46,9 @@ var (
 	outcomes = []string{"pass", "fail", "skipped"}
 )
 
-// ownSteps is the prefix of agent names for steps that gaffer executes itself, such
-// as the merge of a group. A strict check accepts it besides the protocol's two
-// agents.
+// ownSteps is the prefix of agent names for steps that gaffer executes itself, such as
+// the merge of a group. A strict check accepts such names in addition to the protocol's
+// two agents.
 const ownSteps = "gaffer-"
 
 var verification = rule{name: "verification", form: anObject, null: true, members: []rule{
@@ -59,8 +59,8 @@ var verification = rule{name: "verification", form: anObject, null: true, member
 	{name: "overall", oneOf: outcomes[:2]},
 }}
 
-// runRules and resultRules define the form of the records. Checks use them, and the
-// JSON schemas are generated from them.
+// runRules and resultRules define the fields of the records. Validation uses them, and
+// the JSON schemas are generated from them.
 var runRules = []rule{
 	{name: "schema_version", need: inFull, form: aVersion},
 	{name: "bead", need: inBoth, filled: true},

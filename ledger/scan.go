@@ -27,12 +27,12 @@ func (f file) path() string { return filepath.Join(f.dir, f.file) }
 // task lists all files of one bead: its runs, then its results.
 type task []file
 
-// folder stands for the records of one kind in a folder, or for a single one of them.
+// folder selects the records of one kind in a folder: all of them, or a single file.
 type folder struct {
 	host host.Host
 	kind Kind
 	dir  string
-	only string // the single file; empty for all
+	only string // name of the single file; empty for all files
 }
 
 // folders returns the ledger's folders: runs, then results.
@@ -45,7 +45,7 @@ func (s *Store) folders() []folder {
 }
 
 // window is the number of file names kept in memory. A ledger may have very many
-// records. Instead of sorting all names in memory, files reads the folder once per
+// records, so files does not sort all names in memory; it reads the folder once per
 // window.
 const window = 8192
 
@@ -106,8 +106,8 @@ func first(names []fileName) []fileName {
 	return names[:min(len(names), window)]
 }
 
-// nameOf is parseName for any file, also one that the user has named. If the name is
-// not that of a record, the whole name is the bead.
+// nameOf is like parseName but accepts any file, because the user may have named it. If
+// the name is not that of a record, the whole name is the bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed
@@ -147,7 +147,7 @@ func tasks(folders ...folder) iter.Seq2[task, error] {
 	}
 }
 
-// head is the next file of a folder.
+// head is the next unread file of a folder.
 type head struct {
 	file
 	err  error
@@ -180,7 +180,7 @@ type reading struct {
 	problem string
 }
 
-// read reads one file. Errors are part of the result.
+// read reads one file. An error becomes part of the result.
 func read(h host.Host, f file) reading {
 	r := reading{file: f}
 	data, err := statefile.ReadBytes(h, f.path())
@@ -219,8 +219,8 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isForeign reports whether the file holds check results and not a record. A record
-// may have a bead with the same suffix; it then names that bead.
+// isForeign reports whether the file holds check results and is not a record. A bead's
+// id may end with the same suffix, but then the record names that bead.
 func (f file) isForeign(v jsontree.Value) bool {
 	return strings.HasSuffix(f.bead, verifySuffix) && v.Get("bead").Text() != f.bead
 }

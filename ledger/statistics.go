@@ -19,8 +19,8 @@ type Statistics struct {
 	Timeout            int        `json:"timeout"`
 	Running            int        `json:"running"`
 	Other              int        `json:"other"` // with a status that the protocol does not define
-	Lost               int        `json:"lost"`  // part of Failed and Timeout
-	Stuck              int        `json:"stuck"` // part of Running: they cannot be alive any more
+	Lost               int        `json:"lost"`  // included in Failed and Timeout
+	Stuck              int        `json:"stuck"` // included in Running: runs that cannot be running any more
 	SuccessRate        float64    `json:"success_rate"`
 	RetryCount         int        `json:"retry_count"` // tasks with more than one attempt
 	RetryRate          float64    `json:"retry_rate"`
@@ -34,8 +34,8 @@ type Statistics struct {
 	TaskTypes          []TaskType `json:"task_types"`
 	Durations          Durations  `json:"duration_distribution"`
 	ByWeek             []Week     `json:"by_week"`       // the last weeks with runs
-	EarlierWeeks       Group      `json:"earlier_weeks"` // all weeks before those
-	Undated            Group      `json:"undated"`       // without a readable time, or in the future
+	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all earlier weeks
+	Undated            Group      `json:"undated"`       // runs without a readable time, or with a time in the future
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
 }
@@ -70,19 +70,19 @@ type Reason struct {
 	Count  int    `json:"count"`
 }
 
-// Cost is the total known cost of the runs.
+// Cost is the total cost of the runs, as far as it is known.
 type Cost struct {
 	USD         *float64 `json:"usd"` // null if no cost is known
 	KnownRuns   int      `json:"known_runs"`
 	UnknownRuns int      `json:"unknown_runs"`
-	FailedUSD   *float64 `json:"failed_usd"` // the part for runs that failed or timed out
+	FailedUSD   *float64 `json:"failed_usd"` // the part spent on runs that failed or timed out
 }
 
 // noReason is the reason of failures that give none.
 const noReason = "not given"
 
-// lost is the reason of an attempt whose process disappeared, so that only its record
-// is left.
+// lost is the failure reason of an attempt whose process disappeared without recording
+// an end.
 const lost = "lost"
 
 // tally holds the running counts of a report.
@@ -163,7 +163,7 @@ func isLost(reason string) bool {
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
 }
 
-// between extends the time span of the runs.
+// between extends the time span of the report to include an attempt.
 func (t *tally) between(a Attempt) {
 	at := a.begin()
 	if !t.weeks.has(at) {

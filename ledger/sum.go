@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Group holds the counts of runs that have something in common.
+// Group holds the counts of a set of runs, such as the runs of one agent.
 type Group struct {
 	Count       int      `json:"count"`
 	Success     int      `json:"success"`
 	Failed      int      `json:"failed"`
 	Timeout     int      `json:"timeout"`
 	Running     int      `json:"running"`
-	SuccessRate float64  `json:"success_rate"` // of ended runs
-	AvgDuration float64  `json:"avg_duration"` // in seconds, of runs with a duration
+	SuccessRate float64  `json:"success_rate"` // percentage of ended runs
+	AvgDuration float64  `json:"avg_duration"` // in seconds, for runs with a duration
 	CostUSD     *float64 `json:"cost_usd"`     // null if no cost is known
 	CostRuns    int      `json:"cost_runs"`    // number of runs with a known cost
 }
@@ -23,7 +23,7 @@ type Group struct {
 // Ended returns the number of runs with an outcome.
 func (g Group) Ended() int { return g.Success + g.Failed + g.Timeout }
 
-// sum counts runs.
+// sum accumulates the counts of a set of runs.
 type sum struct {
 	count, success, failed, timeout, running int
 	timed                                    int
@@ -89,7 +89,7 @@ func (s *sum) group() Group {
 // free text, and there may be as many as records.
 const maxGroups = 1000
 
-// others is the name for everything beyond maxGroups.
+// others is the name for all names beyond maxGroups.
 const others = "(others)"
 
 // sums counts runs by name.
@@ -137,7 +137,7 @@ func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 // maxEvidence limits the beads that a recommendation names.
 const maxEvidence = 5
 
-// latest keeps the beads of the few latest attempts.
+// latest holds the beads of the latest attempts, up to maxEvidence.
 type latest []evidence
 
 type evidence struct {

@@ -15,13 +15,14 @@ import (
 type Checked struct {
 	Path    string
 	Found   []statefile.Finding
-	Skipped bool // not a record; the finding says so
+	Skipped bool // the file is not a record; a finding says so
 }
 
 // Checks configures the validation.
 type Checks struct {
-	// Strict accepts only the protocol's two agent names and gaffer's own steps. It
-	// does not make irregular records invalid; the caller decides about them.
+	// Strict accepts only the protocol's two agent names and the names of gaffer's own
+	// steps. Irregular records are not invalid because of Strict; the caller decides
+	// about them.
 	Strict bool
 }
 
@@ -66,8 +67,8 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts C
 			r := read(s.host, f)
 			checks[i] = newCheck(f.kind, f.path(), opts.Strict)
 			checks[i].reading(r)
-			checks[i].sense()
-			checks[i].wild(nameOf(f.file), now)
+			checks[i].plausibility()
+			checks[i].irregularities(nameOf(f.file), now)
 			answers[i] = Checked{Path: f.path(), Skipped: r.name == notRecord}
 		}
 		if pairs {
@@ -124,7 +125,7 @@ func pair(checks []*check) {
 	}
 }
 
-// outlived reports a run that still says "running" although it has a result.
+// outlived reports a run with the status "running" that already has a result.
 func (c *check) outlived(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
@@ -148,8 +149,9 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the other record of an attempt. An unreadable record counts as the
-// partner, because it may be the one; the attempt must not be reported as incomplete.
+// partner returns the record of the other kind for an attempt. An unreadable record is
+// accepted as the partner: it may be the missing one, so the attempt must not be
+// reported as incomplete.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

@@ -149,11 +149,11 @@ func FuzzRecord(f *testing.F) {
 			name := fileName{file: "bd-1.json", bead: "bd-1"}
 			c := newCheck(kind, "x", true)
 			c.record(doc.Value())
-			c.wild(name, noon)
+			c.irregularities(name, noon)
 			var m merged
 			rec := fields{kind: kind}
 			rec.collect(doc.Value())
-			m.attempt("bd-1", number(rec, name)).take(rec)
+			m.attempt("bd-1", number(rec, name)).addRecord(rec)
 			m.attempts[0].derive()
 			fixable(t, file{kind, "/", name}, data)
 		}

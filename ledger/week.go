@@ -15,8 +15,8 @@ type Week struct {
 // maxWeeks is the number of weeks that a report lists separately.
 const maxWeeks = 26
 
-// weeks counts runs by week. It keeps only the last weeks. When a later week
-// displaces the earliest one, that is added to earlier.
+// weeks counts runs by week. It keeps only the latest maxWeeks weeks. When a later week
+// is added, the counts of the earliest week move to earlier.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // by week number, see weekOf
@@ -28,12 +28,12 @@ const (
 	monday      = -62135596800 // 1 January of the year 1, a Monday, as a Unix time
 )
 
-// weekOf returns the number of the week, counted from the year 1, whose first day was
+// weekOf returns the number of a week, counted from 1 January of the year 1, which was
 // a Monday.
 func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
 
-// has reports whether a run can have started at this time: it is set and not in a
-// future week.
+// has reports whether a run can have started at this time: the time is known and not in
+// a future week.
 func (w *weeks) has(at time.Time) bool { return !at.IsZero() && weekOf(at) <= weekOf(w.now) }
 
 // of returns the sum that an attempt belongs to.

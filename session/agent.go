@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// stateOf reads a status. It allocates no string for known words. If the status is
-// absent or null, it returns missing, the default that every writer of the protocol
-// uses.
+// stateOf reads a status. If the status is absent or null, it returns missing, the
+// default that every writer of the protocol uses. It allocates no string for known
+// statuses.
 func stateOf(v jsontree.Value, missing State) State {
 	switch string(v.Raw()) {
 	case `"queued"`:
@@ -67,10 +67,10 @@ func moveAgent(agent *jsontree.Node, to State) error {
 	return nil
 }
 
-// secondsSince returns the seconds between started and now. It truncates now to the
-// precision written to the document, so the duration matches the two times there. It
-// returns 1 for less than a second, because monitors read 0 as unknown. It returns 0
-// if the clock was set back.
+// secondsSince returns the seconds from started to now. It truncates now to the
+// precision that is written to the document, so the duration matches the two times in
+// the document. It returns 1 for less than a second, because monitors read 0 as
+// unknown. It returns 0 if the clock was set back.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {

@@ -42,7 +42,7 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 		waves.Append(wave)
 	}
 	setDerived(doc.Root(), now)
-	if err := doc.Err(); err != nil { // nested too deeply to be parsed again
+	if err := doc.Err(); err != nil { // the document is nested too deeply to be parsed again
 		return nil, &DraftError{"agents", err.Error()}
 	}
 	return layOut(doc.Bytes())
@@ -61,12 +61,13 @@ func layOut(text []byte) ([]byte, error) {
 	return data, err
 }
 
-// newAgent adds the members that the agent lacks, as every other writer does. It
-// always overwrites log_file: the store decides where the output goes.
+// newAgent adds the members that an agent lacks, with the defaults of every other
+// writer. It always overwrites log_file, because the store decides where the output
+// goes.
 func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {
-		return given // cannot happen: it comes from a parsed document
+		return given // cannot happen: the text comes from a parsed document
 	}
 	agent := doc.Root()
 	if agent.Get("status").Absent() {
@@ -110,7 +111,7 @@ func (d Draft) waves() []any {
 func newWave(given jsontree.Value) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {
-		return given // cannot happen: it comes from a parsed document
+		return given // cannot happen: the text comes from a parsed document
 	}
 	if wave := doc.Root(); wave.Get("status").Absent() {
 		wave.Set("status", string(Pending))
@@ -118,7 +119,7 @@ func newWave(given jsontree.Value) jsontree.Value {
 	return doc.Value()
 }
 
-// marshal is json.Marshal without HTML escaping.
+// marshal encodes v like json.Marshal, but without HTML escapes.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

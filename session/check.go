@@ -99,7 +99,7 @@ func (c *checker) status(at string, v jsontree.Value, words []State) {
 	}
 }
 
-// ending reports a session whose status contradicts the statuses of its agents.
+// ending reports a session whose status contradicts its agents' statuses.
 func (c *checker) ending(v jsontree.Value, s Status) {
 	sum := s.Count()
 	switch {
@@ -121,7 +121,7 @@ func (c *checker) agents(v jsontree.Value) {
 	first := map[string]int{}
 	for i, agent := range v.Get("agents").Items() {
 		if agent.Kind() != jsontree.Object {
-			continue // reported as a mismatch
+			continue // mismatches reports it
 		}
 		at := fmt.Sprintf("agents[%d]", i)
 		c.agentID(at, i, agent, first)
@@ -180,7 +180,7 @@ func (c *checker) time(at string, v jsontree.Value) {
 	if err != nil {
 		return
 	}
-	there, _ := timestamp.Parse(text, time.FixedZone("", 3600)) // cannot fail: Parse has just succeeded
+	there, _ := timestamp.Parse(text, time.FixedZone("", 3600)) // cannot fail: text was parsed above
 	switch {
 	case !here.Equal(there):
 		c.irregular(at, "naive-timestamp", "%q has no zone; read as local time", text)
@@ -194,7 +194,7 @@ func (c *checker) time(at string, v jsontree.Value) {
 func (c *checker) summary(v jsontree.Value) {
 	given := v.Get("summary")
 	if given.Kind() != jsontree.Object || v.Get("agents").Kind() != jsontree.Array {
-		return // reported as missing or as a mismatch
+		return // reported as a missing or mismatching member
 	}
 	var sum Summary
 	for _, agent := range v.Get("agents").Items() {

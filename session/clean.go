@@ -29,20 +29,20 @@ const leftoverAge = time.Hour
 type Cleaning struct {
 	OlderThan time.Duration
 	Force     bool // also delete the active session and running ones
-	DryRun    bool // only report; delete nothing
+	DryRun    bool // only report which sessions would be deleted
 }
 
 // Cleaned is the result for one old session.
 type Cleaned struct {
 	ID   string `json:"session_id"`
-	Kept string `json:"kept,omitempty"` // why it was not deleted; empty if it was
+	Kept string `json:"kept,omitempty"` // why the session was not deleted; empty if it was
 }
 
-// Clean deletes sessions that ended long ago, or that started long ago if they have
-// no end. It returns every old session, including those it kept. Without Force it
+// Clean deletes sessions that ended long ago, and sessions without an end that started
+// long ago. It returns every old session, including those it kept. Without Force it
 // keeps the active session and running ones. It always keeps sessions that cannot be
-// read. A crash leaves each session either complete or deleted; the next Clean
-// removes hidden leftovers.
+// read. After a crash each session is either complete or deleted. Hidden leftovers of a
+// crash are removed by the next Clean.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 		if now.Sub(e.last()) <= c.OlderThan {
 			continue
 		}
-		one := Cleaned{ID: e.ID, Kept: e.keep(c.Force)}
+		one := Cleaned{ID: e.ID, Kept: e.whyKept(c.Force)}
 		if one.Kept == "" && !c.DryRun {
 			if err := s.remove(e); err != nil {
 				return done, err
@@ -78,12 +78,12 @@ func (e Entry) last() time.Time {
 	case !e.StartedAt.IsZero():
 		return e.StartedAt.Time
 	}
-	made, _ := createdAt(e.ID) // a zero time makes the session look old; keep then retains it
+	made, _ := createdAt(e.ID) // the zero time makes the session look old, but whyKept retains it
 	return made
 }
 
-// keep returns why an old session must not be deleted, or "".
-func (e Entry) keep(force bool) string {
+// whyKept returns why an old session must not be deleted, or "".
+func (e Entry) whyKept(force bool) string {
 	switch {
 	case e.Err != nil:
 		return "cannot be read: " + e.Err.Error()
@@ -153,9 +153,9 @@ func (s *Store) removeLeftovers() error {
 	return nil
 }
 
-// isLeftover reports whether a hidden folder was left by a crashed process. It uses
-// the folder's modification time, not the time in the id: the id of a session that is
-// recorded late contains the start of its run.
+// isLeftover reports whether a hidden folder was left by a crashed process. It uses the
+// folder's modification time and not the time in the id: a session may be recorded
+// late, and then its id contains the start of its run.
 func (s *Store) isLeftover(name string) bool {
 	if strings.HasPrefix(name, removedPrefix) {
 		return true

@@ -27,8 +27,8 @@ const (
 // newPrefix marks the hidden folder of a new session until its document is written.
 const newPrefix = ".new-"
 
-// ActiveKept is the kind of a notice. It says that active-session is not a link, so
-// it was left unchanged and the new session is not the active one.
+// ActiveKept is the kind of a notice: active-session is not a link, so it was left
+// unchanged, and the new session is not the active one.
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
 // errTaken reports that the session id is already in use.
@@ -36,7 +36,7 @@ var errTaken = errors.New("session id is taken")
 
 const (
 	idTime   = "20060102-150405"
-	idRandom = 4 // bytes
+	idRandom = 4 // number of random bytes
 )
 
 // NewID returns the id for a session created now: the time in UTC and a random part,
@@ -72,7 +72,7 @@ func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	return id, nil
 }
 
-// makeFolder creates the folder for sessions. Git ignores that folder.
+// makeFolder creates the folder for sessions, with a file that makes git ignore it.
 func (s *Store) makeFolder() error {
 	if err := statefile.MkdirIgnored(s.opts.Host, s.root); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Store) makeFolder() error {
 	return statefile.MkdirAll(s.opts.Host, s.sessions())
 }
 
-// createFresh draws ids until one is free.
+// createFresh generates ids until one is unused, and creates the session with that id.
 func (s *Store) createFresh(d Draft) (string, error) {
 	const draws = 100
 	for range draws {
@@ -93,16 +93,16 @@ func (s *Store) createFresh(d Draft) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := s.place(id, data); !errors.Is(err, errTaken) {
+		if err := s.create(id, data); !errors.Is(err, errTaken) {
 			return id, err
 		}
 	}
 	return "", fmt.Errorf("session id: %d ids in a row were taken", draws)
 }
 
-// place writes a session into a hidden folder and renames it, so that other programs
-// only ever see it complete.
-func (s *Store) place(id string, data []byte) error {
+// create writes a session into a hidden folder and then renames the folder, so that
+// other programs only ever see a complete session.
+func (s *Store) create(id string, data []byte) error {
 	h, hidden := s.opts.Host, filepath.Join(s.sessions(), newPrefix+id)
 	err := h.Mkdir(opMakeSession, hidden, 0o755)
 	if errors.Is(err, fs.ErrExist) {
@@ -111,8 +111,8 @@ func (s *Store) place(id string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := s.show(id, hidden, data); err != nil {
-		// Clean deletes what remains of the hidden folder.
+	if err := s.publish(id, hidden, data); err != nil {
+		// If this fails, Clean deletes the rest of the hidden folder later.
 		_ = h.Remove(opUndoSession, filepath.Join(hidden, statusName))
 		_ = h.Remove(opUndoSession, hidden)
 		return err
@@ -120,11 +120,11 @@ func (s *Store) place(id string, data []byte) error {
 	return h.SyncDir(opSyncSession, s.sessions())
 }
 
-// show writes the document into the hidden folder and renames the folder to its final
-// name. It first checks that the name is free, because a rename may replace an empty
-// folder. No other process can take the name in between: it would need the hidden
-// folder, which only we have.
-func (s *Store) show(id, hidden string, data []byte) error {
+// publish writes the document into the hidden folder and renames the folder to its
+// final name. It first checks that the name is free, because a rename may replace an
+// empty folder. No other process can use the name in between: it would have to create
+// the same hidden folder.
+func (s *Store) publish(id, hidden string, data []byte) error {
 	h := s.opts.Host
 	if _, err := h.Lstat(opMakeSession, s.dir(id)); err == nil {
 		return errTaken

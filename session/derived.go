@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// setDerived sets the values derived from the agents: the summary, the statuses of waves,
-// and the end of a session whose last agent has ended. It runs once per write. It
-// reads every agent but changes only values that differ.
+// setDerived sets the values derived from the agents: the summary, the statuses of
+// waves, and the end of a session whose last agent has ended. It runs once per write,
+// and changes only values that differ.
 func setDerived(root *jsontree.Node, now time.Time) {
 	if agents := root.Child("agents"); agents == nil || agents.Kind() != jsontree.Array {
 		return
@@ -29,9 +29,8 @@ func setDerived(root *jsontree.Node, now time.Time) {
 	}
 }
 
-// countAgents reads every agent once and counts the statuses. If who is true, it also
-// returns the status of each agent by id. If two agents share an id, the first one
-// counts, as in finder.
+// countAgents counts the agents' statuses. If who is true, it also returns the status
+// of each agent by id. If two agents share an id, the first one counts, as in finder.
 func countAgents(root *jsontree.Node, who bool) (sum Summary, states map[string]State) {
 	if who {
 		states = map[string]State{}
@@ -50,8 +49,8 @@ func countAgents(root *jsontree.Node, who bool) (sum Summary, states map[string]
 	return sum, states
 }
 
-// idOf returns the key of an agent id. The protocol allows only strings. For any
-// other value the key is its JSON text, so that two different values stay distinct.
+// idOf returns an agent id as a map key. The protocol allows only strings. For any
+// other value the key is its JSON text, so that different values have different keys.
 func idOf(v jsontree.Value) string {
 	if id, ok := v.Str(); ok {
 		return id
@@ -67,8 +66,8 @@ func endSession(root *jsontree.Node, now time.Time, to State) {
 }
 
 // setSummary updates the summary. It keeps unknown members, and the formatting of
-// numbers that are already right. It replaces a summary that is not an object,
-// because the summary is derived.
+// numbers that are already right. A summary that is not an object is replaced, because
+// it contains only derived values.
 func setSummary(root *jsontree.Node, sum Summary) {
 	node := root.Child("summary")
 	if node == nil || node.Kind() != jsontree.Object {

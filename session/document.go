@@ -65,7 +65,7 @@ type Wave struct {
 // found in practice; a time without a zone is local time. It writes UTC with Z.
 type Time struct{ time.Time }
 
-// wantTime is the expectation in the mismatch of an unreadable [Time].
+// wantTime describes the expected value in the mismatch of an unreadable [Time].
 const wantTime = "a time"
 
 // MarshalJSON returns null for the zero time, and RFC 3339 in UTC otherwise.
@@ -90,9 +90,9 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// Decode reads as much of a document as possible and returns the parts that do not
-// fit. A missing status defaults to running for a session and to queued for an agent,
-// as in every other writer.
+// Decode reads as much of a document as possible and returns the values that have the
+// wrong type. A missing status defaults to running for a session and to queued for an
+// agent, as in every other writer.
 func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	var s Status
 	found := jsontree.Decode(v, &s)

@@ -77,7 +77,7 @@ func (d Draft) check() error {
 	return checkWaves(d.Waves, ids)
 }
 
-// checkAgents validates the agents and returns the index of each agent by its id.
+// checkAgents validates the agents and returns the index of each agent, by id.
 func checkAgents(agents jsontree.Value) (map[string]int, error) {
 	if !agents.Absent() && agents.Kind() != jsontree.Array {
 		return nil, &DraftError{"agents", agents.Kind().String() + " where an array should be"}
@@ -135,7 +135,7 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers validates the agents of a wave. It records the wave of each agent in
+// checkMembers validates the agents of a wave, and records the wave of each agent in
 // member.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {

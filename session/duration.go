@@ -11,7 +11,7 @@ import (
 // was set back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
-		// The number of another program may exceed the range of a Duration.
+		// Another program's number may exceed the range of a Duration.
 		seconds := min(max(*a.DurationSeconds, 0), math.MaxInt64/float64(2*time.Second))
 		return time.Duration(seconds * float64(time.Second)), true
 	}

@@ -127,7 +127,7 @@ func orList[S ~string](words []S) string {
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// joinIDs joins up to eight ids and counts the others.
+// joinIDs joins up to eight ids and says how many more there are.
 func joinIDs(ids []string) string {
 	const most = 8
 	if len(ids) <= most {

@@ -80,8 +80,8 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 }
 
 // CompleteSession ends a session whose agents have all ended. The session becomes
-// failed if an agent failed, and complete otherwise, also without agents. A session
-// also ends automatically with its last agent. Therefore ending it again is no error.
+// failed if an agent failed, and complete otherwise, even without agents. A session
+// also ends automatically with its last agent, so ending it again is no error.
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

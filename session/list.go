@@ -66,11 +66,12 @@ func (s *Store) folders() ([]string, error) {
 	return names, nil
 }
 
-// mayBeFolder also accepts links, because the user may have moved and linked a
-// session.
+// mayBeFolder reports whether e may be a session's folder. It accepts links, because
+// the user may have moved a session and linked it.
 func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
 
-// missing also accepts ENOTDIR: a path that leads through a file does not exist.
+// missing reports whether err says that a file does not exist. It includes ENOTDIR: a
+// path that leads through a file does not exist either.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -82,7 +83,7 @@ func (s *Store) List() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	active, _ := s.Active() // on error, no session is marked as active
+	active, _ := s.Active() // if this fails, no session is marked as active
 	entries := make([]Entry, len(ids))
 	for i, id := range ids {
 		entries[i] = s.entry(id)
@@ -91,8 +92,8 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// entry reads only the members that a list shows. It counts the agents itself,
-// because the summary may be wrong.
+// entry reads only the members that a list shows. It counts the agents itself, because
+// the summary in the document may be wrong.
 func (s *Store) entry(id string) Entry {
 	var e Entry
 	doc, err := s.Document(id)
@@ -108,9 +109,9 @@ func (s *Store) entry(id string) Entry {
 	return e
 }
 
-// Active returns the id of the active session, which is the newest one. Other writers
-// create links that are absolute or relative to another folder. Therefore only the
-// last element of the link counts.
+// Active returns the id of the active session, which is the newest one. It uses only
+// the last element of the link's target, because other writers create links that are
+// absolute or relative to another folder.
 func (s *Store) Active() (string, error) {
 	target, err := s.activeTarget()
 	if err != nil {

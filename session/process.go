@@ -6,12 +6,12 @@ import (
 	"gaffer/statefile"
 )
 
-// Gone reports whether the document says that the agent is running although no
-// process has its pid. It returns false for an agent without a pid. exists reports
-// whether a process has a pid; see [host.Exists].
+// Gone reports whether the document says that the agent is running although no process
+// has its pid. It returns false for an agent without a pid. exists reports whether a
+// process has a pid; see [host.Exists].
 //
-// Pids refer to this machine. Gone cannot detect that the pid belongs to another
-// machine or that another process has reused it.
+// Pids refer to this machine. Gone does not detect that a pid belongs to another
+// machine, or that another process has reused it.
 func (a Agent) Gone(exists func(pid int) bool) bool {
 	return a.Status == Running && a.PID != nil && *a.PID > 0 && !exists(*a.PID)
 }

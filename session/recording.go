@@ -16,20 +16,20 @@ import (
 )
 
 // Recording writes the document of a session whose state is stored elsewhere, such as
-// in the engine's store. Commands change a session only by the protocol's
-// transitions. A recording overwrites the document with the given state, whatever the
+// in the engine's store. The methods of Store change a session only by the protocol's
+// transitions. A Recording overwrites the document with the given state, whatever the
 // document said before: an agent that had ended may run again.
 //
-// A recording creates a missing document. It keeps a copy of a damaged document and
-// writes a new one. It corrects changes by other programs, but keeps the members,
-// agents and waves that they have added.
+// A Recording creates a missing document. It keeps a copy of a damaged document and
+// writes a new one. It reverts other programs' changes of its own members, but keeps
+// the members, agents and waves that they have added.
 //
 // If another program sets the session, or an agent that has not ended, to cancelled,
-// that is a request: see [CancelledError].
+// that is a request to cancel: see [CancelledError].
 //
 // A Recording must not be used by several goroutines at the same time.
 type Recording struct {
-	// Heed enables cancellation requests. If another program has requested a
+	// DetectCancel enables cancellation requests. If another program has requested a
 	// cancellation in the document, a write fails with a [*CancelledError] and leaves
 	// the document unchanged.
 	DetectCancel bool
@@ -42,23 +42,24 @@ type Recording struct {
 	members   [][]int // for each wave, the indexes of its agents in Status.Agents
 	agents    int     // number of agents when members was computed
 	last      written
-	unsure    uint64 // hash of our last document whose write failed but which may be on disk; 0 if none
+	unsure    uint64 // hash of the last document whose write failed but which may be on disk; 0 if none
 	seen      fileStat
 	started   time.Time // start of the session according to the last Contents
 	activated bool
 }
 
-// written describes the document that the recording wrote last.
+// written describes the document that the recording has last written.
 type written struct {
-	sum    uint64  // hash of the document; if it still matches, no other program has changed it
+	sum    uint64  // hash of the document; if it has not changed, no other program has written
 	known  bool    // a document was written
 	at     []int   // index in the document of each of our agents
 	waves  []State // the waves' statuses
-	alone  bool    // the document has no agents of other programs
-	others []tally // other programs' agents per wave; nil in a document that we created
+	alone  bool    // the document contains no agents of other programs
+	others []tally // counts of other programs' agents per wave; nil in a document that we created
 }
 
-// fileStat describes the document's file after the last write.
+// fileStat holds the size and modification time of the document's file after the last
+// write.
 type fileStat struct {
 	size  int64
 	mtime time.Time
@@ -83,8 +84,8 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close deletes the hidden lock folder that the recording keeps for reuse, to speed
-// up writes.
+// Close deletes the hidden lock folder that the recording keeps to speed up the next
+// write.
 func (r *Recording) Close() { r.file.Close() }
 
 // Contents is what a session's document should contain. Agents must keep their
@@ -92,12 +93,12 @@ func (r *Recording) Close() { r.file.Close() }
 // the log files are computed, so their values in Status are ignored.
 type Contents struct {
 	Status  *Status
-	Changed []int // indexes of agents that may differ from the last successful write
+	Changed []int // indexes of the agents that may differ from the last successful write
 }
 
-// Write updates the document to what contents returns. It calls contents while the
-// document is locked. If two programs record the same session, the later write
-// therefore has the newer state. Write may call contents more than once.
+// Write updates the document to the state that contents returns. It calls contents
+// while the document is locked, so if two programs record the same session, the later
+// write has the newer state. Write may call contents more than once.
 func (r *Recording) Write(ctx context.Context, contents func() (Contents, error)) error {
 	made, err := r.makeFolder(contents)
 	if err == nil && !made {
@@ -135,8 +136,8 @@ func (r *Recording) noteFile(info fs.FileInfo) {
 	}
 }
 
-// noteIfUnchanged calls saw if the file still holds data. Another program may have changed it
-// since our write.
+// noteIfUnchanged calls noteFile if the file still holds data. Another program may have
+// changed it since our write.
 func (r *Recording) noteIfUnchanged(data []byte) {
 	h, path := r.store.opts.Host, r.file.Path()
 	info, err := h.Stat(opLook, path)
@@ -148,7 +149,7 @@ func (r *Recording) noteIfUnchanged(data []byte) {
 	}
 }
 
-// makeFolder creates a session whose folder is missing. The session appears complete,
+// makeFolder creates the folder of a session, with its document. Both appear at once,
 // by one rename.
 func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, err error) {
 	s := r.store
@@ -171,7 +172,7 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 	if err := s.makeFolder(); err != nil {
 		return false, err
 	}
-	err = s.place(r.id, data)
+	err = s.create(r.id, data)
 	if errors.Is(err, errTaken) { // another program has created the folder, for a log or by an interrupted write
 		return false, nil
 	}
@@ -187,8 +188,8 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 	return err == nil, err
 }
 
-// checkLinkedFolder returns an error for a folder that is a symbolic link, unless it
-// contains this session's document. See isLink for the reason.
+// checkLinkedFolder returns an error for a session folder that is a symbolic link,
+// unless it contains this session's document. isLink explains why.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
 	if err == nil && doc.Root().Get("session_id").Text() == r.id {
@@ -197,7 +198,7 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// errSame ends an update that has nothing to write.
+// errSame ends an update that would not change the document.
 var errSame = errors.New("the document is as it should be")
 
 // update brings the document in an existing folder up to date. made reports whether
@@ -223,14 +224,14 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 	switch {
 	case err == nil:
 		r.last, r.unsure = next, 0
-	case next.known: // the document may be in place: only syncing the folder has failed
+	case next.known: // the document may be in place: perhaps only the sync of the folder has failed
 		r.unsure = next.sum
 	}
 	return made, err
 }
 
-// edit changes the document to the given state. It changes only the listed agents if
-// no other program has written to the document, and the whole document otherwise.
+// edit changes the document to the given state. If no other program has written to the
+// document, it changes only the listed agents. Otherwise it updates the whole document.
 func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next written, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
@@ -284,8 +285,8 @@ func (e *CancelledError) Error() string {
 	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
 }
 
-// requested returns a CancelledError for the session or agents that the document
-// cancels and that have not ended according to is. It returns nil if there are none.
+// requested returns a CancelledError for a session or agents that are cancelled in the
+// document but have not ended according to is. It returns nil if there are none.
 func requested(root *jsontree.Node, is *Status) error {
 	open := func(s State) bool { return s == Queued || s == Running }
 	asked := &CancelledError{Session: root.Get("session_id").Text()}
@@ -351,7 +352,7 @@ func (r *Recording) saveUnusable(data []byte) error {
 			return err
 		}
 		if kept, err := statefile.ReadBytes(h, name); err == nil && bytes.Equal(kept, data) {
-			break // already saved by an earlier write that was interrupted
+			break // an interrupted write has already saved it
 		}
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
@@ -378,7 +379,7 @@ func (r *Recording) build(is *Status) ([]byte, error) {
 	return layOut(text)
 }
 
-// Render returns the document that a recording would create for is. It reads and
+// Render returns the document that a new Recording would create for is. It reads and
 // writes no file.
 func (s *Store) Render(id string, is *Status) ([]byte, error) {
 	r, err := s.Recording(id)
@@ -388,7 +389,7 @@ func (s *Store) Render(id string, is *Status) ([]byte, error) {
 	return r.build(is)
 }
 
-// fresh returns the written value of a document that build has just returned.
+// fresh describes the document that build has just returned.
 func (r *Recording) fresh(is *Status) written {
 	at := make([]int, len(is.Agents))
 	for i := range at {
@@ -397,8 +398,8 @@ func (r *Recording) fresh(is *Status) written {
 	return written{known: true, at: at, waves: r.waveStates(is, nil), alone: true}
 }
 
-// sum hashes the content of a document. It hashes piece by piece, so that a large
-// document is not assembled in memory.
+// sum hashes the content of a document. It hashes piece by piece, because assembling a
+// large document would need much memory.
 func (r *Recording) sum(root *jsontree.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
@@ -424,10 +425,10 @@ func (r *Recording) activate() error {
 	return r.store.activate(r.id)
 }
 
-// before reports whether the session other started later than ours. It compares start
-// times, not ids: other programs choose ids freely or use local time. If both started
-// in the same second, the ids decide, so that two recordings agree. A session without
-// a readable start time is not later.
+// before reports whether the session other started later than this one. It compares
+// start times and not ids: other programs choose ids freely or use local time. If both
+// started in the same second, the ids decide, so that two recordings agree. A session
+// without a readable start time is not later.
 func (r *Recording) before(other string) bool {
 	is, err := r.store.Load(other)
 	switch {

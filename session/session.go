@@ -18,7 +18,7 @@ import "slices"
 // State is the status of an agent, a session or a wave.
 type State string
 
-// The statuses of the protocol. Only waves can be Pending. Only agents can be Queued.
+// The statuses of the protocol. Pending is only for waves, and Queued only for agents.
 const (
 	Pending   State = "pending"
 	Queued    State = "queued"
@@ -69,7 +69,8 @@ func (s State) Label() string {
 	return string(s)
 }
 
-// move checks one transition. what names the object in the error.
+// move returns an error if a transition is not in the table. what names the object in
+// the error.
 func move(table map[State][]State, what string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil

@@ -28,8 +28,8 @@ type Options struct {
 	Now  func() time.Time // the host's clock if nil
 	Rand io.Reader        // crypto/rand if nil
 
-	// LogPrefix is the store's root as written in log_file, which should be relative
-	// to the project's root. It defaults to the root as given.
+	// LogPrefix is the path of the store's root as written in log_file. It should be
+	// relative to the project's root. It defaults to the root as given.
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
@@ -44,12 +44,11 @@ type Store struct {
 	opts Options
 
 	mu    sync.Mutex
-	files map[string]*document // by session id
+	files map[string]*document // documents by session id
 }
 
-// document holds the only statefile.File of a session, because only updates of the
-// same File share a write. The finder is used only inside updates, which never run
-// concurrently.
+// document holds the only statefile.File of a session, because only updates of the same
+// File share a write. Only updates use the finder, and they never run concurrently.
 type document struct {
 	*statefile.File
 	finder finder
@@ -73,8 +72,8 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
-// Close deletes the hidden lock folders that the store keeps for reuse, to speed up
-// writes. The caller must not call it during an update.
+// Close deletes the hidden lock folders that the store keeps to speed up writes. The
+// caller must not call it during an update.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *Store) dir(id string) string    { return filepath.Join(s.sessions(), id
 func (s *Store) status(id string) string { return filepath.Join(s.dir(id), statusName) }
 func (s *Store) active() string          { return filepath.Join(s.root, activeName) }
 
-// file returns the only document value of a session.
+// file returns the document of a session. It returns the same value in every call.
 func (s *Store) file(id string) (*document, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
@@ -142,7 +141,8 @@ func (s *Store) Document(id string) (*jsontree.Doc, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
 	}
-	// Do not use s.file: requests for arbitrary ids would fill the map of files.
+	// Do not use s.file: it keeps every id, so requests for arbitrary ids would fill
+	// its map.
 	doc, err := statefile.New(s.status(id), statefile.Options{Host: s.opts.Host}).Load()
 	return doc, s.notFoundFor(id, err)
 }
@@ -168,7 +168,7 @@ func (s *Store) Update(ctx context.Context, id string, change func(root *jsontre
 	})
 }
 
-// update is Update for a change that neither adds nor removes agents.
+// update is like Update, for a change that neither adds nor removes agents.
 func (s *Store) update(ctx context.Context, id string, change func(*jsontree.Node, *finder) error) error {
 	f, err := s.file(id)
 	if err != nil {
@@ -205,6 +205,6 @@ func (s *Store) notFoundFor(id string, err error) error {
 	if _, statErr := s.opts.Host.Lstat(opLook, s.status(id)); !errors.Is(statErr, fs.ErrNotExist) {
 		return err
 	}
-	ids, _ := s.IDs() // only for the hint; an error is ignored
+	ids, _ := s.IDs() // ids are used only for the hint, so an error is ignored
 	return &NotFoundError{What: "session", ID: id, Where: s.sessions(), Similar: similar(id, ids)}
 }

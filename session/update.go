@@ -6,8 +6,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// updateChanged updates only the agents listed in is.Changed. Use it only if no other program
-// has changed the document since our last write.
+// updateChanged updates only the agents listed in is.Changed. It must be used only if
+// no other program has changed the document since our last write.
 func (r *Recording) updateChanged(root *jsontree.Node, is Contents) written {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
@@ -28,8 +28,8 @@ func (r *Recording) updateChanged(root *jsontree.Node, is Contents) written {
 	return next
 }
 
-// updateAll updates a document that another program has changed. It sets our own members,
-// agents and waves, and keeps those of other programs.
+// updateAll updates a document that another program has changed. It sets the
+// recording's members, agents and waves, and keeps those of other programs.
 func (r *Recording) updateAll(root *jsontree.Node, is *Status) written {
 	setHead(root, r.id, is)
 	agents := root.Array("agents")
@@ -48,7 +48,7 @@ func (r *Recording) updateAll(root *jsontree.Node, is *Status) written {
 	}
 	next.alone = agents.Len() == len(is.Agents)
 	if waves := root.Child("waves"); waves == nil || waves.Kind() != jsontree.Array {
-		root.Set("waves", []Wave{}) // waves are derived from agents, so no data is lost
+		root.Set("waves", []Wave{}) // waves can be derived from the agents, so no data is lost
 	}
 	sum, states := countAgents(root, true)
 	setSummary(root, sum)
@@ -71,7 +71,7 @@ func places(agents []*jsontree.Node) map[string]int {
 	return at
 }
 
-// setHead sets the session's own members: everything except agents, waves and
+// setHead sets the members of the session itself: everything except agents, waves and
 // summary.
 func setHead(root *jsontree.Node, id string, is *Status) {
 	root.Set("schema_version", SchemaVersion)
@@ -112,7 +112,7 @@ func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 }
 
 // setMembers sets the agents of each wave and appends missing waves. Agents of other
-// programs stay in their wave. The result counts them, per wave.
+// programs stay in their wave; the result counts them per wave.
 func setMembers(root *jsontree.Node, is *Status, states map[string]State) []tally {
 	ours := make(map[string]bool, len(is.Agents))
 	for _, a := range is.Agents {
@@ -159,9 +159,9 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates computes the status of each wave from its agents, ours and others'. A
-// document does not say whether a cancelled agent has run. Status does: its StartedAt
-// is set.
+// waveStates computes the status of each wave from its agents: the recording's and
+// those of other programs. A document does not say whether a cancelled agent has run.
+// Status does: StartedAt is then set.
 func (r *Recording) waveStates(is *Status, others []tally) []State {
 	if len(r.members) != len(is.Waves) || r.agents != len(is.Agents) {
 		r.members, r.agents = membersOf(is), len(is.Agents)

@@ -63,7 +63,7 @@ func CheckFile(h host.Host, path string) []statefile.Finding {
 }
 
 // checkFolder compares the session id with the folder's name. It skips documents
-// outside of a sessions folder, which are copies.
+// outside of a sessions folder, because they are copies.
 func checkFolder(path string, v jsontree.Value) []statefile.Finding {
 	dir := filepath.Dir(path)
 	id, ok := v.Get("session_id").Str()

@@ -39,8 +39,8 @@ func (e *FormError) Invalid() bool { return true }
 // StepError reports the step of an update that failed.
 type StepError struct {
 	Step     host.Op
-	Path     string // the document
-	Replaced bool   // the new document is in place but may not be durable
+	Path     string // path of the document
+	Replaced bool   // the new document is in place, but may be lost in a power cut
 	Err      error
 }
 
@@ -54,9 +54,9 @@ func (e *StepError) Error() string {
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// LockError reports that a lock did not become free in time.
+// LockError reports that a lock was not released in time.
 type LockError struct {
-	Path   string // the lock
+	Path   string // path of the lock
 	Waited time.Duration
 	Holder string // description of the holder
 }
@@ -65,7 +65,7 @@ func (e *LockError) Error() string {
 	return fmt.Sprintf("%s: locked for %s by %s", e.Path, e.Waited.Round(time.Millisecond), e.Holder)
 }
 
-// Conflict marks the error as caused by another program.
+// Conflict marks the error as a conflict with another program.
 func (e *LockError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.
@@ -84,7 +84,7 @@ func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.N
 func (e *NameError) Usage() bool { return true }
 
 // cause returns the innermost error. It drops the path of a file error, because the
-// message around it already has one.
+// surrounding message already has one.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -4,7 +4,7 @@ import "fmt"
 
 // Finding is one violation of a document's protocol.
 type Finding struct {
-	Path     string   `json:"path"`         // the document
+	Path     string   `json:"path"`         // path of the document
 	At       string   `json:"at,omitempty"` // position in the document, such as agents[2].status
 	Name     string   `json:"name"`         // fixed name of the violation, such as legacy-timestamp
 	Severity Severity `json:"severity"`

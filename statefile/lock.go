@@ -27,27 +27,27 @@ const (
 const (
 	ownerFile    = "owner"
 	staleLockAge = 10 * time.Second
-	// Other programs hold their lock only while they write. The first pauses are
-	// short, to get the lock between programs that retry every 50 ms. Pauses grow, to
-	// cost little if the holder is dead.
+	// Other programs hold their lock only while they write. The first pauses are short,
+	// because programs that retry every 50 ms compete for the lock. Pauses grow, to use
+	// little CPU time if the holder is dead.
 	firstPause = time.Millisecond
 	lastPause  = 20 * time.Millisecond
 )
 
 // held is an acquired lock. It consists of two locks. The first is an advisory lock
-// between gaffer's own processes: the kernel serves them in order and releases it
-// when its holder dies. The second exists only if the protocol defines it: the folder
-// that all programs respect. Only the holder of the first lock tries to take the
+// between gaffer's own processes: the kernel grants it in order, and releases it when
+// its holder dies. The second is a folder that programs in other languages respect;
+// only the session protocol has it. Only the holder of the first lock tries to take the
 // second.
 type held struct {
 	file   *File
-	path   string // the document, with all links resolved
+	path   string // path of the document, with all links resolved
 	kernel host.Lock
 	folder string
 }
 
-// lock waits for the document's lock until ctx ends or LockTimeout has passed since
-// since.
+// lock waits for the document's lock until ctx ends, or until LockTimeout has passed
+// since the given time.
 func (f *File) lock(ctx context.Context, since time.Time) (*held, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(since)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
@@ -94,7 +94,7 @@ func (f *File) lockFailed(ctx context.Context, lock, holder string, err error) e
 	return &StepError{Step: opLock, Path: f.path, Err: err}
 }
 
-// release releases both locks. If a release fails, the next process finds the lock
+// release releases both locks. If that fails, the next process detects that the lock is
 // stale.
 func (h *held) release() {
 	if h.folder != "" {
@@ -103,9 +103,9 @@ func (h *held) release() {
 	_ = h.kernel.Unlock()
 }
 
-// releaseFolder deletes the lock folder. From the second release on it hides the
-// folder instead, for reuse by the next update. Creating and deleting the folder and
-// its file costs half as much as the whole durable write.
+// releaseFolder deletes the lock folder. From the second release on it hides the folder
+// instead, for reuse by the next update, because creating and deleting the folder and
+// its file takes half as long as the whole durable write.
 func (h *held) releaseFolder() {
 	f := h.file
 	f.locked++
@@ -148,14 +148,14 @@ func (h *held) takeFolder(ctx context.Context, folder string) error {
 	}
 }
 
-// makeFolder takes the lock by renaming a folder that already contains the owner
-// file. A process that dies therefore never leaves an anonymous lock. If the machine
+// makeFolder takes the lock by renaming a folder that already contains the owner file.
+// The lock of a process that dies therefore always names its owner. If the machine
 // cannot rename without replacing, makeFolder creates the folder in place and writes
 // the owner file afterwards.
 func (h *held) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hidden(f.host, f.path, forLock) // beside the lock, not the document, which may be on another disk
+		aside := hidden(f.host, f.path, forLock) // in the folder of the lock: the document may be a link to another disk
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -178,8 +178,8 @@ func (h *held) makeFolder(folder string) error {
 	return &StepError{Step: opMakeLock, Path: f.path, Err: err}
 }
 
-// makeSigned creates a folder with a file that names this process as the owner. The
-// file also makes rmdir by another program fail.
+// makeSigned creates a folder with a file that names this process as the owner. Because
+// of the file, an rmdir by another program fails.
 func (h *held) makeSigned(folder string) error {
 	m := h.file.host
 	if err := m.Mkdir(opMakeLock, folder, 0o755); err != nil {
@@ -208,23 +208,24 @@ func (h *held) sign(folder string) error {
 	return err
 }
 
-// watchedLock observes another program's lock folder until it disappears or is stale.
+// watchedLock observes another program's lock folder until the folder disappears or is
+// stale.
 type watchedLock struct {
-	made  time.Time // the folder's modification time
-	since time.Time // when it was first seen with that time
+	made  time.Time // modification time of the folder
+	since time.Time // when the folder was first seen with this modification time
 }
 
-// judge returns a description of the holder and reports whether the lock is stale.
+// judge describes the holder and reports whether the lock is stale.
 //
 // A lock is stale if its owner is dead, or if it has not changed while we watched it
-// for staleLockAge. For a folder without an owner file the age of the folder counts
-// as well. It does not count for a folder with an owner file, because gaffer may
-// create that folder long before it uses it.
+// for staleLockAge. For a folder without an owner file, the age of the folder counts
+// too. For a folder with an owner file it does not, because gaffer may create that
+// folder long before using it.
 //
-// A watched lock is stale even if its owner lives: we hold the kernel's lock, so the
-// owner has released that one but could not delete the folder.
+// A lock that has not changed is stale even if its owner is alive: we hold the advisory
+// lock, so the owner has released that one but could not delete the folder.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	info, err := m.Lstat(opLookAtLock, folder) // a link also blocks other programs, whatever its target
+	info, err := m.Lstat(opLookAtLock, folder) // a link also blocks other programs, wherever it points
 	if err != nil {
 		return "a program that just let go", false
 	}
@@ -245,7 +246,7 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 }
 
 // StaleLock describes the holder of a lock folder and reports whether the lock is
-// stale, judged by its current state only.
+// stale. It uses only the current state of the folder.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -259,14 +260,14 @@ func readOwner(m host.Host, folder string) (host.Process, bool) {
 	return p, true
 }
 
-// breakFolder removes a stale lock folder and reports whether it is gone. It renames
-// the folder first, which only one process can do. If the renamed folder is a new
-// lock, created since we looked, breakFolder puts it back.
+// breakFolder removes a stale lock folder and reports whether the folder is gone. It
+// renames the folder first, which only one process can do. If the renamed folder turns
+// out to be a new lock, created in the meantime, breakFolder renames it back.
 func (h *held) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
 	aside := hidden(m, folder, "broken")
 	if err := m.Rename(opBreakLock, folder, aside); err != nil {
-		return errors.Is(err, fs.ErrNotExist) // its owner has released it
+		return errors.Is(err, fs.ErrNotExist) // the owner has released the lock
 	}
 	info, err := m.Lstat(opBreakLock, aside)
 	if err == nil && !info.ModTime().Equal(made) {

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxName leaves room for prefixes and suffixes: file systems allow 255 bytes.
+// maxName is the maximum length of an id. File systems allow 255 bytes; the difference
+// is for prefixes and suffixes.
 const maxName = 200
 
 // CheckName returns a [*NameError] if an id cannot be used as a file name. what names

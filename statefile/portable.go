@@ -8,14 +8,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// mostPortable limits the findings for one document.
+// mostPortable limits the number of findings for one document.
 const mostPortable = 100
 
 // CheckPortable reports content on which JSON readers disagree: a byte order mark,
-// bytes that are not UTF-8, an unpaired surrogate, a duplicate member, a number out
-// of the range of float64. Our reader accepts all of them. Other readers reject the
-// document or read another value. The document must not have been edited since it was
-// parsed.
+// bytes that are not UTF-8, an unpaired surrogate, a duplicate member, a number out of
+// the range of float64. jsontree accepts all of them. Other readers reject the document
+// or read another value. doc must not have been edited since it was parsed.
 func CheckPortable(path string, doc *jsontree.Doc) []Finding {
 	c := portable{path: path}
 	data := doc.Bytes()

@@ -42,13 +42,13 @@ func Replace(h host.Host, path string, old, data []byte) error {
 
 // found is a file as it was read.
 type found struct {
-	path string // with all links resolved
+	path string // path with all links resolved
 	data []byte
 	info fs.FileInfo // nil if the file did not exist
 }
 
-// replace returns the information of the new file, taken before another program could
-// write to it.
+// replace replaces a file and returns the file information of the new file, read before
+// another program could write to it.
 func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
@@ -60,14 +60,14 @@ func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 	}
 	info, step, err := old.replaceBy(h, temp)
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // report the first error
+		_ = h.Remove(opRemoveTemp, temp) // the first error is more useful
 		return nil, &StepError{Step: step, Path: old.path, Err: err}
 	}
 	return info, syncFolder(h, old.path)
 }
 
-// replaceBy renames temp over a file that has not changed since it was read. With an
-// error it returns the step that failed.
+// replaceBy renames temp over a file that has not changed since it was read. If that
+// fails, it also returns the step that failed.
 func (old found) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
 	if err != nil {
@@ -79,9 +79,8 @@ func (old found) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, erro
 	return info, opRename, h.Rename(opRename, temp, old.path)
 }
 
-// checkUnchanged returns ErrChanged if the file has changed. It compares the content, not
-// the modification time, whose resolution is too coarse to tell two quick writes
-// apart.
+// checkUnchanged returns ErrChanged if the file has changed. It compares the content,
+// because the modification time is too coarse to distinguish two quick writes.
 func (old found) checkUnchanged(h host.Host) error {
 	f, err := h.Open(opRead, old.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,8 +103,8 @@ func (old found) checkUnchanged(h host.Host) error {
 	return holds(f, old.data)
 }
 
-// holds returns nil if the reader's remaining content equals data. It compares piece
-// by piece, to avoid a second copy of a large document in memory.
+// holds returns nil if the remaining content of r equals data. It compares piece by
+// piece, so that a large document is not in memory twice.
 func holds(r io.Reader, data []byte) error {
 	piece := make([]byte, min(len(data)+1, 32<<10))
 	for {
@@ -125,8 +124,8 @@ func holds(r io.Reader, data []byte) error {
 	}
 }
 
-// Sync makes the file at path and its directory entry durable. Its writer may have
-// died before doing so.
+// Sync makes the file at path and its directory entry durable, because the process that
+// wrote the file may have died before doing so.
 func Sync(h host.Host, path string) error {
 	file, err := h.Open(opSyncAgain, path)
 	if err != nil {
@@ -142,9 +141,8 @@ func Sync(h host.Host, path string) error {
 	return syncFolder(h, path)
 }
 
-// Sweep deletes temporary files that calls of [Replace] and [WriteNew] for path have
-// left when their process died. The caller must ensure that no such call is in
-// progress.
+// Sweep deletes temporary files that [Replace] and [WriteNew] have left for path
+// because their process died. The caller must ensure that no such call is in progress.
 func Sweep(h host.Host, path string) error {
 	target, err := resolve(h, path)
 	if err != nil {

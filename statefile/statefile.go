@@ -44,17 +44,17 @@ type Options struct {
 	// Empty is the initial content if the document does not exist. Without Empty, an
 	// update of a missing document fails with fs.ErrNotExist.
 	Empty []byte
-	// StartOver lets an update replace a file that is not JSON by Empty. The old
-	// bytes are kept as <name>.corrupt-<time>. A file behind a symbolic link is never
-	// replaced like this, because the link may point to any file of the user.
+	// StartOver lets an update replace a file that is not JSON by Empty. The old bytes
+	// are kept as <name>.corrupt-<time>. A file behind a symbolic link is never
+	// replaced in this way, because the link may point to any file of the user.
 	StartOver bool
 	// Finish sets derived values, such as totals. It runs once per write, after all
 	// changes.
 	Finish func(*jsontree.Doc) error
-	// Saw receives the information of the document's file after an update, while the
-	// lock is held. It describes the file that was written or, if nothing was
-	// written, the file that was read; it is nil if there is no file. If the file
-	// differs later, another program has changed it.
+	// Saw receives the file information of the document after an update, while the lock
+	// is held: of the file that was written, or of the file that was read if nothing
+	// was written. It is nil if there is no file. If the file differs later, another
+	// program has changed it.
 	Saw func(fs.FileInfo)
 	// Notice receives messages for the user about updates that succeeded.
 	Notice func(Notice)
@@ -62,15 +62,15 @@ type Options struct {
 	LockTimeout time.Duration
 }
 
-// Notice is a message for the user: a stale lock was broken, or a corrupt file was
-// kept.
+// Notice is a message for the user about an unusual event, such as a stale lock that
+// was broken or a corrupt file that was kept.
 type Notice struct {
 	Kind NoticeKind
 	Path string
-	Text string // a sentence
+	Text string // a full sentence
 }
 
-// NoticeKind is the subject of a notice.
+// NoticeKind says what a notice is about.
 type NoticeKind string
 
 // The kinds of notices.
@@ -88,10 +88,10 @@ type File struct {
 
 	updates group.Group[*request]
 
-	// Only the leader of updates uses these fields.
-	swept  bool   // leftovers were deleted
+	// The fields below are used only by the goroutine that leads a batch of updates.
+	swept  bool   // leftovers of earlier processes were deleted
 	locked int    // how often the lock folder was released
-	kept   string // path of a signed lock folder kept for reuse
+	kept   string // path of a lock folder, with its owner file, kept for reuse
 }
 
 // New returns the document at path. It reads and writes no file.
@@ -125,9 +125,9 @@ func (f *File) Load() (*jsontree.Doc, error) {
 }
 
 // Update changes the document: lock, read, change, write a temporary file, sync,
-// rename, sync the folder, unlock. If it returns nil, the change is durable. If it
-// returns an error, the change was not made. The only exception is named by the
-// error: the document was replaced, but the folder could not be synced.
+// rename, sync the folder, unlock. If Update returns nil, the change is durable. If it
+// returns an error, the change was not made, with one exception that the error names:
+// the document was replaced, but the folder could not be synced.
 //
 // change edits the given document. If it returns an error, Update returns that error
 // and does not write this change. change must have no other effects, because it runs

@@ -14,20 +14,20 @@ import (
 const (
 	opWatch  host.Op = "watch"
 	watching         = 50 * time.Millisecond
-	// coarse is a safe upper bound for the resolution of modification times. A file
-	// that was younger than this when it was read may have changed since without a
-	// new time.
+	// coarse is a safe upper bound for the resolution of modification times. If a file
+	// was modified less than this before it was read, it may have changed again without
+	// a new modification time.
 	coarse = time.Second
 )
 
 // Watch calls changed with the document's bytes at once and after each change by any
 // program, until ctx ends. The bytes are nil if the document does not exist. If it
-// cannot be read, Watch passes the error and continues. Changes in quick succession
-// may be reported as one.
+// cannot be read, Watch passes the error to changed and continues. Changes in quick
+// succession may be reported as one.
 //
-// Watch polls the file's time and inode several times a second. Unlike the kernel's
-// notifications, that also works across renames, deleted folders, containers and
-// network file systems.
+// Watch polls the file's modification time and inode several times a second. Unlike the
+// kernel's notifications, polling also works across renames, deleted folders,
+// containers and network file systems.
 func (f *File) Watch(ctx context.Context, changed func(data []byte, err error)) error {
 	w := watcher{file: f, changed: changed}
 	for {

@@ -81,7 +81,7 @@ func tooLarge(path string, size int64) error {
 	return &FormError{path, fmt.Sprintf("is %d bytes, more than the %d MiB a document may have", size, MaxSize>>20)}
 }
 
-// readAll reads at most MaxSize+1 bytes, because the file may grow in the meantime.
+// readAll reads at most MaxSize+1 bytes, even if the file grows in the meantime.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	_, err := b.ReadFrom(io.LimitReader(r, MaxSize+1))
@@ -105,8 +105,8 @@ func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
 	return syncFolder(h, path)
 }
 
-// folderOf is filepath.Dir without cleaning the path: after a link, ".." is not the
-// folder that the text before it names.
+// folderOf is like filepath.Dir but does not clean the path: after a link, ".." may
+// lead to another folder than the text suggests.
 func folderOf(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" {
@@ -131,18 +131,17 @@ func hidden(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
 
-// The purposes of hidden files. The next writer deletes leftovers of the first two
-// after a crash. It must not delete the others: they are created without the lock, so
-// they may still be in use.
+// The purposes of hidden files. After a crash, the next writer deletes leftovers of the
+// first two. It must not delete the others: they are created without holding the lock,
+// so they may be in use.
 const (
 	forUpdate = "tmp"
 	forLock   = "lock"
 	forNew    = "new"
 )
 
-// writeTemp writes data durably to temp, a file beside path, and returns temp. It
-// copies the permissions and the owner of the existing file, described by now, if
-// there is one.
+// writeTemp writes data durably to temp, a file beside path, and returns temp. If path
+// exists, now describes it, and writeTemp copies its permissions and owner.
 func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, now fs.FileInfo) (string, error) {
 	f, err := h.Create(opCreateTemp, temp, perm)
 	if err != nil {
@@ -153,7 +152,7 @@ func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, no
 		step, err = opCloseTemp, closeErr
 	}
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // report the first error
+		_ = h.Remove(opRemoveTemp, temp) // the first error is more useful
 		return "", &StepError{Step: step, Path: path, Err: err}
 	}
 	return temp, nil
@@ -184,7 +183,7 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 		if err != nil {
 			return opChownTemp, err
 		}
-		if !grouped { // the new group gets only the permissions of all users
+		if !grouped { // the group differs, so it may only get the permissions of all users
 			perm = perm&^0o070 | perm&0o007<<3
 		}
 	}
@@ -194,10 +193,9 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 	return opChmodTemp, f.Chmod(opChmodTemp, perm)
 }
 
-// keepOwner sets the owner and the group as far as permitted. It reports whether it
-// could set at least the group. Only root can give a file to another user. In a
-// folder that several users write to, the document therefore belongs to the last
-// writer.
+// keepOwner sets the owner and the group of a file as far as permitted, and reports
+// whether it could set at least the group. Only root can set another owner. In a folder
+// that several users write to, the document therefore belongs to the last writer.
 func keepOwner(f host.File, uid, gid int) (grouped bool, err error) {
 	err = f.Chown(opChownTemp, uid, gid)
 	if errors.Is(err, syscall.EPERM) {
@@ -217,7 +215,8 @@ func syncFolder(h host.Host, path string) error {
 }
 
 // MkdirAll creates the folder at path and its missing parents, durably. It also syncs
-// the entry of an existing folder, because its creator may have died before doing so.
+// the entry of an existing folder, because the process that created it may have died
+// before doing so.
 func MkdirAll(h host.Host, path string) error {
 	parent := filepath.Dir(path)
 	info, err := h.Stat(opMakeFolder, path)
@@ -241,10 +240,10 @@ func MkdirAll(h host.Host, path string) error {
 // ignoreName is the name of git's ignore file.
 const ignoreName = ".gitignore"
 
-// MkdirIgnored is MkdirAll for a folder whose documents should not be committed. A
-// new folder gets a .gitignore that ignores everything in it. A crash leaves the
-// folder with that file, or no folder. In an existing folder only our locks are
-// ignored, see [Ignore], because a project may commit its documents.
+// MkdirIgnored is like MkdirAll, for a folder whose documents should not be committed.
+// A new folder gets a .gitignore that ignores everything in it. A crash leaves the
+// folder with that file, or no folder. In an existing folder only gaffer's locks are
+// ignored, see [Ignore], because the project may commit its documents.
 func MkdirIgnored(h host.Host, path string) error {
 	if _, err := h.Stat(opMakeFolder, path); !errors.Is(err, fs.ErrNotExist) {
 		if err := MkdirAll(h, path); err != nil {
@@ -259,7 +258,7 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err := h.Mkdir(opMakeFolder, temp, 0o755); err != nil {
 		return err
 	}
-	// The file is written in place: a hidden file beside it would not be ignored yet, and
+	// Write the file in place: a temporary file beside it would not be ignored yet, and
 	// an agent's "git add" could commit it.
 	ignore := filepath.Join(temp, ignoreName)
 	_, err := writeTemp(h, ignore, ignore, []byte("*\n"), 0o666, nil)
@@ -272,16 +271,17 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err != nil {
 		_ = h.Remove(opRemoveTemp, ignore)
 		_ = h.Remove(opRemoveTemp, temp)
-		if _, there := h.Stat(opMakeFolder, path); there != nil { // otherwise another process has created it in the meantime
+		if _, there := h.Stat(opMakeFolder, path); there != nil { // if it exists, another process has created it in the meantime
 			return err
 		}
 	}
 	return MkdirAll(h, path)
 }
 
-// Ignore writes a .gitignore that excludes our locks and the given names, for a
-// folder that also has files of others. It does not change an existing .gitignore.
-// The new file also ignores itself, because it belongs to this machine.
+// Ignore writes a .gitignore that excludes gaffer's locks and the given names. It is
+// for a folder that also contains files of other programs or the user. It does not
+// change an existing .gitignore. The new file also ignores itself, because it is only
+// for this machine.
 func Ignore(h host.Host, folder string, names ...string) error {
 	path := filepath.Join(folder, ignoreName)
 	if _, err := h.Lstat(opMakeFolder, path); err == nil {
@@ -298,8 +298,8 @@ func Ignore(h host.Host, folder string, names ...string) error {
 	return err
 }
 
-// syncParent syncs a folder. It ignores permission errors: we created nothing in a
-// folder that we cannot open.
+// syncParent syncs a folder. It ignores permission errors: gaffer has created nothing
+// in a folder that it cannot open.
 func syncParent(h host.Host, parent string) error {
 	err := h.SyncDir(opSyncFolder, parent)
 	if errors.Is(err, fs.ErrPermission) {
@@ -316,15 +316,15 @@ func ReplaceLink(h host.Host, target, path string) error {
 		return &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}
 	if err := h.Rename(opRename, temp, path); err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // report the first error
+		_ = h.Remove(opRemoveTemp, temp) // the first error is more useful
 		return &StepError{Step: opRename, Path: path, Err: err}
 	}
 	return syncFolder(h, path)
 }
 
-// resolve follows the links at path, but not those in its parent folders, to the
-// document's real path, which need not exist. If something other than a document is
-// there, it returns a [*FormError] with the given path.
+// resolve returns the document's real path, which need not exist. It follows links at
+// path, but not links in its parent folders. If there is something other than a
+// document, it returns a [*FormError] with the given path.
 func resolve(h host.Host, path string) (string, error) {
 	given := path
 	for range 40 {

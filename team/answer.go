@@ -11,23 +11,23 @@ import (
 type Answer struct {
 	Status  Word
 	Summary []string
-	Body    jsontree.Value // the complete object; missing if the answer was a status line
+	Body    jsontree.Value // the complete JSON object; missing if the answer was a status line
 }
 
 // Text returns the summary as one text.
 func (a Answer) Text() string { return strings.Join(a.Summary, "\n") }
 
-// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with
-// a status, fenced or not, or a line in the form of a status, such as "**Status:**
-// PASS" or "✅ PASS". Quoted verdicts and words in running text do not count.
+// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with a
+// status, fenced or not, or a line in the form of a status, such as "**Status:** PASS"
+// or "✅ PASS". Quoted verdicts and words in running text do not count.
 //
 // The last verdict counts. If it cannot be read, ParseAnswer returns an
-// [*UnclearError]. It also does so if the last verdict lets work advance (PASS,
-// APPROVED, COMPLETE and so on) but the answer contradicts it: by an earlier verdict
-// with another word of the same role, or by later text that names such a word or
-// retracts the verdict. A verdict that does not let work advance is never rejected
-// because of other text. If there is no verdict, ParseAnswer returns a
-// [*NoStatusError].
+// [*UnclearError]. An UnclearError is also returned if the last verdict lets work
+// advance (PASS, APPROVED, COMPLETE and so on) but the answer contradicts it. A
+// contradiction is an earlier verdict with another word of the same role, or later text
+// that names such a word or retracts the verdict. A verdict that does not let work
+// advance is never rejected because of other text. If there is no verdict, ParseAnswer
+// returns a [*NoStatusError].
 func ParseAnswer(text string) (Answer, error) {
 	verdicts := verdictsIn(text)
 	if len(verdicts) == 0 {

@@ -30,17 +30,18 @@ const (
 	opSyncPlan   host.Op = "sync removed plan"
 )
 
-// change is a plan that is written to disk before its first step. Every step can be
-// repeated, so any process that finds the plan can complete it. The steps are:
-// archive the listed documents, then create those of a new session.
+// change is a plan for changing the documents of a session: archive the listed
+// documents, then create those of a new session. The plan is written to disk before its
+// first step. Every step can be repeated, so any process that finds the plan can
+// complete it.
 type change struct {
-	Archive string     `json:"archive,omitempty"` // folder name below archive/
-	Move    []Document `json:"move"`              // the documents that existed
-	New     *beginning `json:"new,omitempty"`
+	Archive string      `json:"archive,omitempty"` // folder name below archive/
+	Move    []Document  `json:"move"`              // the documents to archive: all that existed
+	New     *newSession `json:"new,omitempty"`
 }
 
-// beginning holds the initial values of a new session's documents.
-type beginning struct {
+// newSession holds the initial values of a new session's documents.
+type newSession struct {
 	SessionID    string `json:"session_id"`
 	Requirements string `json:"requirements"`
 	Time         Time   `json:"time"`
@@ -59,7 +60,7 @@ func (s *Store) writeAndExecute(c change) error {
 	return s.execute(c)
 }
 
-// finishChange completes the plan of a writer that died, if there is one.
+// finishChange completes the plan of a process that died, if there is one.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +73,7 @@ func (s *Store) finishChange() error {
 	if err != nil {
 		return &PlanError{Path: s.changePath(), Err: err}
 	}
-	if err := s.sync(opSyncFound, s.root); err != nil { // its writer may have died before syncing it
+	if err := s.sync(opSyncFound, s.root); err != nil { // the writer of the plan may have died before syncing it
 		return err
 	}
 	return s.execute(c)
@@ -82,7 +83,7 @@ func (s *Store) changePath() string { return filepath.Join(s.root, changeFile) }
 
 // parseChange parses a plan. It validates everything that becomes part of a path.
 func parseChange(data []byte) (change, error) {
-	if _, err := jsontree.Parse(data); err != nil { // limits the nesting
+	if _, err := jsontree.Parse(data); err != nil { // jsontree.Parse limits the nesting depth
 		return change{}, err
 	}
 	var c change
@@ -120,8 +121,8 @@ func (s *Store) execute(c change) error {
 	return s.sync(opSyncPlan, s.root)
 }
 
-// archiveAll archives the documents of the plan. Each document gets a second name in the
-// archive. Its old name is deleted when the new one is durable.
+// archiveAll archives the documents of the plan. It links each document into the
+// archive, and deletes the old name when the link is durable.
 func (s *Store) archiveAll(c change) error {
 	if len(c.Move) == 0 {
 		return nil
@@ -148,7 +149,7 @@ func (s *Store) archiveAll(c change) error {
 }
 
 // linkIntoArchive links a document into the archive, unless it is already there. If it
-// cannot be linked, because it is a folder, for example, copyName renames it.
+// cannot be linked, for example because it is a folder, linkIntoArchive moves it.
 func (s *Store) linkIntoArchive(from, to string) error {
 	err := s.opts.Host.Link(opLink, from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -160,8 +161,8 @@ func (s *Store) linkIntoArchive(from, to string) error {
 	return s.opts.Host.Rename(opMove, from, to)
 }
 
-// removeOldName deletes the old name of an archived document. If the file differs from the
-// archived one, it is newer and stays.
+// removeOldName deletes the old name of an archived document. If the file differs from
+// the archived one, it is a newer document and stays.
 func (s *Store) removeOldName(from, archived string) error {
 	same, err := s.same(from, archived)
 	if err != nil || !same {
@@ -170,8 +171,7 @@ func (s *Store) removeOldName(from, archived string) error {
 	return s.opts.Host.Remove(opDrop, from)
 }
 
-// same reports whether two names lead to the same file or to files with the same
-// content.
+// same reports whether two paths name the same file, or files with the same content.
 func (s *Store) same(one, other string) (bool, error) {
 	a, errA := s.opts.Host.Lstat(opCompare, one)
 	b, errB := s.opts.Host.Lstat(opCompare, other)
@@ -192,7 +192,7 @@ func (s *Store) same(one, other string) (bool, error) {
 	return bytes.Equal(dataA, dataB), errors.Join(errA, errB)
 }
 
-// sync makes the entries of folders durable. It ignores missing folders.
+// sync makes the entries of folders durable. It skips missing folders.
 func (s *Store) sync(op host.Op, folders ...string) error {
 	for _, dir := range folders {
 		if err := s.opts.Host.SyncDir(op, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -202,9 +202,10 @@ func (s *Store) sync(op host.Op, folders ...string) error {
 	return nil
 }
 
-// create writes the documents of a new session. It keeps existing ones: they were
-// written by an earlier run of the same plan, or by a program that ignores our lock.
-func (s *Store) create(b beginning) error {
+// create writes the documents of a new session. It keeps existing documents: they were
+// written by an earlier execution of the same plan, or by a program that ignores
+// gaffer's lock.
+func (s *Store) create(b newSession) error {
 	if err := statefile.MkdirAll(s.opts.Host, filepath.Join(s.root, messagesFolder)); err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (s *Store) create(b beginning) error {
 }
 
 // document returns the initial content of a document.
-func (b beginning) document(d Document) ([]byte, error) {
+func (b newSession) document(d Document) ([]byte, error) {
 	switch d {
 	case PMStateDoc:
 		return newDocument(PMState{SessionID: b.SessionID, OriginalRequirements: b.Requirements, LastUpdate: b.Time})

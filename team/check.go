@@ -29,7 +29,7 @@ func (c *checker) check(v jsontree.Value, r *rule, at string) {
 	if v.Kind() == jsontree.Null && r.null {
 		return
 	}
-	if !r.takes(v) {
+	if !r.accepts(v) {
 		c.wrongForm(v, r, at)
 		return
 	}
@@ -49,8 +49,8 @@ func (c *checker) check(v jsontree.Value, r *rule, at string) {
 	}
 }
 
-// takes reports whether v has the form that the rule requires.
-func (r *rule) takes(v jsontree.Value) bool {
+// accepts reports whether v has the form that the rule requires.
+func (r *rule) accepts(v jsontree.Value) bool {
 	switch r.form {
 	case text, moment:
 		return v.Kind() == jsontree.String
@@ -78,8 +78,8 @@ func isWhole(v jsontree.Value) bool {
 	return ok && f == math.Trunc(f)
 }
 
-// wrongForm reports a value of the wrong form. If it is a known map in place of a
-// list, the items of the map are checked too.
+// wrongForm reports a value of the wrong form. If the value is a map where a list
+// should be, as some programs write it, the items of the map are checked too.
 func (c *checker) wrongForm(v jsontree.Value, r *rule, at string) {
 	name := r.wild[v.Kind()]
 	if name == "" {
@@ -125,7 +125,7 @@ func (c *checker) checkObject(v jsontree.Value, r *rule, at string) {
 	c.checkUnknown(v, r, at)
 }
 
-// checkUnknown reports each unknown member once.
+// checkUnknown reports each member that has no rule, once.
 func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	seen := map[string]bool{}
 	for name := range v.Members() {
@@ -141,8 +141,8 @@ func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	}
 }
 
-// checkList checks the items of a list. A known irregular form is reported only once
-// per list, because all items usually share it.
+// checkList checks the items of a list. It reports a known irregular form only once per
+// list, because usually all items have it.
 func (c *checker) checkList(v jsontree.Value, r *rule, at string) {
 	wild := map[string]int{}
 	for i, item := range v.Items() {

@@ -14,7 +14,7 @@ type Contents struct {
 	Messages     []Message // of all channels, in the order in which they were sent
 }
 
-// documents returns the wanted content of each document.
+// documents returns the content that each document should have.
 func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	if p.PM.SessionID == "" || p.PM.SessionID != p.Orchestrator.SessionID {
 		return nil, &ContentsError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}
@@ -44,9 +44,9 @@ func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	return documents, nil
 }
 
-// byChannel returns the messages of each document. It returns an error for a message
-// without an id, because that could not be distinguished from messages of other
-// programs.
+// byChannel returns the messages for each document. It returns an error for a message
+// without an id, because such a message could not be distinguished from messages of
+// other programs.
 func (p Contents) byChannel() (map[Document][]Message, error) {
 	messages := map[Document][]Message{}
 	for _, c := range channels {

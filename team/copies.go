@@ -14,9 +14,9 @@ const (
 	copyFolders = 1000 // maximum number of folders per level
 )
 
-// checkCopies looks for a second set of documents. An agent creates one if it uses
-// the relative path from another folder: from inside the team's folder, or from
-// another folder of the project.
+// checkCopies looks for a second set of documents. An agent creates one by using the
+// relative path from a wrong folder: from inside the team's folder, or from another
+// folder of the project.
 func (f *folder) checkCopies() {
 	name := filepath.Base(f.store.root)
 	f.compareCopy(filepath.Join(f.store.root, name))
@@ -33,8 +33,8 @@ func (f *folder) checkCopies() {
 	}
 }
 
-// subfolders lists up to most visible folders below place. An unreadable folder
-// counts as empty.
+// subfolders lists up to most visible folders below place. It returns nothing for an
+// unreadable folder.
 func (f *folder) subfolders(place string, most int) []string {
 	entries, err := f.store.opts.Host.ReadDir(opLook, place)
 	if err != nil {

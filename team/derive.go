@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// known returns the groups that have a status, followed by the planned groups without
-// one, which are pending.
+// known returns the groups that have a status, followed by the planned groups without a
+// status, which count as pending.
 func known(pm PMState, groups Groups) Groups {
 	all, begun := slices.Clone(groups), groups.byID()
 	for _, planned := range pm.TaskGroups {
@@ -17,7 +17,7 @@ func known(pm PMState, groups Groups) Groups {
 	return all
 }
 
-// stages maps the status of a group to the phase of the session.
+// stages maps the status of a group to the session's phase.
 var stages = map[GroupStatus]Phase{
 	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
 	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
@@ -30,8 +30,8 @@ var stages = map[GroupStatus]Phase{
 var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFinalCheck}
 
 // CurrentPhase computes the session's phase: the earliest stage of all groups in open
-// execution phases. It returns was if there are no groups yet or the session is
-// completed. An unknown status counts as the earliest stage.
+// execution phases. If there are no groups yet, or the session is completed, it returns
+// was. An unknown status counts as the earliest stage.
 func CurrentPhase(pm PMState, groups Groups, was Phase) Phase {
 	open := openGroups(pm, known(pm, groups))
 	if was == Completed || len(open) == 0 {
@@ -62,7 +62,7 @@ func openGroups(pm PMState, groups Groups) Groups {
 	return slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return later[g.ID] })
 }
 
-// Progress is computed from the groups' statuses.
+// Progress is the progress of a session, computed from the statuses of its groups.
 type Progress struct {
 	Completed, InProgress, Pending List[string] // ids of groups
 	Percentage                     float64      // percentage of complete groups, with one decimal
@@ -99,8 +99,8 @@ func FreeDevelopers(active []ActiveAgent) int {
 	return max(0, free)
 }
 
-// Escalation is a counter of a group with its limit. If it exceeds the limit, the
-// role To has to look at the group.
+// Escalation is a counter of a group's starts of one role, with its limit. If the count
+// exceeds the limit, the role To has to help the group.
 type Escalation struct {
 	Role  Role `json:"role"`
 	Count int  `json:"count"`
@@ -119,7 +119,7 @@ var limits = []struct {
 	{TechLead, 3, PM},
 }
 
-// Stuck returns the counters of a group that exceed their limit.
+// Stuck returns the counters of a group that exceed their limits.
 func Stuck(g Group) []Escalation {
 	return slices.DeleteFunc(Counters(g), func(e Escalation) bool { return e.Count <= e.Limit })
 }

@@ -35,7 +35,7 @@ func (d Document) Path() string {
 	return name
 }
 
-// channel is a direction in which messages are sent.
+// channel is a direction in which messages are sent: a pair of sender and receiver.
 type channel struct {
 	doc      Document
 	from, to Role
@@ -48,7 +48,7 @@ var channels = []channel{
 	{TechLeadToDevDoc, TechLead, Developer, func() Body { return new(Review) }},
 }
 
-// Pairs lists the pairs of sender and receiver.
+// Pairs lists the sender and receiver of each channel.
 func Pairs() [][2]Role {
 	var pairs [][2]Role
 	for _, c := range channels {

@@ -35,7 +35,8 @@ func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	}
 }
 
-// editGroups changes the document n from the groups was to the groups now.
+// editGroups edits the document n, which contains the groups was, so that it contains
+// the groups now.
 func editGroups(n *jsontree.Node, was, now Groups) {
 	before, after := was.byID(), now.byID()
 	for _, g := range was {
@@ -53,8 +54,8 @@ func editGroups(n *jsontree.Node, was, now Groups) {
 	}
 }
 
-// addGroup adds a group that has no status yet. If a note with the same name exists,
-// its other members stay.
+// addGroup adds a group without a status to the document. If a note with the same name
+// exists, its other members stay.
 func addGroup(n *jsontree.Node, g Group) {
 	note := n.Child(g.ID)
 	if note == nil || note.Kind() != jsontree.Object {
@@ -63,11 +64,11 @@ func addGroup(n *jsontree.Node, g Group) {
 	}
 	var old Group
 	jsontree.Decode(note.Value(), &old)
-	old.TechLeadFeedback, old.Blockers = nil, nil // keep existing feedback and blockers: append only new ones
+	old.TechLeadFeedback, old.Blockers = nil, nil // the document keeps its feedback and blockers; only new ones are appended
 	editGroup(note, old, g)
 }
 
-// editGroup sets the fields that a transition can change, if they have changed.
+// editGroup sets the fields that a transition has changed.
 func editGroup(n *jsontree.Node, was, now Group) {
 	set(n, "status", was.Status, now.Status)
 	set(n, "current_agent", was.CurrentAgent, now.CurrentAgent)
@@ -113,7 +114,7 @@ func set[T comparable](n *jsontree.Node, name string, was, now T) {
 	}
 }
 
-// editPM sets the values in pm_state.json that are derived from the groups.
+// editPM sets the values in pm_state.json that are derived from the groups' statuses.
 func editPM(n *jsontree.Node, groups Groups) {
 	var pm PMState
 	jsontree.Decode(n.Value(), &pm)
@@ -164,8 +165,8 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup sets the status of a planned group or a task to that of its group, if
-// the group has one. It keeps a status that the protocol does not define, because
+// followGroup sets the status of a planned group or a task to the status of its group,
+// if the group has one. It keeps a status that the protocol does not define, because
 // another program or the user set it on purpose.
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Field is one field of a message's body. The name is a path such as context.notes,
-// or only the last part if that is unambiguous.
+// Field is one field of a message's body. Name is a path such as context.notes, or only
+// its last part if that is unambiguous.
 type Field struct{ Name, Value string }
 
 // NewBody builds the body of a message from its fields. A list field may be given
@@ -84,7 +84,7 @@ func BodyFields(from, to Role) ([]string, error) {
 	return names, nil
 }
 
-// leaf is a field that holds a value, not an object.
+// leaf is a field that holds a value and not an object.
 type leaf struct {
 	name string
 	rule *rule
@@ -134,7 +134,8 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 	return nil
 }
 
-// leaf finds a field by its name or by an unambiguous last part of its name.
+// leaf finds a field by its path, or by the last part of the path if that is
+// unambiguous.
 func (c channel) leaf(name string) (leaf, error) {
 	var near []leaf
 	var names []string

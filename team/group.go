@@ -104,7 +104,7 @@ type QualityMetrics struct {
 	FirstPassApproval   bool     `json:"first_pass_approval"`
 }
 
-// newGroup returns a planned group that has not started.
+// newGroup returns the initial status of a planned group.
 func newGroup(p TaskGroup, now Time) Group {
 	return Group{
 		ID: p.ID, Name: p.Name, Status: Pending, CurrentAgent: None,

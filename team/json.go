@@ -39,7 +39,7 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// intOf returns an integer. It also accepts 5.0, which the protocol's schemas allow.
+// intOf returns an integer. It also accepts 5.0, as the protocol's schemas do.
 func intOf(v jsontree.Value) (int, bool) {
 	if n, ok := v.Int(); ok {
 		return int(n), true
@@ -60,10 +60,10 @@ func incremented(n int) int {
 	return n + 1
 }
 
-// List is a list that is written as [] when it is empty, never as null.
+// List is a list that is written as [] when it is empty, and never as null.
 type List[T any] []T
 
-// MarshalJSON writes the items.
+// MarshalJSON writes the items as a JSON array.
 func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil

@@ -19,7 +19,7 @@ type Draft struct {
 	Group    string
 	From, To Role
 	Subject  string
-	Body     Body // of the type that is sent from From to To; nil means empty
+	Body     Body // must have the type that the channel requires; nil means empty
 }
 
 // Send appends a message to the document of its sender and receiver, and returns it
@@ -62,8 +62,8 @@ func (s *Store) checkSession() error {
 	return err
 }
 
-// check sets an empty body if there is none and checks the draft against the
-// channel's rules.
+// check sets an empty body if d has none, and checks the draft against the channel's
+// rules.
 func (d *Draft) check(c channel) error {
 	if d.Body == nil {
 		d.Body = c.body()
@@ -95,8 +95,8 @@ func (c channel) check(v jsontree.Value) error {
 	return nil
 }
 
-// messageIDs returns the ids of all messages. A corrupt document counts as empty: the
-// next write keeps a copy of it and starts a new one.
+// messageIDs returns the ids of all messages. It treats a corrupt document as empty:
+// the next write keeps a copy of it and starts a new one.
 func (s *Store) messageIDs() (map[string]bool, error) {
 	ids := map[string]bool{}
 	for _, c := range channels {
@@ -165,7 +165,7 @@ func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
 	return messages, nil
 }
 
-// Acknowledge marks a message as read. to may be empty if only one receiver has a
+// Acknowledge marks a message as read. to may be empty if only one role has received a
 // message with this id. A message that is already read stays unchanged.
 func (s *Store) Acknowledge(ctx context.Context, id string, to Role) error {
 	return s.exclusive(ctx, func(now time.Time) error {

@@ -11,14 +11,14 @@ import (
 
 // Message is a message from one role to another.
 type Message struct {
-	ID        string // may be empty in documents of other programs; such a message cannot be acknowledged
+	ID        string // may be empty if another program wrote the message, which then cannot be acknowledged
 	GroupID   string
 	From      Role
 	To        Role
 	Timestamp Time
 	Subject   string
 	Body      Body
-	Read      bool // the receiver was started with it
+	Read      bool // the receiver was started after the message was sent
 }
 
 // Body is the part of a message that depends on the sender: a [*Handoff], a
@@ -35,7 +35,7 @@ type Handoff struct {
 	Context HandoffContext `json:"context"`
 }
 
-// HandoffContext tells QA about the developer's work.
+// HandoffContext describes the developer's work for QA.
 type HandoffContext struct {
 	BranchName      string       `json:"branch_name,omitempty"`
 	FilesModified   List[string] `json:"files_modified"`
@@ -75,7 +75,7 @@ type Review struct {
 
 // Issue is one change that the tech lead requests.
 type Issue struct {
-	ID            string `json:"id,omitempty"`       // used by the developer to refer to it
+	ID            string `json:"id,omitempty"`       // the developer refers to the issue by this id
 	Priority      string `json:"priority,omitempty"` // critical, high, medium or low
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"`
@@ -83,7 +83,7 @@ type Issue struct {
 	FixSuggestion string `json:"fix_suggestion,omitempty"`
 }
 
-// head and tail hold the fields of every message before and after the body.
+// head and tail hold the fields that every message has before and after the body.
 type head struct {
 	ID        string `json:"id"`
 	GroupID   string `json:"group_id"`
@@ -113,7 +113,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 }
 
 // message reads one message of a channel. It omits fields of the wrong type. The
-// receiver is determined by the document, whatever the message says.
+// document determines the receiver, whatever the message says.
 func (c channel) message(v jsontree.Value) Message {
 	var h head
 	jsontree.Decode(v, &h)
@@ -124,7 +124,7 @@ func (c channel) message(v jsontree.Value) Message {
 	return Message{h.ID, h.GroupID, h.From, h.To, h.Timestamp, h.Subject, body, read}
 }
 
-// PairError reports two roles that exchange no messages in the protocol.
+// PairError reports two roles between which the protocol defines no channel.
 type PairError struct{ From, To Role }
 
 func (e *PairError) Error() string {

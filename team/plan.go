@@ -19,7 +19,7 @@ type Plan struct {
 }
 
 // Plan records the project manager's plan, opens the first phase and sets every group
-// to pending. A plan can be replaced until a group has started.
+// to pending. A plan can be replaced only until a group has started.
 func (s *Store) Plan(ctx context.Context, p Plan) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 	})
 }
 
-// plannedGroups returns the groups of the plan. An existing group that is planned
-// again stays unchanged.
+// plannedGroups returns the groups of the plan. A group that already exists stays
+// unchanged.
 func plannedGroups(p Plan, found Groups, now Time) Groups {
 	var groups Groups
 	there := found.byID()

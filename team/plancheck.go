@@ -13,7 +13,7 @@ func (p Plan) Check() error {
 	ids := map[string]bool{}
 	for _, g := range p.Groups {
 		if g.ID == "" || ids[g.ID] {
-			return badPlan("group id %q is empty or stands twice", g.ID)
+			return badPlan("group id %q is empty or is listed twice", g.ID)
 		}
 		ids[g.ID] = true
 	}
@@ -41,15 +41,14 @@ func (p Plan) checkDependencies(ids map[string]bool) error {
 			}
 		}
 	}
-	if circle := p.circle(); circle != nil {
+	if circle := p.cycle(); circle != nil {
 		return badPlan("groups wait for each other, each for the next: %s", strings.Join(circle, " → "))
 	}
 	return nil
 }
 
-// circle returns a dependency cycle, with its first group repeated at the end, or
-// nil.
-func (p Plan) circle() []string {
+// cycle returns a dependency cycle, or nil. The first group is repeated at the end.
+func (p Plan) cycle() []string {
 	w := walk{needs: map[string][]string{}, entered: map[string]bool{}, left: map[string]bool{}}
 	for _, g := range p.Groups {
 		w.needs[g.ID] = g.DependsOn
@@ -95,7 +94,7 @@ func (p Plan) checkPhases(ids map[string]bool) error {
 	at, numbers := map[string]int{}, map[int]bool{}
 	for i, phase := range p.Phases {
 		if phase.PhaseNumber != 0 && numbers[phase.PhaseNumber] {
-			return badPlan("phase %d stands twice", phase.PhaseNumber)
+			return badPlan("phase %d is listed twice", phase.PhaseNumber)
 		}
 		numbers[phase.PhaseNumber] = true
 		if err := phase.check(ids); err != nil {
@@ -126,8 +125,8 @@ func (p ExecutionPhase) check(ids map[string]bool) error {
 	return nil
 }
 
-// checkPhaseOrder returns an error for a group that would never start. at holds the
-// index of each group's phase in the list.
+// checkPhaseOrder returns an error for a group that would never start. at maps each
+// group to the index of its phase.
 func (p Plan) checkPhaseOrder(at map[string]int) error {
 	for _, g := range p.Groups {
 		if _, ok := at[g.ID]; !ok {

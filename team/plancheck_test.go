@@ -33,7 +33,7 @@ func TestBadPlansAreRefused(t *testing.T) {
 		"no groups":                   {Mode: Simple},
 		"one group":                   {Mode: Simple, Groups: five[:2]},
 		"need phases":                 {Mode: Parallel, Groups: five},
-		"stands twice":                {Mode: Parallel, Groups: groupsOf("1", "1")},
+		"is listed twice":             {Mode: Parallel, Groups: groupsOf("1", "1")},
 		"no other group":              {Mode: Parallel, Groups: groupsOf("1: 9")},
 		"\"1\", which is no other":    {Mode: Parallel, Groups: groupsOf("1: 1")},
 		"more than 4":                 {Mode: Parallel, Groups: five, Phases: phasesOf("1 2 3 4 5")},
@@ -44,7 +44,7 @@ func TestBadPlansAreRefused(t *testing.T) {
 		"2 is in two phases, or":      {Mode: Parallel, Groups: five[:2], Phases: phasesOf("1", "2 2")},
 		"2 is in no phase":            {Mode: Parallel, Groups: five[:2], Phases: phasesOf("1")},
 		"phase 2 has no groups":       {Mode: Parallel, Groups: five[:1], Phases: phasesOf("1", "")},
-		"phase 3 stands twice":        {Mode: Parallel, Groups: five[:2], Phases: []ExecutionPhase{{3, List[string]{"1"}, 1, ""}, {3, List[string]{"2"}, 1, ""}}},
+		"phase 3 is listed twice":     {Mode: Parallel, Groups: five[:2], Phases: []ExecutionPhase{{3, List[string]{"1"}, 1, ""}, {3, List[string]{"2"}, 1, ""}}},
 		"1 depends on 2, which is in": {Mode: Parallel, Groups: groupsOf("1: 2", "2"), Phases: phasesOf("1", "2")},
 	} {
 		var bad *BadPlanError
@@ -74,7 +74,7 @@ func TestALongChainOfGroupsIsCheckedInTime(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%d: %d", i, i+1))
 	}
 	p := Plan{Mode: Parallel, Groups: groupsOf(append(lines, "20000")...)}
-	if circle := p.circle(); circle != nil {
+	if circle := p.cycle(); circle != nil {
 		t.Error(circle)
 	}
 }

@@ -43,8 +43,8 @@ type Task struct {
 	Status      WorkStatus `json:"status"`
 }
 
-// DecodeJSON also accepts a task that is only a string: an id if it is a single word,
-// and a description otherwise.
+// DecodeJSON also accepts a string instead of a task: a single word is an id, and any
+// other text is a description.
 func (t *Task) DecodeJSON(v jsontree.Value) error {
 	if text, ok := v.Str(); ok {
 		if strings.ContainsAny(text, " \t\n") {
@@ -102,7 +102,7 @@ func (g *TaskGroups) DecodeJSON(v jsontree.Value) error {
 	return errors.New("an array")
 }
 
-// ExecutionPhase is a set of groups that run at the same time.
+// ExecutionPhase is a set of groups that agents may work on at the same time.
 type ExecutionPhase struct {
 	PhaseNumber   int          `json:"phase_number"`
 	GroupIDs      List[string] `json:"group_ids"`

@@ -10,11 +10,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Start records the start of an agent on a group, or without a group for the project
-// manager. It fails if the session is not running, if another agent is active on the
-// group, if the group's status does not allow that role, if a dependency is not
-// complete, if the group's phase is not open, or if the limit of developers is
-// reached. If a writer died during a start, the start can be repeated.
+// Start records the start of an agent on a group, or of the project manager without a
+// group. It fails in these cases: the session is not running, another agent is active
+// on the group, the group's status does not allow that role, a dependency is not
+// complete, the group's phase is not open, or the limit of developers is reached. If a
+// process died during Start, Start can be repeated.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -30,7 +30,7 @@ func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) err
 				return st.start(by, group, now)
 			},
 			orchestrator: func(n *jsontree.Node) {
-				if !st.active(by, group) { // otherwise a writer died after this step
+				if !st.active(by, group) { // it is already active if a process died after this step
 					addActiveAgent(n, ActiveAgent{by, group, At(now)}, reasoning)
 				}
 			},
@@ -44,10 +44,10 @@ func (st state) active(by Role, group string) bool {
 	})
 }
 
-// working maps each role to the group status in which it works.
+// working maps each role to the status of a group on which it works.
 var working = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns the groups after the agent's start.
+// start returns the groups as they are after the agent's start.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -63,7 +63,7 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	if at, ok := working[by]; ok && g.Status == at && !st.active(by, id) {
-		return st.groups, nil // the group was unblocked or its agent was lost: the role continues
+		return st.groups, nil // the group was unblocked or its agent was lost, so the role continues
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
 	if err != nil {
@@ -72,7 +72,8 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	return st.groups.with(next), nil
 }
 
-// mayManage checks the start of the project manager, which has no group.
+// mayManage returns an error if the project manager cannot start. The project manager
+// has no group.
 func (st state) mayManage(group string) error {
 	switch {
 	case group != "":
@@ -83,9 +84,9 @@ func (st state) mayManage(group string) error {
 	return nil
 }
 
-// checkNoOtherAgent returns an error if another agent is active on the group. An agent that is
-// listed but is not the group's current agent is no obstacle: a writer died after
-// listing it, before it moved the group.
+// checkNoOtherAgent returns an error if another agent is active on the group. A listed
+// agent that is not the group's current agent is no obstacle: a process died after it
+// had listed the agent and before it changed the group.
 func (st state) checkNoOtherAgent(by Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
 		if a.GroupID == g.ID && (a.AgentType != by || g.CurrentAgent == by) {
@@ -95,8 +96,8 @@ func (st state) checkNoOtherAgent(by Role, g Group) error {
 	return nil
 }
 
-// mayStart checks the conditions outside the group: the limit of developers, the open
-// phase and the dependencies.
+// mayStart checks the conditions outside of the group: the limit of developers, the
+// open phase and the dependencies.
 func (st state) mayStart(by Role, g Group) error {
 	if by == Developer && !st.active(by, g.ID) && FreeDevelopers(st.orchestrator.ActiveAgents) == 0 {
 		return &StartError{g.ID, fmt.Sprintf("%d developers are running, which is the limit", MaxDevelopers)}
@@ -142,7 +143,7 @@ func (st state) group(id string) (Group, error) {
 	return g, nil
 }
 
-// with returns the groups with g replaced or added.
+// with returns the groups with g added, or with g in place of the group of the same id.
 func (gs Groups) with(g Group) Groups {
 	i := slices.IndexFunc(gs, func(old Group) bool { return old.ID == g.ID })
 	if i < 0 {
@@ -170,8 +171,8 @@ func (e *GroupError) Error() string {
 // NotFound marks the error as a missing object.
 func (e *GroupError) NotFound() bool { return true }
 
-// Answer records an agent's answer and returns who is next. If the role may not use
-// the status word, the answer is recorded as ERROR and Answer also returns an
+// Answer records an agent's answer and returns which role is next. If the role may not
+// use the status word, Answer records ERROR instead and also returns an
 // [*UnknownWordError]. After any other error nothing has changed.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
@@ -200,7 +201,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns the groups after the agent's answer.
+// answer returns the groups as they are after the agent's answer.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -212,7 +213,7 @@ func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, 
 
 // answerPM records the project manager's answer. COMPLETE ends the session if
 // CheckComplete allows it. Any other word only removes the project manager from the
-// active agents: [Store.Plan] writes its plan and [Store.OpenPhase] opens the next
+// active agents: [Store.Plan] writes the plan, and [Store.OpenPhase] opens the next
 // phase.
 func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answer) error {
 	ends := said.Status == WordComplete
@@ -231,11 +232,11 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 	}})
 }
 
-// move is a change of a session's state.
+// move is a change of a session's state, in up to three documents.
 type move struct {
-	groups       func(Groups) (Groups, error) // nil changes no group
+	groups       func(Groups) (Groups, error) // returns the changed groups; nil changes no group
 	orchestrator func(*jsontree.Node)
-	plan         func(*jsontree.Node) // further changes of pm_state.json besides its derived lists; may be nil
+	plan         func(*jsontree.Node) // further changes of pm_state.json besides its derived values; may be nil
 }
 
 // edit is the change of one document by a move.
@@ -245,11 +246,11 @@ type edit struct {
 }
 
 // write applies a move to the documents: first the orchestrator's, then the groups,
-// then the project manager's lists. If a writer dies in between, the agent is listed
-// but the group has not moved. Repeating the same move corrects that without counting
-// twice. A plan is written first, because groups without their plan would seem to
-// have no dependencies. If the move is refused, or does not fit one of the documents,
-// nothing is written.
+// then the project manager's derived values. If a process dies in between, the agent is
+// listed but its group has not changed. Repeating the same move corrects that without
+// counting twice. A plan is written first, because groups without a plan would seem to
+// have no dependencies. If the move is refused, or one of the documents cannot be
+// edited, write changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m move) error {
 	edits, err := m.edits(was)
 	if err != nil {
@@ -304,8 +305,8 @@ func (m move) edits(was state) ([]edit, error) {
 	return []edit{orchestrator, status, memory}, nil
 }
 
-// tryEdit applies an edit to a copy of its document, to detect errors before
-// anything is written.
+// tryEdit applies an edit to a copy of its document, to find errors before anything is
+// written.
 func (s *Store) tryEdit(e edit, now time.Time) error {
 	doc, err := s.files[e.doc].Load()
 	if err != nil {

@@ -20,15 +20,15 @@ const (
 	opSyncAside host.Op = "sync put aside"
 )
 
-// Record updates the documents of the session to match p. It keeps unknown members
-// and messages of other programs. It creates missing documents. It keeps a copy of an
-// unreadable document, writes a new one and sends a notice. It does not write
-// documents that already match. It returns an [*OtherSessionError] if the folder
-// holds another session.
+// Record updates the documents of the session to match p. It keeps unknown members and
+// messages of other programs. It creates missing documents. It keeps a copy of an
+// unreadable document, writes a new one and sends a notice. It does not write documents
+// that already match. It returns an [*OtherSessionError] if the folder holds another
+// session.
 //
-// Counters and times are taken from p. If only some documents belong to another
-// session, they were written by mistake and are moved aside too. Record does not
-// follow links, because they may lead to any file of the user.
+// Counters and times are taken from p. If only some of the documents belong to another
+// session, they were written by mistake; Record moves them aside too. Record does not
+// follow symbolic links, because a link may lead to any file of the user.
 func (s *Store) Record(ctx context.Context, p Contents) error {
 	wanted, err := p.documents()
 	if err != nil {
@@ -69,14 +69,14 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 }
 
 // findUnusable returns the problem of each document that cannot be edited. It ignores
-// documents that are not JSON, which the update handles. It returns an error if the
-// documents belong to another session, so that nothing is changed.
+// documents that are not JSON, which the update handles. If the documents belong to
+// another session, it returns an error.
 func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string
 	own := false
 	for _, d := range Documents() {
-		v, problem, err := s.look(d)
+		v, problem, err := s.readForEdit(d)
 		if err != nil {
 			return nil, err
 		}
@@ -95,8 +95,8 @@ func (s *Store) findUnusable(session string) (wrong map[Document]string, err err
 	return wrong, nil
 }
 
-// look reads a document, or returns the problem that prevents editing it.
-func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
+// readForEdit reads a document. If the document cannot be edited, problem says why.
+func (s *Store) readForEdit(d Document) (v jsontree.Value, problem string, err error) {
 	if elsewhere, err := s.folderIsLink(d); elsewhere || err != nil {
 		return v, "", err
 	}
@@ -124,9 +124,9 @@ func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
 	return v, "", err
 }
 
-// folderIsLink reports whether the folder of a document is a link. The document behind
-// it may belong to another program or user. The root itself may be a link, because
-// the user chose where the documents are.
+// folderIsLink reports whether the folder of a document is a symbolic link. The
+// document behind it may belong to another program or user. The root itself may be a
+// link, because the user chose the root.
 func (s *Store) folderIsLink(d Document) (bool, error) {
 	if _, message := channelOf(d); !message {
 		return false, nil

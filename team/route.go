@@ -8,12 +8,13 @@ import (
 
 // Routing says which roles are started after an agent's answer.
 type Routing struct {
-	// Roles are started one after the other, each when the previous one has answered.
-	// Roles is empty if the group or the session is done, after a plan, if the groups
-	// determine who is next, and if the user has to answer a question.
+	// Roles lists the roles to start, one after the other, each when the previous one
+	// has answered. Roles is empty in four cases: the group or the session is done, the
+	// answer was a plan, the groups determine which role is next, or the user has to
+	// answer a question.
 	Roles []Role
-	// Group and Session report whether the word completes the group or the session,
-	// if its conditions hold.
+	// Group and Session report whether the word completes the group or the session.
+	// Further conditions may apply; see CheckComplete.
 	Group, Session bool
 }
 
@@ -49,8 +50,8 @@ var routes = []struct {
 }
 
 // Route returns the routing for a status word. If the role may not use the word, it
-// returns the tech lead and an [*UnknownWordError]. Such a word never completes
-// anything.
+// returns the tech lead and an [*UnknownWordError], and the word completes neither the
+// group nor the session.
 func Route(by Role, word Word) (Routing, error) {
 	for _, r := range routes {
 		if r.by == by && r.word == word {
@@ -92,9 +93,9 @@ func (e *UnknownWordError) Error() string {
 // Conflict marks the error as a refused transition.
 func (e *UnknownWordError) Conflict() bool { return true }
 
-// CheckComplete returns an error unless the word ends the session. Only COMPLETE by
-// the project manager does, and only if every group is complete. Planned groups
-// without a status count as not complete.
+// CheckComplete returns an error unless the word ends the session. Only COMPLETE of the
+// project manager does, and only if every group is complete. Planned groups without a
+// status count as not complete.
 func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}

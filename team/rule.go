@@ -16,21 +16,21 @@ const (
 	dictionary form = "dictionary"
 )
 
-// rule is the schema of one value. Validation and the JSON Schemas are both derived
-// from rules.
+// rule defines the valid values of a field or an item. Validation and the JSON Schemas
+// are both derived from rules.
 type rule struct {
 	form    form
 	null    bool
 	words   []string // the allowed strings; empty allows all
-	unknown string   // name of the finding for another string
+	unknown string   // name of the finding for a string that is not in words
 	fields  []field  // members of an object, in the protocol's order
-	each    *rule    // rule for an item of a list or a member of a dictionary
-	keys    []string // members that identify an item of a list; if empty, its index does
-	open    bool     // other programs may add to the list, and their items stay
+	each    *rule    // rule for each item of a list or member of a dictionary
+	keys    []string // members that identify an item of a list; if empty, the index identifies it
+	open    bool     // other programs may add items, which are kept
 	sticky  bool     // once true, the value stays true
-	sent    bool     // a list of texts that is not changed after its message was sent
+	sent    bool     // a list of texts that stays unchanged after its message was sent
 
-	wild    map[jsontree.Kind]string // names of findings for known irregular forms
+	wild    map[jsontree.Kind]string // names of the findings for known irregular forms, by the form
 	aliases map[string]string        // other names for fields, as some programs write them
 	alias   string                   // name of the finding for an alias
 }
@@ -55,9 +55,9 @@ func oneOf(unknown string, words ...string) *rule {
 func only(word string) *rule                         { return oneOf("wrong-value", word) }
 func (r rule) orNull() *rule                         { r.null = true; return &r }
 func (r rule) by(keys ...string) *rule               { r.keys = keys; return &r }
-func (r rule) toAll() *rule                          { r.open = true; return &r }
-func (r rule) forGood() *rule                        { r.sticky = true; return &r }
-func (r rule) asSent() *rule                         { r.sent = true; return &r }
+func (r rule) othersMayAdd() *rule                   { r.open = true; return &r }
+func (r rule) staysTrue() *rule                      { r.sticky = true; return &r }
+func (r rule) fixedWhenSent() *rule                  { r.sent = true; return &r }
 func (r rule) named(k jsontree.Kind, n string) *rule { r.wild = with(r.wild, k, n); return &r }
 
 func with(m map[jsontree.Kind]string, k jsontree.Kind, name string) map[jsontree.Kind]string {

@@ -156,7 +156,8 @@ func orchestratorRules() *rule {
 	)
 }
 
-// messageRules puts the fields of a body between those of every message.
+// messageRules returns the rule for a document of messages: the fields that every
+// message has, with the fields of the body between them.
 func messageRules(from, to Role, body ...field) *rule {
 	fields := append([]field{
 		opt("id", a(text)),
@@ -166,8 +167,8 @@ func messageRules(from, to Role, body ...field) *rule {
 		opt("timestamp", a(moment)),
 		opt("subject", a(text)),
 	}, body...)
-	fields = append(fields, opt("read", a(boolean).forGood()).saying("set when the receiver is started with the message"))
-	return objectOf(opt("messages", listOf(objectOf(fields...)).by("id").toAll()))
+	fields = append(fields, opt("read", a(boolean).staysTrue()).saying("set when the receiver is started with the message"))
+	return objectOf(opt("messages", listOf(objectOf(fields...)).by("id").othersMayAdd()))
 }
 
 func handoffRules() []field {
@@ -175,8 +176,8 @@ func handoffRules() []field {
 		opt("status", a(text)),
 		opt("context", objectOf(
 			opt("branch_name", a(text)),
-			opt("files_modified", texts().asSent()),
-			opt("commits", texts().asSent()),
+			opt("files_modified", texts().fixedWhenSent()),
+			opt("commits", texts().fixedWhenSent()),
 			opt("unit_tests_status", a(text)),
 			opt("notes", a(text)),
 		)),
@@ -193,7 +194,7 @@ func testReportRules() []field {
 			opt("total_time", a(text)),
 		)),
 		opt("developer_context", objectOf(
-			opt("files_modified", texts().asSent()),
+			opt("files_modified", texts().fixedWhenSent()),
 			opt("implementation_summary", a(text)),
 		)),
 	}

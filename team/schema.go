@@ -8,7 +8,7 @@ func Schemas() map[string][]byte {
 		s.Schema, s.Title = "http://json-schema.org/draft-07/schema#", filePurpose[d]
 		data, err := newDocument(s)
 		if err != nil {
-			panic("team: schema of " + string(d) + ": " + err.Error()) // cannot happen: it consists of strings only
+			panic("team: schema of " + string(d) + ": " + err.Error()) // cannot happen: the schema consists of strings only
 		}
 		schemas[string(d)] = data
 	}
@@ -24,7 +24,7 @@ var filePurpose = map[Document]string{
 	TechLeadToDevDoc: "What the tech lead tells developers",
 }
 
-// schema is the subset of JSON Schema that the rules need.
+// schema is the part of JSON Schema that the rules need.
 type schema struct {
 	Schema      string     `json:"$schema,omitempty"`
 	Title       string     `json:"title,omitempty"`

@@ -46,7 +46,7 @@ func TestTheSchemasTakeTheSeedsExamplesAndNewDocuments(t *testing.T) {
 		if !schemaTakes(t, s, seed(t, d)) {
 			t.Errorf("%s: the example is refused", d)
 		}
-		fresh, err := beginning{"v4_20250106_100000", "Do it", At(noon)}.document(d)
+		fresh, err := newSession{"v4_20250106_100000", "Do it", At(noon)}.document(d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,15 +12,15 @@ import (
 	"gaffer/statefile"
 )
 
-// Init starts a session for the requirements and returns its id. It returns a
-// [*SessionExistsError] if there is a session.
+// Init creates a session for the requirements and returns its id. It returns a
+// [*SessionExistsError] if a session exists.
 func (s *Store) Init(ctx context.Context, requirements string) (id string, err error) {
 	id, _, err = s.begin(ctx, requirements, false)
 	return id, err
 }
 
-// InitNew archives the current session, if there is one, and starts another. It
-// returns the new session's id and the path of the archive, or "".
+// InitNew archives the current session, if there is one, and creates another. It
+// returns the new session's id, and the path of the archive or "".
 func (s *Store) InitNew(ctx context.Context, requirements string) (id, archive string, err error) {
 	return s.begin(ctx, requirements, true)
 }
@@ -46,7 +46,7 @@ func (s *Store) begin(ctx context.Context, requirements string, replace bool) (i
 		if id, err = s.freeID(now, c.Archive); err != nil {
 			return err
 		}
-		c.New = &beginning{SessionID: id, Requirements: requirements, Time: At(now)}
+		c.New = &newSession{SessionID: id, Requirements: requirements, Time: At(now)}
 		archive = s.archivePath(c)
 		return s.writeAndExecute(c)
 	})
@@ -114,7 +114,7 @@ func (s *Store) archivePath(c change) string {
 	return filepath.Join(s.root, archiveFolder, c.Archive)
 }
 
-// planArchive lists the documents to move, and their destination. It returns an error
+// planArchive returns a plan that archives the existing documents. It returns an error
 // for a symbolic link, because a moved link would point elsewhere.
 func (s *Store) planArchive(now time.Time) (c change, err error) {
 	c.Move, err = s.present()
@@ -155,8 +155,8 @@ func (s *Store) archived(name string) (bool, error) {
 	return s.exists(filepath.Join(s.root, archiveFolder, name))
 }
 
-// freeID returns an id that no session of this project has used, including the one
-// that is about to be archived.
+// freeID returns an id that no session of this project has used. archiving is the id of
+// the session that is about to be archived.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
 	return free("v4_"+stampOf(now), func(id string) (bool, error) {
@@ -167,8 +167,8 @@ func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	})
 }
 
-// free returns name, with the first number appended that makes it unused, if
-// necessary.
+// free returns name. If name is taken, free appends the first number that makes it
+// unused.
 func free(name string, taken func(string) (bool, error)) (string, error) {
 	candidate := name
 	for n := 2; ; n++ {

@@ -12,7 +12,7 @@ import (
 // derived from it.
 type Snapshot struct {
 	PM           PMState           // the project manager's memory
-	Groups       Groups            // the groups with a status, then the planned ones
+	Groups       Groups            // the groups with a status, followed by planned groups without one
 	Orchestrator OrchestratorState // started agents and decisions
 	Phase        Phase             // derived from the groups
 	Progress     Progress          // derived from the groups
@@ -64,7 +64,7 @@ type state struct {
 	groups       Groups
 	orchestrator OrchestratorState
 
-	unfit error // why one of them cannot be changed
+	unfit error // why one of the documents cannot be changed; nil if all can
 }
 
 func (s *Store) loadState() (st state, err error) {
@@ -86,15 +86,15 @@ func (s *Store) loadState() (st state, err error) {
 	return st, nil
 }
 
-// writable is loadState for a change of several documents. It returns an error if one
-// of them cannot be changed.
+// writable is like loadState, but returns an error if one of the documents cannot be
+// changed.
 func (s *Store) writable() (state, error) {
 	st, err := s.loadState()
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkPresent returns an error if a document is missing. A new one would claim that
-// nothing was done yet.
+// checkPresent returns an error if a document is missing. Creating a new one would
+// claim that nothing was done yet.
 func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
 		return nil

@@ -19,7 +19,7 @@ const (
 	opLook host.Op = "look for session"
 )
 
-// Options configure a store. The zero value uses this machine.
+// Options configure a store. The zero value uses this machine and no notices.
 type Options struct {
 	Host        host.Host              // this machine if nil
 	Now         func() time.Time       // the host's clock if nil
@@ -33,7 +33,7 @@ type Store struct {
 	root    string
 	opts    Options
 	files   map[Document]*statefile.File
-	records map[Document]*statefile.File // the same documents, opened for Record, which replaces corrupt ones
+	records map[Document]*statefile.File // the same documents, opened with options under which Record can replace corrupt ones
 }
 
 // Open returns the team whose documents are below root. It reads and writes no file.
@@ -62,9 +62,9 @@ func (s *Store) Root() string { return s.root }
 
 func (s *Store) path(d Document) string { return filepath.Join(s.root, d.Path()) }
 
-// fileOptions returns how a missing or corrupt document is handled. For state files
-// it is an error, because a default would claim that nothing was done yet. Message
-// files are replaced by an empty one, and a copy of the corrupt file is kept.
+// fileOptions returns how a missing or corrupt document is handled. For state files it
+// is an error, because an empty state would claim that nothing was done yet. A corrupt
+// message file is copied and then replaced by an empty one.
 func (s *Store) fileOptions(d Document) statefile.Options {
 	o := statefile.Options{Host: s.opts.Host, Notice: s.opts.Notice, LockTimeout: s.opts.LockTimeout}
 	if _, ok := channelOf(d); ok {
@@ -74,8 +74,8 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 }
 
 // exclusive runs act under the lock of the team. It first completes the change of a
-// writer that died. This lock is taken before those of single documents, because
-// archiving moves all documents.
+// process that died. The team's lock must be taken before the locks of single
+// documents, because archiving moves all documents.
 func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) er
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Unlock() }() // at the latest, the lock ends with the process
+	defer func() { _ = lock.Unlock() }() // if this fails, the lock ends with the process
 	if err := s.finishChange(); err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (s *Store) lock(ctx context.Context) (host.Lock, error) {
 	return lock, err
 }
 
-// finishPending ensures that a reader sees a complete session: it completes a change that a
-// dead writer has left.
+// finishPending completes a change that a dead process has left, so that a reader sees
+// a complete session.
 func (s *Store) finishPending(ctx context.Context) error {
 	if begun, err := s.exists(s.changePath()); !begun {
 		return err
@@ -136,8 +136,8 @@ func (s *Store) present() ([]Document, error) {
 	return docs, nil
 }
 
-// load decodes one document into a typed value. If the document is missing, it
-// changes nothing and returns jsontree.Missing.
+// load decodes one document into a typed value. If the document is missing, it leaves
+// the value unchanged and returns jsontree.Missing.
 func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
 	doc, err := s.files[d].Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +150,7 @@ func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
 	return doc.Value().Kind(), nil
 }
 
-// checkForm returns an error if a document is not an object, because it could not be
+// checkForm returns an error if a document is not an object and therefore cannot be
 // edited.
 func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 	if kind == jsontree.Object || kind == jsontree.Missing {
@@ -159,8 +159,8 @@ func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 	return &statefile.FormError{Path: s.path(d), Problem: fmt.Sprintf("is %s where an object should be", kind)}
 }
 
-// update edits one document in place. If change has changed something, update also
-// sets the counter and time that the protocol requires.
+// update edits one document in place. If change has changed something, update also sets
+// the counter and the time that the protocol requires.
 func (s *Store) update(ctx context.Context, d Document, now time.Time, change func(*jsontree.Node) error) error {
 	err := s.files[d].Update(ctx, func(doc *jsontree.Doc) error { return s.revise(d, doc, now, change) })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,8 +183,9 @@ func (s *Store) revise(d Document, doc *jsontree.Doc, now time.Time, change func
 	return nil
 }
 
-// countAndDate counts and dates a write. It does not increment the orchestrator's iteration,
-// which counts starts of agents. Groups have their own times.
+// countAndDate increments the counter and sets the time of a document. The
+// orchestrator's iteration is not incremented, because it counts starts of agents.
+// Groups have their own times.
 func countAndDate(d Document, root *jsontree.Node, now Time) {
 	switch d {
 	case PMStateDoc:
@@ -195,8 +196,8 @@ func countAndDate(d Document, root *jsontree.Node, now Time) {
 	}
 }
 
-// increment increments a counter. It leaves a value that is not an integer unchanged,
-// because validation reports it.
+// increment increments a counter. If the value is not an integer, it stays unchanged,
+// and validation reports it.
 func increment(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)

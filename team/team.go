@@ -1,19 +1,20 @@
 // Package team implements the team protocol. A project manager plans groups of tasks,
-// developers work on them, a QA expert tests and a tech lead reviews. Three state
-// files and three message files in one folder are the memory of the agents, which
-// keep nothing between two starts.
+// developers work on them, a QA expert tests and a tech lead reviews. Three state files
+// and three message files in one folder are the memory of the agents, which remember
+// nothing between two starts.
 //
-// Decisions are pure functions: [Advance] moves a group, [Route] returns who is next,
-// [ParseAnswer] parses an agent's answer. A [Store] writes the results to the folder.
-// It edits each document in place and keeps what other programs have added. It takes
-// one move at a time, or the complete content of all documents with [Store.Record].
+// Decisions are pure functions: [Advance] changes the status of a group, [Route]
+// returns which role is next, [ParseAnswer] parses an agent's answer. A [Store] writes
+// the results to the folder. It edits each document in place and keeps what other
+// programs have added. Its methods write one change at a time, or the complete content
+// of all documents with [Store.Record].
 package team
 
 // Role is a role of the team. The documents call it agent_type and current_agent.
 type Role string
 
-// The roles. None is the current agent of a group that no agent works on. Gaffer is
-// this program, which merges approved work; it is never an agent.
+// The roles. None is the value for a group that no agent works on. Gaffer is this
+// program, which merges approved work; it is never an agent.
 const (
 	PM        Role = "pm"
 	Developer Role = "developer"
@@ -49,7 +50,7 @@ func GroupStatuses() []GroupStatus {
 	}
 }
 
-// Work returns the corresponding status in the project manager's memory.
+// Work returns the corresponding status in pm_state.json.
 func (s GroupStatus) Work() WorkStatus {
 	switch s {
 	case Pending:
@@ -60,11 +61,11 @@ func (s GroupStatus) Work() WorkStatus {
 	return WorkInProgress
 }
 
-// WorkStatus is the status of a task, a planned group or an execution phase in the
-// project manager's memory.
+// WorkStatus is the status of a task, a planned group or an execution phase in
+// pm_state.json.
 type WorkStatus string
 
-// The values of WorkStatus. Only a group can be assigned.
+// The values of WorkStatus. Only a planned group can be assigned.
 const (
 	WorkPending    WorkStatus = "pending"
 	WorkAssigned   WorkStatus = "assigned"
@@ -72,7 +73,7 @@ const (
 	WorkComplete   WorkStatus = "complete"
 )
 
-// Phase is the stage of the whole session.
+// Phase is the phase of the whole session.
 type Phase string
 
 // The phases, in order.
@@ -96,7 +97,7 @@ const (
 	SessionError     SessionStatus = "error"
 )
 
-// Mode is the way of working that the project manager chose. It is null in the
+// Mode is how the team works, as the project manager decided. It is null in the
 // document before planning.
 type Mode string
 

@@ -8,11 +8,11 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Agents guess times when they write them, and are off by minutes or hours. The
-// functions below report times that contradict the documents or their files.
+// The functions below report times that contradict the documents or their files. Agents
+// often guess times and are wrong by minutes or hours.
 
-// writtenAfter is the tolerance for a time in a document that is later than the
-// file's modification time, because clocks of file servers differ.
+// writtenAfter is how much later than the file's modification time a time in the
+// document may be. Clocks of file servers differ.
 const writtenAfter = time.Minute
 
 func (c *checker) checkTime(text, at string) {
@@ -43,7 +43,7 @@ func (c *checker) checkOrder(v jsontree.Value, at string) {
 	}
 }
 
-// checkAfter reports a time that is earlier than one it must follow.
+// checkAfter reports a time that is earlier than a time that it must follow.
 func (c *checker) checkAfter(first, then jsontree.Value, at, name string) {
 	start, err1 := timestamp.Parse(first.Text(), time.Local)
 	later, err2 := timestamp.Parse(then.Text(), time.Local)

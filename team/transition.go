@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Word triggers a transition of a group: the status word of an agent's answer,
+// Word triggers a transition of a group. It is the status word of an agent's answer,
 // [WordStarted] or [WordMergeFailed].
 type Word string
 
-// The words. Agents do not use WordStarted, which stands for the start of an agent,
-// or WordMergeFailed, which stands for a failed merge of the group's branch.
+// The words. Agents use all of them except two: WordStarted stands for the start of an
+// agent, and WordMergeFailed for a failed merge of the group's branch.
 const (
 	WordStarted            Word = "started"
 	WordMergeFailed        Word = "merge failed"
@@ -21,7 +21,7 @@ const (
 	WordReadyForReview     Word = "READY_FOR_REVIEW"
 	WordBlocked            Word = "BLOCKED"
 	WordIncomplete         Word = "INCOMPLETE"
-	WordPartial            Word = "PARTIAL" // part of the work is done, or part of the tests could run
+	WordPartial            Word = "PARTIAL" // a part of the work is done, or a part of the tests could not run
 	WordError              Word = "ERROR"
 	WordEscalate           Word = "ESCALATE" // a stronger model should do the work; also written ESCALATE_SENIOR or ESCALATE_TO_OPUS
 	WordNeedsClarification Word = "NEEDS_CLARIFICATION"
@@ -37,7 +37,7 @@ const (
 	WordComplete           Word = "COMPLETE" // also written BAZINGA
 )
 
-// effect is what a transition does besides changing the status.
+// effect is what a transition does in addition to changing the status.
 type effect int
 
 const (
@@ -45,7 +45,7 @@ const (
 	block           // appends a blocker
 	unblock         // resolves all open blockers
 	review          // appends the tech lead's decision
-	approval        // appends the tech lead's approval, although the group goes back
+	approval        // appends the tech lead's approval, although the group goes back to a developer
 )
 
 // transition is one row of the protocol's table.
@@ -54,7 +54,7 @@ type transition struct {
 	by      Role
 	word    Word
 	to      GroupStatus
-	counter Role // role whose counter is incremented, or ""
+	counter Role // role whose start counter is incremented, or ""
 	agent   Role // role that works on the group afterwards
 	effect  effect
 }
@@ -80,9 +80,9 @@ var transitions = []transition{
 
 // detours are transitions that the protocol's routing requires but its table omits:
 // additional words of its roles, blocked QA or flaky tests, a tech lead who helps
-// without a review, a failed merge, and an unreadable answer (ERROR). The group
-// returns to a waiting status. The next start is therefore counted, and an endless
-// loop is detected as stuck.
+// without a review, a failed merge, and an unreadable answer (ERROR). The group returns
+// to a waiting status, so the next start is counted, and an endless loop exceeds a
+// limit.
 var detours = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},
@@ -110,8 +110,8 @@ var detours = []transition{
 	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
 }
 
-// Advance returns the group after a role's answer or start. It does not change g. It
-// returns a [*TransitionError] if the protocol does not allow the transition.
+// Advance returns the group as it is after a role's answer or start. It does not change
+// g. It returns a [*TransitionError] if the protocol does not allow the transition.
 func Advance(g Group, by Role, said Answer, now time.Time) (Group, error) {
 	for _, t := range slices.Concat(transitions, detours) {
 		if t.from == g.Status && t.by == by && t.word == said.Status {
@@ -148,7 +148,7 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 	return g
 }
 
-// decision returns the tech lead's decision that leads to a status.
+// decision returns the tech lead's decision that leads to the status s.
 func (s GroupStatus) decision() Decision {
 	if s == Complete {
 		return DecisionApproved

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// updateTo changes n to match want. It keeps members without a rule, and the formatting
+// updateTo edits n to match want. It keeps members without a rule, and the formatting
 // of values that already match.
 func updateTo(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
@@ -48,7 +48,8 @@ func isTrue(v jsontree.Value) bool {
 	return is && ok
 }
 
-// updateObject also deletes members that have a rule but are missing in want.
+// updateObject edits an object. It also deletes members that have a rule but are
+// missing in want.
 func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	updateMembers(n, want, r.field)
 	for _, f := range r.fields {
@@ -58,8 +59,8 @@ func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateGroups also deletes groups that are missing in want. It keeps members without
-// a status, which are notes.
+// updateGroups edits the object of all groups. It also deletes groups that are missing
+// in want. It keeps members without a status, which are notes.
 func updateGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var ids []string
 	var kept []jsontree.Value
@@ -95,15 +96,15 @@ func updateMembers(n *jsontree.Node, want jsontree.Value, of func(name string) *
 	}
 }
 
-// updateList updates a list. It only appends missing items if the existing items are
-// already in the right order, or if other programs may add to the list. Otherwise it
-// replaces the whole list.
+// updateList edits a list. If the existing items are in the right order, or if other
+// programs may add to the list, it only appends missing items. Otherwise it replaces
+// the whole list.
 func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var items []*jsontree.Node
 	for _, item := range n.Items() {
 		items = append(items, item)
 	}
-	list, inPlace := []jsontree.Value{}, true // an empty list instead of null
+	list, inPlace := []jsontree.Value{}, true // not nil, which would be written as null
 	var added []jsontree.Value
 	for i, at := range r.pair(items, want) {
 		if at.index < 0 {
@@ -123,14 +124,14 @@ func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateMap replaces a map, which some programs write, by a list. A member is
-// identified by its own id, or by its key if it has none.
+// updateMap replaces a map, which some programs write instead of a list, by a list. A
+// member of the map is identified by its id, or by its key if it has no id.
 func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
 		there[cmp.Or(member.Get(r.keys[0]).Text(), name)] = member
 	}
-	list := []jsontree.Value{} // an empty list instead of null
+	list := []jsontree.Value{} // not nil, which would be written as null
 	for _, v := range want.Items() {
 		if member := there[v.Get(r.keys[0]).Text()]; member != nil {
 			updateTo(member, v, r.each)
@@ -141,13 +142,14 @@ func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	n.Replace(list)
 }
 
-// pairing is a wanted item and the index of the existing item, or -1.
+// pairing is an item that a list should have, with the index of the corresponding
+// existing item, or -1.
 type pairing struct {
 	want  jsontree.Value
 	index int
 }
 
-// pair finds the existing item for each wanted item.
+// pair finds the existing item for each item in want.
 func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	there := map[string][]int{}
 	for i, item := range items {
@@ -165,7 +167,7 @@ func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	return pairs
 }
 
-// key returns the identity of an item within its list.
+// key returns what identifies an item within its list.
 func (r *rule) key(v jsontree.Value, i int) string {
 	if len(r.keys) == 0 {
 		return strconv.Itoa(i)
@@ -177,7 +179,8 @@ func (r *rule) key(v jsontree.Value, i int) string {
 	return strings.Join(parts, " ")
 }
 
-// get returns a member, or the value of an alias if the member is absent.
+// get returns a member. If the member is absent, it returns the value under one of the
+// member's other names.
 func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	if member := v.Get(name); !member.Absent() {
 		return member
@@ -204,7 +207,7 @@ func canonical(v jsontree.Value, r *rule) string {
 }
 
 // same reports whether two values of the same kind are equal. A time that is not RFC
-// 3339 is never equal, so that it is corrected.
+// 3339 never equals another, so that it is rewritten.
 func same(v, want jsontree.Value, r *rule) bool {
 	switch {
 	case r.form == moment && v.Kind() == jsontree.String:

@@ -27,8 +27,8 @@ func syntaxErrorOf(err error) *jsontree.SyntaxError {
 	return syntax
 }
 
-// validateValue also compares the document's times with the file's modification time,
-// if that is known.
+// validateValue returns every violation of the rules in v. If written, the file's
+// modification time, is known, it also compares the document's times with it.
 func validateValue(d Document, path string, v jsontree.Value, written time.Time) []statefile.Finding {
 	c := &checker{path: path, written: written}
 	c.check(v, rules(d), "")
@@ -175,8 +175,8 @@ func (f *folder) checkGroups() {
 	}
 }
 
-// checkMessages reports duplicate message ids, because acknowledging one message
-// would acknowledge the other.
+// checkMessages reports message ids that occur twice, because acknowledging one message
+// would acknowledge both.
 func (f *folder) checkMessages() {
 	seen := map[string]bool{}
 	for _, c := range channels {

@@ -20,23 +20,23 @@ import (
 // verdict is a part of an answer that has the form of a status.
 type verdict struct {
 	Answer
-	problem string // why it cannot be read
-	end     int    // end of the verdict; for a status line, the end of its word
+	problem string // why the verdict cannot be read; empty if it can
+	end     int    // offset of the end of the verdict; for a status line, of its word
 }
 
 // maxRepairs limits how many values of one answer are parsed again without trailing
-// commas, so that a huge answer is parsed in linear time.
+// commas. It keeps the time for a huge answer linear.
 const maxRepairs = 20
 
-// verdictsIn lists the verdicts of an answer, in order. A verdict must begin a line.
-// Text inside another value does not count, because it is about something else. Text
+// verdictsIn lists the verdicts of an answer, in order. A verdict must begin a line. A
+// verdict inside another value does not count, because it is about something else. Text
 // indented below a value that is not JSON does not count either: it is a code excerpt
 // or part of a malformed answer.
 func verdictsIn(text string) []verdict {
 	const everywhere = math.MaxInt
 	var found []verdict
 	var in fence
-	quoted := false // the previous line announces an example
+	quoted := false // the previous line announces an example, so the next verdict is not meant
 	repairs := 0
 	for pos, deepest := 0, everywhere; pos < len(text); {
 		end := lineEnd(text, pos)
@@ -90,7 +90,7 @@ type fence struct{ marks, info string }
 
 var fenceLine = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
 
-// take reports whether a line opens or closes a fence.
+// take updates the fence for a line, and reports whether the line opens or closes it.
 func (f *fence) take(line string) bool {
 	m := fenceLine().FindStringSubmatch(line)
 	switch {
@@ -109,7 +109,7 @@ func (f *fence) take(line string) bool {
 func (f fence) open() bool { return f.marks != "" }
 
 // isOtherLanguage reports whether the fence is marked as another language than JSON. An
-// object in it is then a quotation.
+// object in such a fence is a quotation.
 func (f fence) isOtherLanguage() bool {
 	return !slices.Contains([]string{"", "json", "jsonc", "json5", "js", "javascript"}, f.info)
 }
@@ -245,9 +245,9 @@ var (
 		"(status|verdict|decision|result|outcome|review)[\\s*_`]*(?:[:=–—→]|->|\\s-\\s)")
 )
 
-// statusLine reads a line that has the form of a status. The labels "status" and
-// "verdict" always make it one. Other labels, and signs such as ✅, have other uses
-// too: they count only before a word of the protocol.
+// statusLine reads a line that has the form of a status. A line with the label "status"
+// or "verdict" always has this form. Other labels, and signs such as ✅, are also used
+// otherwise: they count only before a word of the protocol.
 func statusLine(line string) (v verdict, is bool) {
 	text := line[len(lineMarks().FindString(line)):]
 	bare, _ := withoutDecoration(text)
@@ -280,8 +280,8 @@ func statusLine(line string) (v verdict, is bool) {
 type clarity int
 
 const (
-	noWord    clarity = iota // does not begin with a word
-	template                 // offers several words to choose from
+	noWord    clarity = iota // the text does not begin with a status word
+	template                 // the text offers several words to choose from
 	vagueWord                // the text after the word may change its meaning
 	clearWord
 )
@@ -293,8 +293,8 @@ var (
 	ending    = lazyregexp.New("^[*_`\"')\\]\\s]*(?:$|[,.;:!(…–—|]|-[-\\s])")
 	proviso   = lazyregexp.New(`(?i)\b(?:but|except|unless|once|until|if|pending|provided|conditional(?:ly)?|however|not|never|after|mostly|almost|part(?:ly|ially))\b|n't\b|\?`)
 
-	// knownWords matches a word of the protocol in any case, with spaces or hyphens
-	// instead of underscores. Longer words are tried first.
+	// knownWords matches a status word of the protocol in any case, with spaces or
+	// hyphens instead of underscores. It prefers the longest word.
 	knownWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`^`) })
 	namedWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`(?:^|[^a-z0-9])`) })
 )
@@ -308,9 +308,9 @@ func anyWord(before string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + before + `(` + strings.Join(list, "|") + `)`)
 }
 
-// readWord reads the status word at the start of a text and returns the text after
-// it. A word that lets work advance must not be followed by anything that may
-// restrict it. A word that is not in capitals must be followed by punctuation.
+// readWord reads the status word at the start of a text and returns the text after it.
+// A word that lets work advance is clear only if nothing after it may restrict it. A
+// word that is not in capitals must be followed by punctuation.
 func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutDecoration(text)
 	if found := knownWords().FindString(text); found != "" && !continuesWord(text[len(found):]) {
@@ -366,7 +366,7 @@ func canonicalWord(text string) Word {
 	return w
 }
 
-// meanings maps the words of agents to those of the protocol. Most words map to
+// meanings maps the words that agents use to words of the protocol. Most words map to
 // themselves.
 var meanings = sync.OnceValue(func() map[Word]Word {
 	m := map[Word]Word{"BAZINGA": WordComplete, "ESCALATE_SENIOR": WordEscalate, "ESCALATE_TO_OPUS": WordEscalate}
@@ -388,7 +388,8 @@ func (w Word) advances() bool {
 	return false
 }
 
-// opposes reports whether w is a different verdict of a role that may also say other.
+// opposes reports whether w and other are different verdicts that the same role may
+// give.
 func (w Word) opposes(other Word) bool {
 	if w == other || w.approves() && other.approves() {
 		return false
@@ -411,7 +412,8 @@ var (
 		`\b(?:do not|don't|must not be|should not be) merged?\b|\b(?:not|cannot|can't|don't) (?:be )?approved?\b|"status"`)
 )
 
-// contradictionAfter returns the text after a verdict that contradicts it, or "".
+// contradictionAfter returns the part of the text after a verdict that contradicts it,
+// or "".
 func contradictionAfter(text string, w Word) string {
 	text = noFailures().ReplaceAllString(text, "")
 	if said := retraction().FindString(text); said != "" {

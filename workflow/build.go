@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildRun is one autonomous build. It is stored so that it survives the session that
-// started it.
+// BuildRun is one autonomous build. It is stored in the state, so that it outlives the
+// session that started it.
 type BuildRun struct {
 	RunID            string    `json:"runId"`
 	Status           RunStatus `json:"status"`
@@ -19,7 +19,7 @@ type BuildRun struct {
 	ConvergencePhase string    `json:"convergencePhase,omitempty"`
 	LastCheckpoint   string    `json:"lastCheckpoint,omitempty"`
 
-	// Forms that other programs write. Read moves ID to RunID.
+	// ID and ChunkProgress are written by other programs. Read moves ID to RunID.
 	ID            string         `json:"id,omitempty"`
 	ChunkProgress jsontree.Value `json:"chunkProgress,omitzero"`
 }
@@ -32,7 +32,7 @@ type RunStatus string
 const (
 	Running      RunStatus = "running"
 	RunCompleted RunStatus = "completed"
-	Partial      RunStatus = "partial" // ended with failed chunks
+	Partial      RunStatus = "partial" // the build ended with failed chunks
 )
 
 // Known reports whether the protocol defines the status.
@@ -67,8 +67,8 @@ type Chunk struct {
 	// Note says what the user must do, for a chunk that waits for the user.
 	Note string `json:"note,omitempty"`
 
-	// Other names that some programs use for DependsOn and Note. Read moves their
-	// values to those fields.
+	// Deps and the following fields are other names that some programs use for
+	// DependsOn and Note. Read moves their values to those fields.
 	Deps      []ID   `json:"deps,omitempty"`
 	BlockedBy []ID   `json:"blockedBy,omitempty"`
 	Notes     string `json:"notes,omitempty"`
@@ -100,7 +100,7 @@ func (id *ID) DecodeJSON(v jsontree.Value) error {
 	return errors.New("a number or a string")
 }
 
-// MarshalJSON writes an id that looks like an integer as a number, as the protocol
+// MarshalJSON writes an id that consists of digits as a number, as the protocol
 // requires, and any other id as a string.
 func (id ID) MarshalJSON() ([]byte, error) {
 	if n, err := strconv.Atoi(string(id)); err == nil && strconv.Itoa(n) == string(id) {
@@ -143,16 +143,16 @@ func (r *BuildRun) normalize() {
 		}
 		c.Notes = ""
 	}
-	number(ids)
+	fillIDs(ids)
 	for i := range r.Chunks {
 		r.Chunks[i].ID = ids[i]
-		r.Chunks[i].DependsOn = named(r.Chunks[i].DependsOn, ids)
+		r.Chunks[i].DependsOn = resolveDependencies(r.Chunks[i].DependsOn, ids)
 	}
 }
 
-// number gives each chunk without an id its position in the list, counted from 1,
+// fillIDs gives each chunk without an id its position in the list, counted from 1,
 // unless another chunk has that id.
-func number(ids []ID) []ID {
+func fillIDs(ids []ID) []ID {
 	taken := map[ID]bool{}
 	for _, id := range ids {
 		taken[id] = true
@@ -165,7 +165,8 @@ func number(ids []ID) []ID {
 	return ids
 }
 
-// Total returns the number of chunks of the build.
+// Total returns the number of chunks of the build. The plan may announce more chunks
+// than are listed.
 func (r BuildRun) Total() int { return max(r.Plan.TotalChunks, len(r.Chunks)) }
 
 // Count returns the number of chunks with one of the statuses.
@@ -181,8 +182,7 @@ func (r BuildRun) Count(statuses ...ChunkStatus) int {
 	return n
 }
 
-// Progress computes the progress from the chunks. A chunk in progress counts as
-// current.
+// Progress computes the progress from the chunks. Current includes a chunk in progress.
 func (r BuildRun) Progress() Progress {
 	current := r.Count(Completed)
 	if r.Count(Active, Retrying) > 0 {
@@ -191,8 +191,8 @@ func (r BuildRun) Progress() Progress {
 	return Progress{Current: current, Total: r.Total()}
 }
 
-// Outcome computes the status of the build from its chunks. It is completed if all
-// chunks are. It is partial if some failed and no other chunk can still run.
+// Outcome computes the status of the build from its chunks. The build is completed if
+// all chunks are. It is partial if some chunks failed and no other chunk can still run.
 // Otherwise it is running.
 func (r BuildRun) Outcome() RunStatus {
 	if len(r.Chunks) > 0 && r.Count(Completed) == len(r.Chunks) && r.Total() == len(r.Chunks) {
@@ -213,7 +213,7 @@ func (r BuildRun) Outcome() RunStatus {
 // stuck returns the failed chunks and the planned chunks that depend on them,
 // directly or indirectly.
 func (r BuildRun) stuck() map[ID]bool {
-	waiting := map[ID][]ID{} // dependents by the id they wait for
+	waiting := map[ID][]ID{} // ids of dependent chunks, by the id that they depend on
 	var found []ID
 	for _, c := range r.Chunks {
 		if c.Status == Failed {

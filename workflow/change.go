@@ -6,10 +6,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Change is a changed field of the state.
+// Change is a field of the state that has changed.
 type Change struct {
 	Field string
-	Value jsontree.Value // absent if the field was cleared
+	Value jsontree.Value // the new value; absent if the field was cleared
 }
 
 // Changes lists the fields that differ between two versions of the state, in the

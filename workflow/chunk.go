@@ -46,15 +46,16 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 // inProgress is the word that another program uses for active.
 const inProgress ChunkStatus = "running"
 
-// Held reports whether the status was set by another program or by the user and its
-// meaning is unknown. gaffer must leave such a chunk alone.
+// Held reports whether the protocol does not define the status, so that its meaning is
+// unknown. Another program or the user has set it, and gaffer must leave such a chunk
+// alone.
 func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgress }
 
 // ChunkUpdate is a change of a chunk's status.
 type ChunkUpdate struct {
 	ID          ID
 	To          ChunkStatus
-	SpecVersion string // spec version that a completed chunk was built against; the state's if empty
+	SpecVersion string // spec version that the chunk was built against; if empty, the state's version
 }
 
 // SetChunk changes the status of a chunk. It also sets the derived values: the
@@ -117,8 +118,8 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// setTimes sets the times and the attempt number. When an attempt ends, its number
-// stays: it says how many attempts the chunk took.
+// setTimes sets the times and the attempt number of a chunk. When an attempt ends, the
+// number stays, because it says how many attempts the chunk took.
 func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
@@ -181,7 +182,8 @@ func specVersion(root *jsontree.Node, u ChunkUpdate) string {
 	return root.Get("buildRun").Get("plan").Get("specVersion").Text()
 }
 
-// findChunk returns the only chunk with this id, from either list of the run.
+// findChunk returns the only chunk with this id. The run's chunks may be in one of two
+// lists.
 func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	chunks := chunksOf(run)
 	if chunks == nil {
@@ -209,13 +211,13 @@ func idsOf(chunks *jsontree.Node) []ID {
 	ids := make([]ID, 0, chunks.Len())
 	for _, c := range chunks.Items() {
 		var id ID
-		_ = id.DecodeJSON(c.Get("id")) // number fills in missing ids
+		_ = id.DecodeJSON(c.Get("id")) // an invalid or missing id stays empty, and fillIDs sets it
 		ids = append(ids, id)
 	}
-	return number(ids)
+	return fillIDs(ids)
 }
 
-// chunksOf returns the run's list of chunks, or nil.
+// chunksOf returns the list of chunks of a run, or nil.
 func chunksOf(run *jsontree.Node) *jsontree.Node {
 	if chunks := run.Child("chunks"); chunks != nil && chunks.Kind() == jsontree.Array && chunks.Len() > 0 {
 		return chunks

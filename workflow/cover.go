@@ -7,14 +7,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// covering lists the commands that reconcile the spec and the code. After them,
-// changes made outside a command no longer count as untracked.
+// covering lists the commands that reconcile the spec with the code. After them,
+// changes that were made outside of a command no longer count as untracked.
 var covering = []Command{Evolve, Review}
 
 // EndCommandFor ends the current command, like [EndCommand]. For evolve and review it
-// also clears the untracked changes of the given sections, named by alias or number,
-// or of the active section if none is given. It returns the number of cleared
-// changes.
+// also clears the untracked changes of the given sections, which are named by alias or
+// number. If no section is given, it clears those of the active section. It returns the
+// number of cleared changes.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
 	covers := slices.Contains(covering, command)

@@ -14,10 +14,10 @@ var (
 	idRange    = lazyregexp.New(`(?i)^(\d{1,6})\s*(?:-|–|—|\.\.+|\bto\b|\bthrough\b)\s*(\d{1,6})$`)
 )
 
-// named replaces dependencies that are written as text, such as "chunks 1-3" or
-// "chunk 2 and 4", by the ids that they name. Text that does not name chunks of the
-// build is kept.
-func named(deps, ids []ID) []ID {
+// resolveDependencies replaces dependencies that are written as text, such as "chunks
+// 1-3" or "chunk 2 and 4", by the ids that they name. Text that does not name chunks of
+// the build stays unchanged.
+func resolveDependencies(deps, ids []ID) []ID {
 	if !slices.ContainsFunc(deps, func(id ID) bool { return !slices.Contains(ids, id) }) {
 		return deps
 	}
@@ -53,7 +53,7 @@ func parseDependency(text string, ids []ID) []ID {
 		if m == nil || !slices.Contains(ids, ID(m[1])) || !slices.Contains(ids, ID(m[2])) {
 			return nil
 		}
-		first, _ := strconv.Atoi(m[1]) // cannot fail: at most six digits
+		first, _ := strconv.Atoi(m[1]) // cannot fail: there are at most six digits
 		last, _ := strconv.Atoi(m[2])
 		if first > last {
 			return nil

@@ -8,10 +8,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ShapeError reports a part of a document whose type prevents the requested change.
-// Nothing was changed.
+// ShapeError reports that a change is not possible because a part of the document has
+// the wrong type. Nothing was changed.
 type ShapeError struct {
-	Path  string // the document
+	Path  string // path of the document
 	At    string // position in the document
 	Want  string // such as "an array"
 	Found string
@@ -33,7 +33,7 @@ func (e *ShapeError) Hint() string {
 	return "correct it by hand; 'gaffer validate --workflow' lists every departure"
 }
 
-// withPath sets the document's path in a ShapeError that lacks it.
+// withPath sets the document's path in a ShapeError that has none.
 func withPath(path string, err error) error {
 	if shape, ok := errors.AsType[*ShapeError](err); ok && shape.Path == "" {
 		shape.Path = path
@@ -46,7 +46,7 @@ type TransitionError struct {
 	What     string // such as "chunk 3"
 	From, To string
 	May      []string // statuses that may follow From
-	Why      string   // reason, used instead of May if set
+	Why      string   // the reason; if set, the message contains it instead of May
 }
 
 func (e *TransitionError) Error() string {
@@ -86,14 +86,14 @@ type ArgumentError struct {
 
 func (e *ArgumentError) Error() string { return e.What + ": " + e.Problem }
 
-// Usage marks the error as a mistake of the caller, not of a document.
+// Usage marks the error as a mistake of the caller and not of a document.
 func (e *ArgumentError) Usage() bool { return true }
 
 // Hint returns what the user can do next.
 func (e *ArgumentError) Hint() string { return e.Next }
 
-// object returns the member called name for editing. It creates an absent member as
-// an empty object.
+// object returns the member called name for editing. If the member is absent, it is
+// created as an empty object.
 func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Object {
 		return nil, &ShapeError{At: at, Want: jsontree.Object.String(), Found: v.Kind().String()}
@@ -101,8 +101,8 @@ func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Object(name), nil
 }
 
-// array returns the member called name for editing. It creates an absent member as an
-// empty array.
+// array returns the member called name for editing. If the member is absent, it is
+// created as an empty array.
 func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Array {
 		return nil, &ShapeError{At: at, Want: jsontree.Array.String(), Found: v.Kind().String()}

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The kinds of events that the protocol and related programs define. Other kinds are
-// kept and shown as they are.
+// The kinds of events that the protocol and related programs define. Events of other
+// kinds are kept and shown unchanged.
 const (
 	ChunkStarted        = "chunk-started"
 	ChunkCompleted      = "chunk-completed"
@@ -32,8 +32,8 @@ const (
 	EscalationEmitted   = "escalation-emitted"
 )
 
-// kinds lists the fields of each kind whose form is defined, besides the fields of
-// everyEvent. Other fields may hold any value.
+// kinds maps each kind of event to the fields whose form is defined, in addition to
+// those of everyEvent. Other fields may hold any value.
 var kinds = map[string]map[string]form{
 	ChunkStarted:        {"section": formText, "attempt": formWhole, "chunkNumber": formWhole, "totalChunks": formWhole},
 	ChunkCompleted:      {"scenarios": formTexts},
@@ -116,25 +116,25 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 	return Draft{kind, fields}
 }
 
-// Checkpointed returns the event that a chunk's state was saved before a context
+// Checkpointed returns the event for a chunk's state that was saved before a context
 // boundary.
 func Checkpointed(chunk, summary string) Draft {
 	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// Boundary returns the event that a chunk was started in its own context.
+// Boundary returns the event for a chunk that was started in its own context.
 func Boundary(chunk, isolationMode, summary string) Draft {
 	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
 }
 
-// Compacted returns the event that a context was compacted during a build.
+// Compacted returns the event for a context that was compacted during a build.
 func Compacted(chunk, summary string) Draft {
 	return Draft{ContextCompacted, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// TextField returns a field with a value that the user typed. The value is parsed as
-// JSON; anything else is a string. If the field is text by its kind, the value is
-// taken literally.
+// TextField returns a field with a value that the user typed. If the kind defines the
+// field as text, the value is taken literally. Otherwise it is parsed as JSON, and text
+// that is not JSON becomes a string.
 func TextField(kind, name, typed string) (Field, error) {
 	if err := checkText(name, typed); err != nil {
 		return Field{}, err
@@ -149,8 +149,8 @@ func TextField(kind, name, typed string) (Field, error) {
 	return Field{name, doc.Value()}, nil
 }
 
-// Event checks the draft and returns the event. Its fields are in the protocol's
-// order: kind, chunk, timestamp, summary, then the others in the given order.
+// Event checks the draft and returns the event. The fields are in the protocol's order:
+// kind, chunk, timestamp, summary, then the others in the given order.
 func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	if err := checkKind(d.Kind); err != nil {
 		return jsontree.Value{}, err
@@ -179,7 +179,7 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	return newObject(append(fields, rest...)...), nil
 }
 
-// check returns the field's value, or an error if the event must not have it.
+// check returns the value of a field, or an error if the event must not have the field.
 func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}

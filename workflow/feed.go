@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FeedCap is the number of events at which the state moves its oldest events to files
+// FeedCap is the number of events in the state at which the oldest are moved to files
 // in ArchiveFolder.
 const FeedCap = 100
 
@@ -24,8 +24,9 @@ const feedBatch = FeedCap / 2
 // ArchiveFolder holds the events that were moved out of the state.
 const ArchiveFolder = "build-events"
 
-// archivedField counts the events that were moved out of the state. It names the next
-// file. Therefore each batch is moved only once, even if a process dies halfway.
+// archivedField is the member of the state that counts the moved events. The name of
+// the next file contains this count, so each batch is moved only once, even if a
+// process dies in between.
 const archivedField = "buildEventsArchived"
 
 const opSyncArchive host.Op = "sync archive"
@@ -33,7 +34,7 @@ const opSyncArchive host.Op = "sync archive"
 // Event is an event read from the feed.
 type Event struct {
 	Kind          string         `json:"kind"`
-	Chunk         string         `json:"-"` // a name; some programs write numbers
+	Chunk         string         `json:"-"` // name of the chunk; some programs write a number
 	Timestamp     string         `json:"timestamp"`
 	Summary       string         `json:"summary"`
 	Checks        []Check        `json:"checks"`
@@ -52,7 +53,7 @@ func Events(feed []jsontree.Value) []Event {
 			continue
 		}
 		e := Event{Chunk: v.Get("chunk").String(), Raw: v}
-		jsontree.Decode(v, &e) // fields that do not fit stay in Raw
+		jsontree.Decode(v, &e) // fields of the wrong type are only in Raw
 		events = append(events, e)
 	}
 	return events
@@ -74,14 +75,14 @@ func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	})
 }
 
-// batch is the oldest part of the feed.
+// batch holds the oldest events of the feed, which are to be moved.
 type batch struct {
-	start  int64 // number of events moved before it
+	start  int64 // number of events that were moved before this batch
 	events []jsontree.Value
 }
 
-// appendEvent appends an event. It also drops the archived events if they are still
-// the oldest of the feed.
+// appendEvent appends an event to the feed. It also removes the moved events, if they
+// are still the oldest of the feed.
 func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	feed, err := array(root, "buildEvents", "buildEvents")
 	if err != nil {
@@ -116,10 +117,10 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 
 // archive copies the oldest events to a file if the feed is full. The caller removes
 // them from the feed afterwards. The file name contains the position in the sequence
-// and a hash of the content, so a repeated archive finds the file done.
+// and a hash of the content, so a repeated call finds that the file exists.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
-	if err != nil { // the update meets the same error and handles it
+	if err != nil { // the following update gets the same error and handles it
 		return batch{}, nil
 	}
 	feed := state.Get("buildEvents")
@@ -159,8 +160,9 @@ func (s *Store) keep(b batch) error {
 	return s.syncArchive(folder)
 }
 
-// syncArchive makes the entries of the file and its folder durable. Their creator may
-// have died before doing so, and the events are about to leave the feed.
+// syncArchive makes the directory entries of the file and its folder durable, because
+// the events are about to be removed from the feed. The process that created the file
+// may have died before syncing it.
 func (s *Store) syncArchive(folder string) error {
 	for _, dir := range []string{folder, s.root} {
 		if err := s.opts.Host.SyncDir(opSyncArchive, dir); err != nil {

@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Level says how full a context is.
+// Level says how full an agent's context is.
 type Level string
 
 // The levels.
@@ -27,19 +27,20 @@ func LevelOf(percent float64) Level {
 	return Green
 }
 
-// Standard is the isolation mode of a build without context boundaries.
+// Standard is the isolation mode of a build that has no context boundaries.
 const Standard = "standard"
 
-// Health describes the context of a build.
+// Health describes the context of a build: its isolation mode, how full it is, and its
+// last checkpoint.
 type Health struct {
 	Isolation      string  `json:"isolation"`
-	Usage          float64 `json:"usage"` // percent
+	Usage          float64 `json:"usage"` // percentage of the context in use
 	Level          Level   `json:"level"`
 	LastCheckpoint string  `json:"lastCheckpoint,omitempty"`
 }
 
 // ContextHealth computes the health from the feed, the run (which may be nil) and the
-// context's usage in percent. The most recent event is the last one in the feed,
+// context's usage in percent. The last event in the feed counts as the most recent one,
 // whatever the times say, because clocks may be set back.
 func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	h := Health{Isolation: Standard, Usage: usage, Level: LevelOf(usage)}
@@ -59,8 +60,8 @@ func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	return h
 }
 
-// isolation returns the isolation mode of a boundary event. Programs that set no mode
-// write it to the summary.
+// isolation returns the isolation mode in a boundary event. Some programs write the
+// mode only to the summary.
 func isolation(e Event) string {
 	switch {
 	case e.IsolationMode != "":

@@ -16,16 +16,16 @@ import (
 )
 
 // Inbox is the queue of ideas that users leave for later commands. It is a separate
-// document, so that no session clears it.
+// document, so that a new session does not clear it.
 type Inbox struct {
 	store *Store
 	doc   *statefile.File
-	self  *host.Process // see As
+	self  *host.Process // the process set with As; nil if none
 }
 
-// As returns the inbox for a process that may end only its own work. Ending an item
-// that another live process works on is refused. This guards against mistakes, and
-// against late reports of a process that was considered dead.
+// As returns the inbox for a process that may end only its own work on items. It
+// refuses to end an item that another live process works on. That prevents mistakes,
+// and late reports of a process that was considered dead.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
 // Path returns the path of the inbox.
@@ -91,13 +91,13 @@ func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 
 // Claim selects the item to take and names its new owner.
 type Claim struct {
-	ID   string   // this item; if empty, the oldest available one
-	Type ItemType // of this type; any if empty
-	// Owner is the process that will work on the item. Once that process is dead, the
-	// item can be taken again at once. Without an owner, as when a command takes the
-	// item for a script, it can be taken again after AbandonedAfter.
+	ID   string   // id of the item; if empty, the oldest available item is taken
+	Type ItemType // required type of the item; any if empty
+	// Owner is the process that will work on the item. If that process dies, the item
+	// can be taken again at once. Without an owner, for example when a command takes
+	// the item for a script, the item can be taken again after AbandonedAfter.
 	Owner *host.Process
-	Again bool // take the item with this ID even if another process may work on it
+	Again bool // take the item called ID even if another process may be working on it
 }
 
 // Take marks an item as processing and returns it.
@@ -129,7 +129,7 @@ func (b *Inbox) find(items *jsontree.Node, c Claim, now time.Time) (*jsontree.No
 	if c.ID == "" {
 		return b.oldest(items, c.Type, now)
 	}
-	n, err := one(items, c.ID)
+	n, err := findItem(items, c.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 		}
 		at, err := timestamp.Parse(item.Timestamp, time.UTC)
 		if err != nil {
-			at = now // items without a time sort after those with one
+			at = now // items without a time come after those with one
 		}
 		if found == nil || at.Before(since) {
 			found, since = n, at
@@ -177,7 +177,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 
 // abandoned reports whether the process that took an item is gone.
 func (b *Inbox) abandoned(item Item, now time.Time) bool {
-	var written time.Time // zero if the file cannot be read
+	var written time.Time // modification time of the inbox; zero if unknown
 	if info, err := b.store.opts.Host.Stat(opLook, b.doc.Path()); err == nil {
 		written = info.ModTime()
 	}
@@ -211,7 +211,7 @@ func (b *Inbox) Fail(ctx context.Context, id, reason string) (Item, error) {
 func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(*jsontree.Node)) (Item, error) {
 	var done Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
-		n, err := one(items, id)
+		n, err := findItem(items, id)
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(
 func (b *Inbox) Dismiss(ctx context.Context, id string) (Item, error) {
 	var gone Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
-		if _, err := one(items, id); err != nil {
+		if _, err := findItem(items, id); err != nil {
 			return err
 		}
 		at := withID(items, id)[0]
@@ -260,8 +260,8 @@ func (b *Inbox) update(ctx context.Context, change func(items *jsontree.Node) er
 	})
 }
 
-// one returns the only item with this id.
-func one(items *jsontree.Node, id string) (*jsontree.Node, error) {
+// findItem returns the only item with this id.
+func findItem(items *jsontree.Node, id string) (*jsontree.Node, error) {
 	at := withID(items, id)
 	switch len(at) {
 	case 0:

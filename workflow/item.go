@@ -35,8 +35,8 @@ const (
 	ItemError  ItemStatus = "error"
 )
 
-// itemNext lists the statuses that may follow a status. An item may also be dismissed
-// at any time. A processing item may be taken again if its owner is gone.
+// itemNext lists the statuses that may follow a status. In addition, an item may be
+// dismissed at any time, and a processing item may be taken again if its owner is gone.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -55,8 +55,8 @@ type Item struct {
 	Timestamp string     `json:"timestamp"`
 	Status    ItemStatus `json:"status"`
 
-	Analysis   *Analysis      `json:"analysis,omitempty"`   // not in the protocol
-	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // set by other programs, of any type
+	Analysis   *Analysis      `json:"analysis,omitempty"`   // not part of the protocol
+	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what used the item; other programs write values of any type
 	Error      string         `json:"error,omitempty"`
 	TakenAt    string         `json:"takenAt,omitempty"`
 	TakenBy    *host.Process  `json:"-"`
@@ -64,19 +64,19 @@ type Item struct {
 	Raw jsontree.Value `json:"-"` // the complete item
 }
 
-// Analysis is what another program has found out about an item.
+// Analysis is the result of analysing an item.
 type Analysis struct {
 	AffectedSections []string `json:"affectedSections"`
 	Summary          string   `json:"summary"`
 }
 
-// AbandonedAfter is the time after which a processing item may be taken again if the
-// liveness of its owner is unknown.
+// AbandonedAfter is the time after which a processing item may be taken again if it is
+// unknown whether its owner is alive.
 const AbandonedAfter = time.Hour
 
 func readItem(v jsontree.Value) Item {
 	item := Item{Raw: v}
-	jsontree.Decode(v, &item) // fields that do not fit stay in Raw
+	jsontree.Decode(v, &item) // fields of the wrong type are only in Raw
 	if by := v.Get("takenBy"); by.Kind() == jsontree.Object {
 		item.TakenBy = readProcess(by)
 	}
@@ -92,10 +92,10 @@ func readProcess(v jsontree.Value) *host.Process {
 	}
 }
 
-// Abandoned reports whether the process that took the item is gone: it is dead, or
-// its liveness is unknown and it took the item at least AbandonedAfter ago. written
-// is the time of the inbox's last change. It is an upper bound for items without a
-// takenAt.
+// Abandoned reports whether the process that took the item is gone: it is dead, or it
+// is unknown whether it is alive and it took the item at least AbandonedAfter ago.
+// written is the time of the inbox's last change, which is an upper bound for items
+// without a takenAt.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false
@@ -111,7 +111,7 @@ func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now tim
 	return now.Sub(i.since(written)) >= AbandonedAfter
 }
 
-// since returns the latest time at which the item can have been taken.
+// since returns the time at which the item was taken, or an upper bound for it.
 func (i Item) since(written time.Time) time.Time {
 	if at, err := timestamp.Parse(i.TakenAt, time.UTC); err == nil {
 		return at

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxNesting limits the nesting depth of values from outside. JSON readers, ours
-// included, fail at some greater depth.
+// maxNesting limits the nesting depth of values from users and other programs. JSON
+// readers fail at some greater depth.
 const maxNesting = 100
 
 // Get returns the value at a path such as agentOutputs.researcher.summary or
@@ -46,24 +46,24 @@ func member(v jsontree.Value, name string) jsontree.Value {
 }
 
 // Set sets the value at path and creates missing objects above it. A field of the
-// protocol accepts only values of its type, but also words that the protocol does not
-// define. Other fields accept any value.
+// protocol accepts only values of the right type; a word that the protocol does not
+// define is accepted. Other fields accept any value.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
-	before := known(root)
+	before := existingProblems(root)
 	if err := place(root, path, value); err != nil {
 		return err
 	}
 	return newProblem(root, path, before)
 }
 
-// SetText is Set for a value that the user typed. The value is parsed as JSON;
-// anything else is a string. Where the protocol requires a string, a number is taken
-// as text, so that specVersion=1.2 works.
+// SetText is Set for a value that the user typed. The value is parsed as JSON; text
+// that is not JSON becomes a string. Where the protocol requires a string, a number
+// becomes a string, so that specVersion=1.2 works.
 func SetText(root *jsontree.Node, path, text string) error {
 	if err := checkText(path, text); err != nil {
 		return err
 	}
-	before := known(root)
+	before := existingProblems(root)
 	doc, err := jsontree.Parse([]byte(text))
 	if err != nil {
 		return setString(root, path, text, before)
@@ -141,7 +141,8 @@ func put(at *jsontree.Node, path, name string, value jsontree.Value) error {
 	return &ArgumentError{What: path, Problem: fmt.Sprintf("%s has no field %q", at.Kind(), name)}
 }
 
-// descend returns a field for editing. It creates an absent field as an empty object.
+// descend returns a field for editing. If the field is absent, it is created as an
+// empty object.
 func descend(at *jsontree.Node, name string) (*jsontree.Node, error) {
 	next := child(at, name)
 	if at.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
@@ -170,9 +171,9 @@ func child(n *jsontree.Node, name string) *jsontree.Node {
 	return nil
 }
 
-// known returns the existing problems of the state, so that an edit is blamed only
-// for new ones.
-func known(root *jsontree.Node) map[string]bool {
+// existingProblems returns the problems that the state already has, so that an edit is
+// refused only for new ones.
+func existingProblems(root *jsontree.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, f := range CheckState("", root.Value()) {
 		found[f.Name+" "+f.At] = true
@@ -190,9 +191,9 @@ func newProblem(root *jsontree.Node, path string, before map[string]bool) error 
 	return nil
 }
 
-// isTypeProblem reports whether a finding is about a wrong type. It is false for unknown
-// words, and for fields outside the protocol that programs expect in the state, such
-// as sectionReadiness.
+// isTypeProblem reports whether a finding is about a wrong type. It returns false for
+// unknown words, and for fields such as sectionReadiness that are not in the protocol
+// but expected by programs.
 func isTypeProblem(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }

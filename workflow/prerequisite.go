@@ -8,13 +8,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Need is a prerequisite. Completing any one of its steps meets it.
+// Need is a prerequisite. It is met if any one of its steps is completed.
 type Need []Step
 
 // prerequisites is the protocol's table. The first row that matches the step and the
-// command applies; a row without commands matches all of them. The protocol does not
-// say what the spec writer needs on execute or without a command. gaffer then
-// requires the scan, with which all its other commands begin.
+// command applies; a row without commands matches every command. The protocol does not
+// say what the spec writer needs in execute or without a command. gaffer then requires
+// the scan, with which all other commands begin.
 var prerequisites = []struct {
 	step     Step
 	commands []Command
@@ -57,7 +57,8 @@ func Missing(command Command, step Step, completed []Step) []Need {
 	return missing
 }
 
-// runnable returns the first step on the way to step whose own prerequisites are met.
+// runnable returns a step whose own prerequisites are met and that leads to the given
+// step.
 func runnable(command Command, step Step, completed []Step) Step {
 	if missing := Missing(command, step, completed); len(missing) > 0 {
 		return runnable(command, missing[0][0], completed)
@@ -66,7 +67,7 @@ func runnable(command Command, step Step, completed []Step) Step {
 }
 
 // PrerequisiteError reports a step that was started before its prerequisites were
-// complete. The user chooses how to continue.
+// complete. The user chooses how to continue; see Choices.
 type PrerequisiteError struct {
 	Command Command
 	Step    Step
@@ -74,7 +75,7 @@ type PrerequisiteError struct {
 	Next    Step // the missing step that can run now
 }
 
-// Choice is one way to continue.
+// Choice is one way in which the user can continue.
 type Choice struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"`
@@ -97,9 +98,9 @@ func (e *PrerequisiteError) Choices() []Choice {
 }
 
 // Choose continues in the chosen way: it starts the missing step that can run now,
-// starts the step without its prerequisites, or ends the command. It refuses a choice
-// if another command has started in the meantime, because the choice was not about
-// that command.
+// starts the step without its prerequisites, or ends the command. If another command
+// has started since the error occurred, it refuses, because the choice was about the
+// earlier command.
 func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
 	if now := Command(root.Get("currentCommand").Text()); now != e.Command {
 		return &TransitionError{
@@ -114,7 +115,7 @@ func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
 		return BeginStep(root, e.Step, true)
 	case Abort:
 		if e.Command == "" {
-			return nil // there is no command to end
+			return nil // there is no current command to end
 		}
 		return EndCommand(root)
 	}

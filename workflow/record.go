@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record applies a change and appends the events that it returns to the feed, in one
-// atomic update. change may run more than once and must have no other effects.
+// Record applies a change and appends the returned events to the feed, in one atomic
+// update. change may run more than once and must have no other effects.
 func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]jsontree.Value, error)) error {
 	moved, err := s.archive()
 	if err != nil {
@@ -29,9 +29,9 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 }
 
 // PutRun updates the build run in the state to match run. Unlike SetChunk it does not
-// check transitions: the caller knows the status of every chunk. It adds chunks that
-// the user has removed from the list. It keeps unknown fields and additional chunks.
-// It replaces a run with another id.
+// check transitions, because the caller knows the status of every chunk. It restores
+// chunks that the user has removed from the list. It keeps unknown fields and
+// additional chunks. It replaces a run with another id.
 func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
@@ -72,7 +72,7 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// restore sets the chunks of a run again, and its start time and plan if they are
+// restore adds missing chunks to a run, and its start time and plan if they are
 // missing.
 func restore(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
@@ -91,8 +91,8 @@ func runID(run jsontree.Value) string {
 	return run.Get("id").Text()
 }
 
-// putChunk sets the status and the times of a chunk. It deletes those that are empty,
-// because the protocol defines which are present in each status.
+// putChunk sets the status and the times of a chunk. It deletes times that are empty,
+// because the protocol defines which times a chunk has in each status.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

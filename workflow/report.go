@@ -14,7 +14,7 @@ type Report struct {
 type StepStatus struct {
 	Step    Step   `json:"step"`
 	Agent   string `json:"agent"`
-	State   string `json:"state"` // working, done, ready or waiting
+	State   string `json:"state"` // one of working, done, ready and waiting
 	Missing []Need `json:"missing"`
 }
 

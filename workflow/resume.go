@@ -13,35 +13,34 @@ import (
 // Spec holds the current version of the spec.
 type Spec struct {
 	Version string
-	// Sections maps the alias of a section to the spec version in which it last
-	// changed. For a section that is not listed, the version of the whole spec
-	// counts.
+	// Sections maps the alias of a section to the spec version in which the section
+	// last changed. A section that is not listed has the version of the whole spec.
 	Sections map[string]string
 }
 
-// Resume describes an interrupted build, for the decision how to continue it.
+// Resume describes an interrupted build. The user decides from it how to continue.
 type Resume struct {
 	Run       BuildRun
 	Done      []Chunk
 	Remaining []Waiting
 	Next      *Chunk  // the chunk to continue with; nil if none can start
-	Held      []Held  // remaining chunks that must be left alone
+	Held      []Held  // remaining chunks that gaffer must not build
 	Stale     []Stale // completed chunks whose spec has changed since
 }
 
-// Waiting is a chunk that is not completed, with its open dependencies.
+// Waiting is a chunk that is not completed, with the dependencies that it waits for.
 type Waiting struct {
 	Chunk
-	For []ID // dependencies that are not completed
+	For []ID // ids of dependencies that are not completed
 }
 
-// Held is a chunk that is not built because only the user knows what it needs, or
-// because it depends on such a chunk.
+// Held is a chunk that gaffer must not build, because only the user knows what it
+// needs, or because it depends on such a chunk.
 type Held struct {
 	Chunk
 	Why string
-	// ByHand reports that the user has to do the chunk. Otherwise it waits for
-	// another chunk.
+	// ByHand reports that the user has to do the chunk. If it is false, the chunk waits
+	// for another chunk.
 	ByHand bool
 }
 
@@ -60,8 +59,8 @@ func (h Held) Text() string {
 // Stale is a completed chunk that was built against an older spec.
 type Stale struct {
 	Chunk   Chunk
-	Section string // the changed section; empty if only the whole spec could be compared
-	Built   string // the version that it was built against
+	Section string // the changed section; empty if only the versions of the whole spec could be compared
+	Built   string // spec version that the chunk was built against
 	Now     string
 }
 
@@ -98,7 +97,7 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// heldChunks returns the chunks that must be left alone.
+// heldChunks returns the chunks that gaffer must not build.
 func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
@@ -153,10 +152,10 @@ func next(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale returns the spec changes since the chunk was built. It compares section by
-// section if their versions are known, and the whole spec otherwise. If the chunk
-// does not say what it was built against, the plan's version counts. If that is
-// missing too, the result is empty.
+// stale returns the changes of the spec since the chunk was built. It compares section
+// by section if the versions of sections are known, and the whole spec otherwise. If
+// the chunk does not state the version it was built against, the plan's version counts.
+// If that is missing too, the result is empty.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {
@@ -192,8 +191,8 @@ func (s Spec) section(alias string) (string, bool) {
 	return "", false
 }
 
-// newer reports whether version a is newer than b. It compares dotted numbers such as
-// 2.10 and 2.4 number by number. Other versions count as newer if they differ.
+// newer reports whether version a is newer than b. It compares the numbers of versions
+// such as 2.10 and 2.4 one by one. For other versions it reports whether they differ.
 func newer(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(x), len(y)) {

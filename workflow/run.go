@@ -9,18 +9,18 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// NewRun is an approved plan for a new build.
+// NewRun holds the approved plan for a new build.
 type NewRun struct {
 	Chunks           []Chunk // ids default to the position in the list, counted from 1
 	Priorities       []string
 	PrioritySource   string
 	SpecVersion      string
 	ConvergencePhase string
-	Fresh            bool // replace a run that is still in progress
+	Fresh            bool // replace a run that is in progress
 }
 
-// StartRun starts a new build. It replaces a run that could be resumed only if
-// plan.Fresh is set.
+// StartRun starts a new build. If the state has a run that could be resumed, plan.Fresh
+// must be set to replace it.
 func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error) {
 	state, _ := Read(root.Value())
 	if old := state.BuildRun; old != nil && !plan.Fresh && old.Outcome() == Running && old.Count(Completed) > 0 {
@@ -60,7 +60,7 @@ func planned(chunks []Chunk) ([]Chunk, error) {
 	for i := range chunks {
 		ids[i] = chunks[i].ID
 	}
-	number(ids)
+	fillIDs(ids)
 	for i := range chunks {
 		c := &chunks[i]
 		if slices.Index(ids, ids[i]) != i || ids[i] == "" {

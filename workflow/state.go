@@ -23,7 +23,7 @@ type State struct {
 	AgentOutputs        map[string]AgentOutput      `json:"agentOutputs"`
 	LastUpdated         string                      `json:"lastUpdated"`
 	BuildRun            *BuildRun                   `json:"buildRun"`
-	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not in the protocol, but used by programs
+	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the protocol, but used by programs
 	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the activity feed; see Events
 }
 
@@ -39,14 +39,14 @@ type Progress struct {
 	Total   int `json:"total"`
 }
 
-// AgentOutput is what an agent passes on to later agents.
+// AgentOutput is the result of an agent that later agents use.
 type AgentOutput struct {
 	Summary           string   `json:"summary"`
 	RelevanceManifest []string `json:"relevanceManifest"`
 }
 
-// Read decodes the state and lists the values whose type is neither that of the
-// protocol nor a known variant.
+// Read decodes the state. It lists the values whose type is neither the protocol's nor
+// that of a known variant.
 func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	var s State
 	if holdsNothing(v) {
@@ -65,23 +65,23 @@ var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
 
-// StartSession clears the fields of an earlier session. It keeps buildRun: a build is
-// resumed from it after its session has died.
+// StartSession clears the fields of an earlier session. It keeps buildRun, because a
+// build is resumed from it after its session has died.
 func StartSession(root *jsontree.Node) {
 	for _, name := range sessionFields {
 		clearField(root, name)
 	}
 }
 
-// Tally is one count of the readiness summary. Programs write it as a number, a
-// string, an object with a count, or a list of sections.
+// Tally is a number of sections in the readiness summary. Programs write it as a
+// number, a string, an object with a count, or a list of sections.
 type Tally struct {
 	Count int
 	Known bool           // Count could be read
 	Raw   jsontree.Value // the value in the document
 }
 
-// DecodeJSON accepts every form.
+// DecodeJSON accepts every form that programs write.
 func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	t.Raw = v
 	switch v.Kind() {
@@ -103,8 +103,8 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// readinessWords are the possible values of a section's readiness. A readiness
-// summary may have other members, such as totals, which do not count sections.
+// readinessWords are the possible values of a section's readiness. Other members of a
+// readiness summary, such as totals, are not numbers of sections.
 var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }
@@ -131,7 +131,7 @@ type SectionReadiness struct {
 	Notes     string
 }
 
-// DecodeJSON accepts both forms.
+// DecodeJSON accepts a word or an object.
 func (r *SectionReadiness) DecodeJSON(v jsontree.Value) error {
 	switch v.Kind() {
 	case jsontree.String:

@@ -22,7 +22,7 @@ const (
 // Commands lists every command.
 func Commands() []Command { return []Command{Init, Evolve, Ref, Review, Execute} }
 
-// Step is the part of a command that one agent does.
+// Step is one agent's part of a command.
 type Step string
 
 // The steps.
@@ -139,8 +139,8 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	return nil
 }
 
-// DoneStep marks a step as complete. It stores the summary, if not empty, for later
-// agents. If another step is current, because it runs in parallel, that one stays
+// DoneStep marks a step as complete. If the summary is not empty, it is stored for
+// later agents. If another step is current, because it runs in parallel, it stays
 // current.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {

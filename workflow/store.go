@@ -1,10 +1,11 @@
 // Package workflow stores the workflow state of a project: the current command and
-// step, the build run with its chunks, the inbox, and the feed of events. It is
-// stored in the folder .fctry. Agents, scripts and a viewer read and write it
-// independently of each other.
+// step, the build run with its chunks, the inbox, and the feed of events. It is stored
+// in the folder .fctry. Agents, scripts and a viewer read and write it independently of
+// each other.
 //
 // The rules are pure functions on the document, such as BeginStep, SetChunk and Set.
-// Store.Update runs them under the document's lock and makes the result durable.
+// Store.Update calls such a function under the document's lock and makes the result
+// durable.
 package workflow
 
 import (
@@ -39,7 +40,7 @@ const (
 type Options struct {
 	Host        host.Host
 	Now         func() time.Time // the host's clock if nil
-	Rand        io.Reader        // for ids
+	Rand        io.Reader        // random numbers for ids; crypto/rand if nil
 	LockTimeout time.Duration    // statefile.DefaultLockTimeout if zero
 	Notice      func(statefile.Notice)
 }
@@ -64,9 +65,9 @@ func Open(root string, opts Options) *Store {
 		opts.Rand = rand.Reader
 	}
 	s := &Store{root: root, opts: opts}
-	// The protocol says that a state that cannot be parsed counts as {}. statefile
-	// keeps a copy of its bytes first. The protocol has no such rule for the inbox,
-	// which holds ideas of the user that must not be replaced.
+	// By the protocol, a state that cannot be parsed counts as {}; statefile keeps a
+	// copy of its bytes first. The inbox has no such rule: it holds the user's ideas,
+	// which must not be replaced.
 	s.state = statefile.New(filepath.Join(root, StateFile), s.file([]byte("{}\n"), true))
 	s.inbox = &Inbox{
 		store: s,
@@ -94,8 +95,8 @@ func (s *Store) Load() (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// State reads the state into its typed form. It omits values of the wrong type, which
-// Validate reports.
+// State reads the state into its typed form. It omits values of the wrong type;
+// Validate reports them.
 func (s *Store) State() (State, error) {
 	v, err := s.Load()
 	if err != nil {
@@ -127,8 +128,8 @@ func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) err
 // BuildsFolder is the folder for replaced build runs, below the workflow folder.
 const BuildsFolder = "builds"
 
-// KeepRun copies the build run of the state to a new file and returns its path, or ""
-// if there is no build run.
+// KeepRun copies the build run in the state to a new file and returns the file's path.
+// It returns "" if there is no build run.
 func (s *Store) KeepRun() (path string, err error) {
 	state, err := s.Load()
 	run := state.Get("buildRun")
@@ -182,10 +183,10 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 	})
 }
 
-// edit updates one of the documents. If the document does not exist, edit tries the
-// change on an empty one first, so that a change that fails creates no files.
+// edit updates one of the documents. If the document does not exist, edit first tries
+// the change on an empty one, so that a failing change creates no files.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
-	var own []string // documents that should not be committed
+	var own []string // names of documents that should not be committed
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
 		doc, err := jsontree.Parse([]byte(empty))
 		if err != nil {
@@ -218,8 +219,9 @@ func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, e
 	return doc, replaceEmpty(doc, f.Path(), kind, empty)
 }
 
-// replaceEmpty replaces a document without information (null, [] or {}) by an empty one of
-// the right kind. It returns an error for any other document of the wrong kind.
+// replaceEmpty replaces a document without information (null, [] or {}) by an empty
+// document of the right kind. It returns an error for any other document of the wrong
+// kind.
 func replaceEmpty(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
 	root := doc.Root()
 	switch {

@@ -19,8 +19,8 @@ type UntrackedChange struct {
 	Timestamp     string `json:"timestamp"`
 }
 
-// AddUntracked records a change. If there is one for the same file and section, the
-// newer time is kept.
+// AddUntracked records a change. If a change of the same file and section is already
+// recorded, the later time is kept.
 func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
 	changes, err := array(root, "untrackedChanges", "untrackedChanges")
 	if err != nil {
@@ -92,8 +92,8 @@ type Mapping struct {
 }
 
 // SectionsOf returns the mappings that match a file, one per section. The path is
-// relative to the project. In a glob, ** matches any number of folders; other
-// patterns are as in [path.Match].
+// relative to the project. In a glob, ** matches any number of folders; otherwise the
+// rules of [path.Match] apply.
 func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	names := strings.Split(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
 	seen := map[string]bool{}
@@ -111,8 +111,8 @@ func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	return found, nil
 }
 
-// matchGlob matches name by name. At a mismatch it returns to the last ** and lets it
-// match one more name. It never needs to return to an earlier **.
+// matchGlob matches a path element by element. At a mismatch it returns to the last **
+// and lets it match one more element. It never needs to return to an earlier **.
 func matchGlob(glob, names []string) (bool, error) {
 	for _, pattern := range glob {
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -53,7 +53,7 @@ func unreadable(path string, err error) (statefile.Finding, bool) {
 	return f, false
 }
 
-// inspection collects the findings for one document.
+// inspection collects the findings about one document.
 type inspection struct {
 	path  string
 	found []statefile.Finding
@@ -71,7 +71,7 @@ func (in *inspection) invalid(name, at, format string, args ...any) {
 }
 
 // kind reports a root of the wrong kind. A root without content is only irregular,
-// because it is read as an empty document.
+// because every program reads it as an empty document.
 func (in *inspection) kind(name string, v jsontree.Value, want jsontree.Kind) bool {
 	switch {
 	case v.Kind() == want:
@@ -102,7 +102,7 @@ func (in *inspection) time(at, value string) {
 	in.irregular("legacy-timestamp", at, "%q should be written as 2026-02-12T15:23:45Z", shorten(value))
 }
 
-// describe returns a short value as it is, and the kind of a long one.
+// describe returns the text of a short value, and the kind of a long one.
 func describe(v jsontree.Value) string {
 	if len(v.Raw()) <= 40 && !strings.ContainsRune(string(v.Raw()), '\n') {
 		return string(v.Raw())

@@ -1,7 +1,7 @@
-// Package conformance tests that a coordinator keeps everything that the protocol
-// promises. It is written from the protocol's table of routes, with plain requests and
-// JSON objects. It shares no code with a server or a client, so that it can be run
-// against any server.
+// Package conformance tests whether a coordinator meets every requirement of the
+// protocol. It is written from the protocol's table of routes, with plain requests and
+// JSON objects. It shares no code with a server or a client, so it can be run against
+// any server.
 package conformance
 
 import (
@@ -10,23 +10,25 @@ import (
 	"time"
 )
 
-// Target is the coordinator under test. It need not be empty, because the suite gives
-// everything it creates unique names. It must handle some hundred requests per second.
+// Target is the coordinator under test. It need not be empty, because all names that
+// the suite creates are unique. It must be able to handle some hundred requests per
+// second.
 type Target struct {
 	URL         string // such as http://127.0.0.1:4870
-	Token       string // of a user who may do everything
-	WorkerToken string // of a client that acts for agents; Token if empty
+	Token       string // token of a user with all permissions
+	WorkerToken string // token of a worker; Token if empty
 
-	// Advance moves the coordinator's clock, which otherwise stands still. If it is nil,
-	// the suite waits in real time, which takes about three minutes.
+	// Advance moves the coordinator's clock forward; otherwise that clock does not
+	// move. If Advance is nil, the suite waits in real time, which takes about three
+	// minutes.
 	Advance func(time.Duration)
 
-	// Patience is how long the suite waits for something that must happen by itself, such
-	// as a ping. Zero means 30 s.
+	// Patience is how long the suite waits for something that the coordinator must do
+	// by itself, such as sending a ping. Zero means 30 s.
 	Patience time.Duration
 }
 
-// Run runs the suite, each promise as a subtest.
+// Run runs the suite, with one subtest per requirement.
 func Run(t *testing.T, target Target) {
 	if target.WorkerToken == "" {
 		target.WorkerToken = target.Token
@@ -34,7 +36,7 @@ func Run(t *testing.T, target Target) {
 	if target.Patience == 0 {
 		target.Patience = 30 * time.Second
 	}
-	for _, group := range [][]promise{doors, agents, work, talk, newer, live, scenarios} {
+	for _, group := range [][]promise{accessPromises, agentPromises, workPromises, inputPromises, newerPromises, streamPromises, scenarioPromises} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				p.check(&script{T: t, Target: target, mark: rand.Text()[:8]})
@@ -43,7 +45,7 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// promise is one requirement of the protocol.
+// promise is one requirement of the protocol, with its test.
 type promise struct {
 	name  string
 	check func(*script)

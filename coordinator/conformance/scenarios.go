@@ -20,7 +20,7 @@ func (s *script) wait(d time.Duration) {
 	time.Sleep(d)
 }
 
-// watch measures the time since a heartbeat was sent.
+// watch measures the time since the last heartbeat was sent.
 type watch struct {
 	s      *script
 	passed time.Duration
@@ -29,8 +29,8 @@ type watch struct {
 
 func (s *script) watch() *watch { return &watch{s: s, start: time.Now()} }
 
-// until waits for a moment after the start. In real time, tests stay two seconds away
-// from a time limit, because requests take time.
+// until waits until d has passed since the heartbeat. In real time, it stays two
+// seconds away from a time limit, because requests take time.
 func (w *watch) until(d time.Duration) {
 	if w.s.Advance == nil {
 		time.Sleep(time.Until(w.start.Add(d)))
@@ -40,7 +40,7 @@ func (w *watch) until(d time.Duration) {
 	w.passed = d
 }
 
-// atLeast waits until a time limit has certainly passed.
+// atLeast waits until a time limit has certainly passed since the heartbeat.
 func (w *watch) atLeast(d time.Duration) {
 	if w.s.Advance == nil {
 		d += 2 * time.Second
@@ -56,21 +56,21 @@ func (w *watch) justBefore(d time.Duration) {
 	w.until(d - 100*time.Millisecond)
 }
 
-// shows compares an agent in the list and on the dashboard with the expected members.
+// shows checks the members of an agent in the list and on the dashboard.
 func (s *script) shows(id string, want object) {
 	s.Helper()
 	s.equal("the list", s.seen(id), want)
-	board := s.person("GET", "/v1/dashboard", nil).want(200).list("agents", listedAgentShape)
+	board := s.asUser("GET", "/v1/dashboard", nil).want(200).list("agents", listedAgentShape)
 	s.equal("the dashboard", s.find(board, id), want)
 }
 
-var scenarios = []promise{
+var scenarioPromises = []promise{
 	{"scenario 1: worker running, no task", func(s *script) {
 		id := s.newAgent("scenario-1")
 		want := object{"worker_status": "online", "claude_status": "idle", "current_task_id": ""}
 		for beat := range 3 {
 			w := s.watch()
-			s.beat(id, "idle", object{"current_task_id": ""})
+			s.heartbeat(id, "idle", object{"current_task_id": ""})
 			for second := time.Duration(0); second < beatEvery; second += time.Second {
 				w.until(second)
 				s.shows(id, want)
@@ -86,19 +86,19 @@ var scenarios = []promise{
 		s.shows(id, object{"worker_status": "online", "claude_status": "idle"})
 		for range 2 {
 			w := s.watch()
-			s.beat(id, "running", object{"current_task_id": task})
+			s.heartbeat(id, "running", object{"current_task_id": task})
 			s.shows(id, object{"worker_status": "online", "claude_status": "running", "current_task_id": task})
 			w.until(beatEvery)
 		}
 		s.ends("complete", id, task)
 		s.shows(id, object{"worker_status": "online", "claude_status": "running"})
-		s.beat(id, "idle", object{"current_task_id": ""})
+		s.heartbeat(id, "idle", object{"current_task_id": ""})
 		s.shows(id, object{"worker_status": "online", "claude_status": "idle", "current_task_id": ""})
 	}},
 	{"scenario 3: worker crashed", func(s *script) {
 		id, task := s.held("scenario-3")
 		w := s.watch()
-		s.beat(id, "running", object{"current_task_id": task})
+		s.heartbeat(id, "running", object{"current_task_id": task})
 		last := s.seen(id)["last_seen"]
 		for second := time.Duration(0); second < offlineAfter-2*time.Second; second += time.Second {
 			w.until(second)
@@ -111,30 +111,30 @@ var scenarios = []promise{
 			s.Logf("%d s after the last heartbeat", second)
 			s.shows(id, object{"worker_status": "offline", "claude_status": "running", "current_task_id": task, "last_seen": last})
 		}
-		s.beat(id, "idle", object{"current_task_id": ""})
+		s.heartbeat(id, "idle", object{"current_task_id": ""})
 		s.shows(id, object{"worker_status": "online", "claude_status": "idle"})
 	}},
 	{"scenario 4: interactive prompt", func(s *script) {
 		id, task := s.held("scenario-4")
 		at := object{"current_task_id": task}
-		s.beat(id, "running", at)
+		s.heartbeat(id, "running", at)
 		s.wait(time.Second)
 		question := object{"agent_id": id, "task_id": task, "type": "task.prompt", "payload": object{"kind": "yes_no", "options": []string{"y", "n"}}}
-		s.agent("POST", "/v1/events", question).want(201)
+		s.asWorker("POST", "/v1/events", question).want(201)
 		s.shows(id, object{"claude_status": "running"})
-		s.beat(id, "waiting", at)
+		s.heartbeat(id, "waiting", at)
 		for second := range 5 {
 			s.wait(time.Second)
 			s.Logf("%d s of waiting", second+1)
 			s.shows(id, at.with("worker_status", "online").with("claude_status", "waiting"))
 		}
 		answer := object{"task_id": task, "agent_id": id, "kind": "text", "text": "y", "send_enter": true, "idempotency_key": fmt.Sprint("answer ", s.mark)}
-		s.person("POST", "/v1/tasks/inputs", answer).want(201)
+		s.asUser("POST", "/v1/tasks/inputs", answer).want(201)
 		s.shows(id, object{"claude_status": "waiting"})
 		got := s.claimInput(id, task).want(200).one("input", inputShape)
 		s.equal("the answer", got, object{"text": "y", "send_enter": true})
 		s.shows(id, object{"claude_status": "waiting"})
-		s.beat(id, "running", at)
+		s.heartbeat(id, "running", at)
 		s.shows(id, at.with("worker_status", "online").with("claude_status", "running"))
 	}},
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// script checks one promise. Its embedded test ends at the first answer that breaks the
+// script tests one promise. The embedded test ends at the first answer that breaks the
 // promise.
 type script struct {
 	*testing.T
 	Target
-	mark string // makes names unique across runs
+	mark string // part of all names, which makes them unique across runs
 }
 
 // object is a JSON object of an answer.
 type object map[string]any
 
-// reply is an answer, with its request for error messages.
+// reply is an answer with its request, which error messages name.
 type reply struct {
 	s      *script
 	asked  string
@@ -52,7 +52,8 @@ func (s *script) sendWith(header http.Header, method, path string, body any) rep
 	return r
 }
 
-// exchange is like send, but for goroutines, which must not end the test.
+// exchange is like send, but may be called in other goroutines: it does not end the
+// test.
 func (s *script) exchange(token, method, path string, body any) (reply, error) {
 	header := http.Header{}
 	if token != "" {
@@ -86,7 +87,7 @@ func (s *script) exchangeWith(header http.Header, method, path string, body any)
 	return answered(reply{s: s, asked: asked, status: res.StatusCode, header: res.Header}, res)
 }
 
-// answered reads the body, unless it is a stream, which never ends.
+// answered reads the body of an answer, unless it is a stream, which never ends.
 func answered(r reply, res *http.Response) (reply, error) {
 	if strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
 		return r, nil
@@ -106,18 +107,19 @@ func encoded(body any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// person sends a request as a user who may do everything; agent sends it as a worker.
-func (s *script) person(method, path string, body any) reply {
+// asUser sends a request with a token that has all permissions. asWorker sends it with
+// a worker's token.
+func (s *script) asUser(method, path string, body any) reply {
 	s.Helper()
 	return s.send(s.Token, method, path, body)
 }
 
-func (s *script) agent(method, path string, body any) reply {
+func (s *script) asWorker(method, path string, body any) reply {
 	s.Helper()
 	return s.send(s.WorkerToken, method, path, body)
 }
 
-// want ends the test unless the status is one of these.
+// want ends the test unless the answer has one of these statuses.
 func (r reply) want(statuses ...int) reply {
 	r.s.Helper()
 	if !slices.Contains(statuses, r.status) {
@@ -139,7 +141,7 @@ func (r reply) json() object {
 	return o
 }
 
-// one returns a member of the answer that must be an object of the given shape.
+// one returns a member of the answer, which must be an object of the given shape.
 func (r reply) one(member string, of shape) object {
 	r.s.Helper()
 	o, ok := r.json()[member].(map[string]any)
@@ -150,7 +152,8 @@ func (r reply) one(member string, of shape) object {
 	return o
 }
 
-// list returns a member of the answer that must be a list of objects of the given shape.
+// list returns a member of the answer, which must be a list of objects of the given
+// shape.
 func (r reply) list(member string, of shape) []object {
 	r.s.Helper()
 	values, ok := r.json()[member].([]any)
@@ -185,7 +188,7 @@ func (r reply) refuses(statuses ...int) string {
 	return o["code"].(string)
 }
 
-// find returns the object with an id.
+// find returns the object with this id from a list.
 func (s *script) find(list []object, id string) object {
 	s.Helper()
 	i := slices.IndexFunc(list, func(o object) bool { return o["id"] == id })
@@ -205,7 +208,7 @@ func (s *script) equal(what string, o object, want object) {
 			s.Fatal(err)
 		}
 		if value == "" && o[member] == nil {
-			continue // an empty text may be left out
+			continue // an empty string may be omitted
 		}
 		if !bytes.Equal(got, wanted) {
 			s.Errorf("%s: %s is %s, want %s", what, member, got, wanted)

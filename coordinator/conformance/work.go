@@ -10,7 +10,7 @@ import (
 // newChannel creates a channel and returns its id.
 func (s *script) newChannel(name string) string {
 	s.Helper()
-	r := s.person("POST", "/v1/channels", object{"name": name + "-" + s.mark, "description": ""})
+	r := s.asUser("POST", "/v1/channels", object{"name": name + "-" + s.mark, "description": ""})
 	return r.want(201).one("channel", channelShape)["id"].(string)
 }
 
@@ -21,16 +21,16 @@ func (s *script) newTask(more object) string {
 	for k, v := range more {
 		body[k] = v
 	}
-	return s.person("POST", "/v1/tasks", body).want(201).one("task", taskShape)["id"].(string)
+	return s.asUser("POST", "/v1/tasks", body).want(201).one("task", taskShape)["id"].(string)
 }
 
 // claim tries to claim a task of a channel.
 func (s *script) claim(agent, channel string) reply {
 	s.Helper()
-	return s.agent("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel_id": channel})
+	return s.asWorker("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel_id": channel})
 }
 
-// claims claims a task, and ends the test unless it gets this one.
+// claims claims a task and ends the test unless it is the expected one.
 func (s *script) claims(agent, channel, task string) {
 	s.Helper()
 	got := s.claim(agent, channel).want(200).one("task", claimedShape)
@@ -41,30 +41,30 @@ func (s *script) claims(agent, channel, task string) {
 func (s *script) ends(how, agent, task string) object {
 	s.Helper()
 	body := object{"task_id": task, "agent_id": agent, "reason": "because " + s.mark}
-	return s.agent("POST", "/v1/tasks/"+how, body).want(200).one("task", endedShape)
+	return s.asWorker("POST", "/v1/tasks/"+how, body).want(200).one("task", endedShape)
 }
 
 // task returns a task as it appears in the list.
 func (s *script) task(id string) object {
 	s.Helper()
-	return s.find(s.person("GET", "/v1/tasks", nil).want(200).list("tasks", taskShape), id)
+	return s.find(s.asUser("GET", "/v1/tasks", nil).want(200).list("tasks", taskShape), id)
 }
 
-var work = []promise{
-	{"a task is queued and listed as it was given", func(s *script) {
+var workPromises = []promise{
+	{"a task is queued and listed as it was sent", func(s *script) {
 		channel := s.newChannel("given")
 		body := object{"channel_id": channel, "title": "title " + s.mark, "description": "<b>&\n\"ü\"</b>", "priority": 7, "execution_mode": "interactive"}
-		made := s.person("POST", "/v1/tasks", body).want(201).one("task", taskShape)
+		made := s.asUser("POST", "/v1/tasks", body).want(201).one("task", taskShape)
 		want := body.with("status", "queued").with("id", made["id"])
 		s.equal("the answer", made, want)
 		s.equal("the list", s.task(made["id"].(string)), want)
 	}},
-	{"a task needs a title and a channel that is there", func(s *script) {
-		s.person("POST", "/v1/tasks", object{"channel_id": s.newChannel("untitled"), "title": ""}).refuses(400)
-		s.person("POST", "/v1/tasks", object{"channel_id": "nothing-" + s.mark, "title": "t"}).refuses(400, 404)
-		s.person("POST", "/v1/tasks", object{"title": "t"}).refuses(400, 404)
+	{"a task needs a title and an existing channel", func(s *script) {
+		s.asUser("POST", "/v1/tasks", object{"channel_id": s.newChannel("untitled"), "title": ""}).refuses(400)
+		s.asUser("POST", "/v1/tasks", object{"channel_id": "nothing-" + s.mark, "title": "t"}).refuses(400, 404)
+		s.asUser("POST", "/v1/tasks", object{"title": "t"}).refuses(400, 404)
 	}},
-	{"nothing waiting is 404 no_tasks", func(s *script) {
+	{"a claim without a queued task is 404 no_tasks", func(s *script) {
 		agent, channel := s.newAgent("idle"), s.newChannel("empty")
 		if code := s.claim(agent, channel).refuses(404); code != "no_tasks" {
 			s.Errorf("the code is %q, want no_tasks", code)
@@ -75,7 +75,7 @@ var work = []promise{
 		first, second := s.newTask(object{"channel_id": channel}), s.newTask(object{"channel_id": channel})
 		s.claims(agent, channel, first)
 		s.ends("complete", agent, first)
-		got := s.agent("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel": "named-" + s.mark}).want(200).one("task", claimedShape)
+		got := s.asWorker("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel": "named-" + s.mark}).want(200).one("task", claimedShape)
 		s.equal("the task claimed by name", got, object{"id": second})
 	}},
 	{"a claim takes no task of another channel", func(s *script) {
@@ -83,7 +83,7 @@ var work = []promise{
 		s.newTask(object{"channel_id": other})
 		s.claim(agent, mine).refuses(404)
 	}},
-	{"a higher priority goes first, and the older among equals", func(s *script) {
+	{"the highest priority is first, then the oldest task", func(s *script) {
 		agent, channel := s.newAgent("first"), s.newChannel("first")
 		low := s.newTask(object{"channel_id": channel, "priority": 1})
 		high := s.newTask(object{"channel_id": channel, "priority": 9})
@@ -98,36 +98,36 @@ var work = []promise{
 		s.newTask(object{"channel_id": channel})
 		s.newTask(object{"channel_id": channel})
 		body := object{"agent_id": agent, "channel_id": channel, "idempotency_key": "key-" + s.mark}
-		first := s.agent("POST", "/v1/tasks/claim", body).want(200).one("task", claimedShape)
-		again := s.agent("POST", "/v1/tasks/claim", body).want(200).one("task", claimedShape)
+		first := s.asWorker("POST", "/v1/tasks/claim", body).want(200).one("task", claimedShape)
+		again := s.asWorker("POST", "/v1/tasks/claim", body).want(200).one("task", claimedShape)
 		s.equal("the second answer", again, object{"id": first["id"]})
-		other := s.agent("POST", "/v1/tasks/claim", body.with("idempotency_key", "other-"+s.mark)).want(200).one("task", claimedShape)
+		other := s.asWorker("POST", "/v1/tasks/claim", body.with("idempotency_key", "other-"+s.mark)).want(200).one("task", claimedShape)
 		if other["id"] == first["id"] {
 			s.Errorf("another key gave the same task")
 		}
 	}},
-	{"a task goes to one of those who ask at once", oneEach},
-	{"claiming and ending a task say nothing of the agent", func(s *script) {
+	{"concurrent claims get different tasks", oneEach},
+	{"claiming and ending a task do not change the agent", func(s *script) {
 		agent, channel := s.newAgent("untouched"), s.newChannel("untouched")
 		task := s.newTask(object{"channel_id": channel})
 		s.claims(agent, channel, task)
 		s.equal("after the claim", s.seen(agent), object{"claude_status": "idle"})
-		s.beat(agent, "running", object{"current_task_id": task})
+		s.heartbeat(agent, "running", object{"current_task_id": task})
 		s.ends("complete", agent, task)
 		s.equal("after the end", s.seen(agent), object{"claude_status": "running"})
 	}},
 	{"a completed task is done, and completing it again is no error", func(s *script) { endsOnce(s, "complete", "done") }},
 	{"a failed task is failed, and failing it again is no error", func(s *script) { endsOnce(s, "fail", "failed") }},
-	{"a task that is not there is 404", func(s *script) {
+	{"an unknown task is 404", func(s *script) {
 		agent := s.newAgent("lost")
 		for _, how := range []string{"complete", "fail"} {
-			s.agent("POST", "/v1/tasks/"+how, object{"task_id": "nothing-" + s.mark, "agent_id": agent}).refuses(404)
+			s.asWorker("POST", "/v1/tasks/"+how, object{"task_id": "nothing-" + s.mark, "agent_id": agent}).refuses(404)
 		}
 	}},
-	{"a chain's tasks go in order, one at a time", chainInOrder},
-	{"a chain's task without a sequence goes to its end", func(s *script) {
+	{"the tasks of a chain are claimed in order, one at a time", chainInOrder},
+	{"a task without a sequence is appended to its chain", func(s *script) {
 		agent, channel := s.newAgent("append"), s.newChannel("append")
-		chain := s.person("POST", "/v1/chains", object{"name": "end-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)["id"]
+		chain := s.asUser("POST", "/v1/chains", object{"name": "end-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)["id"]
 		third := s.newTask(object{"channel_id": channel, "chain_id": chain, "sequence": 3})
 		last := s.newTask(object{"channel_id": channel, "chain_id": chain})
 		first := s.newTask(object{"channel_id": channel, "chain_id": chain, "sequence": 1})
@@ -145,19 +145,19 @@ func endsOnce(s *script, how, status string) {
 	task := s.newTask(object{"channel_id": channel})
 	s.claims(owner, channel, task)
 	theirs := object{"task_id": task, "agent_id": other}
-	s.agent("POST", "/v1/tasks/"+how, theirs).refuses(409)
+	s.asWorker("POST", "/v1/tasks/"+how, theirs).refuses(409)
 	s.equal("after another's word", s.task(task), object{"status": "in_progress", "assigned_agent_id": owner})
 
 	want := object{"id": task, "status": status, "assigned_agent_id": owner}
 	ended := s.ends(how, owner, task)
 	s.equal("the answer", ended, want)
 	s.equal("the answer to saying it again", s.ends(how, owner, task), want.with("done_at", ended["done_at"]))
-	s.agent("POST", "/v1/tasks/"+how, theirs).refuses(409)
+	s.asWorker("POST", "/v1/tasks/"+how, theirs).refuses(409)
 	s.equal("the task in the end", s.task(task), want)
 	s.claim(owner, channel).refuses(404)
 }
 
-// oneEach lets more agents than there are tasks claim at the same time.
+// oneEach has more agents than tasks, and lets all agents claim at the same time.
 func oneEach(s *script) {
 	const tasks, asking = 4, 8
 	channel := s.newChannel("race")
@@ -194,10 +194,11 @@ func oneEach(s *script) {
 	}
 }
 
-// chainInOrder queues the last task first and gives it the highest priority.
+// chainInOrder checks that sequence numbers decide: the last task is queued first and
+// has the highest priority.
 func chainInOrder(s *script) {
 	agent, other, channel := s.newAgent("chained"), s.newAgent("unchained"), s.newChannel("chained")
-	made := s.person("POST", "/v1/chains", object{"name": "row-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)
+	made := s.asUser("POST", "/v1/chains", object{"name": "row-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)
 	tasks := map[int]string{}
 	for _, sequence := range []int{3, 1, 2} {
 		tasks[sequence] = s.newTask(object{"channel_id": channel, "chain_id": made["id"], "sequence": sequence, "priority": sequence})

@@ -12,10 +12,10 @@ import (
 )
 
 // Group is a queue of requests. The first caller becomes the leader. It does the work
-// for itself and for all requests that were queued while it prepared. A goroutine
-// then works on the requests that arrived during that work, until the queue is empty.
-// No waiting caller takes over that work, because it could start only after the
-// scheduler has run all callers that were just woken. The zero value is ready to use.
+// for itself and for all requests that were queued while it prepared. A new goroutine
+// then works on the requests that arrived during that work, until the queue is empty. A
+// waiting caller could do that work too, but it would start only after the scheduler
+// has run all callers that were just woken. The zero value is ready to use.
 type Group[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
@@ -27,20 +27,20 @@ type entry[R any] struct {
 	request R
 	by      Leader[R]
 
-	// Set before done is closed.
+	// err is set before done is closed.
 	err      error
 	panicked *panicked
 	done     chan struct{}
 }
 
-// ErrPanic is the error of the other callers when their shared work panics or ends
-// its goroutine.
+// ErrPanic is returned to the other callers of a batch when the work on the batch
+// panics or ends its goroutine.
 var ErrPanic = errors.New("the work that was shared with others panicked")
 
 // Leader does the work of a batch.
 type Leader[R any] interface {
-	// Prepare acquires what the work needs, such as a lock, for the leading request.
-	// If it fails, only that request fails, and the next one leads.
+	// Prepare acquires what the work needs, such as a lock, for the leading request. If
+	// it fails, only that request fails, and the next request becomes the leader.
 	Prepare(ctx context.Context, first R) (release func(), err error)
 	// Work executes all requests and returns one error for each.
 	Work(all []R) []error
@@ -65,7 +65,7 @@ func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 		if g.leave(e) {
 			return ctx.Err()
 		}
-		<-e.done // too late to leave: the work has started
+		<-e.done // the work has started, so the request can no longer be removed
 	}
 	if e.panicked != nil {
 		panic(e.panicked)
@@ -73,8 +73,8 @@ func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 	return e.err
 }
 
-// work processes batches until the queue is empty. Its last action is to wake the
-// callers of the last batch.
+// work processes batches until the queue is empty. The callers of the last batch are
+// woken last.
 func (g *Group[R]) work(leader *entry[R]) {
 	for leader != nil {
 		leader = g.lead(leader)
@@ -82,16 +82,16 @@ func (g *Group[R]) work(leader *entry[R]) {
 }
 
 // lead works on all queued requests, with e as the leader. It wakes their callers and
-// returns the next leader. It also does so if the work panics or ends the goroutine,
-// as a failing test does.
+// returns the next leader. It does so even if the work panics or ends the goroutine, as
+// a failing test does.
 func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 	var batch []*entry[R]
 	exits := true
 	defer func() {
-		if r := recover(); r != nil { // the panic belongs to the caller, not to the group
+		if r := recover(); r != nil { // the leading caller panics with it, so the queue stays usable
 			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
-		if batch == nil { // Prepare has failed; no work was started
+		if batch == nil { // Prepare has failed, and no work was started
 			g.remove(e)
 			batch = []*entry[R]{e}
 		}
@@ -109,7 +109,7 @@ func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 		e.err, exits = err, false
 		return nil
 	}
-	defer release() // also if the work panics
+	defer release() // runs even if the work panics
 	batch = g.take()
 	requests := make([]R, len(batch))
 	for i, b := range batch {
@@ -125,12 +125,12 @@ func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 // panicked is the value that the leading caller panics with.
 type panicked struct {
 	value any
-	stack []byte // stack of the original panic
+	stack []byte // stack trace of the original panic
 }
 
 func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
 
-// join queues e and reports whether it is the leader, that is, no work is in
+// join queues e. It reports whether e becomes the leader because no work is in
 // progress.
 func (g *Group[R]) join(e *entry[R]) bool {
 	g.mu.Lock()
@@ -153,8 +153,8 @@ func (g *Group[R]) next() *entry[R] {
 	return g.leader
 }
 
-// leave removes e from the queue and reports whether that was possible. A leader, or
-// a request whose work has started, cannot leave.
+// leave removes e from the queue and reports whether that was possible. A leader cannot
+// leave, nor can a request whose work has started.
 func (g *Group[R]) leave(e *entry[R]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package host abstracts the machine for updates of documents: files, locks, the
-// clock and processes. Every file operation carries the name of its step. An error
-// can therefore name the failed step, and a test can make exactly that step fail or
-// let the process die there.
+// Package host abstracts the machine for updates of documents: files, locks, the clock
+// and processes. Every file operation has a parameter that names its step. An error can
+// therefore name the failed step, and a test can make exactly that step fail, or let
+// the process die there.
 package host
 
 import (
@@ -14,7 +14,7 @@ import (
 // Op names a step of a larger operation, such as "sync temp".
 type Op string
 
-// Host is a machine. [OS] returns the real one; package hosttest has one that
+// Host is a machine. [OS] returns the real one; package hosttest has one that simulates
 // crashes. Names are paths. Errors are those of package os.
 type Host interface {
 	// Open opens a file for reading. It never blocks, not even on a named pipe.
@@ -38,8 +38,8 @@ type Host interface {
 	Stat(op Op, name string) (fs.FileInfo, error)
 	Lstat(op Op, name string) (fs.FileInfo, error)
 	ReadDir(op Op, name string) ([]fs.DirEntry, error)
-	// Names yields the names in a folder in no particular order. It keeps only a few
-	// in memory, however many there are. After an error it stops.
+	// Names yields the names in a folder in no particular order. Memory use is
+	// independent of their number. After an error it stops.
 	Names(op Op, name string) iter.Seq2[string, error]
 	// SyncDir makes the entries of a folder durable.
 	SyncDir(op Op, name string) error
@@ -53,7 +53,8 @@ type Host interface {
 	Sleep(ctx context.Context, d time.Duration) error
 	// Self identifies the calling process.
 	Self() Process
-	// Alive reports whether a process is still running.
+	// Alive reports whether a process is still running, as far as this process can
+	// tell.
 	Alive(p Process) Liveness
 }
 

@@ -83,8 +83,8 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 	}
 }
 
-// SyncDir, like Create, avoids os.Open, which tries to register files with the
-// network poller. That costs as much as a small write.
+// SyncDir, like Create, avoids os.Open. That function tries to register files with the
+// network poller, which costs as much time as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
 	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -129,8 +129,8 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
-// OpenLock opens a lock file and creates it if it is missing. Only the owner can open
-// the file, whatever the umask, because everyone who can open it can hold its lock.
+// OpenLock opens a lock file and creates it if it is missing. Only the owner may open
+// the file, whatever the umask, because a process that can open it can hold its lock.
 // If an earlier version created the file with wider permissions, OpenLock restricts
 // them.
 func OpenLock(name string) (*os.File, error) {
@@ -139,13 +139,13 @@ func OpenLock(name string) (*os.File, error) {
 		return nil, err
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // fails for another owner's file, which then stays as it is
+		_ = f.Chmod(0o600) // fails if the file belongs to another user; it then stays unchanged
 	}
 	return f, nil
 }
 
-// Lock opens name and waits for its flock. If the file was deleted or replaced while
-// it waited, other processes lock another file. Lock then opens the file again.
+// Lock opens name and waits for its flock. If the file was deleted or replaced
+// meanwhile, other processes lock another file; Lock then opens the file again.
 func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
 	for {
 		f, err := OpenLock(name)
@@ -169,8 +169,8 @@ func sameFile(f *os.File, name string) bool {
 }
 
 // flock waits for the lock on f. If it fails, it closes f. The system call cannot be
-// interrupted, so it runs in a goroutine. If ctx ends first, that goroutine closes
-// the file, and so releases the lock, once it has the lock.
+// interrupted, so it runs in a goroutine. If ctx ends first, that goroutine waits for
+// the lock and then closes the file, which releases the lock.
 func flock(ctx context.Context, f *os.File) error {
 	err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })
 	if !errors.Is(err, syscall.EWOULDBLOCK) {

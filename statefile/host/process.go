@@ -27,8 +27,8 @@ func Identify(pid int) (Process, error) {
 	return p, nil
 }
 
-// Exists reports whether a process currently has this pid. It returns false only if
-// that is certain.
+// Exists reports whether a process currently has this pid. If that is uncertain, it
+// returns true.
 func Exists(pid int) bool {
 	_, err := startTime(pid)
 	return err == nil || !os.IsNotExist(err)

@@ -27,7 +27,7 @@ func pidSpace() string {
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) && syscall.Kill(pid, 0) != syscall.ESRCH {
-		return 0, os.ErrPermission // the process exists but is hidden from us
+		return 0, os.ErrPermission // the process exists, but we may not read about it
 	}
 	if err != nil {
 		return 0, err
@@ -38,7 +38,7 @@ func startTime(pid int) (uint64, error) {
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
 	}
-	// The state is that of the main thread. Other threads may still be running;
+	// The state is the state of the main thread. Other threads may still be running;
 	// fields[17] is the number of threads.
 	if state := fields[0][0]; (state == 'Z' || state == 'X') && string(fields[17]) <= "1" {
 		return 0, os.ErrNotExist

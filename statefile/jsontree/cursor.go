@@ -1,21 +1,21 @@
 package jsontree
 
-// cursor iterates over the parts of a container. Its fields are the positions of the
-// current part in the container's bytes.
+// cursor iterates over the parts of a container. Its fields are positions in the
+// container's bytes.
 type cursor struct {
 	raw    []byte
 	object bool
-	lead   int // start of the white space before the part
+	lead   int // start of the white space before the current part
 	key    int // start of the member's name; equals val in an array
 	colon  int // end of the name; the colon and white space follow
 	val    int
-	end    int // end of the value; white space may follow
-	after  int // position of the comma or closing bracket
+	end    int // end of the value; white space may follow it
+	after  int // position of the following comma or closing bracket
 
-	index           *index // nil if the container was not parsed but set
-	current         int32  // entry of the current part
-	nextEntry, stop int32  // next part's entry, and the entry after the container
-	base            int    // start of raw in the document
+	index           *index // nil if the container was set by an edit and not parsed
+	current         int32  // index entry of the current part
+	nextEntry, stop int32  // index entries of the next part and after the container
+	base            int    // position of raw in the document
 }
 
 // cursor returns a cursor before the first part of v. If v has no parts, next returns
@@ -67,7 +67,7 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// nextIndexed is next for a parsed container: it uses the index.
+// nextIndexed is next for a parsed container, which has an index.
 func (c *cursor) nextIndexed() bool {
 	if c.nextEntry == c.stop {
 		return false

@@ -18,13 +18,13 @@ func (m Mismatch) String() string {
 }
 
 // Decoder is implemented by types that decode themselves, for members with more than
-// one form. The error names the expected form, such as "a number or a string".
+// one form. The error's text is the expected form, such as "a number or a string".
 type Decoder interface{ DecodeJSON(v Value) error }
 
 // Decode fills the struct that into points to from v, by its json tags. Unlike
-// encoding/json it does not stop at an error: a member of the wrong type leaves its
-// field zero and is reported, and decoding continues. Null and missing members leave
-// a field zero. A field of type Value takes any value.
+// encoding/json it does not stop at an error: if a member has the wrong type, Decode
+// reports it, leaves the field zero and continues. Null and missing members leave a
+// field zero. A field of type Value accepts any value.
 func Decode(v Value, into any) []Mismatch {
 	var d decoder
 	d.value(v, reflect.ValueOf(into).Elem(), "")

@@ -2,10 +2,10 @@
 // does not change, byte for byte: unknown members, their order, the formatting of
 // numbers, and white space.
 //
-// [Parse] checks a document once, completely, and indexes the position of every
-// value. Reading uses the index ([Value]). Editing splits only the containers on the
-// path to the change ([Node]). A change of one member of a large document therefore
-// costs a scan and a splice, not a decode.
+// [Parse] checks a whole document once and indexes the position of every value. Reading
+// uses the index ([Value]). Editing splits only the containers on the path to the
+// change ([Node]). A change of one member of a large document therefore costs a scan
+// and a copy, but no decoding.
 package jsontree
 
 import (
@@ -23,7 +23,7 @@ type Doc struct {
 }
 
 // Parse checks that data is one JSON value and returns it as a document. The document
-// aliases data, so data must not change afterwards. The error is a [*SyntaxError].
+// refers to data, so data must not change afterwards. The error is a [*SyntaxError].
 func Parse(data []byte) (*Doc, error) {
 	root, err := ParseValue(data)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *Doc) fail(err error) {
 	}
 }
 
-// Mark is a point in the history of a document's edits. See [Doc.Rollback].
+// Mark is a point in the sequence of a document's edits. See [Doc.Rollback].
 type Mark struct{ edits int }
 
 // Mark returns the current point.

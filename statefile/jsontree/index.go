@@ -1,16 +1,17 @@
 package jsontree
 
-// index holds the position of every value in a checked document, so that nothing is
-// scanned twice.
+// index holds the position of every value in a checked document, so that reading does
+// not scan again.
 type index struct {
 	src     []byte
 	entries []entry
 	escaped bool // some member's name contains an escape
 }
 
-// entry is the position of one value. The entries of its parts follow it.
+// entry is the position of one value. It is followed by the entries of the value's
+// parts.
 type entry struct {
-	key, colon int32 // start and end of the member's name; both equal val in an array
+	key, colon int32 // start and end of the member's name; both equal the value's start in an array
 	val, end   int32
 	next       int32 // index of the entry after this value and its parts
 }

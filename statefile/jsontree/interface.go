@@ -12,7 +12,7 @@ func Interface(v Value) any {
 }
 
 // interfaceAt decodes the value at b[i] and returns the index after it. It reads each
-// byte once, because a document may be both large and deep.
+// byte only once, because a document may be both large and deep.
 func interfaceAt(b []byte, i int) (any, int) {
 	switch b[i] {
 	case '{':

@@ -11,18 +11,18 @@ import (
 type Node struct {
 	doc    *Doc
 	parent *Node
-	found  Value // the value as parsed or set; outdated if dirty
+	found  Value // the value as parsed or set; outdated if dirty is true
 	split  bool
 	dirty  bool // some part differs from found
 	parts  []part
 	tail   []byte // white space before the closing bracket
 }
 
-// part is a member or an item with the white space around it. It allows a container
-// to be written back unchanged.
+// part is a member or an item with the white space around it, so that a container can
+// be written back unchanged.
 type part struct {
 	lead  []byte
-	key   []byte // quoted; nil in an array
+	key   []byte // the quoted member name; nil in an array
 	colon []byte
 	val   *Node
 	trail []byte
@@ -117,9 +117,9 @@ func (n *Node) Members() iter.Seq2[string, *Node] {
 	}
 }
 
-// Set sets the member called name to v and appends it if it is missing. v is a
-// [Value] or anything that encoding/json accepts. If the member already has the same
-// text, it stays untouched.
+// Set sets the member called name to v. It appends a missing member. v is a [Value] or
+// anything that encoding/json accepts. If the member already has the same text, the
+// document stays unchanged.
 func (n *Node) Set(name string, v any) {
 	if n.Kind() != Object {
 		n.doc.fail(fmt.Errorf("set %q on %s", name, n.Kind()))
@@ -140,8 +140,8 @@ func (n *Node) Set(name string, v any) {
 	n.add(quote(nil, name), text)
 }
 
-// fits reports whether text fits at depth without exceeding [MaxDepth]. Otherwise it
-// sets the document's error.
+// fits reports whether text can be placed at depth without exceeding [MaxDepth]. If
+// not, it sets the document's error.
 func (n *Node) fits(text []byte, depth int) bool {
 	if depth+nesting(text) <= MaxDepth {
 		return true
@@ -217,7 +217,7 @@ func (n *Node) find(name string) int {
 	return -1
 }
 
-// add appends a part, formatted like its neighbours.
+// add appends a part with the formatting of its neighbours.
 func (n *Node) add(key, text []byte) {
 	n.open()
 	depth := n.depth()
@@ -233,7 +233,7 @@ func (n *Node) add(key, text []byte) {
 	n.parts, n.tail = append(n.parts, p), tail
 }
 
-// replace sets the text of n, formatted as n was.
+// replace sets the text of n and keeps the formatting of n.
 func (n *Node) replace(text []byte) {
 	was := n.Value()
 	multiline := hasNewline(was.Raw())
@@ -249,7 +249,7 @@ func (n *Node) replace(text []byte) {
 	n.found, n.split, n.dirty, n.parts, n.tail = unchecked(text), false, false, nil, nil
 }
 
-// change records how to undo an edit of n and marks n and its parents as dirty.
+// change stores how to undo an edit of n, and marks n and its parents as dirty.
 func (n *Node) change(undo func()) {
 	n.doc.undo = append(n.doc.undo, undo)
 	for at := n; at != nil; at = at.parent {
@@ -275,7 +275,7 @@ func (n *Node) multiline() bool {
 }
 
 // itemsInline reports whether the last item of an array is a container on a single
-// line. A new item is then formatted in the same way.
+// line. A new item is then also written on a single line.
 func (n *Node) itemsInline() bool {
 	if len(n.parts) == 0 {
 		return false
@@ -303,7 +303,7 @@ func (n *Node) open() {
 		}
 		n.parts = append(n.parts, next)
 	}
-	if len(n.parts) > 0 { // white space before the bracket belongs to the container
+	if len(n.parts) > 0 { // white space before the closing bracket belongs to the container
 		last := &n.parts[len(n.parts)-1]
 		n.tail, last.trail = last.trail, nil
 	} else {
@@ -330,8 +330,8 @@ func (n *Node) append(b []byte) []byte {
 	return b
 }
 
-// Pieces calls each with the current text of n, piece by piece, without assembling
-// it. each must not modify a piece.
+// Pieces calls each with the current text of n, piece by piece, because assembling it
+// may need much memory. each must not modify a piece.
 func (n *Node) Pieces(each func(piece []byte)) {
 	raw := n.found.Raw()
 	if !n.dirty {

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is the maximum nesting depth of a document. Real documents stay below ten.
-// Readers of other programs fail at about a thousand.
+// MaxDepth is the maximum nesting depth of a document. Real documents have a depth
+// below ten. JSON readers of other languages fail at about a thousand.
 const MaxDepth = 1000
 
 // SyntaxError says where and why bytes are not JSON.
 type SyntaxError struct {
-	Offset, Line, Column int // Line and Column count from 1; Column counts bytes
+	Offset, Line, Column int // Line and Column start at 1; Column counts bytes
 	Problem              string
 }
 
@@ -57,12 +57,12 @@ func check(data []byte) (*index, error) {
 	return &index{src: data, entries: c.entries, escaped: c.escaped}, nil
 }
 
-// bytesPerEntry is the approximate size of a value with its name and white space. It
-// is used to allocate the entries.
+// bytesPerEntry is the approximate number of bytes per value, with its name and white
+// space. It determines the initial capacity of the index.
 const bytesPerEntry = 24
 
-// checker parses a document by the JSON grammar. It stops at the first problem, with
-// at on the offending byte.
+// checker parses a document by the JSON grammar. It stops at the first problem; at is
+// then the position of the offending byte.
 type checker struct {
 	data    []byte
 	at      int
@@ -324,7 +324,8 @@ func skipValue(b []byte, i int) int {
 
 var endsScalar = [256]bool{',': true, '}': true, ']': true, ' ': true, '\n': true, '\t': true, '\r': true}
 
-// nesting returns the nesting depth of the value in b: 0 for a value without parts.
+// nesting returns the nesting depth of the value in b. A value without parts has depth
+// 0.
 func nesting(b []byte) int {
 	depth, most := 0, 0
 	for i := 0; i < len(b); i++ {

@@ -34,7 +34,7 @@ func styleOf(root Value) style {
 	return house
 }
 
-// house is the style of new documents.
+// house is the style of documents that gaffer creates.
 var house = style{unit: "  ", eol: "\n", multiline: true, space: true}
 
 func hasNewline(b []byte) bool { return bytes.IndexByte(b, '\n') >= 0 }
@@ -52,8 +52,8 @@ func (s style) gap() []byte {
 
 func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
 
-// newPart returns an empty part for the end of container n, and the white space
-// before the container's closing bracket.
+// newPart returns an empty part to append to container n, and the white space before
+// the container's closing bracket.
 func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	p.colon = s.colon()
 	count := len(n.parts)
@@ -73,7 +73,7 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	return p, n.tail
 }
 
-// layout formats compact JSON text for a position at depth.
+// layout formats compact JSON text for insertion at depth.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	if v := unchecked(text); v.Len() > 0 {
 		s.multiline = multiline
@@ -82,8 +82,8 @@ func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	return text
 }
 
-// appendValue appends v, formatted. It reads each byte once, because a value may be
-// both large and deep.
+// appendValue appends the formatted text of v. It reads each byte only once, because a
+// value may be both large and deep.
 func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	raw := v.Raw()
 	for i := skipSpace(raw, 0); i < len(raw); i = skipSpace(raw, i) {

@@ -11,7 +11,7 @@ import (
 func quote(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
-	from := 0 // start of the text that needs no escape
+	from := 0 // start of the text that has not been appended yet
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
@@ -38,8 +38,7 @@ func quote(b []byte, text string) []byte {
 	return append(append(b, text[from:]...), '"')
 }
 
-// escapes lists the bytes with a one-letter escape, as pairs of the letter and the
-// byte.
+// escapes lists the bytes with a one-letter escape, as pairs of letter and byte.
 const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
 
 // shortOf returns the letter of the escape for c, or 0.

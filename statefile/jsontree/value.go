@@ -25,17 +25,16 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is a view of one value in a checked document. Reading allocates nothing
-// except the returned strings. The zero Value is a missing value; all methods accept
-// it.
+// Value is a view of one value in a checked document. Reading allocates only the
+// returned strings. The zero Value is a missing value; all methods accept it.
 type Value struct {
 	raw   []byte
-	index *index // index of the parsed document; nil if the value was not parsed
-	at    int32  // its entry in index
+	index *index // index of the parsed document; nil if an edit has set the value
+	at    int32  // position of the value's entry in index
 }
 
-// unchecked returns the value in raw without checking it. raw must be valid JSON without
-// surrounding white space.
+// unchecked returns raw as a Value. raw must be valid JSON without surrounding white
+// space.
 func unchecked(raw []byte) Value { return Value{raw: raw} }
 
 // Kind returns the kind of v.
@@ -84,7 +83,7 @@ func (v Value) Int() (int64, bool) {
 	}
 	n, err := strconv.ParseInt(string(v.raw), 10, 64)
 	if err != nil {
-		return 0, false // on overflow, n is the nearest number, which is wrong
+		return 0, false // on overflow, ParseInt returns the nearest number, which is wrong here
 	}
 	return n, true
 }
@@ -106,8 +105,8 @@ func (v Value) Bool() (value, ok bool) {
 	return v.Kind() == Bool && v.raw[0] == 't', v.Kind() == Bool
 }
 
-// Get returns the member called name, or a missing value. If an object has the name
-// twice, the last member counts, as in the other readers of these documents.
+// Get returns the member called name, or a missing value. If the name occurs twice, the
+// last member counts, as in other programs that read these documents.
 func (v Value) Get(name string) Value {
 	var found Value
 	if v.Kind() != Object {
@@ -167,11 +166,11 @@ func (v Value) Items() iter.Seq2[int, Value] {
 
 // Place is the position of a value in the parsed bytes.
 type Place struct {
-	Name     int // start of the member's name; equals From in an array
+	Name     int // start of the member's name; equals From for an item of an array
 	From, To int // start and end of the value
 }
 
-// Place returns the position of v in the parsed bytes, or false if v was not parsed.
+// Place returns the position of v in the parsed bytes, or false if an edit has set v.
 func (v Value) Place() (Place, bool) {
 	if v.index == nil {
 		return Place{}, false
@@ -201,7 +200,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		return bytes.IndexByte(inner, '\\') < 0 // a backslash in the text starts an escape, so the names differ
+		return bytes.IndexByte(inner, '\\') < 0 // a backslash starts an escape, so the names differ
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
 }

@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions at first use. gaffer starts a
-// process for every attempt, and such a process uses few of them.
+// Package lazyregexp compiles regular expressions at first use. gaffer starts a process
+// for every attempt, and such a process uses only few of its expressions.
 package lazyregexp
 
 import (

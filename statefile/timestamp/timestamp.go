@@ -13,9 +13,9 @@ import (
 // Format formats t in UTC, to the second.
 func Format(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// layouts are the formats found in practice. All of them accept fractions of a
-// second. Naive formats have no zone and mean local time: Python's
-// datetime.now().isoformat() writes that.
+// layouts are the formats found in practice. All of them accept fractions of a second.
+// Formats without a zone mean local time; Python's datetime.now().isoformat() writes
+// such times.
 var layouts = []struct {
 	layout string
 	naive  bool
@@ -54,8 +54,8 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, &Error{Text: s}
 }
 
-// rfc3339 matches the strict format. time.Parse alone is lenient about single digits,
-// commas and offsets.
+// rfc3339 matches exactly RFC 3339. time.Parse alone also accepts some single digits,
+// commas and invalid offsets.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // UTC reports whether s is in UTC. s must be [Strict]. Z and +00:00 mean the same.

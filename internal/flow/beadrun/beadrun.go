@@ -1,5 +1,5 @@
-// Package beadrun dispatches beads as a run, finds out which of their attempts are still
-// alive, and finishes the records of those that are not.
+// Package beadrun dispatches beads as a run. It determines which attempts at beads are
+// still running, and completes the records of attempts that are not.
 package beadrun
 
 import (
@@ -25,14 +25,14 @@ type Options struct {
 	Project   string        // the project's root
 	Ledger    *ledger.Store // the project's records
 	LedgerDir string
-	// Runs returns the rows of the project's runs, newest first. Without ended it skips
-	// runs that have ended.
+	// Runs returns the rows of the project's runs, newest first. If ended is false, it
+	// omits runs that have ended.
 	Runs func(r store.Reader, ended bool) ([]store.Run, error)
 	// Submit stores a plan as a run of the project.
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
-	// End cancels a task and waits until none of its processes runs any more.
+	// End cancels a task and waits until all of its processes have ended.
 	End func(ctx context.Context, run, task, why string) error
-	// Collect records how attempts of a run ended that no process works on.
+	// Collect records how attempts ended in a run that no process executes.
 	Collect func(ctx context.Context, run string, want func(store.Task) bool) error
 	// Recorder returns the writer of a run's records.
 	Recorder func(run store.Run) *recorder.Recorder
@@ -55,15 +55,16 @@ const (
 	Headless                        // never in a terminal
 )
 
-// Request is a request to run a set of beads.
+// Request describes a set of beads to run.
 type Request struct {
 	Plan     plan.Plan // each task has a Dispatch that names its bead
 	Terminal TerminalMode
-	Force    bool // first end the agent that holds a bead, with all its processes
+	Force    bool // if another agent works on a bead, first end that agent with all its processes
 }
 
-// Dispatch submits beads as one run and returns its id. If a bead already has an agent
-// it returns an [*engine.HeldError] and submits nothing, unless q.Force is set.
+// Dispatch submits beads as one run and returns the run's id. If an agent already works
+// on one of the beads, it returns an [*engine.HeldError] and submits nothing, unless
+// q.Force is set.
 func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	inTmux := false
 	if q.Terminal != Headless {
@@ -94,9 +95,9 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
-// prepare fills in the fields of a task's Dispatch: ledger, repository, number of
-// earlier attempts and tmux session. It returns an error if the task needs a worktree
-// that its repository cannot have, so that the user learns it before anything starts.
+// prepare sets the fields of a task's Dispatch: ledger, repository, number of earlier
+// attempts and tmux session. It returns an error early if the task needs a worktree
+// that its repository cannot have.
 func (b *Beads) prepare(ctx context.Context, t *plan.Task, inTmux bool) (err error) {
 	d := *t.Dispatch
 	d.Ledger = b.opts.LedgerDir

@@ -30,12 +30,12 @@ type Polled struct {
 	Attempt int    `json:"attempt"`
 	Agent   string `json:"agent"`
 	// State is the agent's state (running, waiting, retrying). It is "unattended" if
-	// the agent runs and no gaffer works on its run, or "stale" if none of its
-	// processes is alive.
+	// the agent runs but no gaffer process executes its run, and "stale" if none of the
+	// agent's processes is alive.
 	State   string    `json:"state"`
 	Why     string    `json:"why,omitempty"` // evidence for the state, or what to do about it
 	Started time.Time `json:"started,omitzero"`
-	Run     string    `json:"run,omitempty"` // gaffer's run; empty for another program's record
+	Run     string    `json:"run,omitempty"` // gaffer's run; empty if another program wrote the record
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
@@ -43,16 +43,16 @@ type Polled struct {
 	Repaired string `json:"repaired,omitempty"`
 }
 
-// States of attempts in runs that no gaffer works on.
+// States of attempts in runs that no gaffer process executes.
 const (
 	Unattended = "unattended"
 	Stale      = "stale"
 )
 
 // Poll lists the attempts that are running according to this project's records, with
-// their real state. With repair it records those that have ended as lost. It may return
-// an [*pending.UnwrittenError] together with the list: then the store has the outcome, but documents
-// could not be written.
+// their real state. With repair it records attempts that are not running any more as
+// lost. Poll may return an [*pending.UnwrittenError] together with the list: the
+// outcome is then in the store, but documents could not be written.
 func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := b.pollRuns(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	case watched:
 		p.State = string(store.Running)
 	case alive:
-		p.State, p.Why = Unattended, fmt.Sprintf("'gaffer resume %s' looks after it again", p.Run)
+		p.State, p.Why = Unattended, fmt.Sprintf("'gaffer resume %s' continues the run", p.Run)
 	default:
 		p.State, p.Why, p.PID = Stale, "nothing of it is alive, and no gaffer looks after its run", 0
 	}
@@ -152,7 +152,7 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	for run, tasks := range stale {
 		err := b.opts.Collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
-			continue // another gaffer works on the run by now
+			continue // another gaffer process has taken the run in the meantime
 		}
 		if owed := (*pending.UnwrittenError)(nil); errors.As(err, &owed) {
 			unwritten = err
@@ -195,8 +195,9 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	})
 }
 
-// pollRecords lists attempts that are running only according to their records: those of
-// other programs, and those of ended runs whose records were not finished.
+// pollRecords lists attempts that are running only according to their records. These
+// are attempts of other programs, and attempts of ended runs whose records were not
+// completed.
 func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if known[attemptName(r.Bead, r.Attempt)] {
@@ -226,7 +227,7 @@ func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair b
 	return list, err
 }
 
-// evidence shows that agents which another program started are alive.
+// evidence shows which agents of other programs are still running.
 type evidence struct {
 	sessions map[string]bool // sessions of the user's own tmux server
 	beads    map[string]bool // beads named in the environment of live processes
@@ -255,7 +256,8 @@ func (b *Beads) findEvidence(ctx context.Context) evidence {
 	return e
 }
 
-// carries returns the bead in a process's environment, if it is a bead of this ledger.
+// carries returns the bead named in a process's environment, if the bead is in this
+// ledger.
 func carries(pid int, ledgerDir string) (bead string, ours bool) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -273,8 +275,8 @@ func carries(pid int, ledgerDir string) (bead string, ours bool) {
 	return bead, ours && bead != ""
 }
 
-// repairRecords finishes the records of stale attempts: with the outcome in the store,
-// or else as lost.
+// repairRecords completes the records of stale attempts: with the outcome in the store
+// if there is one, and as lost otherwise.
 func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
@@ -293,7 +295,7 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 			Bead: p.Bead, Attempt: p.Attempt, Status: ledger.Failed, Reason: string(failure.Lost),
 		})
 		if other := (*ledger.ImmutableError)(nil); errors.As(err, &other) {
-			continue // another program has finished it meanwhile
+			continue // another program has completed the record in the meantime
 		}
 		if err != nil {
 			p.Why = err.Error()
@@ -305,9 +307,9 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	return nil
 }
 
-// finishRecords writes the records of this project's runs that have attempts in stale.
-// It then removes these attempts from stale. They are either finished, or belong to a
-// task that has started meanwhile and must not be touched.
+// finishRecords writes the records of this project's runs that have attempts in stale,
+// and removes these attempts from stale. Their records are then complete, or belong to
+// a task that has started again and must stay unchanged.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {

@@ -16,22 +16,22 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Settings hold the user's settings for all beads. A bead's own Agent, Model, Repo
-// and Template have precedence over them. Timeout and Retries, if set, override those
-// of the bead.
+// Settings hold the user's settings for all beads. A bead's own Agent, Model, Repo and
+// Template have precedence over the settings. Timeout and Retries of the settings have
+// precedence over the bead's.
 type Settings struct {
 	Agent, Model string
-	Repo         string // absolute
+	Repo         string // an absolute path
 	Template     string
 	Vars         map[string]string
 	Branch       string
 	Timeout      *time.Duration
 	Retries      *int
-	Verify       []string // run after a bead's own checks
+	Verify       []string // commands to run after a bead's own checks
 	Questions    plan.QuestionPolicy
 }
 
-// SplitAgent splits NAME[:MODEL].
+// SplitAgent splits a text of the form NAME[:MODEL].
 func SplitAgent(text string) (name, model string) {
 	name, model, _ = strings.Cut(text, ":")
 	return name, model
@@ -75,8 +75,8 @@ func One(bead, text string) plan.Task {
 	}
 }
 
-// Plan applies the settings and templates to a plan of beads. Every task must have a
-// Dispatch.
+// Plan applies the settings and templates to a plan of beads. Every task of the plan
+// must have a Dispatch.
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
@@ -86,7 +86,7 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 		if name == "" {
 			continue
 		}
-		if template, err := templates(name); err == nil { // an error is reported for the bead below
+		if template, err := templates(name); err == nil { // the error is reported below, for the bead
 			for _, v := range template.Variables() {
 				used[v] = true
 			}
@@ -134,7 +134,8 @@ func (s Settings) apply(t plan.Task) plan.Task {
 	return t
 }
 
-// checkPrompt checks a bead without a template.
+// checkPrompt returns an error if a bead without a template has no prompt, or if
+// variables were given for it.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {
@@ -149,8 +150,8 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	return nil
 }
 
-// fill creates the prompt of a bead. A variable that the user gives for all beads
-// must occur in at least one template, but not in every one.
+// fill creates the prompt of a bead. A variable that the user gives for all beads must
+// occur in at least one of their templates.
 func (s Settings) fill(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -184,18 +185,18 @@ func (s Settings) fill(template prompt.Template, t plan.Task, used map[string]bo
 	return fillWithoutPrompt(template, t.Prompt, given, known)
 }
 
-// Variables of templates without {{PROMPT}}, as users of this protocol name them.
+// Names of variables in templates of this protocol that do not use {{PROMPT}}.
 var (
-	// taskVariables describe the whole task. Each one without a value gets the
-	// prompt.
+	// taskVariables describe the whole task. If such a variable has no value, the
+	// prompt becomes its value.
 	taskVariables = []string{"DESCRIPTION", "BUG_DESCRIPTION", "SPEC", "GOAL", "SCRIPT_PURPOSE", "TOPIC"}
-	// detailVariables are optional.
+	// detailVariables may stay empty.
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 
-// fillWithoutPrompt fills a template without {{PROMPT}}. The prompt becomes the value of
-// the variables that describe the task. If the template has no such variable without
-// a value, the prompt is appended to the text, so that it is never lost.
+// fillWithoutPrompt fills a template that does not contain {{PROMPT}}. The prompt
+// becomes the value of the variables that describe the task. If the template has no
+// such variable without a value, the prompt is appended to the text.
 func fillWithoutPrompt(template prompt.Template, text string, given, known map[string]string) (string, error) {
 	placed := text == ""
 	for _, name := range taskVariables {

@@ -20,11 +20,11 @@ func (e *lostError) Error() string {
 func (e *lostError) Unwrap() error { return e.err }
 
 // typeError reports an item of an unknown type. Such an item belongs to another
-// program and is left alone.
+// program, so gaffer does not change it.
 type typeError struct{ item workflow.Item }
 
 func (e *typeError) Error() string {
-	return fmt.Sprintf("inbox item %s is of type %q, which is another program's", e.item.ID, e.item.Type)
+	return fmt.Sprintf("inbox item %s is of type %q, which belongs to another program", e.item.ID, e.item.Type)
 }
 
 // Invalid marks the error as invalid content of a document.

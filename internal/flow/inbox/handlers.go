@@ -15,8 +15,7 @@ import (
 	"gaffer/workflow"
 )
 
-// handler analyses an item. It has no side effects, so it can be repeated after a
-// crash.
+// handler analyses an item. It has no side effects, so it can run again after a crash.
 type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error)
 
 // handlers maps each type of the protocol to its handler.
@@ -26,7 +25,8 @@ var handlers = map[workflow.ItemType]handler{
 	workflow.ReferenceItem: reference,
 }
 
-// idea returns a handler that finds the sections that an idea affects.
+// idea returns a handler that finds the sections of the spec that an idea affects. none
+// is the result if there are none.
 func idea(none string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
@@ -78,7 +78,7 @@ func reference(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) 
 		matches := s.Affected(strings.ReplaceAll(item.Content, address, " "))
 		id := item.ID
 		if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
-			id = "ID" // the id itself is not safe to paste into a shell
+			id = "ID" // an id with special characters is not safe to paste into a shell
 		}
 		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", id)
 		return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: page{URL: address}}), nil

@@ -23,22 +23,22 @@ import (
 	"gaffer/workflow"
 )
 
-// checkEvery is the default interval at which Watch checks for items of dead
-// processes. A death changes no document, so it cannot be observed.
+// checkEvery is the default interval at which Watch looks for items taken by processes
+// that have died. The death of a process changes no document, so Watch must poll.
 const checkEvery = 10 * time.Second
 
 // Worker processes the items of one inbox.
 type Worker struct {
 	Inbox  *workflow.Inbox
 	Folder string       // the workflow folder, which contains the spec
-	Owner  host.Process // the process that owns the taken items
-	Fetch  Fetch        // fetches references; nil leaves them unfetched
+	Owner  host.Process // this process, recorded as the owner of the items it takes
+	Fetch  Fetch        // fetches the pages of references; if nil, they are not fetched
 	Now    func() time.Time
 	Report func(line string) // receives progress messages for the user; may be nil
 
-	CheckEvery time.Duration // interval at which Watch checks for items of dead processes; 10 s if zero
+	CheckEvery time.Duration // interval at which Watch looks for items of dead processes; 10 s if zero
 
-	unsaved *result // a result that All must store before it takes another item
+	unsaved *result // a result that could not be stored; All stores it before it takes another item
 }
 
 // result is the result of processing an item.
@@ -51,10 +51,10 @@ type result struct {
 // Fetch fetches a page.
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
-// All processes items until none can be taken. It takes the oldest item of each type
-// in turn. It calls show for each processed item, also for failed ones. If a result
-// cannot be stored at the moment, All returns an error, and the next All stores it
-// first.
+// All processes items until none can be taken. It alternates between the types and
+// takes the oldest item of each. It calls show for each processed item, also for failed
+// ones. If a result cannot be stored at the moment, All returns an error, and the next
+// All stores the result first.
 func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error {
 	if w.unsaved != nil {
 		item, err := w.store(ctx, *w.unsaved)
@@ -78,8 +78,8 @@ func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error 
 	return nil
 }
 
-// showProcessed calls show for a processed item. A lost result is only reported and is no
-// error.
+// showProcessed calls show for a processed item. If the result was lost, it only
+// reports that and returns nil.
 func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow.Item) error) error {
 	if lost, ok := errors.AsType[*lostError](err); ok {
 		w.report("%v", lost)
@@ -94,8 +94,8 @@ func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow
 // errNothing reports that no item can be taken.
 var errNothing = errors.New("nothing is pending")
 
-// next takes an item and processes it. It reads the spec first, so that an unreadable
-// spec leaves the item untouched.
+// next takes an item and processes it. It reads the spec first: if the spec is
+// unreadable, no item is taken.
 func (w *Worker) next(ctx context.Context, claim workflow.Claim) (workflow.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return workflow.Item{}, err
@@ -149,17 +149,16 @@ func (w *Worker) work(ctx context.Context, item workflow.Item, s spec.Spec) (wor
 	w.report("%s: %s", item.ID, item.Type)
 	analysis, err := handlers[item.Type](ctx, w, item, s)
 	if ctx.Err() != nil {
-		// The item stays taken. This process ends, so the next one can take the item
-		// at once.
+		// The item stays marked as taken. When this process has ended, the next process
+		// can take the item at once.
 		return workflow.Item{}, fmt.Errorf("inbox item %s: %w", item.ID, context.Cause(ctx))
 	}
 	return w.store(ctx, result{item, analysis, err})
 }
 
-// store stores the result on the item. If the item is gone or taken by another
-// process, the result is lost. After any other error store remembers the result for
-// the next attempt, because this process still holds the item and no other process
-// would take it.
+// store stores the result on the item. If the item is gone or another process has taken
+// it, the result is lost. After any other error, store keeps the result for the next
+// attempt: this process still owns the item, so no other process takes it.
 func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 	w.unsaved = nil
 	done, err := w.conclude(ctx, r)
@@ -183,7 +182,7 @@ func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) 
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
-		return w.conclude(ctx, result{item: r.item, failure: shape}) // do not replace a value of an unexpected type
+		return w.conclude(ctx, result{item: r.item, failure: shape}) // keep the existing value, which has an unexpected type
 	}
 	return done, err
 }
@@ -222,7 +221,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	defer stop(nil)
 	showOrStop := func(item workflow.Item) error {
 		if err := show(item); err != nil {
-			stop(err) // the output is closed
+			stop(err) // the reader of the output has closed it
 			return err
 		}
 		return nil

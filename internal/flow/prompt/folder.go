@@ -17,7 +17,8 @@ import (
 
 const (
 	extension = ".md"
-	// maxFile is far more than any agent can read at once.
+	// maxFile is the maximum size of a template, in bytes. No agent can read that much
+	// at once.
 	maxFile = 1 << 20
 )
 

@@ -93,7 +93,7 @@ func (t Template) Fill(given, known map[string]string) (string, error) {
 // value. It ignores white space at both ends, because shells remove it.
 func (t Template) FilledIn(text string) bool {
 	rest := strings.TrimSpace(text)
-	free := false // a variable precedes the next literal
+	free := false // a variable is between the previous literal and the next one
 	for i, p := range t.parts {
 		literal := p.text
 		if i == 0 {

@@ -14,12 +14,12 @@ const MaxAffected = 5
 // Match is a section that an idea affects.
 type Match struct {
 	Section Section
-	Score   int    // higher is closer
+	Score   int    // a higher score is a closer match
 	Why     string // explanation for the user
 }
 
 // Scores of a mention, of a word in the title and of a word in the text, and the
-// minimum score of a match. The scores of words are multiplied by their rarity.
+// minimum total score of a match. The scores of words are multiplied by their rarity.
 const (
 	mentionScore = 1000
 	titleScore   = 3
@@ -27,9 +27,9 @@ const (
 	leastScore   = 3
 )
 
-// Affected finds the sections that an idea affects: those that it mentions by alias
-// or number, and those that share significant words with it. The closest come first.
-// The result depends only on the idea and the spec.
+// Affected finds the sections that an idea affects: sections that it mentions by alias
+// or number, and sections that share significant words with it. The closest match comes
+// first. The result depends only on the idea and the spec.
 func (s Spec) Affected(idea string) []Match {
 	wanted := wordsOf(idea)
 	mentioned := mentions(idea)
@@ -66,7 +66,8 @@ func wordsOf(idea string) map[string]string {
 	return words
 }
 
-// sighting holds the wanted words that a section contains.
+// sighting holds the significant words of an idea that occur in a section's title and
+// in its text.
 type sighting struct{ title, text map[string]bool }
 
 func (s sighting) all() map[string]bool {
@@ -97,7 +98,7 @@ func (s Spec) look(wanted map[string]string) []sighting {
 	return seen
 }
 
-// count computes the score and the explanation.
+// count sets the score and the explanation of a match.
 func (m *Match) count(mentioned map[string]bool, seen sighting, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {

@@ -2,7 +2,7 @@ package spec
 
 import "strings"
 
-// front holds the front matter of a spec. Keys are in lower case.
+// front holds the front matter of a spec by key. Keys are in lower case.
 type front map[string]string
 
 func (f front) version() string {
@@ -12,12 +12,12 @@ func (f front) version() string {
 	return version(f["version"])
 }
 
-// frontIn is the maximum number of lines before the front matter.
+// frontIn is the maximum number of lines that may precede the front matter.
 const frontIn = 20
 
-// frontMatter reads the front matter of a spec: between two lines of --- at the very
-// beginning, or in a fenced block below the title. In a block marked as YAML the
-// lines of --- may be missing. rest is the start of the remaining text. ended reports
+// frontMatter reads the front matter of a spec. It is between two lines of --- at the
+// very beginning, or in a fenced block below the title. In a block marked as YAML the
+// lines of --- may be missing. rest is the offset of the remaining text. ended reports
 // whether the front matter is closed. A fenced block stays in the remaining text,
 // because headings in it are ignored anyway.
 func frontMatter(text string) (found front, rest int, ended bool) {
@@ -56,8 +56,8 @@ func isYAML(info string) bool {
 	return strings.EqualFold(word, "yaml") || strings.EqualFold(word, "yml")
 }
 
-// StatusOf returns the status in the front matter of a spec. The text may be only the
-// beginning of the file, so unclosed front matter counts too.
+// StatusOf returns the status in the front matter of a spec. beginning may end before
+// the front matter does.
 func StatusOf(beginning []byte) string {
 	found, _, _ := frontMatter(strings.TrimPrefix(string(beginning), "\ufeff"))
 	return found["status"]
@@ -66,8 +66,9 @@ func StatusOf(beginning []byte) string {
 // shortSynopsis is the only nested key that is read.
 const shortSynopsis = "synopsis.short"
 
-// read reads "key: value" of the first level, and the short text below synopsis. key
-// is the first-level key of the previous lines; read returns the new one.
+// read reads a line "key: value" of the first level, and the short text below synopsis.
+// key is the first-level key that the line may belong to; read returns the key for the
+// next line.
 func (f front) read(line, key string) string {
 	name, value, ok := strings.Cut(line, ":")
 	nested := strings.TrimLeft(line, " \t") != line

@@ -59,11 +59,11 @@ func (s *Section) readAttributes(title string) string {
 	return strings.TrimSuffix(title, m[0])
 }
 
-// statedIn is the number of lines below a heading that may state attributes.
+// statedIn is the number of lines below a heading that may contain attributes.
 const statedIn = 5
 
-// readStated looks for lines such as "**Readiness:** draft" or "<!-- version: 2.4
-// -->" below the heading. Attributes in the heading have precedence.
+// readStated reads attributes from lines below the heading, such as "**Readiness:**
+// draft" or "<!-- version: 2.4 -->". Attributes in the heading have precedence.
 func (s *Section) readStated() {
 	n := 0
 	for line := range strings.Lines(s.Text) {

@@ -57,7 +57,7 @@ func readConfig(folder string) (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// plain returns a string, or a number as it is written.
+// plain returns a string, or the JSON text of a number.
 func plain(v jsontree.Value) string {
 	if v.Kind() == jsontree.Number {
 		return string(v.Raw())
@@ -65,10 +65,10 @@ func plain(v jsontree.Value) string {
 	return v.Text()
 }
 
-// OfFile finds the section that describes a file. The path is relative to the
-// project. The mapping has precedence; its most literal matching glob counts.
-// Otherwise a section matches whose text names the file or one of its folders.
-// Nothing else is guessed.
+// OfFile finds the section that describes a file. The path is relative to the project.
+// The mapping has precedence; if several globs match, the one with the most literal
+// characters counts. Otherwise OfFile returns the section whose text names the file or
+// one of its folders.
 func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
 	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
@@ -83,7 +83,7 @@ func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	return s.naming(file)
 }
 
-// unwritten returns a section that the mapping names but the spec does not contain.
+// unwritten returns a section that the mapping names but the spec lacks.
 func unwritten(name string) Section {
 	if leadingNumber().MatchString(name) {
 		return Section{Number: name}
@@ -110,8 +110,8 @@ func literal(glob string) int {
 	return len(glob) - strings.Count(glob, "*") - strings.Count(glob, "?")
 }
 
-// naming finds the section whose text names the file most exactly. If several are
-// equal, the first counts.
+// naming finds the section whose text names the file most exactly. If several sections
+// do equally, the first one counts.
 func (s Spec) naming(file string) (Section, bool) {
 	best, found := 0, Section{}
 	for _, section := range s.Sections {

@@ -24,11 +24,11 @@ func Parse(data []byte) Spec {
 	return s
 }
 
-// parser goes through the lines and records where sections start.
+// parser reads the lines of a spec and records where sections start.
 type parser struct {
 	at       int // offset of the current line in the body
 	blocks   blocks
-	titled   bool // the title of the document was read
+	titled   bool // the document's title has been read
 	sections []Section
 	starts   []start
 	aliases  map[string]int // number of sections with each alias
@@ -61,7 +61,7 @@ func (p *parser) line(line string, size int) {
 	p.starts = append(p.starts, start{begin, p.at})
 }
 
-// free returns an alias that no earlier section has.
+// free returns the alias, with a number appended if an earlier section already has it.
 func (p *parser) free(alias string) string {
 	if alias == "#" {
 		alias = "#section"
@@ -74,7 +74,7 @@ func (p *parser) free(alias string) string {
 	return name
 }
 
-// cut sets the text of each section and the attributes stated in it.
+// cut sets the text of each section, and the attributes in that text.
 func (p *parser) cut(body string) []Section {
 	for i := range p.sections {
 		end := len(body)
@@ -88,7 +88,8 @@ func (p *parser) cut(body string) []Section {
 	return p.sections
 }
 
-// blocks tracks fenced blocks and comments, in which headings are ignored.
+// blocks tracks whether a line is in a fenced block or a comment, where headings are
+// ignored.
 type blocks struct {
 	fence   string // the opening fence; empty outside of a fenced block
 	comment bool
@@ -119,8 +120,8 @@ func (b *blocks) inside(line string) bool {
 	return false
 }
 
-// opensFence reports whether mark opens a fenced block. Inline code may also start
-// with ```, but contains further backquotes.
+// opensFence reports whether a line opens a fenced block. Inline code may also start
+// with ```, but it contains further backquotes.
 func opensFence(mark, text string) bool {
 	return strings.HasPrefix(mark, "~") || mark != "" && !strings.Contains(text[len(mark):], "`")
 }

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Limits of memory and time for a malicious spec.
+// Limits of memory and time, in case a spec is malicious.
 const (
 	maxReferences = 10_000
 	maxMentions   = 1000 // mentions of sections in the text of one section
@@ -17,7 +17,7 @@ const (
 	maxPairs      = 1000
 )
 
-// Reference says that the text of one section mentions another. Both are aliases
+// Reference reports that the text of section From mentions section To. Both are aliases
 // without #.
 type Reference struct{ From, To string }
 
@@ -25,9 +25,9 @@ type Reference struct{ From, To string }
 var mention = lazyregexp.New("[{`(]#([\\pL\\pN_-]+)[}`)]|#([\\pL\\pN_-]+)[ \t]*\\(\\d|(?i:\\bsections?)[ \t]+(\\d{1,3}(?:\\.\\d{1,3})+)")
 
 // References returns the references between the sections of a spec, each once, in the
-// order of the file. It ignores a table of contents.
+// order of the file. It ignores references in a table of contents.
 func (s Spec) References() []Reference {
-	known := map[string]string{} // aliases by alias and by number
+	known := map[string]string{} // aliases of sections, by alias and by number
 	for _, section := range s.Sections {
 		for _, name := range []string{"#" + section.bare(), section.Number} {
 			if _, twice := known[name]; !twice && name != "" {
@@ -68,16 +68,16 @@ type Pair struct {
 	Similarity float64 `json:"similarity"`
 }
 
-// Similar compares the words of all sections and returns the pairs whose similarity
-// is at least least, most similar first. Rare words count more. A word that occurs in
-// every section counts nothing.
+// Similar compares the words of all sections and returns the pairs whose similarity is
+// at least least, most similar first. Rare words count more than common ones. A word
+// that occurs in every section does not count.
 func (s Spec) Similar(least float64) []Pair {
 	type use struct {
 		section int
 		share   float64 // share of the section's words
 	}
 	var names []string
-	uses := map[string][]use{} // by word
+	uses := map[string][]use{} // sections that use a word, by word
 	seen := map[string]bool{}
 	for _, section := range s.Sections {
 		if seen[section.Alias] || section.lists() || len(names) == maxCompared {
@@ -92,7 +92,7 @@ func (s Spec) Similar(least float64) []Pair {
 		names = append(names, section.bare())
 	}
 	n := len(names)
-	common := make([]float64, n*n) // at [i*n+i], the squared norm of section i
+	common := make([]float64, n*n) // dot products of sections; at [i*n+i], the squared norm of section i
 	for _, word := range slices.Sorted(maps.Keys(uses)) {
 		weight := math.Log(float64(n) / float64(len(uses[word])))
 		for i, a := range uses[word] {

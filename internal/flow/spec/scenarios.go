@@ -10,15 +10,15 @@ import (
 // ScenariosFile is the file beside a spec that describes how to test its sections.
 const ScenariosFile = "scenarios.md"
 
-// Limits of memory for a malicious file. Every scenario carries the texts of its
-// feature.
+// Limits of memory, in case a file is malicious. Every scenario carries the texts of
+// its feature.
 const (
 	maxScenarios = 2000
 	maxValidates = 50
 	maxWords     = 500 // characters of one text
 )
 
-// Scenario is one scenario as a viewer shows it.
+// Scenario is one scenario, in the JSON form for a viewer.
 type Scenario struct {
 	Title         string      `json:"title"`
 	Feature       *Feature    `json:"feature"` // null outside of a feature
@@ -30,7 +30,7 @@ type Scenario struct {
 	Validates     []Validated `json:"validates"`
 }
 
-// Feature holds what the scenarios below its heading have in common.
+// Feature holds the texts that the scenarios below its heading share.
 type Feature struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -41,7 +41,7 @@ type Feature struct {
 // Validated is a section that a scenario tests.
 type Validated struct {
 	Alias  string `json:"alias"`  // without #
-	Number string `json:"number"` // if stated
+	Number string `json:"number"` // number of the section; empty if not stated
 }
 
 var (
@@ -63,7 +63,7 @@ func ParseScenarios(data []byte) []Scenario {
 		feature  *Feature
 		tier     *string
 		one      *Scenario // the current scenario
-		last     *string   // the text that a quoted line without a step continues
+		last     *string   // the text that the next quoted line continues, if that line starts no step
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
 		line = strings.TrimRight(line, "\r\n")

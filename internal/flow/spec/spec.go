@@ -33,21 +33,21 @@ const maxSections = 10_000
 
 // Spec is the current spec.
 type Spec struct {
-	Found    bool   // the spec exists
-	Version  string // from config.json, or else from the spec itself
+	Found    bool   // the spec file exists
+	Version  string // version in config.json, or else in the spec itself
 	Status   string
-	Synopsis string    // the short one of the front matter, if any
+	Synopsis string    // the short synopsis in the front matter, if any
 	Sections []Section // in the order of the file
 }
 
 // Section is one heading and the text up to the next heading.
 type Section struct {
-	Alias     string // such as #core-flow; created from the title if none is given
-	Number    string // such as 2.2
+	Alias     string // such as #core-flow; derived from the title if the heading has none
+	Number    string // such as 2.2; empty if none
 	Title     string
 	Level     int
 	Version   string // the spec version in which it last changed, if stated
-	Readiness string // if stated
+	Readiness string // readiness, if stated
 	Text      string
 }
 
@@ -94,7 +94,7 @@ func tooLarge(path string, size int64) error {
 	return &statefile.FormError{Path: path, Problem: fmt.Sprintf("is %d bytes, more than the %d MiB a spec may have", size, MaxSize>>20)}
 }
 
-// Workflow returns the versions that a build compares itself with.
+// Workflow returns the versions that a build is compared with.
 func (s Spec) Workflow() workflow.Spec {
 	w := workflow.Spec{Version: s.Version, Sections: map[string]string{}}
 	for _, section := range s.Sections {
@@ -127,8 +127,8 @@ func (s Section) String() string {
 	return strings.TrimSpace(s.Number + " " + name)
 }
 
-// lists reports whether the section is the table of contents, which contains words of
-// every other section.
+// lists reports whether the section is the table of contents. That section contains
+// words of every other section.
 func (s Section) lists() bool {
 	title := strings.ToLower(s.Title)
 	return title == "contents" || title == "table of contents"

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// common lists words that do not indicate the topic of a text.
+// common lists words that say nothing about the topic of a text.
 var common = wordSet(`a about add all also an and any are as at be been but by can could do does each every for from get
 had has have how i if in into is it its just like make may me more most my new no not of on one only or our out should
 so some such than that the their them then there these they this to too up us use used user users using very want was
@@ -32,7 +32,7 @@ func eachWord(text string, yield func(stem, word string)) {
 	}
 }
 
-// stem removes an ending if the remaining word is long enough.
+// stem removes a suffix from a word if enough of the word remains.
 func stem(word string) string {
 	for _, end := range []string{"ing", "ers", "er", "est", "ed", "es", "s"} {
 		if bare, ok := strings.CutSuffix(word, end); ok && len(bare) >= 4 {

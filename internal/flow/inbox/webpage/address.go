@@ -17,9 +17,9 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Address + " " + e.Problem }
 
-// dial connects to a host. It checks all of the host's addresses and connects to a
-// checked address. It resolves the name only once, so that a name cannot resolve to
-// another address after the check.
+// dial connects to a host. It resolves the name only once, checks all addresses and
+// connects to a checked one. Otherwise the name could resolve to another address after
+// the check.
 func (f Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -90,8 +90,8 @@ func checkAddress(host string, a netip.Addr) error {
 	return &RefusedError{name, "is not on the public internet; only public pages are fetched"}
 }
 
-// reserved lists the address ranges that are not on the public internet: of IPv4, and
-// of the IPv6 range in global.
+// reserved lists the address ranges that are not on the public internet: those of IPv4,
+// and those within global for IPv6.
 var reserved = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private
@@ -114,7 +114,7 @@ var reserved = prefixes(
 )
 
 // global is the IPv6 range of the public internet. Ranges that embed an IPv4 address,
-// such as 64:ff9b::/96, are outside of it.
+// such as 64:ff9b::/96, are outside global.
 var global = netip.MustParsePrefix("2000::/3")
 
 func prefixes(all ...string) []netip.Prefix {

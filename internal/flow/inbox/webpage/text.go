@@ -14,11 +14,12 @@ const (
 	maxTitle = 200
 )
 
-// unseen lists the elements whose content is not visible.
+// unseen lists the HTML elements whose content is not visible.
 var unseen = []string{"script", "style", "noscript", "template", "svg", "title"}
 
-// fromHTML extracts the title and the first text of a page. It is not a parser: it
-// skips tags, comments and invisible elements, and keeps all other text.
+// fromHTML extracts the title and the beginning of the text of a page. It does not
+// build a tree: it skips tags, comments and invisible elements, and keeps all other
+// text.
 func fromHTML(page string) (title, text string) {
 	page = strings.ToValidUTF8(page, "\ufffd")
 	if _, rest, ok := cutTag(page, "title"); ok {
@@ -66,7 +67,7 @@ func afterTag(page string) string {
 		}
 	}
 	if len(page) > 1 && !unicode.IsLetter(rune(page[1])) && !strings.ContainsRune("/!?", rune(page[1])) {
-		return page[1:] // a single <, not a tag
+		return page[1:] // a single <, which is not a tag
 	}
 	_, after, _ := strings.Cut(page, ">")
 	return after
@@ -94,7 +95,7 @@ func cutTag(page, name string) (before, after string, found bool) {
 	}
 }
 
-// firstWords returns the beginning of a plain text.
+// firstWords returns the beginning of a plain text page.
 func firstWords(text string) string {
 	var b strings.Builder
 	writeSpaced(&b, strings.ToValidUTF8(text, "\ufffd"))

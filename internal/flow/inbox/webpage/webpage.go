@@ -1,7 +1,7 @@
-// Package webpage fetches a page of the public web and returns its title and first
-// text. The address comes from an inbox item and is not trusted. A fetch can reach
-// neither this machine, nor its network, nor a cloud's metadata service, whatever
-// names and redirects are used.
+// Package webpage fetches a page of the public web and returns its title and the
+// beginning of its text. The address comes from an inbox item and is not trusted. A
+// fetch can reach neither this machine, nor its network, nor a cloud's metadata
+// service, whatever names and redirects are used.
 package webpage
 
 import (
@@ -23,16 +23,16 @@ import (
 
 // The limits of one fetch.
 const (
-	Timeout      = 10 * time.Second // in total, including redirects and body
-	MaxSize      = 1 << 20          // bytes; the rest is not read
+	Timeout      = 10 * time.Second // of the whole fetch, including redirects and body
+	MaxSize      = 1 << 20          // bytes read of a page; further bytes are ignored
 	MaxRedirects = 5
 )
 
 // Page is the result of a fetch.
 type Page struct {
-	URL       string // after redirects
+	URL       string // final address, after redirects
 	Title     string
-	Text      string // the first part
+	Text      string // the beginning of the page's text
 	Truncated bool   // the page was larger than MaxSize
 }
 
@@ -82,8 +82,8 @@ func (f Fetcher) get(ctx context.Context, u *url.URL) (Page, error) {
 	return read(response)
 }
 
-// client returns an HTTP client. It uses no proxy on purpose: a proxy could reach
-// addresses that dial refuses, and usually has such an address itself.
+// client returns an HTTP client. It uses no proxy: a proxy could reach addresses that
+// dial refuses, and often has such an address itself.
 func (f Fetcher) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -157,7 +157,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-// shorten makes text from outside suitable for a message.
+// shorten makes untrusted text short and printable for a message.
 func shorten(text string) string {
 	return truncate.Chars(strings.ToValidUTF8(text, "\ufffd"), 200)
 }

@@ -41,7 +41,7 @@ func (s *script) listen(query, lastID string) *feed {
 	}
 	transport := &http.Transport{DisableCompression: true}
 	s.Cleanup(transport.CloseIdleConnections)
-	res, err := transport.RoundTrip(req) //nolint:bodyclose // whoever reads it closes it
+	res, err := transport.RoundTrip(req) //nolint:bodyclose  // the goroutine that reads the body closes it
 	if err != nil {
 		cancel()
 		s.Fatalf("GET /v1/stream: %v", err)
@@ -129,8 +129,8 @@ func (f *feed) update() (block, object) {
 	return b, o
 }
 
-// until reads updates up to the one about a row. It returns the ids of all of them, and
-// the change of the last.
+// until reads updates up to the one about the given row. It returns the ids of all
+// updates read, and the change in the last one.
 func (f *feed) until(kind, row string) ([]string, object) {
 	f.s.Helper()
 	var ids []string
@@ -146,7 +146,7 @@ func (f *feed) until(kind, row string) ([]string, object) {
 	return nil, nil
 }
 
-var live = []promise{
+var streamPromises = []promise{
 	{"the stream says hello and then every kind of change", func(s *script) {
 		f := s.listen("", "")
 		agent := s.newAgent("live")
@@ -161,11 +161,11 @@ var live = []promise{
 		s.claims(agent, channel, task)
 		_, change = f.until("tasks", task)
 		s.equal("the change", change, object{"status": "in_progress", "assigned_agent_id": agent})
-		input := s.person("POST", "/v1/tasks/inputs", object{"task_id": task, "agent_id": agent, "kind": "text", "text": "x"}).want(201).one("input", inputShape)
+		input := s.asUser("POST", "/v1/tasks/inputs", object{"task_id": task, "agent_id": agent, "kind": "text", "text": "x"}).want(201).one("input", inputShape)
 		f.until("inputs", input["id"].(string))
-		event := s.agent("POST", "/v1/events", object{"agent_id": agent, "task_id": task, "type": "live"}).want(201).one("event", eventShape)
+		event := s.asWorker("POST", "/v1/events", object{"agent_id": agent, "task_id": task, "type": "live"}).want(201).one("event", eventShape)
 		f.until("events", event["id"].(string))
-		s.beat(agent, "running", object{"current_task_id": task})
+		s.heartbeat(agent, "running", object{"current_task_id": task})
 		_, change = f.until("agents", agent)
 		s.equal("the change", change, object{"claude_status": "running"})
 	}},
@@ -187,13 +187,13 @@ var live = []promise{
 			}
 		}
 	}},
-	{"the stream goes on after the last event of a header", func(s *script) {
+	{"the stream continues after the event id in the header", func(s *script) {
 		replayed(s, func(id string) *feed { return s.listen("", id) })
 	}},
-	{"the stream goes on after the last event of the address", func(s *script) {
+	{"the stream continues after the event id in the address", func(s *script) {
 		replayed(s, func(id string) *feed { return s.listen("?last_event_id="+url.QueryEscape(id), "") })
 	}},
-	{"everyone who listens hears the same", func(s *script) {
+	{"all readers of the stream get the same changes", func(s *script) {
 		one, two := s.listen("", ""), s.listen("", "")
 		first := s.newAgent("same-first")
 		one.until("agents", first)
@@ -221,7 +221,7 @@ var live = []promise{
 	}},
 }
 
-// replayed reads changes live, and then a second time from the first of them on.
+// replayed reads changes as they happen, and then a second time from the first one on.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

@@ -13,15 +13,15 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// RunLimit is how long the dispatcher of this protocol lets an agent run. A run that
-// is "running" for longer was probably abandoned.
+// RunLimit is the maximum time that dispatchers of this protocol allow an agent to run.
+// A record that says "running" for longer was probably abandoned.
 const RunLimit = time.Hour
 
 var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
 
-// wild reports irregularities that gaffer accepts and other programs may not. The
-// record must have been checked against its rules before.
-func (c *check) wild(name fileName, now time.Time) {
+// irregularities reports irregularities that gaffer accepts but other programs may not.
+// The record must have been checked against its rules before.
+func (c *check) irregularities(name fileName, now time.Time) {
 	if c.values == nil {
 		return
 	}
@@ -35,10 +35,10 @@ func (c *check) wild(name fileName, now time.Time) {
 	c.stuck(now)
 }
 
-// sense reports problems that a schema cannot express: absurd numbers, and fields
-// that contradict each other. The record must have been checked against its rules
-// before.
-func (c *check) sense() {
+// plausibility reports problems that a schema cannot express: absurd numbers, and
+// fields that contradict each other. The record must have been checked against its
+// rules before.
+func (c *check) plausibility() {
 	if c.values == nil {
 		return
 	}
@@ -49,7 +49,7 @@ func (c *check) sense() {
 		}
 		bits := 32
 		if r.least == anyNumber {
-			bits = 53 // on some systems exit codes use all 32 bits, unsigned
+			bits = 53 // some systems use unsigned exit codes of 32 bits
 		}
 		if digits, whole := wholeNumber(v.Raw()); whole {
 			if _, err := strconv.ParseInt(digits, 10, bits); err != nil {
@@ -63,7 +63,7 @@ func (c *check) sense() {
 	case known && ok && Excerpt(whole) != excerpt:
 		c.irregular("prompt", promptDiffers, "is not how prompt_full begins")
 	case !known && ok && utf8.RuneCountInString(excerpt) < excerptLength:
-		whole, known = excerpt, true // short enough not to have been cut
+		whole, known = excerpt, true // the excerpt is short enough not to have been cut
 	}
 	if hash := c.text("prompt_hash"); known && isHash(hash) && hash != Hash(whole) {
 		c.invalid("prompt_hash", hashDiffers, "is not the SHA-256 of the prompt, which is %s", Hash(whole))
@@ -113,13 +113,14 @@ func (c *check) times() {
 		return
 	}
 	seconds, ok := c.get("duration_seconds").Float()
-	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // a duration of less than a second is recorded as 1
+	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // a duration of less than a second is recorded as 1 s
 		c.irregular("duration_seconds", durationDiffers, "is %s where the timestamps say %.0f", c.get("duration_seconds").Raw(), between.Seconds())
 	}
 }
 
-// stuck reports a record that says "running" although it cannot be running any more:
-// results are written only after the agent has ended, and a run ends within RunLimit.
+// stuck reports a record that says "running" although the attempt cannot be running any
+// more: a result is written only after the agent has ended, and a run ends within
+// RunLimit.
 func (c *check) stuck(now time.Time) {
 	if Status(c.text("status")) != Running {
 		return

@@ -18,15 +18,15 @@ func (s *script) held(name string) (agent, task string) {
 
 func (s *script) claimInput(agent, task string) reply {
 	s.Helper()
-	return s.agent("POST", "/v1/tasks/inputs/claim", object{"task_id": task, "agent_id": agent})
+	return s.asWorker("POST", "/v1/tasks/inputs/claim", object{"task_id": task, "agent_id": agent})
 }
 
-var talk = []promise{
-	{"an input is given out once and in order", func(s *script) {
+var inputPromises = []promise{
+	{"inputs are delivered once and in order", func(s *script) {
 		agent, task := s.held("inputs")
 		for i, kind := range []string{"text", "keys"} {
 			body := object{"task_id": task, "agent_id": agent, "kind": kind, "text": fmt.Sprint("answer ", i), "send_enter": i == 0}
-			made := s.person("POST", "/v1/tasks/inputs", body).want(201).one("input", inputShape)
+			made := s.asUser("POST", "/v1/tasks/inputs", body).want(201).one("input", inputShape)
 			s.equal("the answer", made, body.with("agent_id", made["agent_id"]))
 		}
 		first := s.claimInput(agent, task).want(200).one("input", inputShape)
@@ -46,55 +46,55 @@ var talk = []promise{
 	{"the same idempotency key gives the same input", func(s *script) {
 		agent, task := s.held("samekey")
 		body := object{"task_id": task, "agent_id": agent, "kind": "text", "text": "yes", "send_enter": true, "idempotency_key": "in-" + s.mark}
-		first := s.person("POST", "/v1/tasks/inputs", body).want(201).one("input", inputShape)
-		again := s.person("POST", "/v1/tasks/inputs", body).want(200, 201).one("input", inputShape)
+		first := s.asUser("POST", "/v1/tasks/inputs", body).want(201).one("input", inputShape)
+		again := s.asUser("POST", "/v1/tasks/inputs", body).want(200, 201).one("input", inputShape)
 		s.equal("the second answer", again, object{"id": first["id"]})
 		s.claimInput(agent, task).want(200)
 		s.claimInput(agent, task).refuses(404)
 	}},
-	{"an input is not given to another agent", func(s *script) {
+	{"an input is not delivered to another agent", func(s *script) {
 		agent, task := s.held("private")
 		other := s.newAgent("curious")
-		s.person("POST", "/v1/tasks/inputs", object{"task_id": task, "agent_id": agent, "kind": "text", "text": "secret"}).want(201)
+		s.asUser("POST", "/v1/tasks/inputs", object{"task_id": task, "agent_id": agent, "kind": "text", "text": "secret"}).want(201)
 		s.claimInput(other, task).refuses(403, 404, 409)
 		s.equal("its owner's", s.claimInput(agent, task).want(200).one("input", inputShape), object{"text": "secret"})
 	}},
-	{"an input needs a task that is there and a kind that is known", func(s *script) {
+	{"an input needs an existing task and a known kind", func(s *script) {
 		agent, task := s.held("kinds")
-		s.person("POST", "/v1/tasks/inputs", object{"task_id": "nothing-" + s.mark, "agent_id": agent, "kind": "text", "text": "x"}).refuses(404)
-		s.person("POST", "/v1/tasks/inputs", object{"task_id": task, "agent_id": agent, "kind": "smoke", "text": "x"}).refuses(400)
+		s.asUser("POST", "/v1/tasks/inputs", object{"task_id": "nothing-" + s.mark, "agent_id": agent, "kind": "text", "text": "x"}).refuses(404)
+		s.asUser("POST", "/v1/tasks/inputs", object{"task_id": task, "agent_id": agent, "kind": "smoke", "text": "x"}).refuses(400)
 	}},
-	{"an event is kept as it was told", func(s *script) {
+	{"an event is stored as it was sent", func(s *script) {
 		agent, task := s.held("events")
 		payload := object{"kind": "choice", "options": []any{"a", "b"}, "input_mode": "arrows", "selected_index": 1}
 		body := object{"agent_id": agent, "task_id": task, "type": "task.prompt", "payload": payload}
-		made := s.agent("POST", "/v1/events", body).want(201).one("event", eventShape)
+		made := s.asWorker("POST", "/v1/events", body).want(201).one("event", eventShape)
 		s.equal("the answer", made, body)
-		all := s.person("GET", "/v1/events", nil).want(200).list("events", eventShape)
+		all := s.asUser("GET", "/v1/events", nil).want(200).list("events", eventShape)
 		s.equal("the list", s.find(all, made["id"].(string)), body)
 	}},
-	{"an event told twice under one key is kept once", func(s *script) {
+	{"an event sent twice with one key is stored once", func(s *script) {
 		agent := s.newAgent("echo")
 		kind := "echo-" + s.mark
 		body := object{"agent_id": agent, "type": kind, "payload": object{}, "idempotency_key": "ev-" + s.mark}
-		s.agent("POST", "/v1/events", body).want(201).one("event", eventShape)
-		s.equal("the second answer", s.agent("POST", "/v1/events", body).want(200).json(), object{"deduped": true})
-		all := s.person("GET", "/v1/events", nil).want(200).list("events", eventShape)
+		s.asWorker("POST", "/v1/events", body).want(201).one("event", eventShape)
+		s.equal("the second answer", s.asWorker("POST", "/v1/events", body).want(200).json(), object{"deduped": true})
+		all := s.asUser("GET", "/v1/events", nil).want(200).list("events", eventShape)
 		if n := len(slices.DeleteFunc(all, func(o object) bool { return o["type"] != kind })); n != 1 {
 			s.Errorf("the event is listed %d times", n)
 		}
-		s.agent("POST", "/v1/events", body.with("idempotency_key", "")).want(201)
-		s.agent("POST", "/v1/events", body.with("idempotency_key", "")).want(201)
+		s.asWorker("POST", "/v1/events", body.with("idempotency_key", "")).want(201)
+		s.asWorker("POST", "/v1/events", body.with("idempotency_key", "")).want(201)
 	}},
-	{"events are listed with the newest first", func(s *script) {
+	{"events are listed newest first", func(s *script) {
 		agent := s.newAgent("order")
 		for _, kind := range []string{"one-" + s.mark, "two-" + s.mark, "three-" + s.mark} {
-			s.agent("POST", "/v1/events", object{"agent_id": agent, "type": kind}).want(201)
+			s.asWorker("POST", "/v1/events", object{"agent_id": agent, "type": kind}).want(201)
 			s.wait(10 * time.Millisecond)
 		}
 		for _, at := range []string{"/v1/events", "/v1/dashboard"} {
 			var kinds []any
-			for _, e := range s.person("GET", at, nil).want(200).list("events", eventShape) {
+			for _, e := range s.asUser("GET", at, nil).want(200).list("events", eventShape) {
 				if e["agent_id"] == agent {
 					kinds = append(kinds, e["type"])
 				}
@@ -105,13 +105,13 @@ var talk = []promise{
 		}
 	}},
 	{"an event needs a type", func(s *script) {
-		s.agent("POST", "/v1/events", object{"agent_id": s.newAgent("typeless"), "type": ""}).refuses(400)
+		s.asWorker("POST", "/v1/events", object{"agent_id": s.newAgent("typeless"), "type": ""}).refuses(400)
 	}},
 	{"the dashboard has everything at a glance", func(s *script) {
 		agent, task := s.held("glance")
-		chain := s.person("POST", "/v1/chains", object{"name": "glance-" + s.mark, "channel_id": s.task(task)["channel_id"]}).want(201).one("chain", chainShape)
-		event := s.agent("POST", "/v1/events", object{"agent_id": agent, "task_id": task, "type": "glance"}).want(201).one("event", eventShape)
-		board := s.person("GET", "/v1/dashboard", nil).want(200)
+		chain := s.asUser("POST", "/v1/chains", object{"name": "glance-" + s.mark, "channel_id": s.task(task)["channel_id"]}).want(201).one("chain", chainShape)
+		event := s.asWorker("POST", "/v1/events", object{"agent_id": agent, "task_id": task, "type": "glance"}).want(201).one("event", eventShape)
+		board := s.asUser("GET", "/v1/dashboard", nil).want(200)
 		s.equal("its agent", s.find(board.list("agents", listedAgentShape), agent), object{"worker_status": "online", "claude_status": "idle"})
 		s.equal("its task", s.find(board.list("tasks", taskShape), task), object{"status": "in_progress", "assigned_agent_id": agent})
 		s.find(board.list("channels", channelShape), s.task(task)["channel_id"].(string))

@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record records a finished attempt, like [Store.Begin] followed by [Store.Finish].
-// If the task has no record yet, each file is written only once. A caller may repeat
-// it after a crash.
+// Record records a finished attempt, like [Store.Begin] followed by [Store.Finish]. If
+// the task has no record yet, it writes each file only once. A caller may repeat Record
+// after a crash.
 func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	fresh, err := s.record(ctx, run, r)
 	if err != nil || fresh {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// routes is the protocol's table of routes. {id} stands for any id.
+// routes is the protocol's table of routes. Tests replace {id} by the id of nothing
+// that exists.
 var routes = []struct{ method, path string }{
 	{"POST", "/v1/agents/heartbeat"},
 	{"GET", "/v1/agents"},
@@ -32,16 +33,16 @@ var routes = []struct{ method, path string }{
 	{"GET", "/v1/stream"},
 }
 
-var doors = []promise{
-	{"health is told to anyone", func(s *script) {
+var accessPromises = []promise{
+	{"health needs no token", func(s *script) {
 		s.send("", "GET", "/health", nil).want(200)
 	}},
-	{"nothing is told or done without a token", func(s *script) {
+	{"a request without a token is refused", func(s *script) {
 		for _, r := range slices.Concat(routes, newerRoutes) {
 			s.send("", r.method, filled(r.path), emptyBody(r.method)).refuses(401)
 		}
 	}},
-	{"a wrong token is as good as none", func(s *script) {
+	{"a request with a wrong token is refused", func(s *script) {
 		for _, r := range slices.Concat(routes, newerRoutes) {
 			s.send("wrong-"+s.mark, r.method, filled(r.path), emptyBody(r.method)).refuses(401)
 		}
@@ -53,9 +54,9 @@ var doors = []promise{
 	{"a token in the address is not enough to change anything", func(s *script) {
 		body := object{"name": "address-" + s.mark}
 		s.send("", "POST", "/v1/channels?token="+url.QueryEscape(s.Token), body).refuses(401)
-		s.person("GET", "/v1/channels/by-name/address-"+s.mark, nil).refuses(404)
+		s.asUser("GET", "/v1/channels/by-name/address-"+s.mark, nil).refuses(404)
 	}},
-	{"a token is taken as an API key too", func(s *script) {
+	{"a token is accepted as an API key too", func(s *script) {
 		s.sendWith(http.Header{"X-Api-Key": {s.Token}}, "GET", "/v1/agents", nil).list("agents", listedAgentShape)
 		s.sendWith(http.Header{"X-Api-Key": {s.Token}}, "POST", "/v1/channels", object{"name": "key-" + s.mark}).want(201)
 		s.sendWith(http.Header{"X-Api-Key": {"wrong-" + s.mark}}, "GET", "/v1/agents", nil).refuses(401)
@@ -63,30 +64,30 @@ var doors = []promise{
 		s.send("", "POST", "/v1/channels?api_key="+url.QueryEscape(s.Token), object{"name": "address-" + s.mark}).refuses(401)
 	}},
 	{"an error never holds the token", func(s *script) {
-		raw := s.person("GET", "/v1/nothing-"+s.mark+"?token="+url.QueryEscape(s.Token), nil).raw
+		raw := s.asUser("GET", "/v1/nothing-"+s.mark+"?token="+url.QueryEscape(s.Token), nil).raw
 		if strings.Contains(string(raw), s.Token) {
 			s.Errorf("the answer %.200s holds the token", raw)
 		}
 	}},
-	{"an unknown route is 404 in the form of every error", func(s *script) {
-		s.person("GET", "/v1/nothing-"+s.mark, nil).refuses(404)
-		s.person("POST", "/v1/nothing-"+s.mark, object{}).refuses(404)
-		s.person("GET", "/v1/tasks/inputs/nothing/"+s.mark, nil).refuses(404)
+	{"an unknown route is 404 in the format of all errors", func(s *script) {
+		s.asUser("GET", "/v1/nothing-"+s.mark, nil).refuses(404)
+		s.asUser("POST", "/v1/nothing-"+s.mark, object{}).refuses(404)
+		s.asUser("GET", "/v1/tasks/inputs/nothing/"+s.mark, nil).refuses(404)
 	}},
 	{"a wrong method is 405", func(s *script) {
 		for _, r := range routes {
-			s.person("DELETE", filled(r.path), nil).refuses(405)
+			s.asUser("DELETE", filled(r.path), nil).refuses(405)
 		}
-		s.person("PUT", "/v1/tasks", object{}).refuses(405)
-		s.person("POST", "/v1/dashboard", object{}).refuses(405)
+		s.asUser("PUT", "/v1/tasks", object{}).refuses(405)
+		s.asUser("POST", "/v1/dashboard", object{}).refuses(405)
 	}},
-	{"what is not JSON is 400", func(s *script) {
+	{"a body that is not JSON is 400", func(s *script) {
 		for _, r := range routes {
 			if r.method == "GET" {
 				continue
 			}
 			for _, body := range []string{"", "{", "[]", `"text"`, `{"agent_id":7,"name":7,"title":7,"type":7,"task_id":7,"subscriptions":7}`} {
-				s.person(r.method, filled(r.path), body).refuses(400)
+				s.asUser(r.method, filled(r.path), body).refuses(400)
 			}
 		}
 	}},
