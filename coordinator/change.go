@@ -10,7 +10,7 @@ import (
 // Change returns the change of a task: its files without their diffs, and its review.
 func (c *RunClient) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	query := set(url.Values{}, "since", q.Since, "attempt", number(q.Attempt))
-	return whole[fleet.TaskChange](ctx, c.conn, get(query, "v1", "runs", run, "tasks", task, "change"), "change")
+	return askAll[fleet.TaskChange](ctx, c.conn, get(query, "v1", "runs", run, "tasks", task, "change"), "change")
 }
 
 // ChangedFile returns the diff of one file of a change.
@@ -26,5 +26,5 @@ func (c *RunClient) ChangedBlob(ctx context.Context, run, task, blob string) ([]
 
 // Reviews returns the reviews of a run's tasks that have a change.
 func (c *RunClient) Reviews(ctx context.Context, run string) (fleet.RunReviews, error) {
-	return whole[fleet.RunReviews](ctx, c.conn, get(nil, "v1", "runs", run, "reviews"), "reviews")
+	return askAll[fleet.RunReviews](ctx, c.conn, get(nil, "v1", "runs", run, "reviews"), "reviews")
 }
