@@ -8,20 +8,20 @@ import (
 	"gaffer/statefile"
 )
 
-// beadReader reads a file with one bead on each line: in gaffer's own form, or as the
-// beads issue tracker exports it. One file may contain both.
+// beadReader reads a file with one bead per line. A line is either in gaffer's own
+// format or in the export format of the beads issue tracker. One file may contain both.
 type beadReader struct {
 	*reader
-	dir    string                 // folder of the file
-	folder func(path string) bool // reports whether a folder exists
-	fields []field[Task]          // keys of gaffer's own form
-	draft  draft
-	issues []*issue // one per task; nil for a bead in gaffer's own form
-	links  []link
-	torn   map[string]bool // beads whose lines cannot be read
+	dir        string                 // folder of the file
+	folder     func(path string) bool // reports whether a folder exists
+	fields     []keySpec[Task]        // keys of a bead in gaffer's own format
+	draft      draft
+	issues     []*issue // one per task; nil for a bead in gaffer's own format
+	links      []link
+	unreadable map[string]bool // ids of beads whose lines cannot be parsed
 }
 
-// beads reads a file of beads and leaves out those that need no work.
+// beads reads a file of beads and drops the beads that need no work.
 func (l *loader) beads(arg, dir string, data []byte) draft {
 	d := readBeads(arg, dir, data, &l.reader, func(path string) bool {
 		info, err := l.host.Stat(readStep, path)
@@ -35,7 +35,7 @@ func (l *loader) beads(arg, dir string, data []byte) draft {
 // readBeads reads and checks a file of beads. Beads that need no work are marked as
 // done.
 func readBeads(file, dir string, data []byte, r *reader, folder func(string) bool) draft {
-	b := beadReader{reader: r, dir: dir, folder: folder, fields: beadFields(), torn: map[string]bool{}}
+	b := beadReader{reader: r, dir: dir, folder: folder, fields: beadKeys(), unreadable: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
 	for _, n := range b.lines(data) {
 		if isIssue(n) {
@@ -46,10 +46,10 @@ func readBeads(file, dir string, data []byte, r *reader, folder func(string) boo
 		}
 	}
 	if len(b.draft.Tasks) <= maxTasks {
-		newBeadOrder(&b).settle()
+		newBeadOrder(&b).setDependencies()
 	}
 	b.draft.check(r, "bead")
-	for i, t := range b.draft.Tasks { // what a ledger requires of a bead beyond a valid task id
+	for i, t := range b.draft.Tasks { // a ledger accepts fewer ids than a plan
 		at := b.draft.at[i]
 		if strings.Contains(t.ID, keptAttempt) {
 			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, keptAttempt)
@@ -61,11 +61,11 @@ func readBeads(file, dir string, data []byte, r *reader, folder func(string) boo
 	return b.draft
 }
 
-// keptAttempt is part of the file names of earlier attempts' records, so no bead's id
-// may contain it.
+// keptAttempt separates a bead's id from the attempt number in the file names of
+// records of earlier attempts. So no bead's id may contain it.
 const keptAttempt = ".attempt-"
 
-// isIssue reports whether a line is in the tracker's form, by its keys.
+// isIssue reports whether a line is in the tracker's export format, by its keys.
 func isIssue(n *node) bool {
 	if n.get("bead") != nil || n.get("prompt") != nil || n.get("prompt_file") != nil || n.get("template") != nil {
 		return false
@@ -73,28 +73,28 @@ func isIssue(n *node) bool {
 	return n.get("_type") != nil || n.get("id") != nil && n.get("agent") == nil || n.get("title") != nil
 }
 
-// beadFields returns the keys of a bead in gaffer's own form: those of a task,
-// without the ones that do not apply to a bead or differ for it.
-func beadFields() []field[Task] {
-	fields := []field[Task]{
-		key("bead", text(), func(t *Task) *string { return &t.ID },
-			"what other beads, records and its session call it; unique, and fit for a file's name", `"bead": "bd-1"`).must(),
-		key("template", text(), func(t *Task) *string { return &t.Dispatch.Template },
+// beadKeys returns the keys of a bead in gaffer's own format: the keys of a task,
+// except those that do not apply to a bead or have another meaning there.
+func beadKeys() []keySpec[Task] {
+	fields := []keySpec[Task]{
+		newKey("bead", text(), func(t *Task) *string { return &t.ID },
+			"what other beads, records and its session call it; unique, and fit for a file's name", `"bead": "bd-1"`).require(),
+		newKey("template", text(), func(t *Task) *string { return &t.Dispatch.Template },
 			"the template that its prompt is made from; prompt, if there is one, is the template's {{PROMPT}}", `"template": "bug-fix"`),
-		key("vars", textVariables("vars"), func(t *Task) *map[string]string { return &t.Dispatch.Vars },
+		newKey("vars", textVariables("vars"), func(t *Task) *map[string]string { return &t.Dispatch.Vars },
 			"the template's variables", `"vars": {"FILE": "login.go"}`),
-		key("repo", text(), func(t *Task) *string { return &t.Dispatch.Repo },
+		newKey("repo", text(), func(t *Task) *string { return &t.Dispatch.Repo },
 			"the folder that it is worked on in, from the folder of the file", `"repo": "../api"`),
-		key("agent", beadAgent(), func(t *Task) *string { return &t.Agent },
+		newKey("agent", beadAgent(), func(t *Task) *string { return &t.Agent },
 			"who does it, with its model behind a colon or in model", `"agent": "claude:opus"`),
-		key("priority", number(0, lowestPriority), func(t *Task) *int { return &t.Priority },
+		newKey("priority", number(0, lowestPriority), func(t *Task) *int { return &t.Priority },
 			"0 is the most urgent and 4 the least; 2 without it", `"priority": 0`),
 	}
 	other := []string{"id", "wave", "command", "shell"}
 	for _, f := range fields {
 		other = append(other, f.name)
 	}
-	for _, f := range taskFields() {
+	for _, f := range taskKeys() {
 		if !slices.Contains(other, f.name) {
 			fields = append(fields, f)
 		}
@@ -108,11 +108,10 @@ const (
 	lowestPriority = 4
 )
 
-// beadAgent is the form of an agent's name with an optional model, such as
-// claude:opus. The agent "command" is not allowed, because a bead always has a
-// prompt.
-func beadAgent() form[string] {
-	return form[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
+// beadAgent is the type of an agent's name with an optional model, such as claude:opus.
+// The agent "command" is not allowed, because a bead always has a prompt.
+func beadAgent() valueType[string] {
+	return valueType[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
 		agent, model, colon := strings.Cut(n.text, ":")
 		named := *n
 		named.text = agent
@@ -128,7 +127,7 @@ func beadAgent() form[string] {
 	}}
 }
 
-// bead reads a line of gaffer's own form.
+// bead reads a line in gaffer's own format.
 func (b *beadReader) bead(n *node) (Task, places) {
 	t := Task{
 		QuestionRules: QuestionRules{Questions: Ask}, Priority: normalPriority, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries}, Dispatch: &Dispatch{}, FileEntry: FileEntry{Line: n.line},
@@ -140,7 +139,7 @@ func (b *beadReader) bead(n *node) (Task, places) {
 	if at := slices.IndexFunc(bead.pairs, func(p pair) bool { return p.key == "id" }); at >= 0 && bead.get("bead") == nil {
 		b.report(bead.pairs[at].at, "a bead has no key %q", "id")
 		b.problems[len(b.problems)-1].Suggestion = "bead"
-		bead.pairs[at].key = "bead" // read it all the same
+		bead.pairs[at].key = "bead" // read the value under the right key, so that it is checked, too
 	}
 	given := readMapping(b.reader, "a bead", &bead, b.fields, rejected, &t)
 	t.Priority = -t.Priority
@@ -157,22 +156,22 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	agent, model, _ := strings.Cut(t.Agent, ":")
 	if t.Agent = agent; model != "" {
 		if p, ok := given["model"]; ok && t.Model != "" && t.Model != model {
-			b.report(p.value.or(p.at).position, "model: found %.80q, but agent says %.80q: want one of them", t.Model, model)
+			b.report(p.value.withPosition(p.at).position, "model: found %.80q, but agent says %.80q: want one of them", t.Model, model)
 		}
 		t.Model = model
 	}
 	if named := t.Dispatch.Repo; named != "" {
 		t.Dispatch.Repo = under(b.dir, named)
 		if p := given["repo"]; !b.folder(t.Dispatch.Repo) {
-			b.report(p.value.or(p.at).position, "repo: found no folder %.200q; it starts at the folder of this file", named)
+			b.report(p.value.withPosition(p.at).position, "repo: found no folder %.200q; it starts at the folder of this file", named)
 		}
 	}
 	_, prompt := given["prompt"]
 	_, file := given["prompt_file"]
 	p, template := given["template"]
-	if name := t.Dispatch.Template; template && name != "" { // an empty one is already reported
+	if name := t.Dispatch.Template; template && name != "" { // an empty name is already reported
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", name)); ok {
-			b.report(p.value.or(p.at).position, "template: %.60q %s, want a name such as bug-fix", name, bad.Problem)
+			b.report(p.value.withPosition(p.at).position, "template: %.60q %s, want a name such as bug-fix", name, bad.Problem)
 		}
 	}
 	if p, ok := given["vars"]; ok && !template {

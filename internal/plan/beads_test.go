@@ -185,9 +185,9 @@ func TestEveryKeyOfABeadIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := taskFields()
-	for _, f := range beadFields() {
-		same := slices.ContainsFunc(own, func(o field[Task]) bool { return o.name == f.name && o.doc == f.doc })
+	own := taskKeys()
+	for _, f := range beadKeys() {
+		same := slices.ContainsFunc(own, func(o keySpec[Task]) bool { return o.name == f.name && o.doc == f.doc })
 		row := fmt.Sprintf("| `%s` | %s | `%s` |", f.name, f.doc, f.example)
 		if !same && !strings.Contains(string(data), row) {
 			t.Errorf("docs/plans.md has no row %s", row)

@@ -13,7 +13,7 @@ type issue struct {
 	priority int
 
 	template, pinned bool
-	conditional      bool // to be done only if another one fails
+	conditional      bool // to be done only if another bead fails
 }
 
 // link is a relation between two beads; the tracker calls it a dependency.
@@ -22,26 +22,27 @@ type link struct {
 	at             position
 }
 
-// issueFields returns the keys that gaffer reads. An export has many more.
-func issueFields() []field[issue] {
-	return []field[issue]{
-		key("id", text(), func(i *issue) *string { return &i.id }, "its name", `"id": "bd-a1"`).must(),
-		key("title", text(), func(i *issue) *string { return &i.title }, "what is to be done", `"title": "Fix the login"`).must(),
-		key("description", prose(), func(i *issue) *string { return &i.description }, "", ""),
-		key("design", prose(), func(i *issue) *string { return &i.design }, "", ""),
-		key("acceptance_criteria", prose(), func(i *issue) *string { return &i.criteria }, "", ""),
-		key("notes", prose(), func(i *issue) *string { return &i.notes }, "", ""),
-		key("status", prose(), func(i *issue) *string { return &i.status }, "", ""),
-		key("issue_type", prose(), func(i *issue) *string { return &i.kind }, "", ""),
-		key("priority", number(0, lowestPriority), func(i *issue) *int { return &i.priority }, "", ""),
-		key("is_template", truth(), func(i *issue) *bool { return &i.template }, "", ""),
-		key("pinned", truth(), func(i *issue) *bool { return &i.pinned }, "", ""),
+// issueKeys returns the keys of an exported issue that gaffer reads. It ignores all
+// others.
+func issueKeys() []keySpec[issue] {
+	return []keySpec[issue]{
+		newKey("id", text(), func(i *issue) *string { return &i.id }, "its name", `"id": "bd-a1"`).require(),
+		newKey("title", text(), func(i *issue) *string { return &i.title }, "what is to be done", `"title": "Fix the login"`).require(),
+		newKey("description", optionalText(), func(i *issue) *string { return &i.description }, "", ""),
+		newKey("design", optionalText(), func(i *issue) *string { return &i.design }, "", ""),
+		newKey("acceptance_criteria", optionalText(), func(i *issue) *string { return &i.criteria }, "", ""),
+		newKey("notes", optionalText(), func(i *issue) *string { return &i.notes }, "", ""),
+		newKey("status", optionalText(), func(i *issue) *string { return &i.status }, "", ""),
+		newKey("issue_type", optionalText(), func(i *issue) *string { return &i.kind }, "", ""),
+		newKey("priority", number(0, lowestPriority), func(i *issue) *int { return &i.priority }, "", ""),
+		newKey("is_template", boolean(), func(i *issue) *bool { return &i.template }, "", ""),
+		newKey("pinned", boolean(), func(i *issue) *bool { return &i.pinned }, "", ""),
 	}
 }
 
-// prose is the form of a text that may be empty.
-func prose() form[string] {
-	return form[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
+// optionalText is the type of a text that may be empty.
+func optionalText() valueType[string] {
+	return valueType[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
 			r.report(n.position, "%s: found %s, want a text", name, n.kind)
 			return "", false
@@ -50,17 +51,17 @@ func prose() form[string] {
 	}}
 }
 
-// addIssue reads a line of the tracker's export. It skips lines that are not issues,
-// such as memories.
+// addIssue reads a line of the tracker's export. It skips lines with other objects than
+// issues, such as memories.
 func (b *beadReader) addIssue(n *node) {
 	if t := n.get("_type"); t != nil && t.text != "issue" {
 		return
 	}
 	i := &issue{priority: normalPriority}
-	given := readMapping(b.reader, "an issue", known(n, issueFields()), issueFields(), rejected, i)
+	given := readMapping(b.reader, "an issue", onlyKeys(n, issueKeys()), issueKeys(), rejected, i)
 	at := places{id: n.position, prompt: n.position}
 	if p, ok := given["id"]; ok {
-		at.id = p.value.or(p.at).position
+		at.id = p.value.withPosition(p.at).position
 	}
 	b.addLinks(i, n.get("dependencies"))
 	b.issues = append(b.issues, i)
@@ -71,8 +72,9 @@ func (b *beadReader) addIssue(n *node) {
 	}, at)
 }
 
-// known returns the mapping with only the given keys, and without null values.
-func known[T any](n *node, fields []field[T]) *node {
+// onlyKeys returns a copy of the mapping with only the given keys and without null
+// values.
+func onlyKeys[T any](n *node, fields []keySpec[T]) *node {
 	kept := *n
 	kept.pairs = nil
 	for _, f := range fields {
@@ -85,7 +87,7 @@ func known[T any](n *node, fields []field[T]) *node {
 	return &kept
 }
 
-// prompt returns the title, followed by each text under a heading.
+// prompt returns the issue's title, followed by each of its texts under a heading.
 func (i *issue) prompt() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(i.title))
@@ -111,14 +113,14 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 		b.report(n.position, "dependencies: found %s, want a list", n.kind)
 		return
 	}
-	fields := []field[link]{
-		key("issue_id", text(), func(l *link) *string { return &l.from }, "", ""),
-		key("depends_on_id", text(), func(l *link) *string { return &l.to }, "", `"depends_on_id": "bd-a1"`).must(),
-		key("type", text(), func(l *link) *string { return &l.kind }, "", ""),
+	fields := []keySpec[link]{
+		newKey("issue_id", text(), func(l *link) *string { return &l.from }, "", ""),
+		newKey("depends_on_id", text(), func(l *link) *string { return &l.to }, "", `"depends_on_id": "bd-a1"`).require(),
+		newKey("type", text(), func(l *link) *string { return &l.kind }, "", ""),
 	}
 	for _, item := range n.items {
 		l := link{from: i.id, kind: blocks, at: item.position}
-		if readMapping(b.reader, "a dependency", known(item, fields), fields, rejected, &l); l.to == "" {
+		if readMapping(b.reader, "a dependency", onlyKeys(item, fields), fields, rejected, &l); l.to == "" {
 			continue // already reported
 		}
 		if l.kind == conditional && l.from == i.id {
@@ -128,7 +130,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	}
 }
 
-// The kinds of links that affect the order of beads. Others are ignored.
+// The types of links that affect the order of beads. All other types are ignored.
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"
@@ -136,10 +138,11 @@ const (
 	conditional = "conditional-blocks"
 )
 
-// closed reports whether nothing is left to do, or the issue was deleted.
+// closed reports whether the issue is finished or was deleted.
 func (i *issue) closed() bool { return i.status == "closed" || i.status == "tombstone" }
 
-// container reports whether the work is in the beads that are its parts.
+// container reports whether the issue only groups other beads, so that the work is in
+// its parts.
 func (i *issue) container() bool {
 	switch i.kind {
 	case "epic", "milestone", "molecule", "convoy":
@@ -148,8 +151,8 @@ func (i *issue) container() bool {
 	return false
 }
 
-// held returns why an open issue must not be worked on, or "".
-func (i *issue) held() string {
+// holdReason returns why an open issue must not be worked on, or "".
+func (i *issue) holdReason() string {
 	switch i.status {
 	case "", "open", "in_progress", "blocked", "hooked":
 	default:
@@ -170,5 +173,6 @@ func (i *issue) held() string {
 	return ""
 }
 
-// taken reports whether somebody works on the issue, according to the tracker.
-func (i *issue) taken() bool { return i.status == "in_progress" || i.status == "hooked" }
+// inProgress reports whether the issue is already being worked on, according to the
+// tracker.
+func (i *issue) inProgress() bool { return i.status == "in_progress" || i.status == "hooked" }

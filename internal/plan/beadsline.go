@@ -32,7 +32,7 @@ func (b *beadReader) lines(data []byte) []*node {
 			b.report(at, "found more than %d beads, which is too much for one plan", maxTasks)
 			break
 		}
-		if problem := unfit(bare); problem != "" {
+		if problem := wholeFileProblem(bare); problem != "" {
 			b.report(at, "%s", problem)
 			break
 		}
@@ -59,9 +59,9 @@ func (b *beadReader) isText(data []byte) bool {
 	return false
 }
 
-// unfit returns a problem if the line shows that the whole file is not of one bead
-// per line.
-func unfit(line []byte) string {
+// wholeFileProblem returns a problem if the line shows that the whole file is not in
+// the format of one bead per line.
+func wholeFileProblem(line []byte) string {
 	for _, mark := range []string{"<<<<<<< ", ">>>>>>> "} {
 		if bytes.HasPrefix(line, []byte(mark)) {
 			return "found a mark that git leaves at a conflict; resolve that first"
@@ -73,8 +73,8 @@ func unfit(line []byte) string {
 	return ""
 }
 
-// tornName matches the name of a bead in a line that is not valid JSON.
-var tornName = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
+// unreadableID matches the id of a bead in a line that is not valid JSON.
+var unreadableID = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 
 // line parses one line. It returns nil after it has reported a problem.
 func (b *beadReader) line(line []byte, number int) *node {
@@ -82,11 +82,11 @@ func (b *beadReader) line(line []byte, number int) *node {
 		at, problem := position{line: number}, err.Error()
 		if e, ok := errors.AsType[*jsontree.SyntaxError](err); ok {
 			at.column = utf8.RuneCount(line[:min(e.Offset, len(line))]) + 1
-			problem = inLine(e.Problem)
+			problem = rewordForLine(e.Problem)
 		}
 		b.report(at, "not JSON: %.200s", problem)
-		if m := tornName().FindSubmatch(line); m != nil {
-			b.torn[string(m[1])] = true
+		if m := unreadableID().FindSubmatch(line); m != nil {
+			b.unreadable[string(m[1])] = true
 		}
 		return nil
 	}
@@ -100,8 +100,9 @@ func (b *beadReader) line(line []byte, number int) *node {
 	return n
 }
 
-// inLine rewords a parser's message about a document for a line.
-func inLine(problem string) string {
+// rewordForLine rewords the JSON parser's message, which is about a whole document, for
+// a single line.
+func rewordForLine(problem string) string {
 	if strings.HasPrefix(problem, "text after the end") {
 		return "found more behind the bead, want one bead on each line"
 	}
@@ -114,8 +115,8 @@ type jsonReader struct {
 	line    []byte
 	number  int
 	tokens  *json.Decoder
-	counted int // number of bytes that column covers
-	column  int // number of characters before counted
+	counted int // number of bytes that column accounts for
+	column  int // number of characters in those bytes
 }
 
 // next returns the next token and its position.

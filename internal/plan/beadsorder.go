@@ -1,16 +1,16 @@
 package plan
 
-// beadOrder computes which beads wait for which. A container is not worked on. A bead
-// that waits for a container waits for its parts, and for the beads that the
-// container waits for. The parts wait for the latter, too. Beads are identified by
-// their index in the draft.
+// beadOrder computes which beads wait for which. A container only groups beads, so no
+// agent works on it. A bead that waits for a container waits for all of its parts, and
+// for every bead that the container waits for. The parts wait for those beads, too.
+// Beads are identified by their index in the draft.
 type beadOrder struct {
 	*beadReader
 	index   map[string]int // the first bead with the id
-	waits   [][]wait       // per bead, as written
-	parts   [][]int        // per bead
+	waits   [][]wait       // per bead, its references as written
+	parts   [][]int        // per bead, the beads that belong to it
 	wholes  [][]int        // the containers of each bead
-	missing []string       // ids that issues wait for and that are not in the file
+	missing []string       // ids that issues wait for but that are not in the file
 	noted   map[string]bool
 	steps   int
 }
@@ -70,8 +70,9 @@ func (o *beadOrder) link(l link) {
 	}
 }
 
-// settle sets After of each task, and marks those that need no work as done.
-func (o *beadOrder) settle() {
+// setDependencies sets After of each task, and marks the beads that need no work as
+// done.
+func (o *beadOrder) setDependencies() {
 	tasks := o.draft.Tasks
 	for i := range tasks {
 		if issue := o.issues[i]; issue != nil && issue.closed() {
@@ -101,7 +102,7 @@ func (o *beadOrder) settle() {
 // needs returns the ids of the beads that a bead waits for, each once, and the
 // positions of the references.
 func (o *beadOrder) needs(i int) ([]string, []position) {
-	above, within := o.above(i)
+	above, within := o.containersOf(i)
 	l := needList{order: o, bead: i, within: within, seen: map[string]bool{}}
 	for _, w := range o.waits[i] {
 		l.follow(w)
@@ -120,7 +121,7 @@ func (o *beadOrder) needs(i int) ([]string, []position) {
 type needList struct {
 	order  *beadOrder
 	bead   int
-	within map[int]bool // the containers that it is a part of
+	within map[int]bool // the containers that the bead belongs to
 	seen   map[string]bool
 	ids    []string
 	at     []position
@@ -133,7 +134,7 @@ func (l *needList) follow(w wait) {
 		o.absent(l, w)
 	case l.within[w.bead]: // a bead cannot wait for its own container
 	case o.isContainer(w.bead):
-		for _, part := range o.standsFor(w.bead) {
+		for _, part := range o.expandContainer(w.bead) {
 			if part != l.bead {
 				l.add(o.draft.Tasks[part].ID, w.at)
 			}
@@ -150,12 +151,12 @@ func (l *needList) add(id string, at position) {
 	}
 }
 
-// absent handles a reference to a bead that is not in the file. In gaffer's own form
-// that is a mistake. In an export the bead may be closed and deleted, or in another
-// project.
+// absent handles a reference to a bead that is not in the file. In gaffer's own format
+// that is a mistake. In an export it is allowed: the bead may be closed and deleted, or
+// in another project.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
-	case o.torn[w.id]: // its line has been reported
+	case o.unreadable[w.id]: // the problem of its line has been reported
 	case o.issues[l.bead] == nil:
 		l.add(w.id, w.at)
 	case !o.noted[w.id]:
@@ -164,8 +165,9 @@ func (o *beadOrder) absent(l *needList, w wait) {
 	}
 }
 
-// above returns the open containers of a bead, directly or indirectly.
-func (o *beadOrder) above(i int) ([]int, map[int]bool) {
+// containersOf returns the open containers that a bead belongs to, directly or
+// indirectly.
+func (o *beadOrder) containersOf(i int) ([]int, map[int]bool) {
 	seen := map[int]bool{}
 	queue := []int{i}
 	for at := 0; at < len(queue) && o.steps <= maxSteps; at++ {
@@ -183,12 +185,13 @@ func (o *beadOrder) isPart(i, whole int) bool {
 	if i < 0 {
 		return false
 	}
-	_, within := o.above(i)
+	_, within := o.containersOf(i)
 	return within[whole]
 }
 
-// standsFor returns the open beads in a container, and those that it waits for.
-func (o *beadOrder) standsFor(container int) []int {
+// expandContainer returns the open beads in a container, and the beads that the
+// container waits for.
+func (o *beadOrder) expandContainer(container int) []int {
 	var found []int
 	seen := map[int]bool{container: true}
 	queue := []int{container}
@@ -217,8 +220,9 @@ func (o *beadOrder) standsFor(container int) []int {
 	return found
 }
 
-// isContainer reports whether a bead is a container to be replaced by its parts. A
-// container that is held back is not replaced; beads that wait for it never start.
+// isContainer reports whether references to a bead are replaced by references to its
+// parts. A container that the tracker holds back is not replaced, so beads that wait
+// for it never start.
 func (o *beadOrder) isContainer(i int) bool {
-	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].held() == ""
+	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].holdReason() == ""
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// holdBack marks as done the beads that the tracker holds back, with their parts and
-// all beads that wait for them.
+// holdBack marks as done the beads that the tracker holds back, their parts, and all
+// beads that wait for any of them.
 func (o *beadOrder) holdBack() {
 	tasks := o.draft.Tasks
 	waiting := map[int][]int{}
@@ -19,7 +19,7 @@ func (o *beadOrder) holdBack() {
 	}
 	var queue []int
 	for i, issue := range o.issues {
-		if issue != nil && !tasks[i].Done && issue.held() != "" {
+		if issue != nil && !tasks[i].Done && issue.holdReason() != "" {
 			tasks[i].Done = true
 			queue = append(queue, i)
 		}
@@ -49,7 +49,7 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	}
 	words := make([]string, len(held))
 	for k, i := range held {
-		words[k] = fmt.Sprintf("%s (%.40s)", o.draft.Tasks[i].ID, o.issues[i].held())
+		words[k] = fmt.Sprintf("%s (%.40s)", o.draft.Tasks[i].ID, o.issues[i].holdReason())
 	}
 	text := andList(words) + ": left out"
 	if len(others) > 0 {
@@ -58,7 +58,7 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	o.warn(o.lineOf(held[0]), "%s", text)
 }
 
-// warnAll warns about properties of an export that the user may not expect.
+// warnAll warns about contents of an export that may surprise the user.
 func (o *beadOrder) warnAll() {
 	var taken, containers []int
 	for i, issue := range o.issues {
@@ -66,7 +66,7 @@ func (o *beadOrder) warnAll() {
 		case issue == nil || o.draft.Tasks[i].Done:
 		case issue.container():
 			containers = append(containers, i)
-		case issue.taken():
+		case issue.inProgress():
 			taken = append(taken, i)
 		}
 	}

@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// claims stores the files that tasks declare in a tree of folders. So a search for
-// overlaps compares few of thousands of patterns.
+// claims stores the files that tasks declare in a tree of folders, so that a search for
+// overlaps compares only a few of thousands of patterns.
 type claims struct {
 	root    folder
 	matcher matcher
@@ -16,7 +16,7 @@ func newClaims(tasks int) *claims { return &claims{seen: make([]int, tasks)} }
 
 type folder struct {
 	below map[string]*folder
-	here  []claim // patterns whose part without wildcards ends here
+	here  []claim // patterns whose leading part without wildcards ends in this folder
 }
 
 type claim struct {
@@ -54,8 +54,8 @@ func (c *claims) overlaps(patterns []*pattern) []int {
 	return c.found
 }
 
-// search compares the claims that could overlap: those in folders on the way to the
-// pattern's folder, and all below it.
+// search compares the claims that could overlap the pattern: those in its folder, in
+// the folders above it, and in all folders below it.
 func (c *claims) search(p *pattern) {
 	at := &c.root
 	for _, name := range p.segments[:p.literal] {
@@ -74,8 +74,8 @@ func (c *claims) walk(p *pattern, at *folder) {
 	}
 }
 
-// compare compares a pattern with claims from a folder above or below its own. If
-// neither has wildcards, one contains the other, so they overlap.
+// compare compares a pattern with claims of a folder above or below the pattern's. If
+// neither has wildcards, one path contains the other, so they overlap.
 func (c *claims) compare(p *pattern, others []claim) {
 	for _, other := range others {
 		if c.seen[other.task] == c.query {

@@ -126,23 +126,23 @@ func nameOfAgent(agent, model string) string {
 	return name[:min(len(name), 40)]
 }
 
-// contestFields returns the keys of a task that several agents do.
-func contestFields() []field[Task] {
-	return []field[Task]{
-		key("candidates", texts(), func(t *Task) *[]string { return &t.Candidates },
+// contestKeys returns the keys of a task that several agents do.
+func contestKeys() []keySpec[Task] {
+	return []keySpec[Task]{
+		newKey("candidates", textOrList(), func(t *Task) *[]string { return &t.Candidates },
 			"the agents that all do the task, each in a worktree of its own, as AGENT or AGENT:MODEL; one result is picked", "candidates: [claude, codex, claude:opus]"),
-		key("pick", choice(PickUser, PickChecks, PickJudge), func(t *Task) *PickBy { return &t.PickBy },
+		newKey("pick", choice(PickUser, PickChecks, PickJudge), func(t *Task) *PickBy { return &t.PickBy },
 			"who picks one of the candidates: user (as without it), checks (the best by checks, changed lines and cost) or judge (an agent)", "candidates: [claude, codex]\npick: checks"),
-		key("judge", text(), func(t *Task) *string { return &t.Judge },
+		newKey("judge", text(), func(t *Task) *string { return &t.Judge },
 			"the agent that judges with pick: judge, as AGENT or AGENT:MODEL; the task's agent if absent", "candidates: [claude, codex]\npick: judge\njudge: claude:opus"),
-		key("rubric", text(), func(t *Task) *string { return &t.Rubric },
+		newKey("rubric", text(), func(t *Task) *string { return &t.Rubric },
 			"what the judge looks at", "candidates: [claude, codex]\npick: judge\nrubric: The smallest change that handles every error."),
 	}
 }
 
 // checkContest checks the keys of a task with candidates.
 func checkContest(r *reader, t *Task, given map[string]pair) {
-	at := func(key string) position { return given[key].value.or(given[key].at).position }
+	at := func(key string) position { return given[key].value.withPosition(given[key].at).position }
 	agents := append(Agents(), r.agents...)
 	known := func(key, text string) {
 		if agent, _ := SplitAgent(text); !slices.Contains(agents, agent) || agent == CommandAgent {

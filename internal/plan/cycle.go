@@ -7,7 +7,8 @@ import (
 )
 
 // cycle is a list of tasks in which each waits for the next, and the last for the
-// first. Gates of waves between them are left out; note explains them.
+// first. It leaves out the gates of waves between them (see [Graph]); note explains
+// dependencies that come from a gate.
 type cycle struct {
 	tasks []int
 	note  string
@@ -17,7 +18,7 @@ type cycle struct {
 // component. It does not return tasks that wait for themselves.
 func (g *Graph) cycles() []cycle {
 	var found []cycle
-	for _, knot := range g.knots() {
+	for _, knot := range g.components() {
 		found = append(found, g.cycleIn(knot))
 	}
 	return found
@@ -42,7 +43,7 @@ func (g *Graph) cycleIn(knot []int) cycle {
 	for _, node := range knot {
 		inside[node] = true
 	}
-	start := slices.Min(knot) // a task: the indexes of gates are higher, and gates alone form no cycle
+	start := slices.Min(knot) // a task: the indexes of gates are higher, and gates alone never form a cycle
 	from := map[int]int{}
 	queue := []int{start}
 	for at := 0; at < len(queue); at++ {
@@ -77,16 +78,16 @@ func (g *Graph) trace(from map[int]int, start, last int) cycle {
 	return c
 }
 
-// gateNote explains a dependency that follows from waves only.
+// gateNote explains a dependency that exists only because of waves.
 func (g *Graph) gateNote(node int) string {
 	t := g.tasks[node]
 	return fmt.Sprintf(" (%s is of wave %d, which waits for all lower waves)", t.ID, t.Wave)
 }
 
-// knots returns the strongly connected components with two or more nodes, found by
+// components returns the strongly connected components with two or more nodes, found by
 // Tarjan's algorithm. It uses its own stack, so that a long chain of tasks does not
 // cause deep recursion.
-func (g *Graph) knots() [][]int {
+func (g *Graph) components() [][]int {
 	s := knotSearch{graph: g, number: make([]int, len(g.needs)), low: make([]int, len(g.needs)), open: make([]bool, len(g.needs))}
 	for node := range g.needs {
 		if s.number[node] == 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // detect returns the format of a plan: for a folder or file by its contents,
-// otherwise by the form of the argument.
+// otherwise by what the argument looks like.
 func (l *loader) detect(arg string) (Format, error) {
 	if l.opts.Format != "" {
 		return l.opts.Format, l.known(l.opts.Format)
@@ -46,10 +46,9 @@ func (l *loader) detect(arg string) (Format, error) {
 	return "", l.notThere(arg)
 }
 
-// fileFormat returns the format of a file. It keeps the parsed tree of a YAML file,
-// because parsing a large plan takes long, and because the file could be saved between
-// two reads: the format would then come from the old content and the tasks from the
-// new.
+// fileFormat returns the format of a file. It keeps the parsed tree of a YAML file for
+// two reasons: parsing a large plan is slow, and if the file changed between two reads,
+// the format would come from the old content and the tasks from the new.
 func (l *loader) fileFormat(arg string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".jsonl":
@@ -136,19 +135,19 @@ func (l *loader) notThere(arg string) error {
 // NameError reports an argument that does not name a plan.
 type NameError struct {
 	Arg, Problem string
-	Meant        string // what was probably meant
+	Meant        string // what the user probably meant
 	missing      bool
 }
 
 func (e *NameError) Error() string { return fmt.Sprintf("%.80q %s", e.Arg, e.Problem) }
 
-// NotFound marks a name that is valid but does not exist.
+// NotFound marks a valid name of something that does not exist.
 func (e *NameError) NotFound() bool { return e.missing }
 
 // Usage marks a name that can never be valid.
 func (e *NameError) Usage() bool { return !e.missing }
 
-// Hint returns what was probably meant.
+// Hint returns what the user probably meant.
 func (e *NameError) Hint() string {
 	if e.Meant != "" {
 		return fmt.Sprintf("did you mean %q?", e.Meant)

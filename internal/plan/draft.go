@@ -10,7 +10,7 @@ import (
 // maxTasks is the maximum number of tasks in a plan.
 const maxTasks = 20_000
 
-// draft is a plan as it was read, with positions for further checks.
+// draft is a plan as it was read, with the positions of its tasks for later checks.
 type draft struct {
 	Plan
 	at []places // one per task
@@ -21,7 +21,7 @@ type places struct {
 	after      []position // one per reference in After, or none
 }
 
-// waits returns the position of the task's reference k.
+// waits returns the position of reference k in the task's After.
 func (p places) waits(k int) position {
 	if k < len(p.after) {
 		return p.after[k]
@@ -101,7 +101,7 @@ func (d *draft) checkFiles(r *reader) {
 	}
 }
 
-// pending removes the tasks that are done, and the references to them.
+// pending removes the tasks that are done, and all references to them.
 func (p *Plan) pending() {
 	done := map[string]bool{}
 	for _, t := range p.Tasks {

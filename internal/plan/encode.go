@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Version is the version of the JSON form of plans and tasks. It grows when an older
-// gaffer would misunderstand what a newer one writes. A new field that older ones may
-// ignore does not change it. Text without a version was written before versions were
-// counted, and has the form of version 1.
+// Version is the version of the JSON format of plans and tasks. Increase it if an older
+// gaffer would misunderstand the new format. A new field that older versions may ignore
+// needs no new version. JSON without a version is older than this field and has the
+// format of version 1.
 const Version = 1
 
 // VersionError reports a plan or a task that a newer gaffer has written.
@@ -29,32 +29,32 @@ func CheckVersion(found int) error {
 	return nil
 }
 
-// encodedPlan is the JSON form of a plan, in the store and between machines.
+// encodedPlan is the JSON format of a plan, in the store and between machines.
 type encodedPlan struct {
 	Version int `json:"Version"`
 	Plan
 }
 
-// encodedTask is the JSON form of a task that is stored or sent without its plan.
+// encodedTask is the JSON format of a task that is stored or sent without its plan.
 type encodedTask struct {
 	Version int `json:"Version"`
 	Task
 }
 
-// Encode returns the JSON form of a plan, which is stored and sent to servers.
+// Encode returns a plan as JSON, to be stored or sent to a server.
 func Encode(p Plan) (json.RawMessage, error) { return json.Marshal(encodedPlan{Version, p}) }
 
-// EncodeTask returns the JSON form of a task, which is stored and sent to workers.
+// EncodeTask returns a task as JSON, to be stored or sent to a worker.
 func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{Version, t}) }
 
-// Decode reads the JSON form of a plan. It does not check the plan, see [Plan.Check].
+// Decode reads a plan from JSON. It does not check the plan, see [Plan.Check].
 func Decode(text []byte) (Plan, error) {
 	var e encodedPlan
 	err := json.Unmarshal(text, &e)
 	return e.Plan, decoded(e.Version, err)
 }
 
-// DecodeHeader reads the JSON form of a plan without its tasks.
+// DecodeHeader reads a plan from JSON, without its tasks.
 func DecodeHeader(text []byte) (Plan, error) {
 	var e struct {
 		encodedPlan
@@ -64,14 +64,16 @@ func DecodeHeader(text []byte) (Plan, error) {
 	return e.Plan, decoded(e.Version, err)
 }
 
-// DecodeTask reads the JSON form of a task.
+// DecodeTask reads a task from JSON.
 func DecodeTask(text []byte) (Task, error) {
 	var e encodedTask
 	err := json.Unmarshal(text, &e)
 	return e.Task, decoded(e.Version, err)
 }
 
-// decoded returns the error of a decoding. A newer version explains any other error.
+// decoded returns the error of reading JSON. If the JSON is of a newer version, it
+// returns a [*VersionError] instead of err, because the version is then the likely
+// cause.
 func decoded(version int, err error) error {
 	if newer := CheckVersion(version); newer != nil {
 		return newer
@@ -79,7 +81,7 @@ func decoded(version int, err error) error {
 	return err
 }
 
-// ignored is a member whose value is not read.
+// ignored is a field whose JSON value is not read.
 type ignored struct{}
 
 func (*ignored) UnmarshalJSON([]byte) error { return nil }

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// encoded has a plan for each feature. Each has a golden file with its JSON form.
+// encoded has a plan for each feature. Each has a golden file with its JSON.
 var encoded = map[string]Plan{
 	"plan": {
 		Name: "release", Format: Gaffer, Source: SourceOrchestrate, SourceFile: "plan.yaml", Parallel: 3, OnFailure: StopNow,
@@ -75,8 +75,8 @@ func TestTheJSONFormOfAPlanStaysTheSame(t *testing.T) {
 	}
 }
 
-// A field without a JSON name of its own would get another one when it is renamed. A
-// field that no golden file contains could get another name unnoticed.
+// Without a json tag, the JSON name would change when the Go field is renamed. If no
+// golden file contained the field, a changed name would go unnoticed.
 func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 	var all bytes.Buffer
 	for _, p := range encoded {
@@ -99,7 +99,7 @@ func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 	}
 }
 
-// The file was written by a gaffer that did not count versions.
+// The golden file was written by a gaffer that did not write a version.
 func TestAPlanWithoutAVersionIsRead(t *testing.T) {
 	text, err := os.ReadFile("testdata/json/without-version.json")
 	if err != nil {

@@ -25,8 +25,8 @@ func seed(f *testing.F, globs ...string) {
 	}
 }
 
-// sound checks the result of a reader for any input: problems with a text, or a plan
-// whose tasks can all run.
+// sound checks a reader's result for arbitrary input: either problems that have a text,
+// or a plan whose tasks can all run.
 func sound(t *testing.T, r *reader, d draft) {
 	t.Helper()
 	if len(r.problems) > 0 {
@@ -112,7 +112,7 @@ func FuzzPhase(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &reader{file: "plan"}
 		task, at := readPhase("01-02-PLAN.md", data, false, r)
-		task.After = nil // the other plans are missing
+		task.After = nil // its other phase plans are missing here
 		var d draft
 		d.add(task, at)
 		d.check(r, "plan")

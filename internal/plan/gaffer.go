@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// document is a plan in gaffer's own format before its tasks are read. Reading the
-// tasks requires the defaults.
+// document is a plan in gaffer's own format before its tasks are read. The defaults,
+// which may come later in the file, are needed to read the tasks.
 type document struct {
 	name      string
 	defaults  Task
@@ -22,28 +22,28 @@ const (
 	maxPriority = 1_000_000
 )
 
-// planFields returns the keys of a plan.
-func planFields() []field[document] {
-	return []field[document]{
-		key("name", text(), func(d *document) *string { return &d.name },
+// planKeys returns the keys of a plan.
+func planKeys() []keySpec[document] {
+	return []keySpec[document]{
+		newKey("name", text(), func(d *document) *string { return &d.name },
 			"what the plan is called; the file's name if absent", "name: release 1.4"),
-		key("defaults", defaults(), func(d *document) *Task { return &d.defaults },
+		newKey("defaults", defaults(), func(d *document) *Task { return &d.defaults },
 			"what holds for each task that does not say otherwise", "defaults:\n  agent: claude\n  timeout: 30m\n  retries: 1"),
-		key("parallel", number(0, maxTasks), func(d *document) *int { return &d.parallel },
+		newKey("parallel", number(0, maxTasks), func(d *document) *int { return &d.parallel },
 			"how many tasks run at once; without it, or with 0, 8 on this machine, and on a server as many as its workers take", "parallel: 4"),
-		key("on_failure", choice(Continue, Stop, StopNow), func(d *document) *OnFailure { return &d.onFailure },
+		newKey("on_failure", choice(Continue, Stop, StopNow), func(d *document) *OnFailure { return &d.onFailure },
 			"what a failed task means for tasks that do not wait for it: continue (as without it), stop (none starts any more) or stop-now (and what runs is ended)", "on_failure: stop"),
-		key("budget", group("a budget", budgetFields(), rejected), func(d *document) *Budget { return &d.budget },
+		newKey("budget", nestedMapping("a budget", budgetKeys(), rejected), func(d *document) *Budget { return &d.budget },
 			"what the whole run may cost", "budget:\n  usd: 20\n  tokens: 5000000"),
-		key("tasks", taskList(), func(d *document) *[]*node { return &d.tasks },
-			"the tasks, one at least", "tasks:\n  - id: schema\n    prompt: Write the schema.").must(),
+		newKey("tasks", taskList(), func(d *document) *[]*node { return &d.tasks },
+			"the tasks, one at least", "tasks:\n  - id: schema\n    prompt: Write the schema.").require(),
 	}
 }
 
-func taskList() form[[]*node] {
-	task := objectSchema(taskFields())
-	task.AllOf = either()
-	return form[[]*node]{schema{Type: "array", MinItems: 1, Items: &task}, func(r *reader, name string, n *node) ([]*node, bool) {
+func taskList() valueType[[]*node] {
+	task := objectSchema(taskKeys())
+	task.AllOf = exclusiveKeys()
+	return valueType[[]*node]{schema{Type: "array", MinItems: 1, Items: &task}, func(r *reader, name string, n *node) ([]*node, bool) {
 		if n.kind != list {
 			r.report(n.position, "%s: found %s, want a list of tasks, each with an id", name, n.kind)
 			return nil, false
@@ -55,10 +55,10 @@ func taskList() form[[]*node] {
 	}}
 }
 
-func budgetFields() []field[Budget] {
-	return []field[Budget]{
-		key("usd", amount(), func(b *Budget) *float64 { return &b.USD }, "US dollars; 0 is no limit", "usd: 2.50"),
-		key("tokens", tokens(), func(b *Budget) *int64 { return &b.Tokens }, "tokens, read and written; 0 is no limit", "tokens: 200000"),
+func budgetKeys() []keySpec[Budget] {
+	return []keySpec[Budget]{
+		newKey("usd", amount(), func(b *Budget) *float64 { return &b.USD }, "US dollars; 0 is no limit", "usd: 2.50"),
+		newKey("tokens", tokenCount(), func(b *Budget) *int64 { return &b.Tokens }, "tokens, read and written; 0 is no limit", "tokens: 200000"),
 	}
 }
 
@@ -72,12 +72,12 @@ func readPlan(file string, root *node, r *reader) draft {
 		r.report(position{line: 1, column: 1}, "found nothing, want a plan with tasks")
 		return d
 	}
-	readMapping(r, "a plan", root, planFields(), rejected, &doc)
+	readMapping(r, "a plan", root, planKeys(), rejected, &doc)
 	d.Parallel, d.OnFailure, d.Budget = doc.parallel, doc.onFailure, doc.budget
 	if doc.name != "" {
 		d.Name = doc.name
 	}
-	fields := taskFields()
+	fields := taskKeys()
 	for _, n := range doc.tasks {
 		d.add(readTask(r, n, fields, doc))
 	}

@@ -4,16 +4,16 @@ import "slices"
 
 // Graph is the dependency graph of a plan's tasks.
 //
-// Its nodes are the tasks and, after them, one gate for each wave except the last. A
-// gate waits for the tasks of its wave and for the gate before it. The tasks of the
-// next wave wait for the gate. So two waves of thousands of tasks need thousands of
-// edges and not millions.
+// Its nodes are the tasks, followed by one gate for each wave except the last. A gate
+// waits for the tasks of its wave and for the previous gate. The tasks of the next wave
+// wait for the gate. So two waves of thousands of tasks need thousands of edges instead
+// of millions.
 type Graph struct {
 	tasks []Task
-	index map[string]int // the first task with an id
+	index map[string]int // the first task with each id
 	gates []int          // the waves that have a gate, ascending
 	waves map[int][]int  // the tasks of each wave
-	needs [][]int        // by node, without duplicates
+	needs [][]int        // by node, the nodes that it waits for, without duplicates
 }
 
 // Graph returns the dependency graph. It ignores references to missing tasks.
@@ -118,8 +118,8 @@ func (g *Graph) Waves() [][]string {
 }
 
 // levels returns a level for each node. The level of a task is one more than the
-// highest level that it waits for, so the first is 1. A gate has the highest level of
-// its wave. Nodes that wait for a cycle keep level 0.
+// highest level that the task waits for, so the first level is 1. A gate has the
+// highest level of its wave. Nodes that wait for a cycle have level 0.
 func (g *Graph) levels() []int {
 	levels := make([]int, len(g.needs))
 	for _, node := range g.order() {
@@ -136,8 +136,8 @@ func (g *Graph) levels() []int {
 // order returns the nodes in topological order, without the nodes of a cycle and
 // those that wait for them.
 func (g *Graph) order() []int {
-	waiting := make([]int, len(g.needs)) // number of nodes that it still waits for
-	opens := make([][]int, len(g.needs)) // nodes that wait for it
+	waiting := make([]int, len(g.needs)) // by node, number of unfinished nodes that it waits for
+	opens := make([][]int, len(g.needs)) // by node, the nodes that wait for it
 	var order []int
 	for node, needs := range g.needs {
 		waiting[node] = len(needs)

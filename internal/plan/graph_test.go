@@ -183,7 +183,7 @@ func TestTenThousandTasksTakeNoTime(t *testing.T) {
 		"two waves": {n, func(i int) Task { return task(fmt.Sprint(i), 1+i/(n/2)) }},
 		"n waves":   {n, func(i int) Task { return task(fmt.Sprint(i), 1+i) }},
 		"own files": {n, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("src/%d/x.go", i)}} }},
-		// All overlap with all, so the result itself is quadratic.
+		// Every task overlaps with every other, so the result itself is quadratic.
 		"one file":   {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{"go.mod"}} }},
 		"one folder": {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("a/*x%d", i)}} }},
 		"hard globs": {n / 10, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("*a*%d*b*c*d*e*", i)}} }},

@@ -32,13 +32,13 @@ func Formats() []Format {
 
 // Options configures [Load]. The zero value is valid.
 type Options struct {
-	Dir           string   // base of relative names; the process's folder if empty
+	Dir           string   // base of relative names; the working directory if empty
 	Root          string   // the project's root, base of a workflow's paths; Dir if empty
-	PromptsDir    string   // folder in which prompts are found by id; prompts in Root if empty
+	PromptsDir    string   // folder in which prompts are found by id; Root/prompts if empty
 	Format        Format   // overrides the detection
 	Workflow      string   // id of the workflow to use, in a file with several
 	PendingOnly   bool     // leave out tasks that are done
-	Agents        []string // defined in gaffer.yaml
+	Agents        []string // agents that gaffer.yaml defines
 	SeparateFiles bool     // never run tasks that change the same files at the same time
 }
 
@@ -93,12 +93,12 @@ func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 // loader is the only part of this package that accesses files.
 type loader struct {
 	reader
-	host    host.Host
-	opts    Options
-	loaded  int          // bytes of prompts
-	ids     *promptIndex // prompts below the prompts folder; nil until needed
-	besides *promptIndex // prompts in the plan's folder
-	parsed  *parsed      // the tree that the format was detected from; nil if it was not YAML
+	host       host.Host
+	opts       Options
+	loaded     int          // bytes of prompts read so far
+	ids        *promptIndex // prompts below the prompts folder; nil until needed
+	planFolder *promptIndex // prompts in the plan's folder; nil until needed
+	parsed     *parsed      // the file as parsed by the format's detection; nil if it is not YAML
 }
 
 // parsed is a parsed YAML file. The root is nil if the file is empty or has problems.
@@ -127,8 +127,8 @@ func under(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// read reads a plan in its format. Problems of the plan are collected in l; the error
-// is for files that cannot be read.
+// read reads a plan in the given format. Problems of the plan are collected in l. The
+// error is for files that cannot be read.
 func (l *loader) read(arg string, format Format) (draft, error) {
 	l.file = arg
 	switch format {
@@ -155,7 +155,7 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 	return l.document(arg, data, format), nil
 }
 
-// document reads a plan that is one file and refers to its prompts.
+// document reads a plan that is a single file, with prompts in it or in other files.
 func (l *loader) document(arg string, data []byte, format Format) draft {
 	dir := l.folderOf(arg)
 	if format == Orchestrator {
@@ -175,7 +175,7 @@ func (l *loader) document(arg string, data []byte, format Format) draft {
 
 func (l *loader) folderOf(arg string) string { return filepath.Dir(under(l.opts.Dir, arg)) }
 
-// tasks reads a plan in YAML.
+// tasks reads a plan from parsed YAML.
 func (l *loader) tasks(arg string, root *node, format Format) draft {
 	if root == nil && len(l.problems) > 0 {
 		return draft{}
@@ -192,7 +192,7 @@ func (l *loader) tasks(arg string, root *node, format Format) draft {
 	return d
 }
 
-// finish applies the options for the complete plan, and adds warnings.
+// finish applies the options that need the complete plan, and adds warnings.
 func (l *loader) finish(p Plan) Plan {
 	for i, t := range p.Tasks {
 		p.Tasks[i].Name = orElse(t.Name, t.ID)

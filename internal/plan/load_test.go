@@ -185,7 +185,7 @@ plan.yaml:5: c and d may run at the same time and change the same files (docs an
 	}
 }
 
-// slow is more CPU time than anything here takes, even with the race detector.
+// slow is far more CPU time than any of these tests takes, even with the race detector.
 const slow = time.Minute
 
 // cpuTime returns the CPU time of this process. Other work on the machine does not
@@ -286,7 +286,7 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// drawn returns rows of distinct ids.
+// drawn returns a graph with rows of distinct ids.
 func drawn(n, inRow int, end string) string {
 	var b strings.Builder
 	for i := range n {

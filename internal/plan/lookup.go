@@ -56,11 +56,11 @@ func (x *promptIndex) add(path string) {
 	}
 }
 
-// findPrompts sets the prompt of each task of an orchestrator: the file that it names
-// if that is in the plan's folder, else the first file with its id.
+// findPrompts sets the prompt of each task of an orchestrator: the file that the task
+// names if the plan's folder has it, otherwise the first file with the task's id.
 func (l *loader) findPrompts(d *draft, dir string) {
 	if len(d.Tasks) > maxTasks {
-		return // already reported as too many
+		return // already reported as too many tasks
 	}
 	for i := range d.Tasks {
 		t, at := &d.Tasks[i], d.at[i].prompt
@@ -83,11 +83,11 @@ func (l *loader) byID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)
 		if l.ids.full {
-			l.warn(position{}, "%s has more folders and files than are looked through for prompts", l.shown(l.opts.PromptsDir))
+			l.warn(position{}, "%s has more folders and files than are looked through for prompts", l.displayPath(l.opts.PromptsDir))
 		}
 	}
 	files := l.ids.files[id]
-	if beside := l.beside(dir)[id]; len(beside) > 0 {
+	if beside := l.planFolderPrompts(dir)[id]; len(beside) > 0 {
 		files = beside
 	}
 	if len(files) == 0 {
@@ -100,17 +100,18 @@ func (l *loader) byID(id string, at position, dir string) (string, bool) {
 		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 	})
 	if len(files) > 1 {
-		l.warn(at, "the id %s is that of %d files; %s is taken", id, len(files), l.shown(files[0]))
+		l.warn(at, "the id %s is that of %d files; %s is taken", id, len(files), l.displayPath(files[0]))
 	}
-	return l.shown(files[0]), true
+	return l.displayPath(files[0]), true
 }
 
-// beside returns the index of the plan's own folder, without its subfolders.
-func (l *loader) beside(dir string) map[string][]string {
+// planFolderPrompts returns the prompts in the plan's folder by id, without its
+// subfolders.
+func (l *loader) planFolderPrompts(dir string) map[string][]string {
 	if dir == "" || dir == l.opts.PromptsDir {
 		return nil
 	}
-	if l.besides == nil {
+	if l.planFolder == nil {
 		x := &promptIndex{files: map[string][]string{}}
 		list, _ := l.host.ReadDir(readStep, dir) // a missing folder contains nothing
 		for _, e := range list {
@@ -118,13 +119,13 @@ func (l *loader) beside(dir string) map[string][]string {
 				x.add(filepath.Join(dir, e.Name()))
 			}
 		}
-		l.besides = x
+		l.planFolder = x
 	}
-	return l.besides.files
+	return l.planFolder.files
 }
 
 func (l *loader) searched(dir string) string {
-	below := "below " + l.shown(l.opts.PromptsDir)
+	below := "below " + l.displayPath(l.opts.PromptsDir)
 	if dir != "" && dir != l.opts.PromptsDir {
 		return "beside the plan or " + below
 	}

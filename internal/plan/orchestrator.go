@@ -21,8 +21,8 @@ var (
 	fileID     = lazyregexp.New(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
 )
 
-// isOrchestrator reports whether markdown is an orchestrator's plan and not a prompt:
-// it has a dependency graph, or waves with prompts in them.
+// isOrchestrator reports whether markdown is an orchestrator's plan and not a prompt. A
+// plan has a dependency graph, or waves with prompts in them.
 func isOrchestrator(data []byte) bool {
 	inWave := false
 	for line := range strings.Lines(string(data)) {
@@ -44,7 +44,7 @@ func isOrchestrator(data []byte) bool {
 type orchestrator struct {
 	reader *reader
 	title  string
-	graph  *drawing // nil without a section for it
+	graph  *graphDrawing // nil if there is no section for the graph
 	items  []waveItem
 	wrong  Problems // problems of the waves, reported only if the waves are used
 	done   map[string]bool
@@ -57,8 +57,8 @@ type waveItem struct {
 	at             position
 }
 
-// readOrchestrator reads the markdown. PromptFile of a task is the name in the
-// markdown, or empty; the prompts are found by id later.
+// readOrchestrator reads the markdown. PromptFile of a task is the file name in the
+// markdown, or empty; findPrompts looks for the files later.
 func readOrchestrator(file string, data []byte, r *reader) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
@@ -75,8 +75,8 @@ func readOrchestrator(file string, data []byte, r *reader) draft {
 	return d
 }
 
-// scan reads the lines once. Fenced blocks contain no headings and items, but
-// checkboxes in them count.
+// scan reads the lines once. It ignores headings and items in fenced blocks, but not
+// checkboxes.
 func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
@@ -120,14 +120,14 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 	}
 	if graphHeading().MatchString(title) {
 		if o.graph == nil {
-			o.graph = newDrawing(o.reader, at)
+			o.graph = newGraphDrawing(o.reader, at)
 		}
 		return 0, o.graph.first == 0
 	}
 	m := waveHeading().FindStringSubmatch(title)
 	switch {
 	case m == nil && level > 3:
-		return wave, false // a part of the wave's section
+		return wave, false // a subsection of the wave
 	case m == nil:
 		return 0, false
 	}
@@ -136,13 +136,13 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 		return noNumber, false
 	}
 	n, _ := strconv.Atoi(number[1])
-	return n + 1, false // some plans have a wave 0, and 0 means no wave here
+	return n + 1, false // some plans have a wave 0, but here 0 means no wave
 }
 
-// noNumber is the wave of lines below a heading such as "Wave one".
+// noNumber is the wave of lines below a heading without a number, such as "Wave one".
 const noNumber = -1
 
-// item adds the first prompt that a line names. The following text is a comment.
+// item adds the first prompt that a line names. The text after the name is a comment.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -174,7 +174,7 @@ func (o *orchestrator) box(line string) {
 }
 
 func (o *orchestrator) fromGraph(d *draft) {
-	o.graph.end()
+	o.graph.reportOpenLines()
 	files := map[string]waveItem{}
 	for _, item := range o.items {
 		if _, known := files[item.id]; !known {
@@ -194,7 +194,7 @@ func (o *orchestrator) fromGraph(d *draft) {
 func (o *orchestrator) fromWaves(d *draft) {
 	o.reader.problems = append(o.reader.problems, o.wrong...)
 	if len(o.items) == 0 {
-		o.nothing()
+		o.reportMissing()
 		return
 	}
 	lowest := o.items[0].wave
@@ -204,14 +204,14 @@ func (o *orchestrator) fromWaves(d *draft) {
 	for _, item := range o.items {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
-			t.Wave-- // no wave 0: use the numbers of the headings
+			t.Wave-- // the plan has no wave 0: restore the numbers of its headings
 		}
 		d.add(t, places{id: item.at, prompt: item.at})
 	}
 }
 
-// nothing reports what is missing.
-func (o *orchestrator) nothing() {
+// reportMissing reports what a plan without tasks lacks.
+func (o *orchestrator) reportMissing() {
 	switch {
 	case len(o.reader.problems) > 0:
 	case o.graph == nil:

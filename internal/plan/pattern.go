@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a file, a folder with everything in it, or a glob: * and ? within a
-// name, ** for any number of folders.
+// pattern names a file, a folder with everything in it, or a glob: * and ? match within
+// a name, ** matches any number of folders.
 type pattern struct {
 	text     string
 	segments []string
@@ -51,15 +51,16 @@ func newPattern(text string) *pattern {
 
 func (p *pattern) glob() bool { return p.literal < len(p.segments) }
 
-// matcher compares patterns. Comparing hostile globs costs the product of their
-// lengths. So it has a budget; once that is spent, all globs count as overlapping.
+// matcher compares patterns. The cost of comparing two globs is the product of their
+// lengths, so a hostile plan could make it slow. The budget limits the total; once it
+// is spent, all globs count as overlapping.
 type matcher struct{ work int }
 
 const maxWork = 20_000_000
 
-// overlap reports whether some path matches both patterns: it is named by them, or
-// lies below a folder that they name. Character classes and braces count as
-// wildcards, so it may report an overlap that does not exist.
+// overlap reports whether some path matches both patterns. A path matches if the
+// pattern matches the path itself or a folder above it. Character classes and braces
+// count as wildcards, so overlap may report an overlap that does not exist.
 func (m *matcher) overlap(p, q *pattern) bool {
 	if !p.glob() && !q.glob() {
 		n := min(len(p.segments), len(q.segments))
@@ -71,8 +72,9 @@ func (m *matcher) overlap(p, q *pattern) bool {
 	return m.work > maxWork || m.paths(p, q)
 }
 
-// mayMeet returns false quickly for most patterns without an overlap: up to the first
-// **, names at the same position must agree before and after their wildcards.
+// mayMeet is a fast check that returns false for most patterns without an overlap. Up
+// to the first **, it compares the names at the same position before and after their
+// wildcards.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.edges), len(q.edges)) {
 		a, b := &p.edges[i], &q.edges[i]
@@ -105,8 +107,9 @@ func edgesOf(name string) edges {
 	return edges{head: name[:first], tail: name[last+1:], deep: name == "**"}
 }
 
-// paths fills a table from the end: next[j] says whether the rest of a overlaps
-// b[j:]. If one of the two ends, it is a folder that contains the other.
+// paths fills a table from the end: next[j] says whether the remaining segments of p
+// overlap those of q from j. A pattern that ends first is a folder that contains the
+// other.
 func (m *matcher) paths(p, q *pattern) bool {
 	a, b := p.segments, q.segments
 	next := slices.Repeat([]bool{true}, len(b)+1)
@@ -126,7 +129,7 @@ func (m *matcher) paths(p, q *pattern) bool {
 	return next[0]
 }
 
-// names reports whether some name matches both patterns.
+// names reports whether some file name matches both patterns.
 func (m *matcher) names(a, b string) bool {
 	if !strings.ContainsAny(a, wildcards) && !strings.ContainsAny(b, wildcards) {
 		return a == b
@@ -163,7 +166,8 @@ func letters(name string) []rune {
 	return all
 }
 
-// lettersMeet fills a table like paths, but both names must end together.
+// lettersMeet fills a table like paths does, but both names must end at the same
+// position.
 func lettersMeet(a, b []rune) bool {
 	next := make([]bool, len(b)+1)
 	next[len(b)] = true

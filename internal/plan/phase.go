@@ -8,7 +8,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// phaseFile matches the name of a phase plan, with the phase and the plan's number.
+// phaseFile matches the file name of a phase plan. The groups are the phase and the
+// number of the plan.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
 // front is the front matter of a phase plan.
@@ -19,22 +20,22 @@ type front struct {
 	autonomous        bool
 }
 
-func frontFields() []field[front] {
-	return []field[front]{
-		key("phase", text(), func(f *front) *string { return &f.phase }, "the phase", "phase: 02-storage"),
-		key("plan", text(), func(f *front) *string { return &f.plan }, "the plan's number", "plan: 01"),
-		key("type", choice("execute", "tdd"), func(f *front) *string { return &f.kind }, "how it is done", "type: execute"),
-		key("wave", number(1, maxWave), func(f *front) *int { return &f.wave }, "its wave; 1 without it", "wave: 2"),
-		key("depends_on", listOrNothing(), func(f *front) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
-		key("files_modified", listOrNothing(), func(f *front) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
-		key("autonomous", truth(), func(f *front) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
-		{name: "must_haves", read: func(*reader, *node, *front) {}}, // for the agent, which receives the whole file
+func frontKeys() []keySpec[front] {
+	return []keySpec[front]{
+		newKey("phase", text(), func(f *front) *string { return &f.phase }, "the phase", "phase: 02-storage"),
+		newKey("plan", text(), func(f *front) *string { return &f.plan }, "the plan's number", "plan: 01"),
+		newKey("type", choice("execute", "tdd"), func(f *front) *string { return &f.kind }, "how it is done", "type: execute"),
+		newKey("wave", number(1, maxWave), func(f *front) *int { return &f.wave }, "its wave; 1 without it", "wave: 2"),
+		newKey("depends_on", listOrNothing(), func(f *front) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
+		newKey("files_modified", listOrNothing(), func(f *front) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
+		newKey("autonomous", boolean(), func(f *front) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
+		{name: "must_haves", read: func(*reader, *node, *front) {}}, // only the agent needs it, and receives the whole file
 	}
 }
 
-// listOrNothing is the form of a list; a key without a value is an empty list.
-func listOrNothing() form[[]string] {
-	f := texts()
+// listOrNothing is the type of a list; a key without a value is an empty list.
+func listOrNothing() valueType[[]string] {
+	f := textOrList()
 	read := f.read
 	f.read = func(r *reader, name string, n *node) ([]string, bool) {
 		if n.kind == nothing {
@@ -71,17 +72,17 @@ func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
 		return t, at
 	}
 	f := front{wave: 1}
-	given := readMapping(r, "front matter", root, frontFields(), tolerated, &f)
+	given := readMapping(r, "front matter", root, frontKeys(), tolerated, &f)
 	t.Name = orElse(objective(data), strings.TrimSpace(f.phase+" "+t.ID))
 	t.Wave, t.Files = f.wave, f.files
 	for _, id := range f.dependsOn {
 		t.After = append(t.After, phaseID(id, name[1], len(name[2])))
 	}
 	if p, ok := given["depends_on"]; ok {
-		at.after = p.value.or(p.at).places()
+		at.after = p.value.withPosition(p.at).places()
 	}
 	if p, ok := given["plan"]; ok && phaseID(f.plan, name[1], len(name[2])) != t.ID {
-		r.warn(p.value.or(p.at).position, "plan: found %q, while the file's name says %s", f.plan, name[2])
+		r.warn(p.value.withPosition(p.at).position, "plan: found %q, while the file's name says %s", f.plan, name[2])
 	}
 	return t, at
 }
@@ -92,8 +93,8 @@ func objective(data []byte) string {
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID returns the id that a reference means: 02-01, 02-01-PLAN.md, or just 01 or
-// 1 for the same phase.
+// phaseID returns the full id for a reference: 02-01, 02-01-PLAN.md, or just 01 or 1
+// for a plan of the same phase.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
@@ -102,8 +103,8 @@ func phaseID(reference, phase string, digits int) string {
 	return phase + "-" + strings.Repeat("0", max(0, digits-len(id))) + id
 }
 
-// frontMatter returns the YAML between the first line and the next ---. An empty line
-// replaces the first, so that line numbers stay the same.
+// frontMatter returns the YAML between the first line and the next ---. The first line
+// is replaced by an empty one, so that line numbers stay the same.
 func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

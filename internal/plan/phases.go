@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// phase reads one phase plan, or all of a folder.
+// phase reads one phase plan, or all phase plans of a folder.
 func (l *loader) phase(arg string) (draft, error) {
 	full := under(l.opts.Dir, arg)
 	info, err := l.host.Stat(readStep, full)
@@ -35,8 +35,8 @@ func (l *loader) phase(arg string) (draft, error) {
 	return d, err
 }
 
-// summaries returns the ids of the phase plans that have a summary, which means that
-// they are done.
+// summaries returns the ids of the phase plans that have a summary file, which means
+// that they are done.
 func summaries(entries []fs.DirEntry) map[string]bool {
 	done := map[string]bool{}
 	for _, e := range entries {
@@ -56,7 +56,7 @@ func (l *loader) phaseTasks(d *draft, files []string, done map[string]bool, sing
 		}
 		l.file = file
 		id := strings.TrimSuffix(filepath.Base(file), "-PLAN.md")
-		t, at := readPhase(l.shown(under(l.opts.Dir, file)), data, done[id], &l.reader)
+		t, at := readPhase(l.displayPath(under(l.opts.Dir, file)), data, done[id], &l.reader)
 		d.add(t, at.in(file))
 	}
 	l.file = arg
@@ -77,8 +77,9 @@ func (p places) in(file string) places {
 	return p
 }
 
-// outside removes references to plans that are not part of this run: those of another
-// phase, or all others if one file was named. It warns if such a plan has no summary.
+// outside removes references to plans that are not part of this run: plans of another
+// phase, or all others if the user named a single file. It warns if such a plan has no
+// summary, so is not done.
 func (l *loader) outside(d *draft, done map[string]bool, single bool) {
 	phases := map[string]bool{}
 	for _, t := range d.Tasks {

@@ -24,24 +24,24 @@ type Plan struct {
 	Format     Format          `json:"Format"`
 	Source     string          `json:"Source"`     // in the session protocol's terms: orchestrate, execute-phase or run-prompt
 	SourceFile string          `json:"SourceFile"` // as the user named it; empty for a prompt's text or a list
-	Parallel   int             `json:"Parallel"`   // maximum number of concurrent tasks; 0 leaves it to the runner
+	Parallel   int             `json:"Parallel"`   // maximum number of tasks at the same time; 0 means the runner's default
 	OnFailure  OnFailure       `json:"OnFailure"`  // effect of a failed task on tasks that do not depend on it
 	Budget     Budget          `json:"Budget"`
 	Workflow   *Workflow       `json:"Workflow"`        // set for a workflow file
 	Build      json.RawMessage `json:"Build,omitempty"` // set for an autonomous build; decoded by package build
 	Team       json.RawMessage `json:"Team,omitempty"`  // set for a team: a teamstate.Start
 	Tasks      []Task          `json:"Tasks"`           // in the order of the source
-	Warnings   Problems        `json:"Warnings"`        // warnings for the user; the plan can run nevertheless
+	Warnings   Problems        `json:"Warnings"`        // for the user; they do not prevent the plan from running
 }
 
-// The sources that the session protocol knows.
+// The values of Plan.Source, which the session protocol defines.
 const (
 	SourceOrchestrate  = "orchestrate"
 	SourceExecutePhase = "execute-phase"
 	SourceRunPrompt    = "run-prompt"
 )
 
-// Budget is a limit. Zero means none.
+// Budget limits what a task or a plan may cost. Zero means no limit.
 type Budget struct {
 	USD    float64 `json:"USD"`
 	Tokens int64   `json:"Tokens"`
@@ -52,16 +52,16 @@ type Task struct {
 	ID   string `json:"ID,omitzero"`
 	Name string `json:"Name,omitzero"`
 
-	// Prompt is the whole text. PromptFile is the file that it was read from, or
-	// empty. A task of agent command may have neither.
+	// Prompt is the whole text. PromptFile is the file that it was read from, or empty.
+	// If Agent is [CommandAgent], both may be empty.
 	Prompt     string `json:"Prompt,omitzero"`
 	PromptFile string `json:"PromptFile,omitzero"`
 
 	Wave  int      `json:"Wave,omitzero"`  // a task of wave n waits for all tasks of lower waves; 0 means no wave
-	After []string `json:"After,omitzero"` // ids of the tasks that it waits for
+	After []string `json:"After,omitzero"` // ids of the tasks that this task waits for
 
-	Agent string   `json:"Agent,omitzero"` // name of an agent adapter; empty leaves the choice to the runner
-	Model string   `json:"Model,omitzero"` // empty leaves the choice to the agent
+	Agent string   `json:"Agent,omitzero"` // name of an agent adapter; empty means the runner's default
+	Model string   `json:"Model,omitzero"` // empty means the agent's default
 	Argv  []string `json:"Argv,omitzero"`  // only for agent command
 
 	Limits
@@ -69,9 +69,9 @@ type Task struct {
 	Isolation
 
 	Env      map[string]secret.Value `json:"Env,omitzero"`
-	Labels   []string                `json:"Labels,omitzero"`   // a worker must have all of them
-	Priority int                     `json:"Priority,omitzero"` // of the tasks that could start, the highest goes first
-	Files    []string                `json:"Files,omitzero"`    // paths, folders and globs that it changes
+	Labels   []string                `json:"Labels,omitzero"`   // only a worker with all of these labels may run the task
+	Priority int                     `json:"Priority,omitzero"` // of the tasks that can start, the one with the highest priority starts first
+	Files    []string                `json:"Files,omitzero"`    // paths, folders and globs of the files that the task changes
 	QuestionRules
 
 	Contest
@@ -80,52 +80,52 @@ type Task struct {
 
 	Dispatch *Dispatch       `json:"Dispatch,omitzero"` // set for a bead
 	Step     json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol, in the JSON format of that package
-	Keep     bool            `json:"Keep,omitzero"`     // keep the agent's whole last message, not only its beginning
+	Keep     bool            `json:"Keep,omitzero"`     // store the agent's complete last message, not only its beginning, because later tasks need it
 
 	FileEntry
 }
 
-// Limits is how long a task may take, how often it is tried, and what it may cost.
+// Limits limits how long a task may take, how often it is tried, and what it may cost.
 type Limits struct {
 	Timeout      time.Duration `json:"Timeout,omitzero"`      // of one attempt; 0 means none
-	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // maximum time without a sign of life; 0 means none
+	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // maximum time without output or other activity of the agent; 0 means none
 	Retries      int           `json:"Retries,omitzero"`      // attempts after the first
 	Budget       Budget        `json:"Budget,omitzero"`
 }
 
 // Isolation says whether a task works in a git worktree, and on which branch.
 type Isolation struct {
-	Worktree bool   `json:"Worktree,omitzero"` // works in its own git worktree
-	Branch   string `json:"Branch,omitzero"`   // of that worktree; empty lets the runner choose
-	Tree     string `json:"Tree,omitzero"`     // worktree that it shares with other tasks of its run, on Branch; empty for none
-	Base     string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means what the project has checked out at that time; empty means where the run starts
-	Land     Land   `json:"Land,omitzero"`     // what becomes of its change when it is complete; empty means LandReview
-	Into     string `json:"Into,omitzero"`     // branch that its change is for; empty means the one that is checked out when the run starts
+	Worktree bool   `json:"Worktree,omitzero"` // the task has its own git worktree
+	Branch   string `json:"Branch,omitzero"`   // branch of the worktree; empty lets the runner choose
+	Tree     string `json:"Tree,omitzero"`     // name of a worktree that several tasks of the run share, on Branch; empty for none
+	Base     string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means the commit that the project has checked out when the task starts; empty means the commit that the run starts from
+	Land     Land   `json:"Land,omitzero"`     // what happens to the task's change when the task is complete; empty means LandReview
+	Into     string `json:"Into,omitzero"`     // branch that the change is to be merged into; empty means the one that is checked out when the run starts
 }
 
-// Land says what becomes of a task's change.
+// Land says what happens to a task's change when the task is complete.
 type Land string
 
-// The ways to land a change.
+// The values of Land.
 const (
-	LandReview Land = "review" // it waits for a user, who merges it
-	LandMerge  Land = "merge"  // it is merged when the run's tasks are complete
+	LandReview Land = "review" // the change waits until a user merges it
+	LandMerge  Land = "merge"  // the change is merged when the run's tasks are complete
 	LandPR     Land = "pr"     // a pull request is opened when the run's tasks are complete
-	LandKeep   Land = "keep"   // it stays on its branch
+	LandKeep   Land = "keep"   // the change stays on its branch
 )
 
 // QuestionRules says how the questions of a task's agent are answered.
 type QuestionRules struct {
 	Questions     QuestionPolicy `json:"Questions,omitzero"`
 	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
-	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer after that
+	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer after AnswerTimeout
 }
 
-// FileEntry is the entry of a task in the file that it was read from.
+// FileEntry holds where a task is listed in the plan's file, and its state there.
 type FileEntry struct {
-	Done bool   `json:"Done,omitzero"` // ticked, or has a summary; left out with [Options.PendingOnly]
-	Box  string `json:"Box,omitzero"`  // file, on the machine that read the plan, whose checkbox is ticked when the task is complete
-	Line int    `json:"Line,omitzero"` // line in its file; 0 if the task is the whole file
+	Done bool   `json:"Done,omitzero"` // its checkbox is ticked, or it has a summary file; left out with [Options.PendingOnly]
+	Box  string `json:"Box,omitzero"`  // path of the file whose checkbox is ticked when the task is complete, on the machine that read the plan
+	Line int    `json:"Line,omitzero"` // line in the plan's file; 0 if the task is the whole file
 }
 
 // Dispatch holds the properties of a task that is a bead of a ledger. A bead has at
@@ -136,11 +136,11 @@ type Dispatch struct {
 	Repo     string            `json:"Repo,omitzero"`     // working folder
 	Template string            `json:"Template,omitzero"` // template of its prompt; empty for none
 	Vars     map[string]string `json:"Vars,omitzero"`     // variables of the template
-	Session  string            `json:"Session,omitzero"`  // tmux session that shows its agent; empty for none
-	Earlier  int               `json:"Earlier,omitzero"`  // number of attempts before this task's first, in earlier tasks or in the records only
+	Session  string            `json:"Session,omitzero"`  // tmux session in which its agent runs; empty for none
+	Earlier  int               `json:"Earlier,omitzero"`  // number of attempts at this bead before this task, in other runs or known from records only
 }
 
-// The default limits of a bead.
+// The default limits of a task for a bead.
 const (
 	BeadTimeout = time.Hour
 	BeadRetries = 2
@@ -167,8 +167,8 @@ const (
 	Allow QuestionPolicy = "allow" // grant at once
 )
 
-// Workflow holds the properties of a workflow file besides its prompts. A prompt that
-// shares its wave with others has its own worktree and branch, which is merged into
+// Workflow holds the settings of a workflow file that are not prompts. If several
+// prompts share a wave, each has its own worktree and branch, which is merged into
 // Branch after the wave. A prompt that is alone in its wave works on Branch itself.
 type Workflow struct {
 	ID         string     `json:"ID"`
@@ -185,8 +185,8 @@ type OnComplete struct {
 	DeleteWorktree bool   `json:"DeleteWorktree"`
 }
 
-// Fill sets the agent and the model if the task names none. It leaves commands
-// unchanged.
+// Fill sets the agent and the model if the task names none. It does not change tasks of
+// agent command.
 func (t *Task) Fill(agent, model string) {
 	if t.Agent == "" && len(t.Argv) == 0 {
 		t.Agent = agent
@@ -196,22 +196,23 @@ func (t *Task) Fill(agent, model string) {
 	}
 }
 
-// Agents returns the names of the adapters that a plan may name.
+// Agents returns the names of the agent adapters that a plan may use.
 func Agents() []string {
 	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}
 }
 
-// FakeAgent is gaffer's own agent. It has no model and does what its prompt says.
+// FakeAgent is an agent for tests and demos that is built into gaffer. It has no model
+// and follows the instructions in its prompt literally.
 const FakeAgent = "fake"
 
 // CommandAgent is the agent that runs a task's Argv.
 const CommandAgent = "command"
 
-// Waves returns the tasks in layers. The tasks of a layer wait only for tasks of
-// earlier layers, and for at least one task of the layer directly before.
+// Waves returns the tasks in layers. Each task waits for at least one task of the
+// previous layer, and for no task of its own or a later layer.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
-// Needs returns the tasks that the task waits for directly. They include those that
-// its wave implies: all of the next lower wave, which in turn wait for those below.
-// To query many tasks, keep the [Graph].
+// Needs returns the tasks that the task waits for directly, including those that it
+// waits for because of its wave: all tasks of the next lower wave, which in turn wait
+// for those below. To query many tasks, keep the [Graph].
 func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

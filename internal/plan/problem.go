@@ -52,11 +52,11 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid tells callers that the error is about a document's content.
 func (p Problems) Invalid() bool { return len(p) > 0 }
 
-// sorted sorts the problems in the order of the file and removes duplicates, which
-// occur because the target of an alias is read more than once.
+// sorted sorts the problems in the order of the file and removes duplicates. Duplicates
+// occur because the target of a YAML alias is read at each use.
 func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -69,7 +69,8 @@ func (p Problems) sorted() Problems {
 	})
 }
 
-// position is a place in a file. The zero value means somewhere in the current file.
+// position is a place in a file. The zero value means that the place in the current
+// file is unknown.
 type position struct {
 	line, column int
 	file         string // set if it is not the current file

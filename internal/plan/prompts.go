@@ -13,9 +13,10 @@ import (
 )
 
 var (
-	// promptID matches an id in a list.
+	// promptID matches an id in a list of prompts.
 	promptID = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
-	// namedPrompt matches the name of a prompt's file that begins with an id.
+	// namedPrompt matches the file name, without its extension, of a prompt that begins
+	// with an id.
 	namedPrompt = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)(?:-(.*))?$`)
 )
 
@@ -53,7 +54,8 @@ func (l *loader) folder(arg string) (draft, error) {
 			files = append(files, filepath.Join(arg, name))
 		}
 	}
-	// As a prompt, a plan would make an agent do the work of the other prompts.
+	// Plans in the folder are not prompts: an agent that received one would do the work
+	// of the other prompts.
 	files = slices.DeleteFunc(files, func(file string) bool {
 		data, err := l.bytes(file)
 		isPlan := err == nil && isOrchestrator(data)
@@ -111,8 +113,8 @@ func (l *loader) listed(item string) (string, bool) {
 	return "", false
 }
 
-// addFiles adds a task for each file. Its id is the one at the start of the file's
-// name if that is unique, else the name.
+// addFiles adds a task for each file. The task's id is the one at the start of the
+// file's name if that is unique, otherwise the whole name.
 func (l *loader) addFiles(d *draft, files []string) {
 	count := map[string]int{}
 	for _, file := range files {
@@ -142,10 +144,10 @@ func idOf(file string) string {
 }
 
 // readPrompts reads the prompt of each task that names a file, from the first of the
-// folders that has it.
+// folders that has the file.
 func (l *loader) readPrompts(d *draft, dirs ...string) {
 	if len(d.Tasks) > maxTasks {
-		return // already reported as too many
+		return // already reported as too many tasks
 	}
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
@@ -172,7 +174,7 @@ func (l *loader) readPrompt(t *Task, at position, dirs []string) {
 		l.report(at, "the prompt's file %q does not exist", t.PromptFile)
 		l.suggestFile(t.PromptFile, dirs)
 	case err != nil:
-		l.report(at, "the prompt's file %q cannot be read: %s", t.PromptFile, reason(err))
+		l.report(at, "the prompt's file %q cannot be read: %s", t.PromptFile, withoutPath(err))
 	case len(data) > maxPrompt:
 		l.report(at, "the prompt's file %q has %d KiB, want %d at most", t.PromptFile, len(data)>>10, maxPrompt>>10)
 	case strings.TrimSpace(string(data)) == "":
@@ -180,12 +182,13 @@ func (l *loader) readPrompt(t *Task, at position, dirs []string) {
 	case l.loaded > maxPrompts:
 		l.report(at, "the prompts have more than %d MiB together", maxPrompts>>20)
 	default:
-		t.Prompt, t.PromptFile = string(data), l.shown(path)
+		t.Prompt, t.PromptFile = string(data), l.displayPath(path)
 	}
 }
 
-// reason returns the error without the path, which the problem already contains.
-func reason(err error) string {
+// withoutPath returns the error without the path, because the problem already contains
+// it.
+func withoutPath(err error) string {
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {
 		return e.Problem
 	}
@@ -212,9 +215,9 @@ func (l *loader) suggestFile(name string, dirs []string) {
 	}
 }
 
-// shown returns a path relative to the folder in which the user works, if it is below
-// it.
-func (l *loader) shown(path string) string {
+// displayPath returns a path for messages: relative to the user's working directory if
+// it is below that.
+func (l *loader) displayPath(path string) string {
 	rel, err := filepath.Rel(l.opts.Dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return path

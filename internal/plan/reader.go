@@ -13,8 +13,8 @@ type reader struct {
 	file     string
 	problems Problems
 	warnings Problems
-	agents   []string // defined in gaffer.yaml
-	compared int      // number of candidates compared for suggestions
+	agents   []string // agents that gaffer.yaml defines
+	compared int      // number of candidates compared so far to find suggestions
 }
 
 func (r *reader) report(at position, format string, args ...any) {
@@ -33,13 +33,13 @@ func (r *reader) problem(at position, format string, args ...any) Problem {
 	return Problem{File: file, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// suggest adds to the last problem the candidate that was probably meant.
+// suggest adds to the last problem the candidate that the user probably meant.
 func (r *reader) suggest(word string, candidates []string) {
 	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
 }
 
-// Limits of near. A plan with 10,000 misspelt words gets all problems, but
-// suggestions only for the first ones.
+// Limits of near. If a plan has 10,000 misspelt words, all are reported, but only the
+// first ones get suggestions.
 const (
 	maxCompared = 200_000
 	minWord     = 3 // shorter words are similar to too many others

@@ -49,7 +49,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 }
 
 // objectSchema returns the schema of a mapping that has only these fields.
-func objectSchema[T any](fields []field[T]) schema {
+func objectSchema[T any](fields []keySpec[T]) schema {
 	s := schema{Type: "object", Patterns: properties{{"^" + freeKey, schema{}}}, Additional: false}
 	for _, f := range fields {
 		described := f.schema
@@ -65,7 +65,7 @@ func objectSchema[T any](fields []field[T]) schema {
 // Schema returns the JSON Schema (draft 2020-12) of gaffer's own plan format. It
 // cannot express some rules: unique ids, references, cycles.
 func Schema() []byte {
-	s := objectSchema(planFields())
+	s := objectSchema(planKeys())
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "gaffer plan"
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -77,9 +77,9 @@ func Schema() []byte {
 	return b.Bytes()
 }
 
-// either returns the part of a task's schema for keys that require or exclude each
-// other.
-func either() []schema {
+// exclusiveKeys returns the part of a task's schema about keys that require or exclude
+// each other.
+func exclusiveKeys() []schema {
 	has := func(names ...string) schema { return schema{Required: names} }
 	never := func(s schema) schema { return schema{Not: &s} }
 	return []schema{

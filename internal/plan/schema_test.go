@@ -65,8 +65,8 @@ func TestTheSchemaAcceptsTheExamples(t *testing.T) {
 	}
 }
 
-// beyond lists broken plans that only the reader can reject: the problem is between
-// tasks, between a task and the plan, or in other files.
+// beyond lists broken plans that the schema accepts and only the reader can reject: the
+// problem is between tasks, between a task and the plan, or in other files.
 var beyond = []string{
 	"references", "cycle", "cycle-by-waves", "prompt-files",
 }
@@ -107,24 +107,24 @@ func TestTheSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	}
 }
 
-// plans returns a plan for each field, with its example.
+// plans returns a plan for each key, with its example.
 func plans() map[string]string {
 	all := map[string]string{}
-	for _, f := range planFields() {
+	for _, f := range planKeys() {
 		all["plan "+f.name] = f.example + "\n"
 		if f.name != "tasks" {
 			all["plan "+f.name] += "tasks:\n- {id: a, prompt: x}\n"
 		}
 	}
-	for _, f := range budgetFields() {
+	for _, f := range budgetKeys() {
 		all["budget "+f.name] = "budget:\n  " + f.example + "\ntasks:\n- {id: a, prompt: x}\n"
 	}
 	indent := func(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") + "\n" }
-	for _, f := range defaultFields() {
+	for _, f := range defaultKeys() {
 		all["default "+f.name] = "defaults:\n  answer_timeout: 1m\n" + indent(f.example) + "tasks:\n- {id: x, prompt: x}\n"
 	}
 	delete(all, "default answer_timeout")
-	for _, f := range taskFields() {
+	for _, f := range taskKeys() {
 		task := "tasks:\n- {id: schema, prompt: x}\n- {id: login, prompt: x}\n-\n"
 		rest := map[string]string{"id": "id: a", "prompt": "prompt: x", "answer_timeout": "answer_timeout: 1m"}
 		delete(rest, f.name)
@@ -167,13 +167,13 @@ func TestEveryFieldIsDocumentedWithItsExample(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range planFields() {
+	for _, f := range planKeys() {
 		check(f.name, f.doc, f.example)
 	}
-	for _, f := range taskFields() {
+	for _, f := range taskKeys() {
 		check(f.name, f.doc, f.example)
 	}
-	for _, f := range budgetFields() {
+	for _, f := range budgetKeys() {
 		check(f.name, f.doc, f.example)
 	}
 }

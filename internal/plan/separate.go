@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// Overlap is a pair of tasks that may run at the same time and change the same files.
+// Overlap is a pair of tasks that may run at the same time and would change the same
+// files.
 type Overlap struct {
 	First, Second         string // ids; Second is in a later wave, or later in the plan
 	FirstFile, SecondFile string // the overlapping patterns
 }
 
 // Overlaps returns, for each task, the first earlier task that declares some of the
-// same files and that it does not wait for, directly or indirectly.
+// same files, unless the task waits for it directly or indirectly.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -43,15 +44,16 @@ func (s *separation) overlap(first, second int) Overlap {
 }
 
 // Separate returns the plan with additional dependencies, so that tasks with
-// overlapping files never run at the same time: the later of two waits for the
-// earlier. Each task moves to the first wave without an overlap, so the plan has no
-// more waves than that order of tasks requires. All existing dependencies stay.
+// overlapping files never run at the same time: the later of two waits for the earlier.
+// Each task moves to the first wave without an overlap, so that the plan has as few
+// waves as this order of tasks allows. All existing dependencies stay.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
-	levels := s.place()
+	levels := s.assignLevels()
 	p.Tasks = slices.Clone(p.Tasks)
 	s.inOrder(levels, func(task int, hits []int) {
-		// The latest first: waiting for it often implies waiting for the others.
+		// Add the dependency on the latest task first: it often implies the
+		// dependencies on the others.
 		slices.SortFunc(hits, func(a, b int) int { return cmp.Or(cmp.Compare(levels[b], levels[a]), cmp.Compare(b, a)) })
 		for _, other := range hits {
 			if s.waits[task].has(other) {
@@ -65,8 +67,8 @@ func (p Plan) Separate() Plan {
 	return p
 }
 
-// separation holds the files of each task and, for each node, the tasks that it waits
-// for, directly or indirectly.
+// separation holds the files of each task and, for each node of the graph, the tasks
+// that it waits for, directly or indirectly.
 type separation struct {
 	graph *Graph
 	files [][]*pattern
@@ -83,8 +85,8 @@ func newSeparation(p Plan) *separation {
 	return s
 }
 
-// inOrder visits the tasks with files, level by level. hits holds the visited tasks
-// whose files overlap.
+// inOrder visits the tasks that declare files, level by level. hits holds the tasks
+// visited before whose files overlap.
 func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
 	if !s.any() {
 		return
@@ -107,8 +109,9 @@ func (s *separation) any() bool {
 	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
 }
 
-// byLevel returns the nodes so that each comes after those that it waits for: level
-// by level, tasks in the order of the plan, gates last.
+// byLevel returns the nodes in an order in which each comes after the nodes that it
+// waits for: by level, within a level first the tasks in the order of the plan, then
+// the gates.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {
@@ -130,12 +133,12 @@ func (s *separation) inherit(node int) {
 	}
 }
 
-// place assigns each task the first level that is above all tasks it waits for and
-// contains no task with overlapping files.
-func (s *separation) place() []int {
+// assignLevels assigns each task the first level that is above the levels of all tasks
+// it waits for and that contains no task with overlapping files.
+func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newClaims(len(s.graph.tasks))
-	takenBy := make([]int, len(s.graph.tasks)+2) // by level: 1 + the last node that found it taken
+	takenBy := make([]int, len(s.graph.tasks)+2) // by level: 1 + the last node for which the level had an overlap
 	for _, node := range s.byLevel(s.graph.levels()) {
 		for _, need := range s.graph.needs[node] {
 			levels[node] = max(levels[node], levels[need])

@@ -7,87 +7,87 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// taskFields returns the keys of a task.
-func taskFields() []field[Task] {
-	own := []field[Task]{
-		key("id", text(), func(t *Task) *string { return &t.ID },
-			"what other tasks, logs and branches call it; unique, and fit for a file's name", "id: api").must(),
-		key("name", text(), func(t *Task) *string { return &t.Name },
+// taskKeys returns the keys of a task.
+func taskKeys() []keySpec[Task] {
+	own := []keySpec[Task]{
+		newKey("id", text(), func(t *Task) *string { return &t.ID },
+			"what other tasks, logs and branches call it; unique, and fit for a file's name", "id: api").require(),
+		newKey("name", text(), func(t *Task) *string { return &t.Name },
 			"its name for users; the id if absent", "name: Build the API"),
-		key("prompt", text(), func(t *Task) *string { return &t.Prompt },
+		newKey("prompt", text(), func(t *Task) *string { return &t.Prompt },
 			"the instructions for the agent", "prompt: |\n  Add GET /health.\n  Cover it with a test."),
-		key("prompt_file", text(), func(t *Task) *string { return &t.PromptFile },
+		newKey("prompt_file", text(), func(t *Task) *string { return &t.PromptFile },
 			"the file with the prompt, from the plan's folder, instead of prompt", "prompt_file: prompts/api.md"),
-		key("command", textList(), func(t *Task) *[]string { return &t.Argv },
+		newKey("command", textList(), func(t *Task) *[]string { return &t.Argv },
 			"the program and arguments of agent command", "command: [go, test, ./...]"),
-		key("shell", shell(), func(t *Task) *[]string { return &t.Argv },
+		newKey("shell", shell(), func(t *Task) *[]string { return &t.Argv },
 			"the shell command of agent command, instead of command", "shell: make release && ls dist"),
-		key("wave", number(1, maxWave), func(t *Task) *int { return &t.Wave },
+		newKey("wave", number(1, maxWave), func(t *Task) *int { return &t.Wave },
 			"the task waits for all tasks of lower waves; without it, for none", "wave: 2"),
-		key("after", texts(), func(t *Task) *[]string { return &t.After },
+		newKey("after", textOrList(), func(t *Task) *[]string { return &t.After },
 			"the ids of the tasks that it waits for", "after: [schema, login]"),
-		key("branch", branch(), func(t *Task) *string { return &t.Branch },
+		newKey("branch", branch(), func(t *Task) *string { return &t.Branch },
 			"the branch of its worktree; with it, the task has one", "branch: feature/api"),
-		key("files", texts(), func(t *Task) *[]string { return &t.Files },
+		newKey("files", textOrList(), func(t *Task) *[]string { return &t.Files },
 			"the files, folders and globs it changes: tasks that share some should not run at once", "files: [internal/api, docs/*.md]"),
-		key("priority", number(-maxPriority, maxPriority), func(t *Task) *int { return &t.Priority },
+		newKey("priority", number(-maxPriority, maxPriority), func(t *Task) *int { return &t.Priority },
 			"among tasks that could start, the highest goes first; 0 without it", "priority: 10"),
-		key("budget", group("a budget", budgetFields(), rejected), func(t *Task) *Budget { return &t.Budget },
+		newKey("budget", nestedMapping("a budget", budgetKeys(), rejected), func(t *Task) *Budget { return &t.Budget },
 			"what the task may cost", "budget:\n  usd: 2.50"),
 	}
-	return append(append(own, contestFields()...), defaultFields()...)
+	return append(append(own, contestKeys()...), defaultKeys()...)
 }
 
-// defaultFields returns the keys of a task that the plan's defaults may set.
-func defaultFields() []field[Task] {
-	env := onto(environment(), func(t *Task) *map[string]secret.Value { return &t.Env })
+// defaultKeys returns the keys of a task that the plan's defaults may set.
+func defaultKeys() []keySpec[Task] {
+	env := addToDefaults(environment(), func(t *Task) *map[string]secret.Value { return &t.Env })
 	env.name, env.doc, env.example = "env", "variables of the agent's environment, each a text or a reference to where it is kept; a task's add to those of the defaults", "env:\n  PORT: 8080\n  API_KEY: {from: file, path: ~/.secrets/key}"
-	return []field[Task]{
-		key("agent", agentName(), func(t *Task) *string { return &t.Agent },
+	return []keySpec[Task]{
+		newKey("agent", agentName(), func(t *Task) *string { return &t.Agent },
 			"who does it: "+orList(Agents())+", or one that gaffer.yaml names", "agent: codex"),
-		key("model", text(), func(t *Task) *string { return &t.Model },
+		newKey("model", text(), func(t *Task) *string { return &t.Model },
 			"the agent's model; its own choice if absent", "model: opus"),
-		key("timeout", duration(), func(t *Task) *time.Duration { return &t.Timeout },
+		newKey("timeout", duration(), func(t *Task) *time.Duration { return &t.Timeout },
 			"how long the agent may work in one attempt, without the time in which it waits for the user; 0, as without it, is no limit", "timeout: 45m"),
-		key("stall_timeout", duration(), func(t *Task) *time.Duration { return &t.StallTimeout },
+		newKey("stall_timeout", duration(), func(t *Task) *time.Duration { return &t.StallTimeout },
 			"how long an attempt may give no sign of life while it does not wait for the user; 0, as without it, is no limit", "stall_timeout: 10m"),
-		key("retries", number(0, maxRetries), func(t *Task) *int { return &t.Retries },
+		newKey("retries", number(0, maxRetries), func(t *Task) *int { return &t.Retries },
 			"how many more attempts follow a failed one; 0 without it; rate limits and lost workers use up none", "retries: 2"),
-		key("verify", texts(), func(t *Task) *[]string { return &t.Verify },
+		newKey("verify", textOrList(), func(t *Task) *[]string { return &t.Verify },
 			"shell commands that must succeed before the task counts as done", "verify:\n  - go vet ./...\n  - go test ./..."),
-		key("worktree", truth(), func(t *Task) *bool { return &t.Worktree },
+		newKey("worktree", boolean(), func(t *Task) *bool { return &t.Worktree },
 			"work in a git worktree of its own; false without it", "worktree: true"),
-		key("land", choice(LandReview, LandMerge, LandPR, LandKeep), func(t *Task) *Land { return &t.Land },
+		newKey("land", choice(LandReview, LandMerge, LandPR, LandKeep), func(t *Task) *Land { return &t.Land },
 			"what becomes of the change in its worktree when the run's tasks are complete: review (as without it) leaves it to a person, merge merges it, pr opens a pull request, keep leaves it on its branch", "land: merge"),
-		key("into", branch(), func(t *Task) *string { return &t.Into },
+		newKey("into", branch(), func(t *Task) *string { return &t.Into },
 			"the branch that its change is for; the one that is checked out when the run starts if absent", "into: develop"),
 		env,
-		key("labels", texts(), func(t *Task) *[]string { return &t.Labels },
+		newKey("labels", textOrList(), func(t *Task) *[]string { return &t.Labels },
 			"only a worker that has them all takes the task", "labels: [gpu]"),
-		key("questions", choice(Ask, Deny, Allow), func(t *Task) *QuestionPolicy { return &t.Questions },
+		newKey("questions", choice(Ask, Deny, Allow), func(t *Task) *QuestionPolicy { return &t.Questions },
 			"what becomes of the agent's questions: ask the user (as without it), deny or allow", "questions: deny"),
-		key("answer_timeout", duration(), func(t *Task) *time.Duration { return &t.AnswerTimeout },
+		newKey("answer_timeout", duration(), func(t *Task) *time.Duration { return &t.AnswerTimeout },
 			"how long a question waits for the user, which nothing else limits; 0, as without it, is for ever", "answer_timeout: 15m"),
-		key("answer_default", text(), func(t *Task) *string { return &t.AnswerDefault },
+		newKey("answer_default", text(), func(t *Task) *string { return &t.AnswerDefault },
 			"the answer after answer_timeout", "answer_default: no, leave it"),
 	}
 }
 
-// defaults is the form of the mapping with the default values of tasks.
-func defaults() form[Task] {
-	fields := defaultFields()
-	return form[Task]{objectSchema(fields), func(r *reader, _ string, n *node) (Task, bool) {
+// defaults is the type of the mapping with the default values of tasks.
+func defaults() valueType[Task] {
+	fields := defaultKeys()
+	return valueType[Task]{objectSchema(fields), func(r *reader, _ string, n *node) (Task, bool) {
 		t := Task{QuestionRules: QuestionRules{Questions: Ask}}
 		if n.kind == nothing {
-			return t, true // all keys are commented out
+			return t, true // empty, for example if all of its keys are commented out
 		}
 		readMapping(r, "defaults", n, fields, rejected, &t)
 		return t, true
 	}}
 }
 
-// readTask reads one task on top of the defaults.
-func readTask(r *reader, n *node, fields []field[Task], doc document) (Task, places) {
+// readTask reads one task; keys that it does not set keep the value of the defaults.
+func readTask(r *reader, n *node, fields []keySpec[Task], doc document) (Task, places) {
 	t := doc.defaults
 	given := readMapping(r, "a task", n, fields, rejected, &t)
 	if t.Line = n.line; n.kind == mapping && len(n.pairs) > 0 {
@@ -98,18 +98,18 @@ func readTask(r *reader, n *node, fields []field[Task], doc document) (Task, pla
 	return t, placesOf(given, n.position, "id", "prompt_file")
 }
 
-// placesOf returns where a task's id, prompt and references stand. id and prompt are the
-// names of their keys; the whole task is at.
+// placesOf returns the positions of a task's id, prompt and references. id and prompt
+// are the names of the format's keys; at is the position of the whole task.
 func placesOf(given map[string]pair, at position, id, prompt string) places {
 	all := places{id: at, prompt: at}
 	if p, ok := given[id]; ok {
-		all.id = p.value.or(p.at).position
+		all.id = p.value.withPosition(p.at).position
 	}
 	if p, ok := given[prompt]; ok {
-		all.prompt = p.value.or(p.at).position
+		all.prompt = p.value.withPosition(p.at).position
 	}
 	if p, ok := given["after"]; ok {
-		all.after = p.value.or(p.at).places()
+		all.after = p.value.withPosition(p.at).places()
 	}
 	return all
 }
@@ -125,10 +125,10 @@ func checkTask(r *reader, t *Task, n *node, given map[string]pair) {
 	checkAgent(r, t, n, given)
 	checkLabels(r, t, given)
 	if p, ok := given["worktree"]; ok && t.Branch != "" && !t.Worktree {
-		r.report(p.value.or(p.at).position, "worktree: found false, but branch %q needs a worktree", t.Branch)
+		r.report(p.value.withPosition(p.at).position, "worktree: found false, but branch %q needs a worktree", t.Branch)
 	}
 	if p, ok := given["worktree"]; ok && len(t.Candidates) > 0 && !t.Worktree {
-		r.report(p.value.or(p.at).position, "worktree: found false, but each candidate needs a worktree")
+		r.report(p.value.withPosition(p.at).position, "worktree: found false, but each candidate needs a worktree")
 	}
 	checkContest(r, t, given)
 	t.Worktree = t.Worktree || t.Branch != ""
@@ -171,8 +171,8 @@ func checkAgent(r *reader, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// checkLabels checks that no label contains @, which gaffer reserves for labels of
-// locations, or a comma.
+// checkLabels checks that no label contains a comma or @. gaffer uses @ in the labels
+// that select a machine and a folder.
 func checkLabels(r *reader, t *Task, given map[string]pair) {
 	for _, label := range t.Labels {
 		if p, own := given["labels"]; own && (label == "" || strings.ContainsAny(label, "@,")) {

@@ -12,8 +12,8 @@ var workflowModels = []struct{ word, agent, model string }{
 	{"claude-zai", "claude", "zai"},
 }
 
-// flow is one workflow of a file, before its prompts are read.
-type flow struct {
+// workflowDoc is one workflow of a file, before its prompts are read.
+type workflowDoc struct {
 	Workflow
 	prompts *node
 }
@@ -25,24 +25,24 @@ type prompt struct {
 	model string
 }
 
-func workflowFields() []field[flow] {
-	return []field[flow]{
-		key("base", branch(), func(f *flow) *string { return &f.Base }, "the branch to begin from", "base: main").must(),
-		key("branch", branch(), func(f *flow) *string { return &f.Branch }, "the branch to work on", "branch: gh-12-login").must(),
-		key("on_complete", onComplete(), func(f *flow) *OnComplete { return &f.OnComplete },
+func workflowKeys() []keySpec[workflowDoc] {
+	return []keySpec[workflowDoc]{
+		newKey("base", branch(), func(f *workflowDoc) *string { return &f.Base }, "the branch to begin from", "base: main").require(),
+		newKey("branch", branch(), func(f *workflowDoc) *string { return &f.Branch }, "the branch to work on", "branch: gh-12-login").require(),
+		newKey("on_complete", onComplete(), func(f *workflowDoc) *OnComplete { return &f.OnComplete },
 			"what follows the last prompt", "on_complete: {create_pr: true}"),
-		key("prompts", anyMapping(), func(f *flow) **node { return &f.prompts },
-			"the prompts by id", "prompts: {setup: {path: prompts/001.md}}").must(),
+		newKey("prompts", anyMapping(), func(f *workflowDoc) **node { return &f.prompts },
+			"the prompts by id", "prompts: {setup: {path: prompts/001.md}}").require(),
 	}
 }
 
-func onComplete() form[OnComplete] {
-	fields := []field[OnComplete]{
-		key("create_pr", truth(), func(o *OnComplete) *bool { return &o.CreatePR }, "open a pull request", "create_pr: true"),
-		key("merge_to", branch(), func(o *OnComplete) *string { return &o.MergeTo }, "merge into this branch", "merge_to: main"),
-		key("delete_worktree", truth(), func(o *OnComplete) *bool { return &o.DeleteWorktree }, "remove the worktrees; true without it", "delete_worktree: false"),
+func onComplete() valueType[OnComplete] {
+	fields := []keySpec[OnComplete]{
+		newKey("create_pr", boolean(), func(o *OnComplete) *bool { return &o.CreatePR }, "open a pull request", "create_pr: true"),
+		newKey("merge_to", branch(), func(o *OnComplete) *string { return &o.MergeTo }, "merge into this branch", "merge_to: main"),
+		newKey("delete_worktree", boolean(), func(o *OnComplete) *bool { return &o.DeleteWorktree }, "remove the worktrees; true without it", "delete_worktree: false"),
 	}
-	return form[OnComplete]{objectSchema(fields), func(r *reader, _ string, n *node) (OnComplete, bool) {
+	return valueType[OnComplete]{objectSchema(fields), func(r *reader, _ string, n *node) (OnComplete, bool) {
 		o := OnComplete{DeleteWorktree: true}
 		given := readMapping(r, "on_complete", n, fields, rejected, &o)
 		if o.CreatePR {
@@ -52,8 +52,8 @@ func onComplete() form[OnComplete] {
 	}}
 }
 
-func anyMapping() form[*node] {
-	return form[*node]{schema{Type: "object"}, func(r *reader, name string, n *node) (*node, bool) {
+func anyMapping() valueType[*node] {
+	return valueType[*node]{schema{Type: "object"}, func(r *reader, name string, n *node) (*node, bool) {
 		found := n.kind.String()
 		if n.kind == mapping {
 			found = "an empty mapping"
@@ -66,24 +66,24 @@ func anyMapping() form[*node] {
 	}}
 }
 
-func promptFields() []field[prompt] {
+func promptKeys() []keySpec[prompt] {
 	models := make([]string, len(workflowModels))
 	for i, m := range workflowModels {
 		models[i] = m.word
 	}
-	return []field[prompt]{
-		key("path", text(), func(p *prompt) *string { return &p.path }, "the prompt's file", "path: prompts/001-setup.md").must(),
-		key("after", texts(), func(p *prompt) *[]string { return &p.after }, "the prompts that it waits for", "after: [setup]"),
-		key("model", choice(models...), func(p *prompt) *string { return &p.model }, "who does it; without it, the agent of --agent, or claude", "model: codex"),
+	return []keySpec[prompt]{
+		newKey("path", text(), func(p *prompt) *string { return &p.path }, "the prompt's file", "path: prompts/001-setup.md").require(),
+		newKey("after", textOrList(), func(p *prompt) *[]string { return &p.after }, "the prompts that it waits for", "after: [setup]"),
+		newKey("model", choice(models...), func(p *prompt) *string { return &p.model }, "who does it; without it, the agent of --agent, or claude", "model: codex"),
 	}
 }
 
-// readWorkflows reads all workflows of a file, so that all problems are reported, and
-// returns the wanted one.
+// readWorkflows reads all workflows of a file, so that the problems of all are
+// reported, and returns the wanted one.
 func readWorkflows(file string, root *node, r *reader, wanted string) draft {
 	var flows *node
-	readMapping(r, "a workflow file", root, []field[*node]{
-		key("workflows", anyMapping(), func(n **node) **node { return n }, "the workflows by id", "workflows: {…}").must(),
+	readMapping(r, "a workflow file", root, []keySpec[*node]{
+		newKey("workflows", anyMapping(), func(n **node) **node { return n }, "the workflows by id", "workflows: {…}").require(),
 	}, rejected, &flows)
 	if flows == nil {
 		return draft{}
@@ -112,18 +112,18 @@ func readWorkflows(file string, root *node, r *reader, wanted string) draft {
 
 // readWorkflow reads one workflow with its prompts.
 func readWorkflow(file string, p pair, r *reader) draft {
-	f := flow{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
-	readMapping(r, "a workflow", p.value.or(p.at), workflowFields(), rejected, &f)
+	f := workflowDoc{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
+	readMapping(r, "a workflow", p.value.withPosition(p.at), workflowKeys(), rejected, &f)
 	d := draft{Plan: Plan{
 		Name: p.key, Source: SourceOrchestrate, SourceFile: file, OnFailure: Stop, Workflow: &f.Workflow,
 	}}
 	if f.prompts == nil {
 		return d
 	}
-	fields := promptFields()
+	fields := promptKeys()
 	for _, entry := range f.prompts.pairs {
 		var p prompt
-		given := readMapping(r, "a prompt", entry.value.or(entry.at), fields, rejected, &p)
+		given := readMapping(r, "a prompt", entry.value.withPosition(entry.at), fields, rejected, &p)
 		t := Task{ID: entry.key, PromptFile: p.path, After: p.after, QuestionRules: QuestionRules{Questions: Ask}, FileEntry: FileEntry{Line: entry.at.line}}
 		for _, m := range workflowModels {
 			if m.word == p.model {

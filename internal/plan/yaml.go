@@ -16,7 +16,7 @@ import (
 type kind int
 
 const (
-	nothing kind = iota // no value at all
+	nothing kind = iota // no value
 	scalar
 	list
 	mapping
@@ -30,11 +30,11 @@ func (k kind) String() string {
 // target.
 type node struct {
 	kind  kind
-	text  string // of a scalar, as written: 001 stays 001
+	text  string // text of a scalar, as written: 001 stays 001
 	items []*node
 	pairs []pair
 	position
-	size int // number of values in it, with each alias counted in full
+	size int // number of values in the node, with each alias counted in full
 }
 
 type pair struct {
@@ -46,8 +46,8 @@ type pair struct {
 // maxExpanded limits the number of values that aliases may expand to.
 const maxExpanded = 1_000_000
 
-// tree parses the single document in data. It reports problems to r, and returns nil
-// if the document is empty or cannot be parsed.
+// tree parses data, which must contain a single YAML document. It reports problems to
+// r, and returns nil if the document is empty or cannot be parsed.
 func (r *reader) tree(data []byte) *node {
 	body, err := yamldoc.Parse(data, parser.AllowDuplicateMapKey())
 	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {
@@ -65,7 +65,7 @@ func placeOf(tk *token.Token) position {
 	return position{line: line, column: column}
 }
 
-// treeReader converts the parser's nodes to ours.
+// treeReader converts the nodes of the YAML parser to our node type.
 type treeReader struct {
 	*reader
 	anchors  map[string]*node
@@ -76,7 +76,7 @@ func (t *treeReader) read(n ast.Node) *node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		value := t.read(n.Value)
-		t.anchors[n.Name.GetToken().Value] = value // after its value, so that it cannot contain itself
+		t.anchors[n.Name.GetToken().Value] = value // only now, so that a value cannot contain itself
 		return value
 	case *ast.AliasNode:
 		return t.alias(n)
@@ -111,15 +111,15 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 		t.suggest(name, sortedKeys(t.anchors))
 		return &node{position: at, size: 1}
 	}
-	if !t.expand(at, target) {
+	if !t.countAlias(at, target) {
 		return &node{position: at, size: 1}
 	}
 	return target
 }
 
-// expand counts the values of an alias, and reports whether the limit is not
-// exceeded.
-func (t *treeReader) expand(at position, target *node) bool {
+// countAlias counts the values that an alias stands for, and reports whether the total
+// is within the limit.
+func (t *treeReader) countAlias(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size
 	if before <= maxExpanded && t.expanded > maxExpanded {
@@ -172,7 +172,8 @@ func (n *node) add(p pair) {
 	n.size += 1 + p.value.size
 }
 
-// merge adds the pairs of the << key that the mapping does not set itself.
+// merge adds the pairs of a YAML merge key (<<), except keys that the mapping sets
+// itself.
 func (t *treeReader) merge(m *node, from []*node) {
 	said := map[string]bool{}
 	for _, p := range m.pairs {

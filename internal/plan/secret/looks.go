@@ -9,16 +9,16 @@ import (
 // secretName matches names of variables that usually hold secrets.
 var secretName = lazyregexp.New(`(?i)(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)|(^|_)[A-Z0-9]*(PASSWORD|APIKEY|TOKEN|SECRET)$`)
 
-// secretText matches texts that have the form of a secret: keys and tokens of
+// secretText matches texts in the format of a secret: keys and tokens of well-known
 // services, and URLs with a password.
 var secretText = lazyregexp.New(`^(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|gft_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\..*)$|^-----BEGIN [A-Z ]*PRIVATE KEY|^[a-z][a-z0-9+.-]*://[^/@:\s]+:[^/@\s]+@`)
 
-// plainText matches texts that are no secret, whatever the name of the variable: a
-// number, a switch, the path of a file, nothing.
+// plainText matches texts that are never a secret, even if the variable's name suggests
+// one: a number, a boolean, a file path, an empty text.
 var plainText = lazyregexp.New(`^([0-9.]*|(?i:true|false|yes|no|on|off|none)|[~.]?/.*)$`)
 
-// LooksSecret reports whether a text looks like a secret, by the name of its variable or by
-// its form.
+// LooksSecret reports whether a value looks like a secret, by the name of its variable
+// or by its text.
 func LooksSecret(name string, v Value) bool {
 	if v.IsReference() {
 		return false

@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// longest is the maximum length of a value, in bytes. Systems allow a little
-	// more.
+	// longest is the maximum length of a value, in bytes. Operating systems allow a
+	// little more.
 	longest = 64 << 10
-	// commandWithin is how long a program may take to print a value. It may have to
-	// query a server, or ask the user for a passphrase.
+	// commandWithin is the time limit for a program that prints a value. The program
+	// may have to query a server, or ask the user for a passphrase.
 	commandWithin = time.Minute
 )
 
-// Resolver resolves references on this machine.
+// Resolver resolves references to secrets on this machine.
 type Resolver struct {
-	// Environ is the environment in which variables are looked up and programs run.
-	// It contains no credentials of gaffer's user.
+	// Environ is the environment in which variables are looked up and programs run. It
+	// must not contain gaffer's own credentials.
 	Environ []string
 	Dir     string // working directory of programs
-	// Find returns the path of a program; [exec.LookPath] if nil.
+	// Find returns the path of a program. If nil, [exec.LookPath] is used.
 	Find func(program string, environ []string) (string, error)
-	// NoCommands is the reason why programs must not be run, or nil.
+	// NoCommands is set if programs must not be run, and says why.
 	NoCommands error
 }
 
@@ -67,7 +67,7 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 			text, err = r.file(v)
 		case Command:
 			text, err = r.command(ctx, v)
-		default: // cannot happen: it was checked when the plan was read
+		default: // cannot happen: Check has rejected it
 			err = v.Check()
 		}
 		switch {
@@ -85,8 +85,8 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 	return environ, nil
 }
 
-// Missing returns an error for each reference that cannot be resolved on this
-// machine, as far as that is known without running a program.
+// Missing returns an error for each reference that cannot be resolved on this machine,
+// as far as this can be found out without running a program.
 func (r Resolver) Missing(vars map[string]Value) (errs []*Error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -144,7 +144,7 @@ func (r Resolver) variable(name string, v Value) (string, error) {
 	return text, nil
 }
 
-// lookUp returns the last value of a variable, which is the effective one.
+// lookUp returns the last value of a variable in environ, because the last one counts.
 func lookUp(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -154,7 +154,8 @@ func lookUp(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// file reads a regular file. It never blocks.
+// file reads a regular file. Other kinds of files, on which reading could block, are an
+// error.
 func (r Resolver) file(v Value) (string, error) {
 	path := v.Path
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {

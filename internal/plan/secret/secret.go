@@ -24,12 +24,13 @@ const (
 	File    From = "file"    // the content of a file
 	Command From = "command" // the output of a program
 
-	// hidden marks a text that was hidden for display. It is not a source: the value
+	// hidden marks a text that was removed for display. It is not a source: the value
 	// cannot be recovered.
 	hidden From = "hidden"
 )
 
-// Value is the value of a variable. If From is empty, the value is Text.
+// Value is the value of a variable: Text if From is empty, else a reference to a
+// source.
 type Value struct {
 	Text string
 
@@ -39,7 +40,7 @@ type Value struct {
 	Argv []string // of a program
 }
 
-// Text returns a value that is a text.
+// Text returns a value with the given text.
 func Text(text string) Value { return Value{Text: text} }
 
 // IsReference reports whether the value is a reference, or a hidden text.
@@ -82,10 +83,10 @@ func (v Value) String() string {
 	return "hidden"
 }
 
-// GoString returns String, so that no printing verb reveals a text.
+// GoString returns String, so that %#v does not reveal a text either.
 func (v Value) GoString() string { return v.String() }
 
-// reference is a reference in JSON and YAML.
+// reference is the format of a reference in JSON and YAML.
 type reference struct {
 	From From     `json:"from" yaml:"from"`
 	Name string   `json:"name,omitempty" yaml:"name"`
@@ -137,8 +138,8 @@ func (v Value) Check() error {
 	return nil
 }
 
-// MarshalJSON writes a text as a string and a reference as an object. A reader that
-// does not know references fails on the object.
+// MarshalJSON writes a text as a string and a reference as an object. A program that
+// does not know references fails on the object instead of misreading it.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.From == "" {
 		return json.Marshal(v.Text)

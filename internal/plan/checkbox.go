@@ -2,9 +2,9 @@ package plan
 
 import "slices"
 
-// Tick changes the checkboxes of a prompt in an orchestrator's markdown from "[ ]" to
-// "[x]", and leaves every other byte unchanged. It reports whether there was one to
-// change.
+// Tick ticks the checkboxes of the prompt with this id in an orchestrator's markdown:
+// it changes "[ ]" to "[x]" and leaves every other byte unchanged. It reports whether
+// it changed one.
 func Tick(markdown []byte, id string) ([]byte, bool) {
 	var ticked []byte
 	for _, m := range checkbox().FindAllSubmatchIndex(markdown, -1) {

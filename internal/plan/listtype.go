@@ -7,10 +7,10 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// textList is the form of a list of texts.
-func textList() form[[]string] {
+// textList is the type of a list of texts.
+func textList() valueType[[]string] {
 	item := text()
-	return form[[]string]{schema{Type: "array", Items: &item.schema}, func(r *reader, name string, n *node) ([]string, bool) {
+	return valueType[[]string]{schema{Type: "array", Items: &item.schema}, func(r *reader, name string, n *node) ([]string, bool) {
 		if n.kind != list {
 			r.report(n.position, "%s: found %s, want a list such as [a, b]", name, n.kind)
 			return nil, false
@@ -25,11 +25,11 @@ func textList() form[[]string] {
 	}}
 }
 
-// texts is the form of a list of texts or of a single text.
-func texts() form[[]string] {
+// textOrList is the type of a list of texts or of a single text.
+func textOrList() valueType[[]string] {
 	item, many := text(), textList()
 	s := schema{AnyOf: []schema{item.schema, many.schema}}
-	return form[[]string]{s, func(r *reader, name string, n *node) ([]string, bool) {
+	return valueType[[]string]{s, func(r *reader, name string, n *node) ([]string, bool) {
 		if n.kind == list {
 			return many.read(r, name, n)
 		}
@@ -42,10 +42,10 @@ func texts() form[[]string] {
 	}}
 }
 
-// shell is the form of a shell command line.
-func shell() form[[]string] {
+// shell is the type of a shell command line.
+func shell() valueType[[]string] {
 	line := text()
-	return form[[]string]{line.schema, func(r *reader, name string, n *node) ([]string, bool) {
+	return valueType[[]string]{line.schema, func(r *reader, name string, n *node) ([]string, bool) {
 		s, ok := line.read(r, name, n)
 		return []string{"sh", "-c", s}, ok
 	}}
@@ -53,28 +53,28 @@ func shell() form[[]string] {
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// referenceFields returns the keys of a reference to a value.
-func referenceFields() []field[secret.Value] {
-	return []field[secret.Value]{
-		key("from", choice(secret.Env, secret.File, secret.Command), func(v *secret.Value) *secret.From { return &v.From },
-			"where the worker finds the value when it starts the agent: in its own environment, in a file, or in what a command prints", "from: file").must(),
-		key("name", text(), func(v *secret.Value) *string { return &v.Name },
+// referenceKeys returns the keys of a reference to a secret.
+func referenceKeys() []keySpec[secret.Value] {
+	return []keySpec[secret.Value]{
+		newKey("from", choice(secret.Env, secret.File, secret.Command), func(v *secret.Value) *secret.From { return &v.From },
+			"where the worker finds the value when it starts the agent: in its own environment, in a file, or in what a command prints", "from: file").require(),
+		newKey("name", text(), func(v *secret.Value) *string { return &v.Name },
 			"the variable in the worker's environment, with from: env; the same name if absent", "name: MY_API_KEY"),
-		key("path", text(), func(v *secret.Value) *string { return &v.Path },
+		newKey("path", text(), func(v *secret.Value) *string { return &v.Path },
 			"the file on the worker, with from: file; absolute or from ~/", "path: ~/.secrets/key"),
-		key("argv", textList(), func(v *secret.Value) *[]string { return &v.Argv },
+		newKey("argv", textList(), func(v *secret.Value) *[]string { return &v.Argv },
 			"the program and its arguments, with from: command", "argv: [pass, show, api-key]"),
 	}
 }
 
-// variables is the form of a mapping from names to values. read reads a value or
+// variables is the type of a mapping from names to values. read reads one value or
 // reports a problem.
-func variables[V any](value schema, read func(r *reader, name string, n *node) (V, bool)) form[map[string]V] {
+func variables[V any](value schema, read func(r *reader, name string, n *node) (V, bool)) valueType[map[string]V] {
 	s := schema{
 		Type: "object", Additional: &value,
 		Names: &schema{Pattern: variableName().String()},
 	}
-	return form[map[string]V]{s, func(r *reader, name string, n *node) (map[string]V, bool) {
+	return valueType[map[string]V]{s, func(r *reader, name string, n *node) (map[string]V, bool) {
 		if n.kind != mapping {
 			r.report(n.position, "%s: found %s, want variables with values such as {PORT: 8080}", name, n.kind)
 			return nil, false
@@ -87,7 +87,7 @@ func variables[V any](value schema, read func(r *reader, name string, n *node) (
 				ok = false
 				continue
 			}
-			v, fine := read(r, p.key, p.value.or(p.at))
+			v, fine := read(r, p.key, p.value.withPosition(p.at))
 			vars[p.key] = v
 			ok = ok && fine
 		}
@@ -97,8 +97,8 @@ func variables[V any](value schema, read func(r *reader, name string, n *node) (
 
 func anyText() schema { return schema{Type: []string{"string", "number", "boolean", "null"}} }
 
-// textVariables is the form of variables whose values are texts, which may be empty.
-func textVariables(key string) form[map[string]string] {
+// textVariables is the type of variables whose values are texts, which may be empty.
+func textVariables(key string) valueType[map[string]string] {
 	return variables(anyText(), func(r *reader, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
 			r.report(n.position, "%s: %s: found %s, want a text", key, name, n.kind)
@@ -108,9 +108,9 @@ func textVariables(key string) form[map[string]string] {
 	})
 }
 
-// environment is the form of variables whose values are texts or references.
-func environment() form[map[string]secret.Value] {
-	fields := referenceFields()
+// environment is the type of variables whose values are texts or references to secrets.
+func environment() valueType[map[string]secret.Value] {
+	fields := referenceKeys()
 	s := schema{AnyOf: []schema{anyText(), objectSchema(fields)}}
 	return variables(s, func(r *reader, name string, n *node) (v secret.Value, ok bool) {
 		switch n.kind {
@@ -137,10 +137,10 @@ func environment() form[map[string]secret.Value] {
 	})
 }
 
-// onto returns a field that adds to the variables of the defaults instead of
+// addToDefaults returns a key whose variables are added to the defaults instead of
 // replacing them.
-func onto[T any](f form[map[string]secret.Value], to func(*T) *map[string]secret.Value) field[T] {
-	return field[T]{schema: f.schema, read: func(r *reader, n *node, into *T) {
+func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map[string]secret.Value) keySpec[T] {
+	return keySpec[T]{schema: f.schema, read: func(r *reader, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)
 		if !ok {
 			return
@@ -154,10 +154,10 @@ func onto[T any](f form[map[string]secret.Value], to func(*T) *map[string]secret
 	}}
 }
 
-// group is the form of a mapping with its own fields.
-func group[V any](what string, fields []field[V], unknown unknownKeys) form[V] {
-	return form[V]{objectSchema(fields), func(r *reader, _ string, n *node) (v V, ok bool) {
+// nestedMapping is the type of a nested mapping with the given keys.
+func nestedMapping[V any](what string, fields []keySpec[V], unknown unknownKeys) valueType[V] {
+	return valueType[V]{objectSchema(fields), func(r *reader, _ string, n *node) (v V, ok bool) {
 		readMapping(r, what, n, fields, unknown, &v)
-		return v, true // use the valid keys, so that all problems are found
+		return v, true // use the valid keys, so that later checks find all problems
 	}}
 }

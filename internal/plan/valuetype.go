@@ -10,17 +10,18 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// form describes a value: how it is read, and its JSON Schema. read reports problems
-// itself; name is the key of the value.
-type form[V any] struct {
+// valueType describes the type of a value: how it is read, and its JSON Schema. read
+// reports problems itself; name is the key of the value.
+type valueType[V any] struct {
 	schema schema
 	read   func(r *reader, name string, n *node) (V, bool)
 }
 
-// one returns a form for a single value. want describes a valid value. parse reads
-// it, or returns what was probably meant, which may be empty.
-func one[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) form[V] {
-	return form[V]{s, func(r *reader, name string, n *node) (v V, ok bool) {
+// scalarType returns a type for a scalar. want describes a valid value. parse returns
+// the value, or, if the text is invalid, what the user probably meant, if that is
+// known.
+func scalarType[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
+	return valueType[V]{s, func(r *reader, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
 			r.report(n.position, "%s: found %s, want %s", name, n.kind, want)
 			return v, false
@@ -48,18 +49,18 @@ func orElse(text, other string) string {
 	return text
 }
 
-// text is the form of any single value, as it was written.
-func text() form[string] {
+// text is the type of any scalar, as it was written.
+func text() valueType[string] {
 	s := schema{Type: []string{"string", "number", "boolean"}, Pattern: `\S`}
-	return one(s, "a text", func(s string) (string, bool, string) { return s, strings.TrimSpace(s) != "", "" })
+	return scalarType(s, "a text", func(s string) (string, bool, string) { return s, strings.TrimSpace(s) != "", "" })
 }
 
-func choice[V ~string](values ...V) form[V] {
+func choice[V ~string](values ...V) valueType[V] {
 	words := make([]string, len(values))
 	for i, v := range values {
 		words[i] = string(v)
 	}
-	return one(schema{Type: "string", Enum: words}, orList(words), func(s string) (V, bool, string) {
+	return scalarType(schema{Type: "string", Enum: words}, orList(words), func(s string) (V, bool, string) {
 		for _, v := range values {
 			if string(v) == s {
 				return v, true, ""
@@ -69,15 +70,16 @@ func choice[V ~string](values ...V) form[V] {
 	})
 }
 
-// agentName is the form of a known agent, or of one that gaffer.yaml defines.
-func agentName() form[string] {
-	return form[string]{schema{Type: "string", MinLength: 1}, func(r *reader, name string, n *node) (string, bool) {
+// agentName is the type of an agent's name: one of [Agents], or one that gaffer.yaml
+// defines.
+func agentName() valueType[string] {
+	return valueType[string]{schema{Type: "string", MinLength: 1}, func(r *reader, name string, n *node) (string, bool) {
 		return choice(append(Agents(), r.agents...)...).read(r, name, n)
 	}}
 }
 
-func truth() form[bool] {
-	return one(schema{Type: "boolean"}, "true or false", func(s string) (value, ok bool, meant string) {
+func boolean() valueType[bool] {
+	return scalarType(schema{Type: "boolean"}, "true or false", func(s string) (value, ok bool, meant string) {
 		switch strings.ToLower(s) {
 		case "true":
 			return true, true, ""
@@ -92,17 +94,17 @@ func truth() form[bool] {
 	})
 }
 
-func number(least, most int) form[int] {
+func number(least, most int) valueType[int] {
 	want := fmt.Sprintf("a whole number from %d to %d", least, most)
-	return one(schema{Type: "integer", Minimum: &least, Maximum: &most}, want, func(s string) (int, bool, string) {
+	return scalarType(schema{Type: "integer", Minimum: &least, Maximum: &most}, want, func(s string) (int, bool, string) {
 		n, err := strconv.Atoi(s)
 		return n, err == nil && least <= n && n <= most, ""
 	})
 }
 
-func amount() form[float64] {
+func amount() valueType[float64] {
 	zero := 0
-	return one(schema{Type: "number", Minimum: &zero}, "an amount such as 2.50", func(s string) (float64, bool, string) {
+	return scalarType(schema{Type: "number", Minimum: &zero}, "an amount such as 2.50", func(s string) (float64, bool, string) {
 		f, err := strconv.ParseFloat(s, 64)
 		bare := strings.Trim(s, "$ USDusd")
 		if _, e := strconv.ParseFloat(bare, 64); e != nil {
@@ -112,9 +114,9 @@ func amount() form[float64] {
 	})
 }
 
-func tokens() form[int64] {
+func tokenCount() valueType[int64] {
 	zero := 0
-	return one(schema{Type: "integer", Minimum: &zero}, "a whole number such as 200000", func(s string) (int64, bool, string) {
+	return scalarType(schema{Type: "integer", Minimum: &zero}, "a whole number such as 200000", func(s string) (int64, bool, string) {
 		n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
 		return n, err == nil && n >= 0, ""
 	})
@@ -122,12 +124,12 @@ func tokens() form[int64] {
 
 const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
-// duration is the form of a duration such as 30m. 0 means none and overrides a
-// default.
-func duration() form[time.Duration] {
+// duration is the type of a duration such as 30m. 0 means no limit, so that a task can
+// override a default.
+func duration() valueType[time.Duration] {
 	zero := 0
 	s := schema{AnyOf: []schema{{Type: "string", Pattern: durationPattern}, {Type: "integer", Minimum: &zero, Maximum: &zero}}}
-	return one(s, "a duration such as 90s, 30m or 1h30m", func(s string) (time.Duration, bool, string) {
+	return scalarType(s, "a duration such as 90s, 30m or 1h30m", func(s string) (time.Duration, bool, string) {
 		d, err := time.ParseDuration(s)
 		meant := ""
 		if n, err := strconv.Atoi(s); err == nil && n > 0 {
@@ -139,10 +141,10 @@ func duration() form[time.Duration] {
 
 var branchName = lazyregexp.New(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
 
-// branch is the form of a valid git branch name.
-func branch() form[string] {
+// branch is the type of a git branch name.
+func branch() valueType[string] {
 	const want = "the name of a git branch such as feature/login"
-	return one(schema{Type: "string", MinLength: 1}, want, func(s string) (string, bool, string) {
+	return scalarType(schema{Type: "string", MinLength: 1}, want, func(s string) (string, bool, string) {
 		meant := strings.Join(strings.Fields(s), "-")
 		if !isBranch(meant) {
 			meant = ""

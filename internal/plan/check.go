@@ -12,11 +12,11 @@ import (
 	"gaffer/statefile"
 )
 
-// Check checks a plan that was not read by [Load] but sent by another program, which
-// is not trusted. It returns the first few problems that Load would not have
-// accepted. It reads no files.
+// Check checks a plan that another program has sent, so that it was not read by [Load]
+// and is not trusted. It returns the first few problems that Load would have reported.
+// It reads no files.
 func (p Plan) Check() error {
-	c := sent{known: make(map[string]bool, len(p.Tasks))}
+	c := planCheck{known: make(map[string]bool, len(p.Tasks))}
 	c.plan(p)
 	for i := range p.Tasks {
 		if c.task(i, &p.Tasks[i]); c.full() {
@@ -39,32 +39,32 @@ func (p Plan) Check() error {
 	return c.problems
 }
 
-// sent collects the problems of a plan that was sent.
-type sent struct {
+// planCheck collects the problems of a plan that another program has sent.
+type planCheck struct {
 	problems Problems
 	known    map[string]bool // the ids
 }
 
 // full reports whether enough problems were found.
-func (c *sent) full() bool {
+func (c *planCheck) full() bool {
 	const most = 20
 	return len(c.problems) >= most
 }
 
-func (c *sent) report(t *Task, wrong bool, format string, args ...any) {
+func (c *planCheck) report(t *Task, wrong bool, format string, args ...any) {
 	if wrong {
 		c.problems = append(c.problems, Problem{Line: t.Line, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
-// maxLine is the maximum length of a text, in bytes; maxList that of a list, in
-// items.
+// maxLine is the maximum length of a text, in bytes; maxList is the maximum length of a
+// list, in items.
 const (
 	maxLine = 1 << 10
 	maxList = 1000
 )
 
-func (c *sent) plan(p Plan) {
+func (c *planCheck) plan(p Plan) {
 	whole := &Task{}
 	c.report(whole, len(p.Tasks) == 0, "found no tasks, want one at least")
 	c.report(whole, len(p.Tasks) > maxTasks, "found %d tasks, want %d at most", len(p.Tasks), maxTasks)
@@ -85,7 +85,7 @@ func isLine(text string) bool {
 	return len(text) <= maxLine && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-func (c *sent) task(i int, t *Task) {
+func (c *planCheck) task(i int, t *Task) {
 	if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("task", t.ID)); ok {
 		c.report(t, true, "task %d: the id %.60q %s", i+1, t.ID, bad.Problem)
 	}
@@ -99,7 +99,7 @@ func (c *sent) task(i int, t *Task) {
 	wrong(len(t.Prompt) > maxPrompt, "the prompt has %d bytes, more than the %d it may have", len(t.Prompt), maxPrompt)
 	wrong(t.Agent == CommandAgent && len(t.Argv) == 0, "agent command needs command or shell")
 	wrong(t.Prompt == "" && len(t.Argv) == 0, "needs a prompt or a command")
-	wrong(t.Box != "", "box: found a file, which is another machine's")
+	wrong(t.Box != "", "box: found a file on another machine, want none")
 	wrong(t.Wave < 0 || t.Wave > maxWave, "wave: found %d, want 0 to %d", t.Wave, maxWave)
 	wrong(t.Retries < 0 || t.Retries > maxRetries, "retries: found %d, want 0 to %d", t.Retries, maxRetries)
 	wrong(t.Priority < -maxPriority || t.Priority > maxPriority, "priority: found %d, want %d to %d", t.Priority, -maxPriority, maxPriority)
@@ -116,7 +116,7 @@ func (c *sent) task(i int, t *Task) {
 	c.budget(t, t.Budget)
 }
 
-func (c *sent) lists(t *Task, wrong func(is bool, format string, args ...any)) {
+func (c *planCheck) lists(t *Task, wrong func(is bool, format string, args ...any)) {
 	longest := max(len(t.Argv), len(t.Verify), len(t.Env), len(t.Labels), len(t.Files))
 	wrong(longest > maxList, "has a list of %d things, want %d at most", longest, maxList)
 	for _, label := range t.Labels {
@@ -134,12 +134,12 @@ func (c *sent) lists(t *Task, wrong func(is bool, format string, args ...any)) {
 	}
 }
 
-func (c *sent) budget(t *Task, b Budget) {
+func (c *planCheck) budget(t *Task, b Budget) {
 	bad := b.USD < 0 || b.Tokens < 0 || math.IsNaN(b.USD) || b.USD > 1e9
 	c.report(t, bad, "budget: found %g USD and %d tokens, want 0 or more", b.USD, b.Tokens)
 }
 
-func (c *sent) references(t *Task) {
+func (c *planCheck) references(t *Task) {
 	if t.Pick != nil {
 		c.report(t, len(t.Pick.Candidates) == 0, "task %q picks from no candidates", t.ID)
 		for _, id := range t.Pick.Candidates {
@@ -163,7 +163,7 @@ func (c *sent) references(t *Task) {
 	}
 }
 
-// Bound returns what ties the plan to one machine, such as a worktree, or "".
+// Bound returns why the plan can run on one machine only, such as its worktree, or "".
 func (p Plan) Bound() string {
 	what := ""
 	if p.Workflow != nil {

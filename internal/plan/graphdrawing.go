@@ -10,12 +10,14 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// drawing reads a dependency graph that is drawn with characters, top to bottom:
+// graphDrawing reads a dependency graph that is drawn with characters, top to bottom. In
+// this example, 002 waits for 001. 003 and 004 wait for 002. 005 waits for 003 and 004,
+// and also for 001, because of the line at the right. 006 and 007 wait for 005.
 //
-//	001 (schema) ────┐    002 waits for 001; 003 and 004, on one line, for 002;
-//	    |            |    005 for both and, by the arrow at its side, for 001,
-//	    v            |    which feeds the line at the right; 006 and 007 branch
-//	002 (writer)     |    off 005
+//	001 (schema) ────┐
+//	    |            |
+//	    v            |
+//	002 (writer)     |
 //	    |            |
 //	003     004      |
 //	    v            |
@@ -23,15 +25,14 @@ import (
 //	 ├──> 006
 //	 └──> 007
 //
-// A row waits for the row above it. Branches of one trunk form a row of their own.
-// All ids after an arrow wait for all ids before it, up to the next arrow. So a plain
-// list of edges such as "001, 002 -> 003" can be read, too. If lines join in a way
-// for which this would give another order than the one drawn, that is reported as a
-// problem.
-type drawing struct {
+// Each row waits for the row above it. All branches of one row together form one row.
+// On one line, all ids after an arrow wait for all ids before it, up to the next arrow.
+// So a plain list of edges such as "001, 002 -> 003" can be read, too. Lines that join
+// in a way that these rules would misread are reported as a problem.
+type graphDrawing struct {
 	reader  *reader
 	heading position
-	first   int // the line where the block begins, or 0
+	first   int // number of the block's first line, or 0
 
 	ids     []string
 	at      map[string]position
@@ -39,13 +40,13 @@ type drawing struct {
 	after   map[string][]string
 	afterAt map[string][]position
 
-	above  []string           // ids that the next row waits for
-	twigs  []string           // branches since the last row that is not a branch
-	trunks []trunk            // rows that a branch may belong to, from left to right
-	rail   []string           // ids that feed the line at the right
-	loose  map[int][]position // by column: starts of lines at the right that have not reached a row yet
-	linked bool               // a line without ids connects the next row to the row above
-	edges  map[edge]bool
+	above     []string           // ids that the next row waits for
+	branches  []string           // ids of the branches below the last row
+	trunks    []trunk            // rows that a branch may start from, from left to right
+	sideLine  []string           // ids of rows that are connected to the line at the right
+	openLines map[int][]position // by column: starts of lines at the right that have not reached a row yet
+	linked    bool               // a line without ids connects the next row to the row above
+	edges     map[edge]bool
 }
 
 type edge struct{ from, to string }
@@ -55,27 +56,27 @@ type trunk struct {
 	ids    []string
 }
 
-func newDrawing(r *reader, heading position) *drawing {
-	return &drawing{
+func newGraphDrawing(r *reader, heading position) *graphDrawing {
+	return &graphDrawing{
 		reader: r, heading: heading, at: map[string]position{}, names: map[string]string{},
-		after: map[string][]string{}, afterAt: map[string][]position{}, edges: map[edge]bool{}, loose: map[int][]position{},
+		after: map[string][]string{}, afterAt: map[string][]position{}, edges: map[edge]bool{}, openLines: map[int][]position{},
 	}
 }
 
-func (d *drawing) has(id string) bool { _, ok := d.at[id]; return ok }
+func (d *graphDrawing) has(id string) bool { _, ok := d.at[id]; return ok }
 
 var (
-	drawnID   = lazyregexp.New(`\d{3}(?:-\d{2})?`)
-	almostID  = lazyregexp.New(`\d+-\d+`)
-	drawnName = lazyregexp.New(`^\s*\(([^()]*)\)`)
-	inParens  = lazyregexp.New(`\([^()]*\)`)
-	twig      = lazyregexp.New(`[├└╰┣┗+|\\` + "`" + `][─━—=-]+[>▶→►]?\s*$`)
-	connector = lazyregexp.New(`^[\s|│┃vV↓▼/\\─━┌┐└┘├┤┬┴┼+<>*-]+$`)
+	drawnID    = lazyregexp.New(`\d{3}(?:-\d{2})?`)
+	almostID   = lazyregexp.New(`\d+-\d+`)
+	drawnName  = lazyregexp.New(`^\s*\(([^()]*)\)`)
+	inParens   = lazyregexp.New(`\([^()]*\)`)
+	branchMark = lazyregexp.New(`[├└╰┣┗+|\\` + "`" + `][─━—=-]+[>▶→►]?\s*$`)
+	connector  = lazyregexp.New(`^[\s|│┃vV↓▼/\\─━┌┐└┘├┤┬┴┼+<>*-]+$`)
 )
 
 const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
 
-// Limits of a drawing. The number of edges between rows grows with the product of
+// Limits of a drawing. The number of edges between two rows is up to the product of
 // their lengths.
 const (
 	maxDrawnLine = 4096
@@ -89,8 +90,8 @@ type drawnToken struct {
 	column     int // number of characters before it
 }
 
-// line reads one line of the block.
-func (d *drawing) line(line string, at position) {
+// line reads one line of the drawing.
+func (d *graphDrawing) line(line string, at position) {
 	if len(d.edges) > maxEdges {
 		return
 	}
@@ -102,7 +103,7 @@ func (d *drawing) line(line string, at position) {
 	if len(tokens) == 0 {
 		if strings.TrimSpace(line) != "" && connector().MatchString(line) {
 			d.linked = true
-			d.turns(line)
+			d.endTurningLines(line)
 		}
 		return
 	}
@@ -113,19 +114,19 @@ func (d *drawing) line(line string, at position) {
 	}
 	arrows := d.between(tokens, line, at)
 	before := line[:tokens[0].start]
-	if m := twig().FindStringIndex(before); m != nil {
+	if m := branchMark().FindStringIndex(before); m != nil {
 		d.branch(tokens, arrows, utf8.RuneCountInString(before[:m[0]]), at)
 	} else {
 		d.row(tokens, arrows, known, at)
 	}
-	d.under(tokens, line, at)
-	d.side(tokens, line, at)
+	d.endLines(tokens, line, at)
+	d.followSideLine(tokens, line, at)
 	d.linked = false
-	d.grow(arrows.groups)
+	d.recordTrunks(arrows.groups)
 }
 
-// grow records the row as a trunk of the branches below it.
-func (d *drawing) grow(groups [][]drawnToken) {
+// recordTrunks records the row as a possible start of the branches below it.
+func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 	column := groups[0][0].column
 	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
 		d.trunks = d.trunks[:len(d.trunks)-1]
@@ -135,9 +136,10 @@ func (d *drawing) grow(groups [][]drawnToken) {
 	}
 }
 
-// tokens returns the ids of a line. A number within a name or a comment is not an id:
-// an id stands at the beginning, after a drawing character, or after some space.
-func (d *drawing) tokens(line string, at position) []drawnToken {
+// tokens returns the ids of a line. An id is at the start of the line, after a drawing
+// character, or after two or more spaces. Numbers elsewhere belong to a name or a
+// comment.
+func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
 	var tokens []drawnToken
@@ -159,8 +161,7 @@ func joined(line string, start, end int) bool {
 	return start > 0 && isWordRune(before) || end < len(line) && (isWordRune(after) || after == '-' && end+1 < len(line) && isWordRune(rune(line[end+1])) && !isName(line[end:]))
 }
 
-// isName reports whether a name follows an id, as in 001-setup, and not a longer
-// number.
+// isName reports whether a name follows an id, as in 001-setup, and not more digits.
 func isName(rest string) bool {
 	return len(rest) > 1 && !strings.ContainsRune("0123456789", rune(rest[1]))
 }
@@ -169,7 +170,7 @@ func isWordRune(r rune) bool {
 	return r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-func (d *drawing) standsAlone(line string, start int, before []drawnToken) bool {
+func (d *graphDrawing) standsAlone(line string, start int, before []drawnToken) bool {
 	text := strings.TrimRight(line[:start], " \t")
 	if text == "" || start-len(text) > 1 || len(before) > 0 && before[len(before)-1].end == len(text) {
 		return true
@@ -179,7 +180,7 @@ func (d *drawing) standsAlone(line string, start int, before []drawnToken) bool 
 }
 
 // misspelt reports words that were probably meant as ids.
-func (d *drawing) misspelt(line string, at position) {
+func (d *graphDrawing) misspelt(line string, at position) {
 	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]
 		if drawnID().FindString(word) == word || joined(line, m[0], m[1]) {
@@ -195,7 +196,7 @@ func (d *drawing) misspelt(line string, at position) {
 	}
 }
 
-func (d *drawing) declare(t drawnToken, line string, at position) {
+func (d *graphDrawing) declare(t drawnToken, line string, at position) {
 	if m := drawnName().FindStringSubmatch(line[t.end:]); m != nil && d.names[t.id] == "" {
 		d.names[t.id] = strings.TrimSpace(m[1])
 	}
@@ -215,7 +216,7 @@ type arrows struct {
 }
 
 // between reads the arrows between the ids of a line.
-func (d *drawing) between(tokens []drawnToken, line string, at position) arrows {
+func (d *graphDrawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
 	var back []bool // whether the arrow before the next group points to the left
 	for i := 1; i < len(tokens); i++ {
@@ -232,17 +233,17 @@ func (d *drawing) between(tokens []drawnToken, line string, at position) arrows 
 	}
 	for i, leftwards := range back {
 		if leftwards {
-			d.lead(a, a.groups[i+1], a.groups[i], at)
+			d.addEdges(a, a.groups[i+1], a.groups[i], at)
 		} else {
-			d.lead(a, a.groups[i], a.groups[i+1], at)
+			d.addEdges(a, a.groups[i], a.groups[i+1], at)
 		}
 	}
 	return a
 }
 
-// lead makes each id of to wait for each id of from. A list of edges on one line may
+// addEdges makes each id of to wait for each id of from. A list of edges on one line may
 // name an id on both sides of an arrow.
-func (d *drawing) lead(a arrows, from, to []drawnToken, at position) {
+func (d *graphDrawing) addEdges(a arrows, from, to []drawnToken, at position) {
 	for _, t := range to {
 		a.waits[t.id] = true
 		for _, f := range from {
@@ -254,13 +255,13 @@ func (d *drawing) lead(a arrows, from, to []drawnToken, at position) {
 	}
 }
 
-// row makes the ids wait for the row above, except ids that were drawn before: these
-// are only references. A line of arrows without a connection to the row above is an
-// edge on its own.
-func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
+// row makes the ids wait for the row above, except ids that were drawn earlier: these
+// are only references. A line with arrows that is not connected to the row above is a
+// separate edge.
+func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
-	if len(d.twigs) > 0 {
-		above = d.twigs
+	if len(d.branches) > 0 {
+		above = d.branches
 	}
 	for _, t := range tokens {
 		if a.waits[t.id] || known[t.id] || len(a.waits) > 0 && !d.linked {
@@ -270,7 +271,7 @@ func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at p
 			d.wait(t.id, id, at)
 		}
 	}
-	d.twigs, d.above = nil, nil
+	d.branches, d.above = nil, nil
 	for _, t := range tokens {
 		if !a.leads[t.id] {
 			d.above = append(d.above, t.id)
@@ -279,10 +280,10 @@ func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at p
 	d.trunks = nil
 }
 
-// branch makes the ids wait for the row that they branch off: the last one that
-// begins at the column of the branch or to its left.
-func (d *drawing) branch(tokens []drawnToken, a arrows, column int, at position) {
-	d.led(column, column)
+// branch makes the ids wait for the row that they branch off: the last row that begins
+// at the branch's column or to its left.
+func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
+	d.markConnected(column, column)
 	from := d.above
 	for _, t := range d.trunks {
 		if t.column <= column {
@@ -296,11 +297,11 @@ func (d *drawing) branch(tokens []drawnToken, a arrows, column int, at position)
 			}
 		}
 	}
-	d.twigs = append(d.twigs, idsOf(tokens)...)
+	d.branches = append(d.branches, idsOf(tokens)...)
 }
 
-func (d *drawing) wait(id, other string, at position) {
-	if id == other && slices.Contains(d.rail, id) || d.edges[edge{other, id}] {
+func (d *graphDrawing) wait(id, other string, at position) {
+	if id == other && slices.Contains(d.sideLine, id) || d.edges[edge{other, id}] {
 		return
 	}
 	if len(d.edges) > maxEdges {

@@ -181,7 +181,7 @@ func TestADrawnGraphIsReadTopToBottom(t *testing.T) {
 	}
 }
 
-// Read from top to bottom, each of these would run in another order than the one
+// Read from top to bottom, each of these drawings would give another order than the one
 // drawn.
 func TestLinesThatJoinInTheMiddleAreReported(t *testing.T) {
 	for graph, want := range map[string][]int{

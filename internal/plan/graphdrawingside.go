@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/statefile/lazyregexp"
+)
+
+// Patterns for lines that are drawn at the right of the rows.
+var (
+	lineIntoRow = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
+	lineFromRow = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
+	// corner matches where a line at the right changes direction. ASCII characters
+	// count only at the end of the line, because elsewhere they may be part of a text.
+	corner = lazyregexp.New(`[─━—=-]([┐┤┘╮┓╯┛])|[─━—=-]{2,}([|+\\/])[\s|│┃]*$`)
+	join   = lazyregexp.New(`[─━—=-][┼├┤┴┐┘┫┣┻╋╯╮┛┓]`)
+	upward = lazyregexp.New(`[┌╭┏][─━—=-]+[>▶→►]\s*$`)
+)
+
+// followSideLine follows the line at the right of a row: either it leads into the row,
+// which then waits for the ids on the line, or it starts at the row.
+func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at position) {
+	last := tokens[len(tokens)-1]
+	rest := blankParens(line[last.end:])
+	if lineIntoRow().MatchString(rest) {
+		for _, t := range tokens {
+			for _, id := range d.sideLine {
+				d.wait(t.id, id, at)
+			}
+		}
+		if strings.ContainsAny(rest, "┘╯┛") {
+			d.sideLine = nil
+		}
+		if len(d.openLines) > 0 {
+			d.openLines = map[int][]position{}
+		}
+		return
+	}
+	turn := cornerIn(rest)
+	if turn < 0 && !lineFromRow().MatchString(rest) {
+		return
+	}
+	d.sideLine = append(d.sideLine, idsOf(tokens)...)
+	if turn < 0 || strings.ContainsAny(line[:tokens[0].start], "┌╭┏└╰┗") {
+		return // text, a frame, or the last branch of a row: no line starts here
+	}
+	column := last.column + len(last.id) + turn
+	d.openLines[column] = append(d.openLines[column], last.place(at))
+}
+
+// cornerIn returns the column in which a line changes direction, or -1.
+func cornerIn(rest string) int {
+	m := corner().FindStringSubmatchIndex(rest)
+	if m == nil {
+		return -1
+	}
+	return utf8.RuneCountInString(rest[:max(m[2], m[4])])
+}
+
+// blankParens replaces text in parentheses by spaces, so that columns stay the same.
+func blankParens(s string) string {
+	return inParens().ReplaceAllStringFunc(s, func(s string) string { return strings.Repeat(" ", utf8.RuneCountInString(s)) })
+}
+
+// endLines marks the vertical lines that end in this row as connected.
+func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
+	if upward().MatchString(line[:tokens[0].start]) {
+		d.reader.report(tokens[0].place(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
+	}
+	for _, t := range tokens {
+		d.markConnected(t.column, t.column+len(t.id)-1)
+	}
+}
+
+// endTurningLines marks the vertical lines as connected that change direction or end in
+// an arrow on this line, which has no ids.
+func (d *graphDrawing) endTurningLines(line string) {
+	column := 0
+	for _, r := range line {
+		if !strings.ContainsRune(" \t|│┃", r) {
+			d.markConnected(column, column)
+		}
+		column++
+	}
+}
+
+// markConnected marks the vertical lines in these columns as connected. It accepts one
+// column of deviation, because drawings are often imprecise.
+func (d *graphDrawing) markConnected(from, to int) {
+	for column := from - 1; column <= to+1; column++ {
+		delete(d.openLines, column)
+	}
+}
+
+// reportOpenLines reports the lines at the right that reach no row, so that their
+// target is unknown.
+func (d *graphDrawing) reportOpenLines() {
+	for _, places := range d.openLines {
+		for _, at := range places {
+			d.reader.report(at, "the line at the right of this row leads into no row below, want <───┘ at the right of one, or an edge such as 001, 002 -> 003")
+		}
+	}
+}

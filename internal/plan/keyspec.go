@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// keySpec describes one key of a mapping in YAML or JSON. Tables of these define what a
+// format's reader accepts and its JSON Schema. Tests compare them with the
+// documentation.
+type keySpec[T any] struct {
+	name     string
+	doc      string // one line, without a full stop
+	example  string // YAML, at least one line
+	required bool
+	schema   schema
+	read     func(r *reader, n *node, into *T)
+}
+
+// newKey returns the key whose value has the given type and is stored in a T at to.
+func newKey[T, V any](name string, f valueType[V], to func(*T) *V, doc, example string) keySpec[T] {
+	return keySpec[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reader, n *node, into *T) {
+		if v, ok := f.read(r, name, n); ok {
+			*to(into) = v
+		}
+	}}
+}
+
+// exampleText returns the example for a message, or "" if it has several lines.
+func (f keySpec[T]) exampleText() string {
+	if strings.Contains(f.example, "\n") {
+		return ""
+	}
+	return ", such as " + f.example
+}
+
+func (f keySpec[T]) require() keySpec[T] {
+	f.required = true
+	return f
+}
+
+// unknownKeys says how unknown keys are handled.
+type unknownKeys int
+
+const (
+	rejected  unknownKeys = iota
+	tolerated             // accept them, but report those that look like a misspelt key, because ignoring one would change the plan
+)
+
+// readMapping reads the keys of n into T and returns the known ones. what names the
+// mapping in problems, such as "a task".
+func readMapping[T any](r *reader, what string, n *node, fields []keySpec[T], unknown unknownKeys, into *T) map[string]pair {
+	given := map[string]pair{}
+	if n == nil {
+		n = &node{} // an empty file
+	}
+	if n.kind != mapping {
+		r.report(n.position, "%s is keys with values, found %s", what, n.kind)
+		return given
+	}
+	for _, p := range n.pairs {
+		i := slices.IndexFunc(fields, func(f keySpec[T]) bool { return f.name == p.key })
+		if i < 0 {
+			if meant := unknownKey(r, what, p, fields, unknown); meant != "" {
+				given[meant] = p // so that the key that was meant is not reported as missing
+			}
+			continue
+		}
+		given[p.key] = p
+		fields[i].read(r, p.value.withPosition(p.at), into)
+	}
+	for _, f := range fields {
+		if _, ok := given[f.name]; f.required && !ok {
+			r.report(n.position, "%s needs the key %q%s", what, f.name, f.exampleText())
+		}
+	}
+	return given
+}
+
+func unknownKey[T any](r *reader, what string, p pair, fields []keySpec[T], unknown unknownKeys) (meant string) {
+	meant = r.near(p.key, keyNames(fields))
+	if unknown == tolerated && meant == "" || strings.HasPrefix(p.key, freeKey) {
+		return ""
+	}
+	r.report(p.at, "%s has no key %q", what, p.key)
+	r.problems[len(r.problems)-1].Suggestion = meant
+	return meant
+}
+
+// freeKey is the prefix of keys that gaffer ignores. Plans use such keys to define YAML
+// anchors.
+const freeKey = "x-"
+
+func keyNames[T any](fields []keySpec[T]) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// withPosition returns the node with its position. A missing value or a mapping gets
+// the position at, which is the key's, so that problems are reported there.
+func (n *node) withPosition(at position) *node {
+	if n.line > 0 && n.kind != mapping {
+		return n
+	}
+	placed := *n
+	placed.position = at
+	return &placed
+}
+
+// places returns the positions of the texts in a value that is one text or a list.
+func (n *node) places() []position {
+	if n.kind != list {
+		return []position{n.position}
+	}
+	places := make([]position, len(n.items))
+	for i, item := range n.items {
+		places[i] = item.position
+	}
+	return places
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
