@@ -15,15 +15,15 @@ const (
 // Programs returns the names of the agent programs.
 func Programs() []string { return []string{Claude, Codex, Gemini} }
 
-// IsProgram reports whether a name is that of an agent program.
+// IsProgram reports whether name is the name of an agent program.
 func IsProgram(name string) bool { return name == Claude || name == Codex || name == Gemini }
 
 // Process is a process of this machine.
 type Process struct {
 	PID, Parent int
-	Name        string // name of its program, at most 15 bytes
+	Name        string // name of the executable, at most 15 bytes
 	Start       uint64 // clock ticks since boot
 	Terminal    uint64 // device number, 0 for none
 	State       byte
-	Program     string // the agent program that it is, empty for none
+	Program     string // the agent program that the process runs, empty for none
 }

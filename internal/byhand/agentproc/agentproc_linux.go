@@ -17,14 +17,14 @@ func Agents() []Process {
 			continue
 		}
 		p, ok := Find(pid)
-		if !ok || p.Terminal == 0 || p.State == 'Z' || !mine(pid) {
+		if !ok || p.Terminal == 0 || p.State == 'Z' || !ownedByUser(pid) {
 			continue
 		}
 		if p.Program = p.agent(); p.Program != "" {
 			list = append(list, p)
 		}
 	}
-	return outermost(list)
+	return withoutParts(list)
 }
 
 func pids() []int {
@@ -43,8 +43,8 @@ func pids() []int {
 	return list
 }
 
-// nameOfProcess returns the name of a process's program. It is called for every
-// process of the machine in each scan, so it reads the cheapest file.
+// nameOfProcess returns the name of a process's executable. Each scan calls it for
+// every process of the machine, so it reads the file that is cheapest to read.
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
@@ -76,9 +76,9 @@ func Find(pid int) (Process, bool) {
 	return parseStat(pid, buf[:n])
 }
 
-// parseStat parses a stat file. The program's name stands in parentheses and may
-// itself contain spaces and parentheses. After it come the state, the parent, the
-// process group, the session, the terminal and, as the 20th field, the start time.
+// parseStat parses a stat file. The executable's name is in parentheses and may itself
+// contain spaces and parentheses. After it come the state, the parent, the process
+// group, the session, the terminal and, as the 20th field, the start time.
 func parseStat(pid int, stat []byte) (Process, bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -98,13 +98,13 @@ func parseStat(pid int, stat []byte) (Process, bool) {
 	return p, err1 == nil && err2 == nil && err3 == nil
 }
 
-// hosts lists the process names of the JavaScript runtimes that run agents.
-var hosts = []string{"node", "MainThread", "bun", "node-MainThread"}
+// runtimes lists the process names of the JavaScript runtimes in which agents run.
+var runtimes = []string{"node", "MainThread", "bun", "node-MainThread"}
 
-func mayBeAgent(name string) bool { return IsProgram(name) || slices.Contains(hosts, name) }
+func mayBeAgent(name string) bool { return IsProgram(name) || slices.Contains(runtimes, name) }
 
-// mine reports whether this user owns the process.
-func mine(pid int) bool {
+// ownedByUser reports whether this user owns the process.
+func ownedByUser(pid int) bool {
 	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	if err != nil {
 		return false
@@ -113,8 +113,7 @@ func mine(pid int) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// agent returns the agent program that a process is, or "" if it is none or does not
-// run interactively.
+// agent returns the agent program that the process runs interactively, or "".
 func (p Process) agent() string { return p.agentOf(arguments(p.PID)) }
 
 func (p Process) agentOf(words []string) string {
@@ -126,10 +125,10 @@ func (p Process) agentOf(words []string) string {
 	} else if len(words) > 0 {
 		words = words[1:]
 	}
-	if program == Codex && p.Name != Codex { // the launcher, whose child is the agent
+	if program == Codex && p.Name != Codex { // Codex's launcher; the agent is its child
 		return ""
 	}
-	if serves(program, words) {
+	if notInteractive(program, words) {
 		return ""
 	}
 	return program
@@ -153,9 +152,9 @@ func script(words []string) (program string, rest []string) {
 	return "", nil
 }
 
-// serves reports whether the arguments make a program something else than an
+// notInteractive reports whether the arguments start the program in a mode other than an
 // interactive agent.
-func serves(program string, words []string) bool {
+func notInteractive(program string, words []string) bool {
 	subcommands := map[string][]string{
 		Claude: {"mcp", "agents", "doctor", "update", "install", "config", "plugin", "setup-token", "daemon"},
 		Codex:  {"exec", "e", "app-server", "mcp", "mcp-server", "login", "logout", "sandbox", "proto", "cloud", "completion", "features"},
@@ -199,10 +198,10 @@ func readProc(pid int, name string, most int) []byte {
 	return data
 }
 
-// outermost removes agents whose parent is the same program on the same terminal:
-// such a child is a part of its parent. For Gemini it removes the parent instead,
-// because Gemini starts itself again and the child is the agent.
-func outermost(list []Process) []Process {
+// withoutParts removes processes that are not agents but parts of one. If a process and
+// its parent run the same program on the same terminal, the parent is the agent. For
+// Gemini it is the child, because Gemini starts itself again.
+func withoutParts(list []Process) []Process {
 	by := map[int]Process{}
 	for _, p := range list {
 		by[p.PID] = p
@@ -222,7 +221,7 @@ func outermost(list []Process) []Process {
 	return kept
 }
 
-// Ancestor returns the pid of the agent of a program that has started this process,
+// Ancestor returns the pid of the agent of the given program that started this process,
 // directly or indirectly. It returns 0 if there is none, or if the ancestor is an
 // app-server of Codex, which runs the hooks of many agents.
 func Ancestor(program string) int {
@@ -250,7 +249,7 @@ func Ancestor(program string) int {
 	return 0
 }
 
-// ProgramOf returns the agent program that a process is, in any mode, or "". Unlike
+// ProgramOf returns the agent program that a process runs, in any mode, or "". Unlike
 // [Agents] it also recognizes agents without a terminal, and servers that are part of
 // an agent.
 func ProgramOf(pid int) string {
@@ -333,12 +332,12 @@ func RolloutOf(pid int) string {
 		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
-		newest = max(newest, path) // the names begin with the time
+		newest = max(newest, path) // the names begin with the time, so the greatest is the newest
 	}
 	return newest
 }
 
-// DeviceOf returns the device number of a terminal in the form of [Process.Terminal].
+// DeviceOf returns the device number of a terminal, as in [Process.Terminal].
 func DeviceOf(path string) uint64 {
 	info, err := os.Stat(path)
 	if err != nil {

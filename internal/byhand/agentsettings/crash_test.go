@@ -103,7 +103,7 @@ func isOneOf(t *testing.T, h host.Host, done bool, lists ...[][]byte) {
 	}
 }
 
-// backAgain checks that a new process restores everything byte for byte.
+// backAgain checks that a new process can undo all changes byte for byte.
 func backAgain(t *testing.T, h host.Host) {
 	t.Helper()
 	if err := takeBack(h); err != nil {

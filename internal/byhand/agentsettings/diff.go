@@ -12,8 +12,8 @@ type DiffLine struct {
 	Text string // without the line ending
 }
 
-// around is the number of context lines around a change.
-const around = 3
+// contextLines is the number of context lines around a change.
+const contextLines = 3
 
 // Diff returns a unified diff of two texts, without the names of the files.
 func Diff(old, made []byte) []DiffLine {
@@ -27,7 +27,7 @@ func Diff(old, made []byte) []DiffLine {
 }
 
 // splitLines splits a text into lines. A last line without a newline gets a mark, so
-// that it differs from one with a newline.
+// that it differs from the same line with a newline.
 func splitLines(text []byte) []string {
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -42,8 +42,8 @@ func splitLines(text []byte) []string {
 
 const noNewline = "\n\\ No newline at end of file"
 
-// maxTable is the maximum number of pairs of lines that are compared. For larger
-// texts, all lines between the first and the last difference are shown as changed.
+// maxTable is the maximum number of pairs of lines to compare. For larger texts, all
+// lines between the first and the last difference are shown as changed.
 const maxTable = 4 << 20
 
 // align returns all lines, each marked as unchanged, removed or added.
@@ -57,15 +57,15 @@ func align(a, b []string) (lines []DiffLine) {
 		tail = append(tail, DiffLine{' ', a[len(a)-1]})
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	lines = append(lines, middle(a, b)...)
+	lines = append(lines, alignChanged(a, b)...)
 	for i := len(tail) - 1; i >= 0; i-- {
 		lines = append(lines, tail[i])
 	}
 	return lines
 }
 
-// middle aligns lines by their longest common subsequence.
-func middle(a, b []string) (lines []DiffLine) {
+// alignChanged aligns lines by their longest common subsequence.
+func alignChanged(a, b []string) (lines []DiffLine) {
 	if len(a)*len(b) > maxTable {
 		for _, line := range a {
 			lines = append(lines, DiffLine{'-', line})
@@ -142,10 +142,10 @@ func hunks(lines []DiffLine) (all []hunk) {
 	for i, line := range lines {
 		if line.Mark != ' ' {
 			if until < i {
-				from := max(i-around, until+1)
+				from := max(i-contextLines, until+1)
 				all = append(all, hunk{old: old - (i - from), made: made - (i - from), lines: lines[from:i:i]})
 			}
-			until = i + around
+			until = i + contextLines
 		}
 		if i <= until {
 			h := &all[len(all)-1]

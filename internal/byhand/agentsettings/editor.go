@@ -20,7 +20,7 @@ const (
 	opMake  host.Op = "make the folder of settings"
 )
 
-// Editor edits settings files and keeps a journal of the changes.
+// Editor edits settings files and keeps a journal of its changes.
 type Editor struct {
 	Host host.Host
 	Dir  string // folder of the journal
@@ -34,7 +34,7 @@ type Edit struct {
 	New     []byte
 	Remove  bool     // the file is deleted
 	Kept    []string // entries of other programs that stay
-	Loose   string   // where the file has syntax that its program may reject
+	Loose   string   // where the file has syntax that its program may reject, such as comments; empty if nowhere
 
 	rec  record
 	undo bool
@@ -49,8 +49,8 @@ func (e Edit) Changes() bool {
 // error names the file; the caller must then write none of the files.
 func (e *Editor) Plan(files []File) ([]Edit, error) { return e.each(files, e.plan) }
 
-// PlanUndo is like Plan for removing our entries. A file that has not changed since
-// becomes exactly what it was before.
+// PlanUndo is like Plan, but the edits remove our entries. A file that has not changed
+// since our change gets exactly its previous content.
 func (e *Editor) PlanUndo(files []File) ([]Edit, error) { return e.each(files, e.planUndo) }
 
 func (e *Editor) each(files []File, plan func(File) (Edit, error)) ([]Edit, error) {
@@ -122,7 +122,7 @@ func (e *Editor) read(f File) (Edit, []record, error) {
 	return edit, records, err
 }
 
-// withoutPath removes the path from an error, because the caller adds it.
+// withoutPath removes the path from an error, because the caller's message contains it.
 func withoutPath(err error) error {
 	if form := (*statefile.FormError)(nil); errors.As(err, &form) {
 		return &formError{form.Problem}
@@ -137,7 +137,7 @@ type formError struct{ problem string }
 
 func (e *formError) Error() string { return e.problem }
 
-// Invalid marks the error as one about a document's content.
+// Invalid tells callers that the error is about a document's content.
 func (e *formError) Invalid() bool { return true }
 
 // checkAbsent returns an error if path is a dangling symbolic link instead of a
@@ -156,9 +156,9 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns the missing folders above a file, and the folders above it that were
-// created for other files, innermost first. Deleting the last of these files deletes
-// the folders too.
+// createdFolders returns the folders above a file that are missing or that gaffer
+// created for other files, innermost first. They are deleted with the last of these
+// files.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -179,27 +179,27 @@ func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	return folders, err
 }
 
-// ChangedError is returned if another program has changed a file since the edit was
-// shown to the user, so that a different edit would be needed.
+// ChangedError reports that another program changed a file after the user had seen the
+// planned edit, so that another edit is needed.
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
 	return e.Path + ": was changed by another program meanwhile, in what this is about"
 }
 
-// Conflict marks the error as a conflict with another program.
+// Conflict tells callers that the error is a conflict with another program.
 func (e *ChangedError) Conflict() bool { return true }
 
 // Hint returns what to do next.
 func (e *ChangedError) Hint() string { return "run the command again" }
 
-// Apply performs the edits. A crash leaves each file either old or new, and the
-// journal is valid for both.
+// Apply performs the edits. After a crash, each file has either its old or its new
+// content, and the journal is valid in both cases.
 func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	if err := e.makeDir(e.Dir); err != nil {
 		return err
 	}
-	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil { // with sync
+	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil { // synced to disk, unlike with os.MkdirAll
 		return err
 	}
 	lock, err := e.Host.Lock(ctx, opLock, filepath.Join(e.Dir, "lock"))
@@ -215,8 +215,8 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	return nil
 }
 
-// maxTries is the maximum number of times that an edit is planned again because its
-// program writes the file at the same time.
+// maxTries limits how often an edit is planned again because the file's own program
+// writes the file at the same time.
 const maxTries = 20
 
 func (e *Editor) apply(ctx context.Context, shown Edit) error {
@@ -243,9 +243,9 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 	return &ChangedError{shown.File.Path}
 }
 
-// planAgain plans an edit for the file's current content. Changes of other programs
-// around our entries do not matter. It returns a ChangedError if the entries of
-// others that stay are no longer those that were shown.
+// planAgain plans an edit for the file's current content. It ignores changes of other
+// programs around our entries. It returns a ChangedError if other entries would stay
+// than the user has seen.
 func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {
@@ -261,7 +261,7 @@ func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	return now, nil
 }
 
-// write records the change in the journal, then performs it.
+// write records the edit in the journal, then changes the file.
 func (e *Editor) write(ctx context.Context, edit Edit) error {
 	if !edit.Changes() {
 		return nil
@@ -287,7 +287,7 @@ func (e *Editor) write(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, []record{edit.rec})
 }
 
-// erase undoes the change, then deletes its record from the journal.
+// erase undoes an edit, then deletes its record from the journal.
 func (e *Editor) erase(ctx context.Context, edit Edit) error {
 	var err error
 	switch {
@@ -310,8 +310,8 @@ func (e *Editor) erase(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove deletes a file that we created and that has not changed, and the folders
-// that were created for it and are empty.
+// remove deletes a file that gaffer created and that has not changed, and the folders
+// that were created for it if they are empty.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {
@@ -346,8 +346,8 @@ func (e *Editor) makeDir(dir string) error {
 	return err
 }
 
-// removeFolders deletes folders that were created for a file. It stops at one that is
-// not empty, or that has become a symbolic link.
+// removeFolders deletes folders that were created for a file. It stops at a folder that
+// is not empty or that is now a symbolic link.
 func (e *Editor) removeFolders(r record) {
 	for _, folder := range r.Folders {
 		if info, err := e.Host.Lstat(opErase, folder); err != nil || !info.IsDir() {

@@ -16,7 +16,7 @@ func (e *TextError) Error() string {
 	return fmt.Sprintf("line %d, column %d: not %s: %s", e.Line, e.Column, e.Format, e.Problem)
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid tells callers that the error is about a document's content.
 func (e *TextError) Invalid() bool { return true }
 
 // Hint returns what to do next.
@@ -37,7 +37,7 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("line %d: %s is %s where %s should be", e.Line, at, e.Found, e.Want)
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid tells callers that the error is about a document's content.
 func (e *ShapeError) Invalid() bool { return true }
 
 // Hint returns what to do next.
@@ -46,7 +46,7 @@ func (e *ShapeError) Hint() string { return "nothing was written; correct the fi
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
 // unsafeChangeError reports a planned change that would make a file unreadable for its
-// program. That is a bug of gaffer; it is found before anything is written.
+// program. That is a bug in gaffer; it is detected before anything is written.
 type unsafeChangeError struct{ problem string }
 
 func (e *unsafeChangeError) Error() string { return "the change would spoil the file: " + e.problem }

@@ -21,7 +21,8 @@ func wish() Integration {
 	}
 }
 
-// theFile returns the settings file of an example's kind, in a folder.
+// theFile returns the settings file in root that belongs to an example, by the
+// example's name.
 func theFile(t *testing.T, w Integration, root, example string) File {
 	t.Helper()
 	files := append(w.ProjectFiles(root, Programs()), w.IgnoreFile(root))
@@ -168,8 +169,8 @@ func onlyIn(t *testing.T, dir, name string) {
 	}
 }
 
-// holdsAll checks that the file's program can read it, and that it has all its old
-// contents in the same order as well as the entries.
+// holdsAll checks that the file's program can read it, and that it has its old contents
+// in the same order, plus the entries.
 func holdsAll(t *testing.T, f File, old, made []byte) {
 	t.Helper()
 	w, err := writerOf(f.Format)
@@ -179,8 +180,8 @@ func holdsAll(t *testing.T, f File, old, made []byte) {
 	if found, err := w.inspect(made, f.Entries); err != nil || !found.complete {
 		t.Fatalf("complete %v, %v:\n%s", found.complete, err, made)
 	}
-	// All bytes of old are still there in the same order; only commas and our entries
-	// were inserted.
+	// All bytes of old must still be there in the same order: only commas and our
+	// entries were inserted.
 	if !isSubsequence(old, made) {
 		t.Errorf("bytes are missing or elsewhere:\n%s", made)
 	}
@@ -250,8 +251,8 @@ func withoutNaN(v any) any {
 	return v
 }
 
-// contains reports whether whole has everything that part has: members by name, items
-// of arrays in order from the start.
+// contains reports whether whole has everything that part has. Members are compared by
+// name, items of arrays in order from the start.
 func contains(whole, part any) bool {
 	switch p := part.(type) {
 	case map[string]any:
@@ -330,7 +331,7 @@ func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
 
 var commented = []byte("#[mcp_servers.gaffer]")
 
-// touched returns a file after another program has written to it.
+// touched returns the file's content after another program has written to it.
 func touched(t *testing.T, f Format, made []byte) []byte {
 	t.Helper()
 	switch f {
@@ -346,8 +347,8 @@ func touched(t *testing.T, f Format, made []byte) []byte {
 	return bytes.Join([][]byte{made[:open+1], []byte(` "theirs": 1,`), made[open+1:]}, nil)
 }
 
-// prune removes empty containers, which are removed with our entries if they
-// contained nothing else.
+// prune removes empty containers: removing our entries also removes containers that had
+// no other entries.
 func prune(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -11,10 +11,11 @@ import (
 
 const integrations = "../../../integrations/"
 
-// shipped returns the wish of 'gaffer init' with default settings.
+// shipped returns the integration that 'gaffer init' sets up by default.
 func shipped() Integration { return Integration{Argv: []string{"gaffer"}, Shell: "gaffer"} }
 
-// same compares a file of the repository, or writes it if UPDATE_INTEGRATIONS is set.
+// same compares a file of the repository with want, or writes it if UPDATE_INTEGRATIONS
+// is set.
 func same(t *testing.T, name string, want []byte) {
 	t.Helper()
 	if os.Getenv("UPDATE_INTEGRATIONS") != "" {
@@ -107,8 +108,8 @@ func asJSON(t *testing.T, v any) any {
 	return v
 }
 
-// The real programs' parsers are tried manually. This test only checks that the files
-// have the parts of a command.
+// This test only checks that the files have the parts of a command. Testing them with
+// the real programs is done manually.
 func TestIntegrationsCommandsSayWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(integrations + "claude-code/commands")

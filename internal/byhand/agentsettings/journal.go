@@ -16,19 +16,19 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// record is the journal's entry for one change of a file. It holds enough to undo the
-// change exactly if the file has not changed since. It holds no other text of the
-// file, which may contain secrets.
+// record is the journal's entry for one change of a file. It contains what is needed to
+// undo the change exactly if the file has not changed since. It contains no other text
+// of the file, because that may include secrets.
 type record struct {
 	After    string            `json:"after"` // SHA-256 of the file with the change
 	Created  bool              `json:"created,omitempty"`
 	Folders  []string          `json:"folders,omitempty"` // folders created for the file, innermost first
 	Splices  []Splice          `json:"splices,omitempty"`
-	Replaced map[string][]byte `json:"replaced,omitempty"` // values of others that our entries replaced, by path
+	Replaced map[string][]byte `json:"replaced,omitempty"` // values of other programs that our entries replaced, by path
 }
 
-// journal stores the records. A file has one record, and two during a change: the
-// previous one and the new one.
+// journal stores the records. A file has one record, except during a change: then it
+// has the previous and the new one.
 type journal struct {
 	doc  *statefile.File
 	host host.Host
@@ -102,7 +102,7 @@ func (j journal) write(ctx context.Context, file string, records []record) error
 	})
 }
 
-// recordOf returns the record of the change that produced these bytes.
+// recordOf returns the record of the change after which the file had this content.
 func recordOf(records []record, data []byte) (record, bool) {
 	sum := sumOf(data)
 	for _, r := range records {

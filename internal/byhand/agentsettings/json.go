@@ -24,7 +24,7 @@ func (jsonWriter) inspect(old []byte, entries []Entry) (found, error) {
 		return found{}, err
 	}
 	c, err := compare(entries, t.state)
-	return found{complete: len(c.missing) == 0 && t.ours(entries) == c.present, kept: c.kept, loose: t.loose}, err
+	return found{complete: len(c.missing) == 0 && t.countOurs(entries) == c.present, kept: c.kept, loose: t.loose}, err
 }
 
 // comparison is the result of comparing a file with the entries that it should have.
@@ -48,20 +48,20 @@ func compare(entries []Entry, stateOf func(Entry) (state, error)) (c comparison,
 			c.missing = append(c.missing, e)
 		case present:
 			c.present++
-		case theirs:
+		case foreign:
 			c.kept = append(c.kept, e.What)
 		}
 	}
 	return c, nil
 }
 
-// state says whether a file has an entry.
+// state says whether a file has an entry, and whose it is.
 type state int
 
 const (
 	absent  state = iota // missing, or different from what it should be
 	present              // as it should be
-	theirs               // an entry of another program, which stays
+	foreign              // another program has an entry there, which stays
 )
 
 func (t *jsonText) state(e Entry) (state, error) {
@@ -87,7 +87,7 @@ func (t *jsonText) state(e Entry) (state, error) {
 	case e.Mine(got) || e.Force:
 		return absent, nil
 	}
-	return theirs, nil
+	return foreign, nil
 }
 
 // descend follows an entry's path as far as it exists, and returns the remaining
@@ -138,8 +138,8 @@ func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// extended returns the command of one of our entries to which a user has added
-// something.
+// extended returns the command of one of our entries that a user has extended, for
+// example with an argument.
 func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	if e.FixCommand == nil || e.Value == nil {
 		return line, false, nil
@@ -155,20 +155,20 @@ func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	return at.Get(commandMember), e.isExtended(jsontree.Interface(at), want), nil
 }
 
-// ours counts our entries anywhere in the document.
-func (t *jsonText) ours(entries []Entry) (n int) {
-	t.sweep(t.root, entries, func(jsonPart) { n++ })
+// countOurs counts our entries anywhere in the document.
+func (t *jsonText) countOurs(entries []Entry) (n int) {
+	t.findOurs(t.root, entries, func(jsonPart) { n++ })
 	return n
 }
 
-// sweep calls tell for each part below v that is ours, once.
-func (t *jsonText) sweep(v jsontree.Value, entries []Entry, tell func(jsonPart)) {
+// findOurs calls tell once for each part below v that is one of our entries.
+func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, tell func(jsonPart)) {
 	for _, p := range parts(v) {
 		inner, mine := advance(v, entries, p)
 		if mine {
 			tell(p)
 		} else if len(inner) > 0 {
-			t.sweep(p.value, inner, tell)
+			t.findOurs(p.value, inner, tell)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine
 	return inner, mine
 }
 
-// decoded returns a value as a JSON decoder returns it.
+// decoded returns a value as a JSON decoder would return it.
 func decoded(v any) (any, error) {
 	text, err := encoded(v)
 	if err != nil {

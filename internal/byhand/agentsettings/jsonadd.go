@@ -21,7 +21,7 @@ func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	for _, e := range c.missing {
 		at, rest, _ := t.descend(e)
 		if len(rest) == 0 && !e.Item {
-			splice, err := t.exchange(at, e)
+			splice, err := t.replaceValue(at, e)
 			if err != nil {
 				return nil, err
 			}
@@ -33,7 +33,7 @@ func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 		}
 	}
 	for _, g := range groups {
-		splices = append(splices, t.grow(g.at, g.tree)...)
+		splices = append(splices, t.appendParts(g.at, g.tree)...)
 	}
 	return ordered(splices), nil
 }
@@ -93,8 +93,8 @@ func (b *newValue) member(name string) *newValue {
 	return m
 }
 
-// exchange replaces a value by an entry.
-func (t *jsonText) exchange(at jsontree.Value, e Entry) (Splice, error) {
+// replaceValue replaces the value at a position by an entry.
+func (t *jsonText) replaceValue(at jsontree.Value, e Entry) (Splice, error) {
 	text, err := encoded(e.Value)
 	if err != nil {
 		return Splice{}, err
@@ -104,8 +104,8 @@ func (t *jsonText) exchange(at jsontree.Value, e Entry) (Splice, error) {
 	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
 }
 
-// grow adds parts at the end of a container, or a document to an empty file.
-func (t *jsonText) grow(at jsontree.Value, b newValue) []Splice {
+// appendParts adds parts at the end of a container, or a document to an empty file.
+func (t *jsonText) appendParts(at jsontree.Value, b newValue) []Splice {
 	if at.Kind() == jsontree.Missing {
 		return []Splice{insertion(len(t.src), t.document(b))}
 	}
@@ -113,9 +113,9 @@ func (t *jsonText) grow(at jsontree.Value, b newValue) []Splice {
 	text := strings.Join(l.parts(b), ","+l.between())
 	list := parts(at)
 	if len(list) == 0 {
-		return []Splice{t.fill(at, l, text)}
+		return []Splice{t.fillEmpty(at, l, text)}
 	}
-	after := func(at int) int { // where our text may begin: not between a value and the comment on its line
+	after := func(at int) int { // a comment on the same line stays with the value before it
 		if l.lines {
 			return t.lineEnd(at)
 		}
@@ -128,8 +128,8 @@ func (t *jsonText) grow(at jsontree.Value, b newValue) []Splice {
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
 }
 
-// lineEnd returns the end of the line if only comments follow on it, else at. So a
-// comment stays with the value that it describes.
+// lineEnd returns the end of the line if only comments follow on the line, otherwise
+// at. So a comment stays with the value that it describes.
 func (t *jsonText) lineEnd(at int) int {
 	end := at
 	for i := at; i < len(t.src); {
@@ -141,15 +141,15 @@ func (t *jsonText) lineEnd(at int) int {
 			end = i
 		case isSpace(t.src[i]):
 			i++
-		default: // another value follows on the line: stop before it
+		default: // another value follows on this line: stop before it
 			return at
 		}
 	}
 	return end
 }
 
-// fill puts parts into an empty container.
-func (t *jsonText) fill(at jsontree.Value, l layout, text string) Splice {
+// fillEmpty inserts parts into an empty container.
+func (t *jsonText) fillEmpty(at jsontree.Value, l layout, text string) Splice {
 	place, _ := at.Place()
 	from, to := place.From+1, place.To-1
 	inner := t.src[from:to]
@@ -167,7 +167,7 @@ func (t *jsonText) fill(at jsontree.Value, l layout, text string) Splice {
 	return insertion(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
 }
 
-// document returns the content of a file that had no value.
+// document returns the content for a file that had no JSON value.
 func (t *jsonText) document(b newValue) string {
 	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
 	lead := ""
@@ -238,8 +238,8 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts formats the items and members of a branch. Each is on one line, except
-// objects in a container with lines.
+// parts formats the items and members of a value. Each is on one line, except objects
+// in a container that has one line per part.
 func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
@@ -266,7 +266,7 @@ func (l layout) value(b *newValue) string {
 	return "{" + l.between() + strings.Join(l.parts(*b), ","+l.between()) + end + "}"
 }
 
-// flat returns JSON on one line, with spaces if the file has them.
+// flat returns JSON on one line, with spaces if the rest of the file has them.
 func (l layout) flat(text []byte) string {
 	if !l.space {
 		return string(text)
@@ -286,8 +286,8 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns the values of others in base that made replaces by ours, by
-// path.
+// replacedIn returns the values of other programs in base that our entries replace in
+// made, by path.
 func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil

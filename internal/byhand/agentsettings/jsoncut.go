@@ -22,9 +22,9 @@ type cutter struct {
 	replaced map[string][]byte
 }
 
-// cut returns the splices that remove our entries from v. If a container would become
-// empty, it returns all as true so that the caller removes the container too, except
-// for the whole document.
+// cut returns the splices that remove our entries from v. If v would become empty, it
+// returns true for all, so that the caller removes v as a whole. The whole document is
+// never removed.
 func (c cutter) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, all bool) {
 	list := parts(v)
 	var dead []int
@@ -65,7 +65,7 @@ func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
 			splices = append(splices, deletion(c.src, comma, comma+1))
 			end = comma + 1
 		}
-		splices = append(splices, deletion(c.src, c.begins(list[i].Name, end), list[i].To))
+		splices = append(splices, deletion(c.src, c.cutStart(list[i].Name, end), list[i].To))
 	}
 	if n := len(list) - 1; last >= 0 && last < n && c.comma(list[n].To) < 0 {
 		comma := c.comma(list[last].To)
@@ -74,11 +74,11 @@ func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
 	return splices
 }
 
-// begins returns where to start cutting a part that ends at end. If the part ends its
-// line, that is the end of the previous line or the white space before the part. If
-// more follows on the line, it is the white space only, so that the following text
-// does not end up behind a comment.
-func (c cutter) begins(at, end int) int {
+// cutStart returns where to start cutting a part that ends at end. If nothing follows
+// the part on its line, that is the end of the previous line, or the white space before
+// the part. Otherwise it is the white space only, so that the text that follows does
+// not become part of a comment.
+func (c cutter) cutStart(at, end int) int {
 	for at > 0 && (c.src[at-1] == ' ' || c.src[at-1] == '\t') {
 		at--
 	}
@@ -89,7 +89,8 @@ func (c cutter) begins(at, end int) int {
 	return lineBefore(c.src, at)
 }
 
-// lineBefore returns the end of the previous line if a line begins at at, else at.
+// lineBefore returns the end of the previous line if at is the start of a line,
+// otherwise at.
 func lineBefore(text []byte, at int) int {
 	if at > 0 && text[at-1] == '\n' {
 		at--

@@ -8,11 +8,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// jsonText is a parsed JSON file. plain is as long as src, with blanks instead of
-// comments and trailing commas. So an offset in plain is the same offset in src.
+// jsonText is a parsed JSON file. plain is src with spaces instead of comments and
+// trailing commas, so offsets are the same in both.
 type jsonText struct {
 	src, plain []byte
-	root       jsontree.Value // missing in a file without a value
+	root       jsontree.Value // undefined if the file has no value
 	loose      string
 }
 
@@ -38,8 +38,8 @@ func parseJSON(src []byte) (*jsonText, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// standardize replaces comments and trailing commas by spaces, and describes where the
-// first one is.
+// standardize replaces comments and trailing commas by spaces, and returns a
+// description of where the first one is.
 func standardize(src []byte) (plain []byte, loose string) {
 	plain = bytes.Clone(src)
 	first, what := -1, ""
@@ -57,7 +57,7 @@ func standardize(src []byte) (plain []byte, loose string) {
 			note(i, "comment")
 			blankOut(plain[i:end])
 			i = end
-		case opensComment(plain, i): // an unclosed comment; no later one can be closed either
+		case opensComment(plain, i): // an unclosed comment; no later comment can be closed either
 			i = len(plain)
 		default:
 			i++
@@ -68,7 +68,7 @@ func standardize(src []byte) (plain []byte, loose string) {
 		case plain[i] == '"':
 			i = afterString(plain, i)
 			continue
-		case plain[i] == ',' && trails(plain, i):
+		case plain[i] == ',' && isTrailingComma(plain, i):
 			note(i, "comma before a closing bracket")
 			plain[i] = ' '
 		}
@@ -114,9 +114,9 @@ func afterComment(b []byte, i int) int {
 	return len(b)
 }
 
-// trails reports whether the comma at b[i] follows a value and precedes a closing
-// bracket.
-func trails(b []byte, i int) bool {
+// isTrailingComma reports whether the comma at b[i] follows a value and precedes a
+// closing bracket.
+func isTrailingComma(b []byte, i int) bool {
 	after := bytes.TrimLeft(b[i+1:], " \t\r\n")
 	before := bytes.TrimRight(b[:i], " \t\r\n")
 	return len(after) > 0 && (after[0] == '}' || after[0] == ']') &&
@@ -147,8 +147,8 @@ type jsonPart struct {
 	value jsontree.Value
 }
 
-// comma returns the index of the comma after a part, also of a trailing comma, or -1.
-// Comments may stand before the comma.
+// comma returns the index of the comma after a part, which may be a trailing one, or
+// -1. Comments may come before the comma.
 func (t *jsonText) comma(after int) int {
 	for i := after; i < len(t.src); i++ {
 		switch {

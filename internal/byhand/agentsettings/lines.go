@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lineWriter edits files of lines such as .gitignore, in which # starts a comment.
-// Our lines stand in one block below a heading.
+// lineWriter edits files that consist of lines, such as .gitignore, in which # starts a
+// comment. Our lines are in one block below a heading.
 type lineWriter struct{}
 
 const heading = "# What gaffer keeps on this machine ('gaffer init')"
@@ -58,7 +58,8 @@ func paragraph(old []byte, lines []string) string {
 	return eol + body + eol
 }
 
-// fixCommands returns no extended entries: users cannot add anything to a line of ours.
+// fixCommands returns no extended entries, because users cannot extend one of our
+// lines.
 func (lineWriter) fixCommands(_ []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
 	return nil, entries, nil, nil
 }

@@ -39,7 +39,7 @@ type File struct {
 type Integration struct {
 	Argv       []string      // the command that starts gaffer
 	Answer     time.Duration // how long a permission request may wait for an answer through gaffer
-	Status     StatusLine    // Claude Code's status line
+	Status     StatusLine    // whether to set Claude Code's status line
 	Shell      string        // Argv, quoted for a shell
 	LocalState []string      // lines for the repository's .gitignore
 }
@@ -49,18 +49,19 @@ type StatusLine int
 
 // The choices for the status line.
 const (
-	StatusLineIfFree  StatusLine = iota // set ours unless there is another
-	StatusLineReplace                   // set ours
-	StatusLineLeave                     // add none; one of ours is removed with our other entries
+	StatusLineIfFree  StatusLine = iota // set ours unless another one is set
+	StatusLineReplace                   // set ours, even if another one is set
+	StatusLineLeave                     // set none; if ours is set, it is removed with our other entries
 )
 
 // Server is the name of gaffer's MCP server in every program's settings.
 const Server = "gaffer"
 
-// Timeouts of hooks, in seconds. Each is longer than gaffer's own limit. hookTimeout
-// is for hooks that decide nothing. askTimeout is added to the waiting time of a
-// permission request, for asking and withdrawing the question. codexLastTimeout is
-// for two events of Codex: Codex lowers longer timeouts and warns each time.
+// Timeouts of hooks, in seconds. Each is longer than gaffer's own time limit.
+// hookTimeout is for hooks that make no decision. askTimeout is added to the waiting
+// time of a permission request, for asking and withdrawing the question.
+// codexLastTimeout is for the two events for which Codex reduces longer timeouts with a
+// warning.
 const (
 	hookTimeout      = 5
 	askTimeout       = 10
@@ -89,7 +90,7 @@ func CodexEvents() []string {
 	}
 }
 
-// hookGroup is one entry of an event. Both programs use this form.
+// hookGroup is one entry of an event. Claude Code and Codex both use this format.
 type hookGroup struct {
 	Matcher string    `json:"matcher,omitempty"`
 	Hooks   []command `json:"hooks"`
@@ -108,16 +109,16 @@ type server struct {
 	Args    []string `json:"args"`
 }
 
-// matched lists the events that concern a tool and accept a matcher for tools.
-var matched = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
+// toolEvents lists the events about tools, for which a matcher of tool names can be set.
+var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns the entries for a program's events, and entries without a value that
-// find our hooks anywhere for removal.
+// hooks returns the entries for a program's events. It adds entries without a value,
+// which find our hooks at other places so that they are removed.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
 		g := hookGroup{Hooks: []command{{Type: "command", Command: w.Shell + " hook " + string(p), Timeout: w.timeout(p, event)}}}
-		if slices.Contains(matched, event) {
+		if slices.Contains(toolEvents, event) {
 			g.Matcher = "*"
 		}
 		entries = append(entries, Entry{
@@ -158,8 +159,8 @@ func isOurGroup(p Program) func(any) bool {
 }
 
 // isGaffer reports whether a command line starts gaffer, from any folder, with these
-// words and only these flags. A line with anything else, such as a pipe, a second
-// command or a variable, belongs to the user.
+// words and no flags except the given ones. A command line with anything else, such as
+// a pipe, a second command or a variable, is the user's own.
 func isGaffer(line string, words []string, flags ...string) bool {
 	program, rest, ok := cutProgram(line, words...)
 	for _, flag := range strings.Fields(rest) {
@@ -168,7 +169,7 @@ func isGaffer(line string, words []string, flags ...string) bool {
 	return ok && isProgram(program)
 }
 
-// cutProgram splits a command line at these words, which may also end it.
+// cutProgram splits a command line at the given words, which may also be at its end.
 func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	first, rest, ok := strings.Cut(line, " "+strings.Join(words, " "))
 	if !ok || rest != "" && rest[0] != ' ' {
@@ -221,8 +222,8 @@ func (w Integration) statusLine() Entry {
 
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
-// mendServer corrects only the command. It keeps the arguments after "mcp"; the
-// argument "mcp" identifies a server as ours.
+// mendServer corrects only the program's path and keeps the arguments. Any server whose
+// first argument is "mcp" is recognized as ours.
 func (w Integration) mendServer(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {

@@ -57,7 +57,8 @@ func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
 	}
 }
 
-// Scanning the remaining text for each comment would take many minutes.
+// An implementation that scans all of the following text for each comment would take
+// many minutes.
 func TestManyCommentsThatAreNotClosedAreRefusedSoon(t *testing.T) {
 	t.Parallel()
 	text := `{"a": 1} ` + strings.Repeat("/*x ", 2_000_000)

@@ -1,8 +1,10 @@
-// Package agentsettings edits settings files that other programs own. It inserts text
-// between theirs, so that nothing is lost, reordered or reformatted. It can remove
-// its text again and restore the file byte for byte.
+// Package agentsettings edits settings files of other programs. It only inserts text,
+// so that nothing is lost, reordered or reformatted. It can remove its text again and
+// restore the file byte for byte.
 //
-// The core is pure: [Plan] and [Strip] map the bytes of a file to new bytes. An
+// In this package, "our entries" are those that gaffer has written.
+//
+// [Plan] and [Strip] are pure functions from the bytes of a file to new bytes. An
 // [Editor] applies them to files, and keeps a journal of the changes.
 package agentsettings
 
@@ -26,27 +28,27 @@ const (
 type Entry struct {
 	// What names the entry for the user: "hook Stop".
 	What string
-	// Path lists the member names that lead to the entry from the top. An entry
-	// without a Value is only searched for removal; "*" in its path then matches
-	// every member or item.
+	// Path lists the member names that lead to the entry from the top. An entry without
+	// a Value is only used to find entries to remove; "*" in its path matches every
+	// member or item.
 	Path []string
 	// Item means that Path leads to an array and Value is one of its items.
 	Item bool
 	// Value is the value to insert: anything that encoding/json can write. For TOML
 	// it is a [Table], for lines a string.
 	Value any
-	// Mine reports whether a decoded value is an entry of ours, also of another
-	// version of gaffer.
+	// Mine reports whether a decoded value is an entry of gaffer, possibly of another
+	// version.
 	Mine func(v any) bool
-	// FixCommand, if set, returns the corrected command of an entry of ours. If the user
-	// has added something to the entry, only its command is corrected.
+	// FixCommand, if set, returns the corrected command of one of our entries. If the
+	// user has extended the entry, only its command is corrected.
 	FixCommand func(command string) string
-	// Force replaces an entry of another program.
+	// Force replaces the entry even if it is another program's.
 	Force bool
 }
 
-// isExtended reports whether the user has added to or changed one of our entries:
-// arguments, an environment, a flag.
+// isExtended reports whether the user has changed or extended one of our entries, for
+// example with arguments, an environment or a flag.
 func (e Entry) isExtended(got, want any) bool {
 	has, _ := got.(map[string]any)
 	wants, _ := want.(map[string]any)
@@ -77,21 +79,21 @@ type Change struct {
 	Base    []byte   // without our entries
 	New     []byte   // with all entries
 	Splices []Splice // from Base to New
-	Kept    []string // entries of others that stay, by Entry.What
-	// Replaced holds the values of others that ours replace, by path.
+	Kept    []string // entries of other programs that stay, by Entry.What
+	// Replaced holds the values of other programs that our entries replace, by path.
 	Replaced map[string][]byte
 	Loose    string // where the file has syntax that strict readers reject, or ""
 }
 
-// Plan returns the change that gives old, a file of this format, the entries. base is
-// old without our entries if that is known, else nil. An error means that the file
+// Plan returns the change that adds the entries to old, a file of this format. base is
+// old without our entries if that is known, otherwise nil. An error means that the file
 // cannot be edited safely; the caller must not write anything.
 func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
 
-// plan is Plan for a file in which our entries have replaced those of others. If ours
-// are removed, the replaced ones come back, to be kept, or to be replaced and
+// plan is Plan for a file in which our entries may have replaced entries of other
+// programs. It starts from the file with those restored: they are kept, or replaced and
 // recorded again.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
@@ -134,8 +136,9 @@ func planFresh(f Format, w writer, old, base []byte, entries []Entry, replaced m
 	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
 }
 
-// planExtended is like planFresh, but leaves entries that the user has added to in place.
-// It returns a Change without New if there is no such entry, or if one occurs twice.
+// planExtended is like planFresh, but leaves in place the entries that the user has
+// extended. It returns a Change without New if there is no such entry, or if one occurs
+// twice.
 func planExtended(f Format, w writer, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {
@@ -160,8 +163,8 @@ func planExtended(f Format, w writer, old []byte, entries []Entry, replaced map[
 	return Change{Base: apply(text, cuts), New: made, Splices: combine(cuts, adds)}, nil
 }
 
-// Strip returns old without our entries. replaced holds the values of others that
-// ours had replaced, by path joined with dots; Strip restores them.
+// Strip returns old without our entries. replaced holds the values of other programs
+// that ours had replaced, by path joined with dots; Strip restores them.
 func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([]byte, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -184,9 +187,10 @@ type writer interface {
 	check(text []byte) error
 	// inspect returns which of the entries a file has.
 	inspect(old []byte, entries []Entry) (found, error)
-	// add returns the splices that insert the entries into a file without ours.
+	// add returns the splices that insert the entries into a file that has none of
+	// ours.
 	add(old []byte, entries []Entry) ([]Splice, error)
-	// fixCommands separates the entries that the user has added to from the others, and
+	// fixCommands separates the entries that the user has extended from the others, and
 	// returns the splices that correct their commands.
 	fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error)
 	// remove returns the splices that remove our entries.
@@ -195,7 +199,7 @@ type writer interface {
 
 // found describes which of our entries a file has.
 type found struct {
-	complete bool // all entries are as they should be, and there are no others of ours
+	complete bool // all entries are as they should be, and the file has no other entries of ours
 	kept     []string
 	loose    string
 }

@@ -28,10 +28,10 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
-// combine returns the splices that lead from the result of cuts to the result of adds,
-// where both apply to the same text. The two are ordered and do not overlap.
+// combine returns the splices that lead from the result of cuts to the result of adds.
+// Both apply to the same text, are ordered and do not overlap.
 func combine(cuts, adds []Splice) (splices []Splice) {
-	shift := 0 // offset of the result of the cuts, relative to the text
+	shift := 0 // how much the cuts have moved the current offset
 	for len(cuts) > 0 || len(adds) > 0 {
 		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
 			s := adds[0]

@@ -118,7 +118,7 @@ func (t *tomlText) state(e Entry) (state, error) {
 	case e.Mine(got):
 		return absent, nil
 	}
-	return theirs, nil
+	return foreign, nil
 }
 
 // get returns the value at a path, or nil. It fails if a value on the path is not a

@@ -19,7 +19,7 @@ type tomlText struct {
 
 // tomlItem is the heading of a table, or a key with its value.
 type tomlItem struct {
-	path     []string // of a statement: from the root; in an inline table: the parts of its key
+	path     []string // of a statement: from the root; of a member of an inline table: the parts of its key
 	heading  bool
 	from, to int        // without surrounding white space
 	value    int        // start of the value, if that is a string or an inline table
@@ -65,8 +65,8 @@ func parseTOML(src []byte) (*tomlText, error) {
 	return t, parser.Error()
 }
 
-// itemOf returns the key and value of a node. Offsets in the file are skipped bytes
-// larger than those of the parser.
+// itemOf returns the key and value of a node. skipped is the number of bytes at the
+// start of the file that the parser has not seen; it is added to the parser's offsets.
 func itemOf(n *unstable.Node, skipped int) tomlItem {
 	item, value := keyOf(n, skipped), n.Value()
 	item.to = int(n.Raw.Offset+n.Raw.Length) + skipped

@@ -1,10 +1,11 @@
-// Package caller finds out which agent has started this process: an attempt of
-// gaffer, or an agent program that the user has started.
+// Package caller finds out which agent has started this process: an attempt that gaffer
+// runs, or an agent program that the user has started.
 //
 // An agent can change its environment, its session and its parent. So the package
-// inspects the ancestor processes, as far as the system shows them. A supervisor
-// adopts processes that an attempt detaches, so a supervisor among the ancestors
-// means an attempt too. docs/security.md says what this cannot find.
+// inspects the ancestor processes, as far as the system shows them. If an attempt
+// detaches a process, the attempt's supervisor becomes the parent. So a supervisor
+// among the ancestors also means an attempt. docs/security.md says what this cannot
+// detect.
 package caller
 
 import (
@@ -16,7 +17,7 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// The variables that tell an agent which attempt, run, task and role it has.
+// The environment variables that name an agent's attempt, run, task and role.
 const (
 	AttemptVar = "GAFFER_ATTEMPT"
 	RunVar     = "GAFFER_RUN"
@@ -24,14 +25,14 @@ const (
 	RoleVar    = "GAFFER_ROLE"
 )
 
-// AgentVar names the agent, such as claude-4711, for which a gaffer in the background
-// works. Such a process has no agent among its ancestors.
+// AgentVar names the agent, such as claude-4711, for which a gaffer process in the
+// background works. The agent is not among the ancestors of such a process.
 const AgentVar = "GAFFER_AGENT"
 
 // Agent is an agent that has started this process, directly or indirectly.
 type Agent struct {
-	// Attempt is set for an agent that gaffer runs. It is [Detached] if the process
-	// was detached and the agent has ended since.
+	// Attempt is set for an agent that gaffer runs. It is [Detached] if the process was
+	// detached and its agent has ended since.
 	Attempt   string
 	Run, Task string
 
@@ -59,7 +60,7 @@ func (a Agent) Name() string {
 	return "agent of attempt " + a.Attempt
 }
 
-// Current returns the agent that an environment names, or nil.
+// Current returns the agent that the environment names, or nil.
 func Current(getenv func(string) string) *Agent {
 	switch {
 	case getenv(AttemptVar) != "":
@@ -77,7 +78,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s called '%s', which is for the user alone: refused", e.Agent, e.What)
 }
 
-// Conflict marks the error as a refusal.
+// Conflict tells callers that the error is a refusal.
 func (*RefusedError) Conflict() bool { return true }
 
 // Hint returns what to do next.
@@ -85,15 +86,15 @@ func (*RefusedError) Hint() string {
 	return "type it in a terminal of your own; an agent that needs a decision asks with the tool person_ask of 'gaffer mcp'"
 }
 
-// deepest is the maximum number of ancestors that are inspected.
-const deepest = 64
+// maxAncestors is the maximum number of ancestors that are inspected.
+const maxAncestors = 64
 
-// Ancestors returns the agents among the ancestors of a process, the nearest first. If
-// there are none but the process is in the control group of an attempt, it belongs to
-// that attempt: it has outlived its supervisor.
+// Ancestors returns the agents among the ancestors of a process, the nearest first. A
+// process without such an ancestor that is in the control group of an attempt belongs
+// to that attempt: the supervisor has ended before the process.
 func Ancestors(pid int) (list []Agent) {
 	above := pid
-	for range deepest {
+	for range maxAncestors {
 		p, ok := agentproc.Find(above)
 		if !ok || p.Parent <= 1 {
 			break
@@ -110,12 +111,12 @@ func Ancestors(pid int) (list []Agent) {
 }
 
 // attemptOfGroup returns the attempt whose control group contains a process, or "".
-// Package supervisor names the groups after the state folder, the attempt and the
+// Package supervisor names each group after the state folder, the attempt and the
 // supervisor.
 func attemptOfGroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
-		return "" // no control groups here, or none of gaffer's
+		return "" // no control groups on this system, or none of gaffer's
 	}
 	groupName := regexp.MustCompile(`^gaffer-[0-9a-f]{12}-(.+)-[0-9]+\.[0-9]+$`)
 	for name := range strings.SplitSeq(strings.ReplaceAll(string(groups), "\n", "/"), "/") {
@@ -126,7 +127,7 @@ func attemptOfGroup(pid int) (attempt string) {
 	return attempt
 }
 
-// at returns the agent that a process is or belongs to, or nil.
+// at returns the agent that the process runs or belongs to, or nil.
 func at(pid int) *Agent {
 	getenv := environ(pid)
 	if a := Current(getenv); a != nil {
@@ -142,8 +143,8 @@ func at(pid int) *Agent {
 	return nil
 }
 
-// supervised returns the attempt of a supervisor. A supervisor's environment does not
-// name its attempt, but the environment of the agent below it does.
+// supervised returns the attempt that a supervisor process runs. The supervisor's
+// environment does not name the attempt, but its child's environment does.
 func supervised(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Current(environ(child)); a != nil && a.Attempt != "" {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestMain prints the agents above the process if a test has started it for that.
+// TestMain lets a test start this program again: the new process prints the agents
+// among its ancestors.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("CALLER_TEST_ASK"); text != "" {
 		for _, a := range Ancestors(os.Getpid()) {
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if os.Args[len(os.Args)-1] == "stand-in" { // stands in for a supervisor or an agent program
+	if os.Args[len(os.Args)-1] == "stand-in" { // act as a supervisor or an agent program
 		cmd := exec.Command("sh", "-c", os.Getenv("CALLER_TEST_RUN"))
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if cmd.Run() != nil {
@@ -30,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// above starts argv with the environment. That starts a process which drops the
-// environment and prints its agents. It returns this output.
+// above starts argv with the environment. That program starts a child without the
+// environment, which prints the agents among its ancestors. above returns this output.
 func above(t *testing.T, argv []string, env ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -55,7 +56,7 @@ func TestSecurityAnAttemptIsFoundAboveAProcessWithoutItsEnvironmentAndSession(t 
 	}
 }
 
-// linked returns a symbolic link to this program, so that its process has another
+// linked returns a symbolic link to this program, so that the process gets another
 // name.
 func linked(t *testing.T, name string) string {
 	t.Helper()

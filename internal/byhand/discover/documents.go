@@ -25,10 +25,10 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// sessionWithoutProcess returns the only unfinished session of a program in a folder that has no
-// known process, because a server has run its hooks. If there are several, they
-// cannot be assigned to processes; it returns nil and marks them as claimed, so that
-// they do not count as additional agents.
+// sessionWithoutProcess returns the unfinished session of a program in a folder whose
+// process is unknown because a server ran its hooks. If there are several, they cannot
+// be assigned to processes. Then it returns nil and marks them as claimed, so that they
+// do not count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -45,8 +45,9 @@ func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Se
 	return &all[0].session
 }
 
-// unclaimed returns the sessions of agents without a terminal, and of agents whose
-// process is not visible. It deletes documents of sessions that ended long ago.
+// unclaimed returns the sessions to which no process was matched: agents without a
+// terminal, and agents whose process is not visible. It deletes documents of sessions
+// that ended long ago.
 func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	var list []*candidate
 	newest := map[host.Process]*candidate{}
@@ -90,8 +91,7 @@ func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*candid
 	return age > time.Minute && superseded(s, seen)
 }
 
-// superseded reports whether the process of a session has started another session
-// since.
+// superseded reports whether the session's process has started another session since.
 func superseded(s hookevents.Session, seen []*candidate) bool {
 	for _, f := range seen {
 		if h := f.evidence.Hook; h != nil && h.Process == s.Process && h.Session != s.Session && h.At.After(s.At) {

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Evidence is everything that was found about one agent at one moment.
+// Evidence is all information that was found about one agent at one moment.
 type Evidence struct {
 	Program string
 	Process host.Process
@@ -19,7 +19,7 @@ type Evidence struct {
 	Dir     string        // working directory
 	Pane    string        // tmux pane, such as %3
 
-	File    *SessionFile        // Claude's session file of its process
+	File    *SessionFile        // the session file that Claude writes for the process
 	Hook    *hookevents.Session // state according to its hooks
 	Title   *Title              // title of its pane
 	Rollout *Rollout            // Codex's log of its thread
@@ -40,7 +40,7 @@ type SessionFile struct {
 // Title is the title of a terminal.
 type Title struct {
 	Text string
-	Host string // the default title: the host's name
+	Host string // name of the host, which is the default title
 }
 
 // Rollout is the state at the end of a Codex thread's log.
@@ -68,7 +68,7 @@ type Agent struct {
 	Since   time.Time         `json:"since,omitzero"`
 	For     string            `json:"for,omitempty"` // what it waits for
 	Error   string            `json:"error,omitempty"`
-	Loop    string            `json:"loop,omitempty"`    // the repeated action, if it is in a loop
+	Loop    string            `json:"loop,omitempty"`    // the repeated action, if the agent is in a loop
 	Context float64           `json:"context,omitempty"` // usage of its context, in percent
 	CostUSD float64           `json:"cost_usd,omitempty"`
 }
@@ -123,7 +123,8 @@ func (t *Title) gemini(text string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// claude reports whether Claude is running. Its title shows nothing else.
+// claude reports whether the title shows that Claude is running. It shows no other
+// status.
 func (t *Title) claude() (running, ok bool) {
 	if t == nil {
 		return false, false

@@ -150,8 +150,9 @@ func (l *Finder) gather(docs []*document) []*candidate {
 	return append(list, l.unclaimed(docs, list)...)
 }
 
-// environmentOf returns the environment of a process. It is not sure if no variable was found:
-// a new process has the name of its program a moment before it has its environment.
+// environmentOf returns the environment of a process. sure is false if none of its
+// variables was found: for a moment, a new process already has the name of its program
+// but not yet its environment.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.known[id]; ok {
 		return f, true
@@ -162,7 +163,7 @@ func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
 	f.socket = socketOf(v["TMUX"])
-	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // a program may hide TMUX from the processes that it starts, so try its ancestors
+	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // the program may remove TMUX from the environment of its children, so try the ancestors
 		p, ok := agentproc.Find(pid)
 		if !ok || p.Parent <= 1 {
 			break
@@ -181,7 +182,8 @@ func socketOf(variable string) string {
 	return socket
 }
 
-// agent gathers the evidence about a process that needs no other program.
+// agent collects the evidence about a process that is available without running another
+// program.
 func (l *Finder) agent(p agentproc.Process, f startEnvironment, docs []*document) *candidate {
 	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
@@ -269,8 +271,8 @@ func (l *Finder) forgetRecords() {
 	}
 }
 
-// readTitles adds the titles of tmux panes. It queries each tmux server once, and only if
-// a title can matter. A pane is identified by its terminal.
+// readTitles adds the titles of tmux panes. It queries each tmux server once, and only
+// if a title can matter. A pane is identified by its terminal.
 func (l *Finder) readTitles(ctx context.Context, list []*candidate) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}
@@ -310,7 +312,7 @@ func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[ui
 // readScreen reads the text of a pane if no other source shows the agent's status.
 func (l *Finder) readScreen(ctx context.Context, f *candidate, now time.Time) {
 	e := &f.evidence
-	if f.environment.socket == "" || e.Title == nil || e.Stopped || e.settled(now) {
+	if f.environment.socket == "" || e.Title == nil || e.Stopped || e.knownWithoutScreen(now) {
 		return
 	}
 	if _, silent := l.silent[f.environment.socket]; !silent {

@@ -25,7 +25,7 @@ type stage struct {
 	*testing.T
 	dir, socket string
 	lookout     *Finder
-	ahead       time.Duration // offset of the clock
+	ahead       time.Duration // added to the Finder's clock
 }
 
 func newStage(t *testing.T) *stage {
@@ -37,7 +37,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{T: t, dir: dir, socket: filepath.Join(dir, "sock")}
 	s.lookout = NewFinder(dir, dir, func() time.Time { return time.Now().Add(s.ahead) })
 	t.Cleanup(func() {
-		_ = s.tmux("kill-server").Run() // there may be none
+		_ = s.tmux("kill-server").Run() // there may be no server
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -58,8 +58,8 @@ func (s *stage) must(err error) {
 	}
 }
 
-// play starts the program cat under another name in a terminal, in its own folder,
-// and returns its pid.
+// play runs cat under another name in a terminal, with its own working directory, and
+// returns its pid.
 func (s *stage) play(program, folder string, env ...string) int {
 	s.Helper()
 	pid := s.start(program, folder, "exec "+s.dress("/bin/cat", program), env...)
@@ -67,7 +67,7 @@ func (s *stage) play(program, folder string, env ...string) int {
 	return pid
 }
 
-// dress copies a program to another name and returns its path.
+// dress copies a program under another name and returns the path of the copy.
 func (s *stage) dress(from, as string) string {
 	s.Helper()
 	binary := filepath.Join(s.dir, as)
@@ -117,7 +117,7 @@ func copyFile(from, to string) error {
 	return err
 }
 
-// hasVariable waits until a process has a variable.
+// hasVariable waits until a process has a variable in its environment.
 func (s *stage) hasVariable(pid int, name string) {
 	s.Helper()
 	testenv.Wait(s, fmt.Sprintf("variable %s of %d", name, pid), func() error {
@@ -129,7 +129,7 @@ func (s *stage) hasVariable(pid int, name string) {
 	})
 }
 
-// all returns the sightings of this stage, because other agents may run on the
+// all returns the agents that this stage started, because others may run on the
 // machine.
 func (s *stage) all() (list []Agent) {
 	s.Helper()
@@ -143,7 +143,7 @@ func (s *stage) all() (list []Agent) {
 	return list
 }
 
-// look returns the sighting of a process.
+// look returns what the Finder says about a process.
 func (s *stage) look(pid int) (Agent, bool) {
 	s.Helper()
 	for _, one := range s.all() {
@@ -154,11 +154,11 @@ func (s *stage) look(pid int) (Agent, bool) {
 	return Agent{}, false
 }
 
-// sees waits until a process has a status from a source.
+// sees waits until the Finder reports this status of a process, from this source.
 func (s *stage) sees(pid int, status hookevents.Status, source Source) Agent {
 	s.Helper()
 	var last Agent
-	// A tmux server that was slow once is not queried again for the time of shun.
+	// A tmux server that did not answer once is not queried again for skipSilentFor.
 	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
 		if last, _ = s.look(pid); last.Status != status || last.Source != source {
 			return fmt.Errorf("%+v", last)
@@ -256,7 +256,7 @@ func TestTheTitleOfCodexIsItsState(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	// A tmux server that hangs is not waited for twice.
+	// The Finder must not wait a second time for a tmux server that hangs.
 	out, err := s.tmux("display-message", "-p", "#{pid}").Output()
 	s.must(err)
 	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
@@ -281,7 +281,7 @@ func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
 	}
 }
 
-// A process that was seen before it had its environment is read again.
+// If a process was found before its environment was set, its environment is read again.
 func TestWhatAnAgentWasStartedWithIsReadOnceItIsThere(t *testing.T) {
 	s := newStage(t)
 	claude := s.dress("/bin/sh", agentproc.Claude)
@@ -312,7 +312,7 @@ func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testin
 	if list := s.all(); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
-	doc("two") // two sessions cannot be told apart
+	doc("two") // two sessions in one folder cannot be assigned to processes
 	s.sees(pid, hookevents.Idle, FromProcess)
 }
 
@@ -368,7 +368,7 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 	}
 }
 
-// BenchmarkLook measures a Look with this machine's processes and no agents.
+// BenchmarkLook measures Find with this machine's processes and no agents.
 func BenchmarkLook(b *testing.B) {
 	l := NewFinder(b.TempDir(), b.TempDir(), time.Now)
 	for b.Loop() {

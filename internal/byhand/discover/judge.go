@@ -19,9 +19,9 @@ type report struct {
 }
 
 // Judge returns the state of an agent. The first source that has a status counts; the
-// sources are ordered by reliability, not by age. A source is skipped if it has no
-// status. It is also skipped if it is provably stale: it belongs to another process,
-// or another source contradicts it.
+// sources are ordered by reliability, not by age. A source is skipped if it is
+// certainly out of date: it belongs to another process, or another source contradicts
+// it.
 //
 // Judge returns false if the agent is gone: its process has ended, or its process is
 // unknown and its hooks have sent no event for an hour.
@@ -36,8 +36,8 @@ func Judge(e Evidence, now time.Time) (Agent, bool) {
 	return e.agent(w), true
 }
 
-// forgetAfter is how long after its last event a session without a known process still
-// counts as alive.
+// forgetAfter is how long a session without a known process counts as alive after its
+// last event.
 const forgetAfter = time.Hour
 
 func lately(s *hookevents.Session, now time.Time) bool {
@@ -64,8 +64,8 @@ func (e Evidence) sources() []func(time.Time) (report, bool) {
 	return []func(time.Time) (report, bool){e.fromTitle, e.fromHook, e.fromScreen}
 }
 
-// settled reports whether the status is known without reading the screen.
-func (e Evidence) settled(now time.Time) bool {
+// knownWithoutScreen reports whether the status is known without reading the screen.
+func (e Evidence) knownWithoutScreen(now time.Time) bool {
 	e.Screen = ""
 	return e.judge(now).source != FromProcess
 }
@@ -116,14 +116,13 @@ func (e Evidence) hookFor() string {
 	return e.Hook.WaitsFor()
 }
 
-// otherSession reports whether the hooks belong to a session that the process has
-// left.
+// otherSession reports whether the hooks belong to an earlier session of the process.
 func (e Evidence) otherSession() bool {
 	return e.File != nil && e.File.Session != "" && e.File.Session != e.Hook.Session
 }
 
-// patience is how long a title may lag behind a hook.
-const patience = 3 * time.Second
+// titleDelay is the maximum delay between a hook and the matching change of the title.
+const titleDelay = 3 * time.Second
 
 // fromHook returns the status according to the hooks, unless Claude's title
 // contradicts it: pressing Esc triggers no hook.
@@ -133,7 +132,7 @@ func (e Evidence) fromHook(now time.Time) (report, bool) {
 		return report{}, false
 	}
 	w := report{status: s.Status, source: FromHook, since: s.Since, why: s.WaitsFor(), err: s.Error}
-	if e.Program != agentproc.Claude || now.Sub(s.At) < patience || s.Status == hookevents.Idle {
+	if e.Program != agentproc.Claude || now.Sub(s.At) < titleDelay || s.Status == hookevents.Idle {
 		return w, true
 	}
 	running, ok := e.Title.claude()
@@ -164,8 +163,8 @@ func (e Evidence) fromTitle(time.Time) (report, bool) {
 	return w, true
 }
 
-// fromClaudeTitle returns the running status if the title shows it, and false
-// otherwise.
+// fromClaudeTitle returns the status running if Claude's title shows it. Otherwise it
+// returns false.
 func (e Evidence) fromClaudeTitle(time.Time) (report, bool) {
 	running, _ := e.Title.claude()
 	return report{status: hookevents.Running, source: FromTitle}, running

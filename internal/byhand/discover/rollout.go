@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	tailFirst = 64 << 10 // read first; mostly contains the marks of the last turn
+	tailFirst = 64 << 10 // size of the first read; usually contains the marks of the last turn
 	tailMost  = 1 << 20
 	maxRow    = 256 << 10 // longer lines are skipped
 )
@@ -83,7 +83,7 @@ func (r *Rollout) row(row []byte) {
 		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
 		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
 	}
-	if r.Status != "" { // set by a later mark
+	if r.Status != "" { // already set by a later mark
 		return
 	}
 	switch kind {

@@ -7,9 +7,9 @@ import (
 	"gaffer/internal/byhand/hookevents"
 )
 
-// setUps lists texts that programs show before they can be used, each with what the
-// user has to do. At that time, no hook fires and no title is set.
-var setUps = []struct{ text, what string }{
+// setupScreens lists texts that programs show before they can be used, each with what
+// the user must do. While a program shows one, no hook runs and no title is set.
+var setupScreens = []struct{ text, what string }{
 	{"Do you trust the files in this folder", "trust the folder"},
 	{"Is this a project you created or one you trust", "trust the folder"},
 	{"Trust this folder?", "trust the folder"},
@@ -25,13 +25,13 @@ var setUps = []struct{ text, what string }{
 // prompts lists texts at the end of a screen that asks the user to decide.
 var prompts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 
-// fromScreen derives the status from the text in the pane. The texts change with the
-// versions of the programs, so it is the last source.
+// fromScreen derives the status from the text in the pane. It is the last source,
+// because the texts change from version to version of the programs.
 func (e Evidence) fromScreen(time.Time) (report, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
 		return report{}, false
 	}
-	for _, s := range setUps {
+	for _, s := range setupScreens {
 		if strings.Contains(e.Screen, s.text) {
 			return report{status: hookevents.Waiting, source: FromScreen, why: "needs set-up: " + s.what}, true
 		}

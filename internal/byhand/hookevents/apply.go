@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// Action is an action that follows from an event.
+// Action is what the caller of [Apply] must do because of an event.
 type Action struct {
 	Kind ActionKind
 	Text string // for the user
@@ -19,9 +19,9 @@ type ActionKind int
 
 // The kinds of actions.
 const (
-	NoteWritten ActionKind = iota // record that a tool has run that may have written files
+	NoteWritten ActionKind = iota // record that a tool has run which may have written files
 	NoteLoop                      // notify that the agent repeats the same action
-	NoteContext                   // notify that its context is about to be compacted
+	NoteContext                   // notify that the agent's context is about to be compacted
 	AskPerson                     // ask the user, because the agent cannot continue without a decision
 	Withdraw                      // withdraw a question whose answer is no longer needed; Text is its id
 )
@@ -29,27 +29,27 @@ const (
 // handlers maps the names of events to their handlers. Other events are ignored, such
 // as Gemini's PreCompress, which occurs in every turn.
 var handlers = map[string]func(*Session, Event, time.Time) []Action{
-	"SessionStart": start,
+	"SessionStart": sessionStarted,
 
 	"UserPromptSubmit": prompt, "BeforeAgent": prompt,
-	"PreToolUse": before, "BeforeTool": before,
+	"PreToolUse": toolStarted, "BeforeTool": toolStarted,
 	"PermissionRequest": ask,
 	"PostToolUse":       after, "AfterTool": after,
-	"PostToolUseFailure": fail,
-	"Notification":       notice,
+	"PostToolUseFailure": toolFailed,
+	"Notification":       notified,
 	"SubagentStart":      subagentStarted, "SubagentStop": subagentStopped,
 	"PreCompact": compact, "PostCompact": compacted,
 
 	"Stop": stop, "AfterAgent": stop, "agent-turn-complete": stop,
 	"StopFailure": turnFailed,
 	"Interrupt":   interrupt,
-	"SessionEnd":  end,
+	"SessionEnd":  sessionEnded,
 }
 
-// Apply applies an event to a session, and returns the new session and the actions
-// that follow. A new session is the zero value. If the result is still the zero
-// value, there is nothing to store: Codex also reports events of internal threads,
-// which no hook has started.
+// Apply applies an event to a session, and returns the new session and the actions that
+// follow. A new session is the zero value. If the result is still the zero value, there
+// is nothing to store: Codex also reports events of internal threads, whose start it
+// does not report.
 func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -75,10 +75,10 @@ func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	return s, actions
 }
 
-// start handles the start of a session, or its continuation after a resume or a
-// compaction. A session that was compacted automatically is in the middle of a turn.
+// sessionStarted handles the start of a session, or its continuation after a resume or a
+// compaction. After an automatic compaction, the session is in the middle of a turn.
 // Codex reports the start late, with the first prompt or after it.
-func start(s *Session, e Event, now time.Time) []Action {
+func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	switch {
 	case e.Kind == "compact":
 		return compacted(s, e, now)
@@ -103,9 +103,10 @@ func prompt(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// before handles the start of a tool call. It also closes earlier requests of the
-// same agent: they were refused, and the agent continues with something else.
-func before(s *Session, e Event, now time.Time) []Action {
+// toolStarted handles the start of a tool call. It also closes earlier permission
+// requests of the same agent: since the agent continues with something else, they were
+// refused.
+func toolStarted(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
 	s.setRunning(now)
 	return nil
@@ -137,8 +138,8 @@ func (s *Session) waitFor(a PendingDecision, now time.Time) {
 
 func after(s *Session, e Event, now time.Time) []Action { return s.toolEnded(e, false, now) }
 
-// fail handles a failed tool call. An interrupt by the user also ends the turn.
-func fail(s *Session, e Event, now time.Time) []Action {
+// toolFailed handles a failed tool call. An interrupt by the user also ends the turn.
+func toolFailed(s *Session, e Event, now time.Time) []Action {
 	actions := s.toolEnded(e, !e.Interrupt, now)
 	if e.Interrupt {
 		s.setIdle(now)
@@ -153,9 +154,9 @@ func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 	return append([]Action{{Kind: NoteWritten}}, s.countRepeats(e, failed)...)
 }
 
-// notice handles a notification of the program to the user. Claude sends it late, and
-// also after the user has ended the request with Esc.
-func notice(s *Session, e Event, now time.Time) []Action {
+// notified handles a notification that the program shows to the user. Claude sends it
+// late, and even after the user has ended the request with Esc.
+func notified(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
 		if len(s.Asked) == 0 {
@@ -176,9 +177,9 @@ func subagentStarted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// subagentStopped handles the end of a subagent. The agent that started it continues, so
-// the session does not stop. If that agent has stopped before, the session becomes
-// idle with its last subagent; the program will start the agent again if needed.
+// subagentStopped handles the end of a subagent. While the main agent runs, the session
+// goes on. If the main agent has already stopped, the session becomes idle with the end
+// of its last subagent; the program starts the main agent again if needed.
 func subagentStopped(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {
@@ -195,8 +196,9 @@ func compact(s *Session, e Event, now time.Time) []Action {
 	return []Action{{Kind: NoteContext, Text: s.Compacting}}
 }
 
-// compacted handles the end of a compaction. A compaction by the user makes the
-// session idle; an automatic one happens in the middle of a turn and changes nothing.
+// compacted handles the end of a compaction. If the user requested the compaction, the
+// session is idle now. An automatic compaction happens in the middle of a turn and
+// changes nothing.
 func compacted(s *Session, e Event, now time.Time) []Action {
 	by := cmp.Or(s.Compacting, "auto")
 	if e.Name == "PostCompact" {
@@ -233,8 +235,8 @@ func interrupt(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// end handles the end of a session. Its process may continue with another session.
-func end(s *Session, _ Event, now time.Time) []Action {
+// sessionEnded handles the end of a session. The process may go on with another session.
+func sessionEnded(s *Session, _ Event, now time.Time) []Action {
 	s.setIdle(now)
 	s.Helpers, s.Ended = 0, true
 	return nil

@@ -25,11 +25,11 @@ func event(t *testing.T, program, text string) Event {
 
 // step is an event without the common fields, and the session's status after it.
 type step struct {
-	event string // its name, and the rest of its JSON object
+	event string // its name, and the remaining members of its JSON object
 	want  Status
 }
 
-// play folds a sequence of events, one second apart, and returns the final session.
+// play applies a sequence of events, one second apart, and returns the final session.
 func play(t *testing.T, program string, steps ...step) (s Session, deeds []Action) {
 	t.Helper()
 	now := noon

@@ -29,14 +29,14 @@ type Call struct {
 	Event   Event
 	Folder  Folder
 	Session Session
-	Actions []Action // actions still to be performed
+	Actions []Action // actions that the caller must perform
 }
 
 // HandleCall reads the event of a call and stores it in the document of its session. If
 // storing fails, the call may still have actions.
 //
-// The event is on the input, or the last argument of the hook: Codex passes it so to
-// its notify program.
+// The event is on the standard input, or in the last argument, which is how Codex
+// passes it to its notify program.
 func HandleCall(ctx context.Context, from Environment, program string, arguments []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := from.In
@@ -72,8 +72,8 @@ func HandleCall(ctx context.Context, from Environment, program string, arguments
 	return c, nil
 }
 
-// Caller returns the process of the program's agent that has started this process, or
-// the zero value if it is unknown.
+// Caller returns the process of the agent that started this hook, or the zero value if
+// it is unknown.
 func Caller(program string) host.Process {
 	pid := agentproc.Ancestor(program)
 	if pid == 0 {

@@ -12,9 +12,9 @@ import (
 // missing or of the wrong type are empty.
 type Event struct {
 	Program    string
-	Name       string // in the program's own terms
+	Name       string // the program's name for the event
 	Session    string
-	Agent      string // the subagent that it concerns, or empty
+	Agent      string // the subagent that the event is about, or empty
 	Dir        string
 	Transcript string
 	Model      string
@@ -24,12 +24,12 @@ type Event struct {
 	Doing      string // the tool's input on one line, for the user
 	Message    string
 	Error      string
-	Interrupt  bool // the user has interrupted it
-	Working    int  // background agents that continue after a stop
+	Interrupt  bool // the user has interrupted the agent
+	Working    int  // number of background agents that continue after a stop
 	Questions  []Question
 }
 
-// Question is a question of an agent with options, as its tool's input has it.
+// Question is a question with options, as in the input of an agent's question tool.
 type Question struct {
 	Text    string
 	Options []string
@@ -69,8 +69,8 @@ func first(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// countWorking counts the background tasks, without shell commands: a server that an agent
-// has started does not mean that the agent is working.
+// countWorking counts the background tasks that are not shell commands. A server that
+// an agent has started does not mean that the agent is working.
 func countWorking(tasks jsontree.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
@@ -103,7 +103,7 @@ func words(v jsontree.Value) string {
 			text = append(text, ' ')
 		}
 		if text = append(text, item.Text()...); len(text) > 4*maxLine {
-			break // more is not shown
+			break // nothing after it is shown
 		}
 	}
 	return string(text)

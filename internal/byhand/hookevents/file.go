@@ -20,7 +20,8 @@ func open(path string, flags int) (fd int, err error) {
 // errNotSmall is returned for a file that is not regular or too large.
 var errNotSmall = errors.New("no regular file")
 
-// ReadSmallFile reads a regular file of at most most bytes. It never blocks.
+// ReadSmallFile reads a regular file of at most most bytes. Other kinds of files, on
+// which reading could block, are an error.
 func ReadSmallFile(path string, most int64) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
@@ -34,7 +35,7 @@ func ReadSmallFile(path string, most int64) ([]byte, error) {
 	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > most {
 		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmall, most)
 	}
-	data := make([]byte, 0, info.Size+1) // one byte more, to detect the end
+	data := make([]byte, 0, info.Size+1) // one byte more, so that the end of the file is detected
 	for int64(len(data)) < most {
 		data = slices.Grow(data, 1)
 		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), most)])

@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 )
 
-// fingerprint returns a hash that tells texts apart. It is not secure against
-// deliberate collisions, which do not matter here: the same user writes and reads all
-// texts. A secure hash would make the start of a hook slower.
+// fingerprint returns a hash of a text. It does not resist deliberate collisions. That
+// is acceptable, because the same user writes and reads all texts. A cryptographic hash
+// would make a hook start more slowly.
 func fingerprint(text []byte) string {
 	hash := fnv.New128a()
 	_, _ = hash.Write(text) // it never fails

@@ -25,9 +25,9 @@ const (
 	maxDocs  = 1000
 )
 
-// Update changes the document of a session. A crash leaves the old or the new
-// document. Nothing is synced: a power failure also ends the processes that the
-// documents describe.
+// Update changes the document of a session. After a crash, the file has the old or the
+// new content. Nothing is synced to disk: a power failure also ends the processes that
+// the documents describe.
 func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -47,8 +47,7 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 }
 
 // lock locks all documents with one lock, which is held only while a small file is
-// written. With a context that never ends it waits in the kernel's queue; otherwise
-// it polls.
+// written. If ctx can never end, it waits in the kernel's queue; otherwise it polls.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -103,7 +102,7 @@ func (f Folder) Load(program, session string) Session {
 
 // readDoc reads the document of a session, or of any session if session is empty. If
 // the file is incomplete or belongs to another session, it returns the zero value and
-// true for spoilt.
+// spoilt is true.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
@@ -130,7 +129,7 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 			continue
 		}
 		program, _, _ := strings.Cut(name, ".")
-		f.remove(path, func() bool { // it cannot be read, and the next event creates it again
+		f.remove(path, func() bool { // the file cannot be read; the next event creates it again
 			_, spoilt := readDoc(path, program, "")
 			return spoilt
 		})
@@ -144,8 +143,8 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns all documents with their paths, and the names of files that may be no
-// longer needed.
+// read returns all documents with their paths, and the names of files that may no
+// longer be needed.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
@@ -182,7 +181,7 @@ func (f Folder) Remove(s Session, path string) {
 	})
 }
 
-// remove deletes a document if isRight returns true while the lock is held.
+// remove deletes a document if isRight returns true. The lock is held during both.
 func (f Folder) remove(path string, isRight func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -28,7 +28,8 @@ func ReadEvent(in io.Reader) (jsontree.Value, error) {
 	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
-// readObject reads up to the bracket that closes the first one, or to the end.
+// readObject reads up to the bracket that closes the first one, or to the end of the
+// input.
 func readObject(in io.Reader) ([]byte, error) {
 	data := make([]byte, 0, 8<<10)
 	var end brackets
@@ -58,8 +59,9 @@ type brackets struct {
 	quoted, escape bool
 }
 
-// find returns the index after the end in the next piece, or -1 if the end is not in
-// it. It also returns the index at which the text turns out to be invalid.
+// find returns the index after the end of the value in the next piece, or -1 if the
+// piece does not contain it. If the text is invalid, it returns the index where that is
+// certain.
 func (b *brackets) find(piece []byte) int {
 	for i, c := range piece {
 		switch n := len(b.open); {

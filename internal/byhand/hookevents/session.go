@@ -43,7 +43,7 @@ type Session struct {
 	Loop       string            `json:"loop,omitempty"` // the repeated action, for the user
 }
 
-// PendingDecision is a pending decision of the user.
+// PendingDecision is a decision that the agent waits for the user to make.
 type PendingDecision struct {
 	Agent string `json:"agent,omitempty"`
 	Tool  string `json:"tool,omitempty"`
@@ -52,8 +52,8 @@ type PendingDecision struct {
 	Question string `json:"question,omitempty"`
 }
 
-// Link replaces the question id from of the latest matching request by to. It
-// connects a request with a question of gaffer, or disconnects it.
+// Link replaces the question id from by to in the latest request that has it. This
+// connects a request to a question of gaffer, or disconnects it.
 func (s Session) Link(from, to string) Session {
 	s.Asked = slices.Clone(s.Asked)
 	for i := range slices.Backward(s.Asked) {
@@ -75,8 +75,8 @@ func (s Session) open() (ids []string) {
 	return ids
 }
 
-// RepeatedCall is the last call of one agent of a session, and how often it was repeated in
-// a row.
+// RepeatedCall is the last call of one agent of a session, and how often it was
+// repeated in a row.
 type RepeatedCall struct {
 	Agent  string `json:"agent,omitempty"`
 	Tool   string `json:"tool"`
@@ -100,20 +100,21 @@ func (s Session) WaitsFor() string {
 	return a.Tool + ": " + a.What
 }
 
-// ID returns the id of the session's worker. One process is one worker, even if it
-// goes through several sessions.
+// ID returns the id of the session's worker. Each process is one worker, even if it has
+// several sessions one after another.
 func (s Session) ID() string { return WorkerID(s.Program, s.Process, s.Session) }
 
 // Worker returns the name of the session's worker.
 func (s Session) Worker() string { return WorkerName(s.Program, s.Process, s.Session) }
 
-// WorkerID returns the worker id of a process, or of a session if the process is unknown.
+// WorkerID returns the worker id of a process, or of a session if the process is
+// unknown.
 func WorkerID(program string, p host.Process, session string) string {
 	text := fmt.Sprintf("%s\x00%s", program, session)
 	if p.PID > 0 {
 		text = fmt.Sprintf("%s\x00%s\x00%d\x00%d", p.Boot, p.Space, p.PID, p.Start)
 	}
-	const digits = 12 // enough for the agents of a fleet
+	const digits = 12 // enough to be unique among the agents of a fleet
 	return program + "-" + fingerprint([]byte(text))[:digits]
 }
 

@@ -29,7 +29,8 @@ func ParseUsage(v jsontree.Value) (Usage, bool) {
 	return m, IsPlain(m.Session) && sane
 }
 
-// StoreUsage stores the usage of a session if it has changed. It takes no lock: the last writer wins.
+// StoreUsage stores the usage of a session if it has changed. It takes no lock: the
+// last writer wins.
 func (f Folder) StoreUsage(m Usage) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -51,7 +52,7 @@ func (f Folder) usagePath(session string) string {
 
 const (
 	usageSuffix = ".meter"
-	usageAge    = 24 * time.Hour // since it was last written
+	usageAge    = 24 * time.Hour // delete usage that was last written longer ago
 )
 
 // Usage returns the usage of a session.
@@ -77,7 +78,8 @@ func (f Folder) removeOldUsage(name string, now time.Time) {
 	}
 }
 
-// isUsageFile reports whether a file holds the usage of a session, or is a temporary file for it.
+// isUsageFile reports whether a file holds the usage of a session, or is a temporary
+// file for it.
 func isUsageFile(name string) bool {
 	return strings.HasSuffix(name, usageSuffix) || strings.HasPrefix(name, ".meter-")
 }

@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// writers lists the tools that write a file, in lower case. For other tools, such as
-// Read, a path in the input does not mean that the file was written.
-var writers = []string{
+// writingTools lists the tools that write a file, in lower case. For other tools, such
+// as Read, a path in the input does not mean that the file was written.
+var writingTools = []string{
 	"write", "edit", "multiedit", "notebookedit", // Claude Code, opencode
 	"write_file", "replace", "edit_file", "create_file", // Gemini CLI and similar programs
 	"apply_patch", "patch", // Codex
@@ -25,7 +25,7 @@ const maxFiles = 100
 // WrittenFiles returns the files that a tool has written, as the event names them.
 func WrittenFiles(event jsontree.Value) []string {
 	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
-	if !slices.Contains(writers, tool) {
+	if !slices.Contains(writingTools, tool) {
 		return nil
 	}
 	input := event.Get("tool_input")

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// usualWait and longestWait are the default and the maximum time for an answer.
-	usualWait   = 30 * time.Minute
+	// defaultWait and longestWait are the default and the maximum time for an answer.
+	defaultWait = 30 * time.Minute
 	longestWait = 24 * time.Hour
-	// lookEvery is the interval between checks for an answer. tellEvery is the
+	// pollEvery is the interval between checks for an answer. progressEvery is the
 	// interval between progress notifications to the client.
-	lookEvery = 500 * time.Millisecond
-	tellEvery = 5 * time.Second
+	pollEvery     = 500 * time.Millisecond
+	progressEvery = 5 * time.Second
 	// askWithin and withdrawWithin limit how long asking and withdrawing may take.
 	askWithin      = time.Minute
 	withdrawWithin = 10 * time.Second
@@ -60,10 +60,10 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	}
 	within := time.Duration(a.WithinSeconds) * time.Second
 	if within == 0 {
-		within = usualWait
+		within = defaultWait
 	}
 	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within, Attempt: s.opts.Caller.Attempt}
-	// The asker may disconnect, be stopped, or cancel the call.
+	// The call may end early: the client disconnects, is stopped, or cancels the call.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.gone, cancel)()
@@ -77,8 +77,8 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	return r, "answered: " + r.Answer, err
 }
 
-// asker returns the name under which the question is answered: that of the task, of
-// the agent that the user has started, or else of the client program.
+// asker returns the name under which the user answers the question: the name of the
+// task, of the agent that the user has started, or of the client program.
 func (s *Server) asker(req *sdk.CallToolRequest) string {
 	if c := s.opts.Caller; c.Task != "" {
 		return c.Run + "/" + c.Task
@@ -114,13 +114,13 @@ func plainName(name string) string {
 // waitFor asks a question, and waits until it is answered or the time is over. It
 // withdraws a question that was not answered.
 func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Duration)) (askResult, error) {
-	id, err := put(ctx, f, q)
+	id, err := askQuestion(ctx, f, q)
 	if err != nil {
 		return askResult{}, err
 	}
 	begun, told := time.Now(), time.Duration(0)
 	tell(0)
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(pollEvery)
 	defer look.Stop()
 	for {
 		got, err := f.Question(ctx, id)
@@ -133,7 +133,7 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Du
 			return askResult{Answer: got.Answer, Denied: got.Denied, By: got.By}, nil
 		case waited >= q.Within:
 			return askResult{}, takeBack(ctx, f, id, "no answer in time", &unansweredError{q.Within})
-		case waited-told >= tellEvery:
+		case waited-told >= progressEvery:
 			told = waited
 			tell(waited)
 		}
@@ -145,9 +145,9 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Du
 	}
 }
 
-// put asks a question. It ignores cancellation once it has started, because a
-// question whose id was lost could not be withdrawn.
-func put(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
+// askQuestion asks a question. It ignores cancellation once it has started: if the
+// question's id were lost, the question could not be withdrawn.
+func askQuestion(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -165,8 +165,8 @@ func takeBack(ctx context.Context, f Fleet, id, why string, because error) error
 	return because
 }
 
-// progress returns a function that notifies the client that the call still waits, if
-// the client has requested that.
+// progress returns a function that tells the client that the call is still waiting, if
+// the client has asked for progress.
 func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -191,7 +191,7 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("nobody has answered within %s, and the question was taken back", e.within)
 }
 
-// NotFound marks the error as a missing answer.
+// NotFound tells callers that the error is a missing answer.
 func (e *unansweredError) NotFound() bool { return true }
 
 // Hint returns what to do next.
@@ -206,7 +206,7 @@ func (*busyError) Error() string {
 	return fmt.Sprintf("%d questions wait for the user already", maxAsked)
 }
 
-// Conflict marks the error as a limit that other calls have used up.
+// Conflict tells callers that other calls have used up the limit.
 func (*busyError) Conflict() bool { return true }
 
 // Hint returns what to do next.

@@ -9,10 +9,10 @@ import (
 func TestOnlyWhoeverWorksOnAnItemFinishesIt(t *testing.T) {
 	self := host.OS().Self()
 	other, dead := self, self
-	other.Start++ // no such process: it holds nothing
+	other.Start++ // no such process exists, so it holds no item
 	dead.PID, dead.Start = 1<<22-3, 1
 	for name, c := range map[string]struct {
-		holders  []host.Process // take the item one after the other
+		holders  []host.Process // processes that take the item, one after the other
 		finisher host.Process
 		refused  bool
 	}{

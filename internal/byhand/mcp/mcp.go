@@ -1,9 +1,8 @@
 // Package mcp is gaffer's server for the Model Context Protocol: the tools that an
 // agent can use, over the standard streams of the program that runs it.
 //
-// It has one rule of its own: a caller has a [Role], and tools that the role does not
-// permit are refused. Everything else is done by the packages that the commands use
-// too.
+// The only rule here is access: a caller has a [Role], and tools that the role does not
+// permit are refused. The tools themselves use the same packages as the commands.
 package mcp
 
 import (
@@ -24,11 +23,11 @@ import (
 )
 
 const (
-	// maxLine is the maximum length of a message: the largest plan, with every
-	// character escaped.
+	// maxLine is the maximum length of a message, in bytes: the largest plan, with
+	// every character escaped.
 	maxLine = 16 << 20
-	// atOnce is the maximum number of concurrent calls; more calls wait.
-	atOnce = 32
+	// maxCalls is the maximum number of concurrent calls. Further calls wait.
+	maxCalls = 32
 	// maxAsked is the maximum number of open questions per server.
 	maxAsked = 16
 )
@@ -53,12 +52,12 @@ type Submitted struct {
 	Warnings []string `json:"warnings,omitempty" jsonschema:"what may keep it from going on"`
 }
 
-// Options configures a server. All of it must be safe for concurrent use.
+// Options configures a server. All functions must be safe for concurrent use.
 type Options struct {
 	Version string
 	Caller  Caller
-	Agent   string       // the name of the agent that the user has started and that uses this server, if known
-	Self    host.Process // this process: items that it takes from the inbox become free when it ends
+	Agent   string       // name of the agent that uses this server, if the user has started it and it is known
+	Self    host.Process // this process; inbox items that it has taken become free when it ends
 
 	Workflow *workflow.Store
 	Sessions *session.Store
@@ -79,7 +78,7 @@ type Server struct {
 	turns chan struct{} // semaphore for calls
 	asked chan struct{} // semaphore for open questions
 
-	gone context.Context // ends when answers can no longer be delivered
+	gone context.Context // ends when answers can no longer be delivered to the client
 	left context.CancelFunc
 }
 
@@ -91,7 +90,7 @@ An error says what happened, why, and after "next:" what to do.`
 func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, tools: map[string]tool{},
-		turns: make(chan struct{}, atOnce), asked: make(chan struct{}, maxAsked),
+		turns: make(chan struct{}, maxCalls), asked: make(chan struct{}, maxAsked),
 	}
 	s.gone, s.left = context.WithCancel(context.Background())
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "gaffer", Title: "gaffer", Version: opts.Version}, &sdk.ServerOptions{
@@ -118,8 +117,8 @@ func (s *Server) all() []tool {
 	}
 }
 
-// refuse answers calls of tools that exist but are not permitted to the caller, with
-// the reason. The library does not know these tools.
+// refuse answers calls of tools that exist but that the caller may not use, with the
+// reason. The MCP library knows only the permitted tools.
 func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params != nil {
@@ -133,8 +132,8 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// Serve handles requests until in or ctx ends. It answers the requests received until
-// then, except those that wait for the user.
+// Serve handles requests until in or ctx ends. Then it answers the requests received so
+// far, except those that wait for the user.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.left()
 	err := s.sdk.Run(context.WithoutCancel(ctx), &pipe{in: in, out: out, stop: ctx, hangUp: s.left})

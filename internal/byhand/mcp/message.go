@@ -50,8 +50,8 @@ func (s *Server) messageSend() tool {
 	})
 }
 
-// route returns the sender and the receiver of a message. Only the user's own agent
-// may send for any role.
+// route returns the sender and the receiver of a message. Only the agent that the user
+// works with may send in the name of any role.
 func (c Caller) route(from, to string) (team.Role, team.Role, error) {
 	switch {
 	case from == "" && c.Role == Person:
@@ -139,7 +139,7 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	}
 	r.LeftOut = len(list) - len(r.Messages)
 	for _, m := range r.Messages {
-		if !a.MarkRead || m.Read || m.ID == "" { // a message without an id cannot be marked
+		if !a.MarkRead || m.Read || m.ID == "" { // a message without an id cannot be marked as read
 			continue
 		}
 		if err := s.opts.Team.Acknowledge(ctx, m.ID, m.To); err != nil {
@@ -149,9 +149,9 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	return r, counted(len(list), "message") + ":", nil
 }
 
-// fitting returns the messages that fit one answer, from the beginning of the list,
-// because messages that are not shown must not be marked as read. It skips a message
-// that is too large for any answer, so that it does not block the messages after it.
+// fitting returns the first messages of the list that fit into one answer, because
+// messages that are not returned must not be marked as read. It skips a message that is
+// too large for any answer, so that this message does not block the ones after it.
 func fitting(list []team.Message) ([]team.Message, error) {
 	const most = maxAnswer - 1<<10 // leaves room for the JSON around them
 	fit, left := []team.Message{}, most

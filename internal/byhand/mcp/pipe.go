@@ -10,12 +10,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lastWords is how long answers may take after the last request: longer than any wait
-// for a lock.
-const lastWords = 2 * time.Minute
+// finishWithin limits how long answers may take after the last request. It is longer
+// than any wait for a lock.
+const finishWithin = 2 * time.Minute
 
-// pipe is a transport over two streams. The library would drop open requests when the
-// input ends or when it is stopped; pipe lets them be answered first.
+// pipe is a transport over two streams. The MCP library drops open requests when the
+// input ends or when the server is stopped; pipe lets them be answered first.
 type pipe struct {
 	in     io.Reader
 	out    io.Writer
@@ -44,7 +44,7 @@ type connection struct {
 	mu      sync.Mutex
 	open    map[jsonrpc.ID]bool
 	broken  bool          // writing has failed
-	changed chan struct{} // signals an answer; has room for one signal
+	changed chan struct{} // receives a value after each answer; buffered, so that sending never blocks
 }
 
 // Read returns the next message. It returns the end of the input only after all
@@ -76,7 +76,7 @@ func (c *connection) read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 func (c *connection) drain(ctx context.Context) {
-	timeout := time.NewTimer(lastWords)
+	timeout := time.NewTimer(finishWithin)
 	defer timeout.Stop()
 	for c.waiting() {
 		select {

@@ -86,9 +86,9 @@ func (s *Server) load(a planArgs) (p plan.Plan, err error) {
 	return p, nil
 }
 
-// loadFile reads a plan from an existing file only. On the command line a plan may
-// also be the text of a prompt, or ids. Here a misspelt file name would be run as a
-// prompt.
+// loadFile reads a plan from an existing file only. On the command line, a plan may
+// also be a prompt's text or a list of ids. Here, a misspelt file name would then be
+// run as a prompt.
 func (s *Server) loadFile(file string) (p plan.Plan, err error) {
 	next := "give a path from the project's root, such as plans/release.yaml"
 	if _, err := host.OS().Stat(opLook, filepath.Join(s.opts.Plans.Dir, file)); err != nil {
@@ -121,7 +121,7 @@ type planError struct{ problem, next string }
 
 func (e *planError) Error() string { return "the plan: " + e.problem }
 
-// Invalid marks the error as one about a document.
+// Invalid tells callers that the error is about a document's content.
 func (e *planError) Invalid() bool { return true }
 
 // Hint returns what to do next.

@@ -14,7 +14,7 @@ type Role string
 
 // The roles.
 const (
-	Person    Role = "person" // the user's own agent, outside of all runs
+	Person    Role = "person" // the agent that the user works with, outside of all runs
 	Worker    Role = "worker" // the agent of a task that gaffer runs
 	Reader    Role = "reader"
 	PM        Role = Role(team.PM)
@@ -108,7 +108,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("role %s may not use %s: %s", e.Role, e.Tool, e.Why)
 }
 
-// Conflict marks the error as a refusal.
+// Conflict tells callers that the error is a refusal.
 func (e *RefusedError) Conflict() bool { return true }
 
 // Hint returns what to do next.
@@ -119,7 +119,7 @@ type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage marks the error as a mistake on the server's command line.
+// Usage tells callers that the mistake is on the server's command line.
 func (e *RoleError) Usage() bool { return true }
 
 // Hint returns what to do next.

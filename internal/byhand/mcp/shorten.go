@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// shortened cuts a JSON result until it fits an answer.
+// shortened removes parts of a JSON result until it fits into an answer.
 func shortened(data []byte) ([]byte, error) {
 	var result any
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -26,8 +26,8 @@ func shortened(data []byte) ([]byte, error) {
 	}
 }
 
-// cut keeps at most most characters of a text, items of an array and members of an
-// object. At each deeper level it keeps half as many.
+// cut keeps at most most characters of a text, items of an array, or members of an
+// object. At each level below it keeps half as many.
 func cut(v any, most int) any {
 	switch v := v.(type) {
 	case string:

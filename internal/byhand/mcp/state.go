@@ -160,12 +160,12 @@ func (s *Server) sessionRead() tool {
 	})
 }
 
-// usual is the default number of items in a list.
-const usual = 50
+// defaultItems is the default number of items in a list.
+const defaultItems = 50
 
 func limited(limit int) int {
 	if limit == 0 {
-		return usual
+		return defaultItems
 	}
 	return limit
 }

@@ -28,14 +28,14 @@ type doc struct {
 	text        string // what it does and when to use it
 	example     string // valid arguments
 	need        right
-	repeatable  bool // repeating a call changes nothing
-	waits       bool // it waits for the user, so it does not count against atOnce
+	repeatable  bool // repeating a call has no further effect
+	waits       bool // the call waits for the user, so it does not count against maxCalls
 	// shape refines the schema of the arguments.
 	shape func(properties map[string]*jsonschema.Schema)
 }
 
-// define returns a tool for a function from arguments to a result and a short text
-// about it.
+// define returns a tool that calls do, which returns a result and a short text about
+// it.
 func define[In, Out any](s *Server, d doc, do func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
 	resolved, err := in.Resolve(nil)
@@ -51,7 +51,7 @@ func define[In, Out any](s *Server, d doc, do func(context.Context, *sdk.CallToo
 		if err != nil {
 			return failure(&ArgumentsError{Err: err, Example: d.example}), nil
 		}
-		if err := s.turn(ctx, d.waits); err != nil {
+		if err := s.startCall(ctx, d.waits); err != nil {
 			return failure(err), nil
 		}
 		defer s.next(d.waits)
@@ -71,8 +71,9 @@ func (d doc) annotations() *sdk.ToolAnnotations {
 	}
 }
 
-// turn waits until the call may start. A call that waits for the user starts at once.
-func (s *Server) turn(ctx context.Context, waits bool) error {
+// startCall waits until the call may start. A call that waits for the user starts at
+// once.
+func (s *Server) startCall(ctx context.Context, waits bool) error {
 	if waits {
 		return nil
 	}
@@ -122,8 +123,8 @@ func bound(p *jsonschema.Schema) {
 	}
 }
 
-// schemaOf returns the schema of a type. It panics on an error, because it is used
-// only for our own types; a mistake shows as soon as a server is created.
+// schemaOf returns the schema of a type. It panics on an error: it is used only for our
+// own types, so the creation of any server would show the mistake.
 func schemaOf[T any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
@@ -174,13 +175,13 @@ type ArgumentsError struct {
 func (e *ArgumentsError) Error() string { return "arguments: " + truncate.Chars(e.Err.Error(), 1000) }
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
-// Usage marks the error as the caller's mistake.
+// Usage tells callers that the mistake is in the call.
 func (e *ArgumentsError) Usage() bool { return true }
 
 // Hint shows valid arguments.
 func (e *ArgumentsError) Hint() string { return "such arguments are right: " + e.Example }
 
-// maxAnswer is the maximum size of an answer, in bytes; an agent cannot use more.
+// maxAnswer is the maximum size of an answer, in bytes. Agents cannot make use of more.
 const maxAnswer = 256 << 10
 
 // success returns a result and a text about it. The text of a reading tool includes

@@ -49,14 +49,14 @@ type Metadata struct {
 	Session string  `json:"session,omitempty"`
 	Pane    string  `json:"pane,omitempty"` // tmux pane
 	Model   string  `json:"model,omitempty"`
-	For     string  `json:"for,omitempty"` // what it waits for
+	For     string  `json:"for,omitempty"` // what the agent waits for
 	Error   string  `json:"error,omitempty"`
-	Loop    string  `json:"loop,omitempty"`    // the repeated action, if it is in a loop
+	Loop    string  `json:"loop,omitempty"`    // the repeated action, if the agent is in a loop
 	Context float64 `json:"context,omitempty"` // usage of its context, in whole percent
 }
 
 // Heartbeat returns the protocol's heartbeat for an agent. It leaves out values that
-// grow all the time, such as the cost, because each change would be an event.
+// change all the time, such as the cost, because each change would be an event.
 func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(Metadata{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,
@@ -65,7 +65,7 @@ func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	return coordinator.Heartbeat{AgentID: s.ID, Name: s.Name, ClaudeStatus: string(s.Status), Meta: meta}
 }
 
-// Worker returns an agent in the form that commands list.
+// Worker returns an agent as a worker, as commands list it.
 func Worker(s discover.Agent, host string, now time.Time) fleet.Worker {
 	return fleet.Worker{
 		ID: s.ID, Name: s.Name, WorkerStatus: string(coordinator.Online), ClaudeStatus: string(s.Status), ClaudeSince: s.Since, LastSeen: now,

@@ -1,5 +1,5 @@
 // Package register reports to a fleet the agents that users have started on this
-// machine. Each is a worker of its own while it exists.
+// machine. Each agent is one worker while it runs.
 package register
 
 import (
@@ -23,16 +23,16 @@ type Options struct {
 
 const (
 	findEvery = 500 * time.Millisecond
-	// beatEvery is the interval between heartbeats of an unchanged agent. Two fit
-	// into the time after which the protocol considers an agent offline.
+	// beatEvery is the interval between heartbeats of an unchanged agent. It is less
+	// than half the time after which the protocol considers an agent offline.
 	beatEvery = 15 * time.Second
-	// BeatWithin limits how long a heartbeat may take. After a failure the next Find
-	// tries again.
+	// BeatWithin limits how long a heartbeat may take. A failed heartbeat is sent again
+	// after the next Find.
 	BeatWithin = 5 * time.Second
 )
 
 // Run reports the agents until ctx ends. Then it reports all of them as gone, because
-// afterwards no process here would notice their end.
+// no process would notice their end afterwards.
 func Run(ctx context.Context, o Options) {
 	p := &reporter{Options: o, sent: map[string]sentBeat{}}
 	tick := time.NewTicker(findEvery)

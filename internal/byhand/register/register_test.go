@@ -25,7 +25,7 @@ type ears struct {
 	mu    sync.Mutex
 	here  []discover.Agent
 	away  bool
-	bar   string // the agent that is refused
+	bar   string // id of the agent that the server refuses
 	heard []string
 }
 
