@@ -61,12 +61,20 @@ func flagNames(root *cobra.Command) (names []string) {
 	return names
 }
 
-// nameCommands writes a group's title and the names of its commands on one line.
+// nameCommands writes a group's title and the names of its commands, on one line if they
+// fit.
 func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
 	var names []string
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == group && cmd.IsAvailableCommand() {
 			names = append(names, cmd.Name())
+		}
+	}
+	const width = 80
+	for _, space := range []string{"  ", " "} {
+		if line := title + ": " + strings.Join(names, space); len(line) <= width {
+			fmt.Fprintln(b, line)
+			return
 		}
 	}
 	fmt.Fprintf(b, "%s\n  %s\n", title, strings.Join(names, "  "))

@@ -39,6 +39,7 @@ import (
 	"gaffer/internal/cli/restore"
 	"gaffer/internal/cli/resume"
 	"gaffer/internal/cli/retry"
+	"gaffer/internal/cli/review"
 	"gaffer/internal/cli/run"
 	"gaffer/internal/cli/runs"
 	"gaffer/internal/cli/schema"
@@ -68,10 +69,11 @@ type group struct {
 
 // brief returns the groups for which the overview lists only the names of the commands,
 // so that it fits one screen. 'gaffer help commands' describes each command.
-func brief() []string { return []string{beads, machines, documents, settings} }
+func brief() []string { return []string{changes, beads, machines, documents, settings} }
 
 const (
-	beads     = "Builds, teams, terminals, branches, changes"
+	changes   = "Changes"
+	beads     = "Builds, teams"
 	machines  = "The browser, many machines, your agent programs"
 	documents = "State documents and records"
 	settings  = "Settings and upkeep"
@@ -85,9 +87,9 @@ func groups() []group {
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
+		{changes, []func(*env.Env) *cobra.Command{diff.New, review.New, merge.New, rebase.New, discard.New, compare.New, pick.New}},
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
-			diff.New, merge.New, rebase.New, discard.New, compare.New, pick.New,
 		}},
 		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{

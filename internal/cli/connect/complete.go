@@ -38,6 +38,14 @@ func RunsAndTasks(e *env.Env) Completer {
 	})
 }
 
+// RunsAndChanges completes the first argument with runs, also those that have ended, and
+// with tasks that have a change.
+func RunsAndChanges(e *env.Env) Completer {
+	return first(e, func(ctx context.Context, f Fleet, typed string) []string {
+		return append(runs(ctx, f, true), tasks(ctx, f, typed, func(t fleet.Task) bool { return t.Branch != "" })...)
+	})
+}
+
 // Answers completes the name of an open question, and then that question's options.
 func Answers(e *env.Env) Completer {
 	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (words []string) {

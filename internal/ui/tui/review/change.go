@@ -224,8 +224,11 @@ func (c change) move(name string, f frame) (change, string) {
 		switch {
 		case i >= 0 && i < len(rows):
 			to = next(rows, i, +1)
-			for to+1 < len(rows) && rows[to].line.Op == " " { // the first changed line
-				to = next(rows, to, +1)
+			for after := to; after < len(rows) && !rows[after].hunk; after++ { // the first changed line
+				if op := rows[after].line.Op; op == "+" || op == "-" {
+					to = after
+					break
+				}
 			}
 		case name == "p":
 			return c.goTo(c.file - 1), ""
@@ -302,9 +305,6 @@ func (c change) place(f frame) (fleet.Comment, bool) {
 		at.Side, at.Tree = fleet.NewSide, tree
 	} else {
 		chosen = slices.DeleteFunc(slices.Clone(rows[first:last+1]), func(r row) bool { return r.key.kind != codeRow })
-		if file := c.page.Change.Files[c.file-1]; file.From != "" {
-			at.Path = file.From
-		}
 	}
 	var lines []string
 	for _, r := range chosen {

@@ -72,7 +72,7 @@ func (p placed) rows(width int) []row {
 		facts = append(facts, "outdated")
 	}
 	if p.elsewhere || p.anchor.Outdated {
-		facts = append(facts, "on "+placeName(p.Comment))
+		facts = append(facts, "on "+PlaceName(p.Comment))
 	}
 	if p.Last > p.First && !p.elsewhere && !p.anchor.Outdated {
 		facts = append(facts, fmt.Sprintf("lines %d to %d", p.anchor.First, p.anchor.Last))

@@ -151,8 +151,8 @@ func Overview(entries []Entry) string {
 	return phrase.Count(len(entries), "change") + ": " + strings.Join(facts, ", ")
 }
 
-// placeName returns where a comment stands, for the user.
-func placeName(c fleet.Comment) string {
+// PlaceName returns where a comment stands, for the user.
+func PlaceName(c fleet.Comment) string {
 	path := display.Line(c.Path, 60)
 	old := ""
 	if c.Side == fleet.OldSide {

@@ -243,6 +243,9 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 		m.change = change{run: c.run, task: c.task, since: !c.since}
 		return m, []any{m.change.show()}
 	}
+	if k.Name == "R" {
+		return m.say("reading again …", false), []any{c.show()}
+	}
 	if !c.read { // the other keys need the change
 		return m, nil
 	}
@@ -295,13 +298,22 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 		}
 		return perform(SendBack)
 	case "m":
-		text := fmt.Sprintf("Merge the change of %s: %s, +%d −%d?", display.Line(c.task, 40), phrase.Count(len(c.page.Change.Files), "file"), c.page.Change.Added, c.page.Change.Removed)
+		text := fmt.Sprintf("Merge the change of %s: %s, +%d −%d? Files of a worktree that has the branch checked out are updated.", display.Line(c.task, 40), phrase.Count(len(c.page.Change.Files), "file"), c.page.Change.Added, c.page.Change.Removed)
 		if review.State != fleet.ReviewApproved {
 			text += " It is not approved."
 		}
 		m.confirm = confirmation{text, "y merges", withKind(act, Merge)}
 	case "x":
 		m.confirm = confirmation{"Discard the change of " + display.Line(c.task, 40) + "? Its branch and its worktree are deleted; a rescue ref keeps the work.", "y discards", withKind(act, Discard)}
+	case "u":
+		switch review.State {
+		case fleet.ReviewMerged:
+			m.confirm = confirmation{"Undo the merge of " + display.Line(c.task, 40) + "? The branch moves back to where it was.", "y undoes it", withKind(act, UndoMerge)}
+		case fleet.ReviewDiscarded:
+			return perform(Restore)
+		default:
+			return m.say("only a merge or a discarded change can be undone", false), nil
+		}
 	default:
 		var note string
 		if m.change, note = c.move(k.Name, m.body()); note != "" {
@@ -417,7 +429,7 @@ func (m Model) foot() []paint.Line {
 		case m.note != "" && m.failed:
 			hint = paint.Styled(display.Red, "✗ not saved: "+phrase.Line(m.note))
 		}
-		title := paint.Styled(display.Yellow, "comment on "+placeName(m.editor.act.Comment))
+		title := paint.Styled(display.Yellow, "comment on "+PlaceName(m.editor.act.Comment))
 		return []paint.Line{title, m.editor.input.Row("> ", m.width), hint}
 	case m.note != "":
 		if m.failed {
@@ -461,6 +473,8 @@ func helpLines() (lines []paint.Line) {
 		{"a", "approve"},
 		{"s", "send all comments back to the agent"},
 		{"m x", "merge or discard the change; both ask first"},
+		{"u", "undo a merge, bring a discarded change back"},
+		{"R", "read the change again, while the agent works on it"},
 		{"q", "leave; what runs goes on"},
 	} {
 		lines = append(lines, paint.Line{{Text: cells.Fill(k.key, 9), Style: display.Bold}, {Text: "  " + k.does}})

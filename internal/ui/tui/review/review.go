@@ -69,7 +69,7 @@ type (
 	// Read requests the diff of a file between two trees.
 	Read struct{ Run, Task, From, Tree, Path string }
 
-	// Act changes a review. Kind is the action's name, as in the HTTP API.
+	// Act changes a review. Kind is the action's name.
 	Act struct {
 		Run, Task    string
 		Kind         Kind
@@ -93,6 +93,9 @@ const (
 	SendBack Kind = "send_back"
 	Merge    Kind = "merge"
 	Discard  Kind = "discard"
+
+	UndoMerge Kind = "undo the merge of"
+	Restore   Kind = "restore"
 )
 
 // done returns the words for an action that was done.
@@ -119,9 +122,13 @@ func (a Act) done() string {
 	case SendBack:
 		return "sent back: the agent continues with your comments"
 	case Merge:
-		return "merged the change of " + a.Task
+		return "merged the change of " + a.Task + "; u takes it back"
 	case Discard:
-		return "discarded the change of " + a.Task
+		return "discarded the change of " + a.Task + "; u brings it back"
+	case UndoMerge:
+		return "the merge of " + a.Task + " is undone"
+	case Restore:
+		return "the change of " + a.Task + " is back"
 	}
 	return string(a.Kind)
 }

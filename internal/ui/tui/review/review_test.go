@@ -106,6 +106,25 @@ func TestAFileIsReadWhenItIsOpened(t *testing.T) {
 	}
 }
 
+func TestTheNextHunkIsItsFirstChangedLine(t *testing.T) {
+	t.Parallel()
+	p := page()
+	p.Anchors[0].First, p.Anchors[0].Last = 10, 10 // a comment above the first changed line
+	m := screenOf(80, 24, "api", p, "]", health(), "n")
+	if k := m.change.cursor; k.kind != codeRow || k.old != 12 {
+		t.Errorf("the cursor is at %+v", k)
+	}
+	if k := take(m, "n").change.cursor; k.old != 41 {
+		t.Errorf("the second hunk: %+v", k)
+	}
+	if k := take(m, "n p").change.cursor; k.old != 12 {
+		t.Errorf("back: %+v", k)
+	}
+	if m = take(m, "n n"); m.change.file != 2 {
+		t.Errorf("after the last hunk comes file %d", m.change.file)
+	}
+}
+
 func TestACommentIsOnTheChosenLines(t *testing.T) {
 	t.Parallel()
 	file := screenOf(80, 24, "api", page(), "]", health())
@@ -151,6 +170,8 @@ func TestKeysActOnTheReview(t *testing.T) {
 	drafts := page().Review.Comments
 	none := page()
 	none.Review.Comments = drafts[:1]
+	merged, gone := page(), page()
+	merged.Review.State, gone.Review.State = fleet.ReviewMerged, fleet.ReviewDiscarded
 	act := func(a Act) []any { a.Run, a.Task, a.Tree = runID, "api", tree; return []any{a} }
 	for _, c := range []struct {
 		page Page
@@ -165,6 +186,10 @@ func TestKeysActOnTheReview(t *testing.T) {
 		{none, "s", nil, "there is no comment to send"},
 		{page(), "m", nil, "It is not approved."},
 		{page(), "m y", act(Act{Kind: Merge}), ""},
+		{page(), "u", nil, "only a merge or a discarded change can be undone"},
+		{merged, "u y", act(Act{Kind: UndoMerge}), ""},
+		{gone, "u", act(Act{Kind: Restore}), ""},
+		{page(), "R", []any{Show{Run: runID, Task: "api"}}, "reading again"},
 		{page(), "x n", nil, "nothing was done"},
 		{page(), "x y", act(Act{Kind: Discard}), ""},
 		{page(), "] v", append(act(Act{Kind: View, Path: "api/health.go", Digest: "d1"}), Read{Run: runID, Task: "api", Tree: tree, Path: "api/health_test.go"}), ""},

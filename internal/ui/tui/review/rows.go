@@ -128,7 +128,7 @@ func (c change) overview(width int) []row {
 		case m.Waiting():
 			state = "waits until the agent takes it"
 		}
-		rows = append(rows, section("Message, "+state, m.Text, width, 6)...)
+		rows = append(rows, section("Message, "+state, m.Text, width, 4)...)
 	}
 	rows = append(rows, section("Prompt", c.page.Task.Prompt, width, 12)...)
 	return rows

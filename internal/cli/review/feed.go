@@ -1,0 +1,254 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/exit"
+	"gaffer/internal/pause"
+	"gaffer/internal/ui/tui/program"
+	screen "gaffer/internal/ui/tui/review"
+)
+
+// feed reads changes and reviews for the screen, and performs the user's actions.
+type feed struct {
+	fleet   connect.Fleet
+	notices <-chan string
+	send    func(any)
+
+	again chan struct{} // something may have changed
+	mu    sync.Mutex
+	shown screen.Show // the change that the screen shows; its task is empty for the list
+	read  string      // the state of that change when it was last read
+}
+
+const (
+	pace      = 500 * time.Millisecond
+	retryTime = 2 * time.Second // wait before a retry
+)
+
+func newFeed(f connect.Fleet, notices <-chan string) *feed {
+	return &feed{fleet: f, notices: notices, again: make(chan struct{}, 1)}
+}
+
+// perform starts an action of the user. Reading is done by [feed.run], except for files.
+func (f *feed) perform(ctx context.Context, action any) program.Task {
+	switch action := action.(type) {
+	case screen.Show:
+		f.mu.Lock()
+		f.shown, f.read = action, ""
+		f.mu.Unlock()
+		f.poke()
+	case screen.Read:
+		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
+			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
+			if err != nil { // the screen says so, and reading changes nothing
+				return screen.Trouble{Run: action.Run, Task: action.Task, Path: action.Path, Why: text(err)}, nil
+			}
+			return screen.File{Of: action, Diff: diff}, nil
+		}}
+	case screen.Act:
+		return program.Task{Name: string(action.Kind) + " " + action.Task, Do: func() (any, error) {
+			err := f.act(ctx, action)
+			f.mu.Lock()
+			f.read = ""
+			f.mu.Unlock()
+			f.poke()
+			return screen.Done{Act: action, Err: err}, err
+		}}
+	}
+	return program.Task{}
+}
+
+// poke requests that the list and the change are read again.
+func (f *feed) poke() {
+	select {
+	case f.again <- struct{}{}:
+	default:
+	}
+}
+
+// run reads until ctx ends, and returns when all its goroutines have ended.
+func (f *feed) run(ctx context.Context) {
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			_ = f.fleet.Changes(ctx, pace, func() error { f.poke(); return nil }) // reading reports what is wrong
+			pause.For(ctx, retryTime)
+		}
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			all.Wait()
+			return
+		case notice := <-f.notices:
+			if f.fleet.Where() == "" { // the screen shows anyway that a server does not answer
+				f.send(screen.Done{Err: errors.New(notice)})
+			}
+		case <-f.again:
+			f.readAll(ctx)
+		}
+	}
+}
+
+// readAll reads the list of changes. It reads the shown change only if its task or its
+// review has changed, because that takes git some time.
+func (f *feed) readAll(ctx context.Context) {
+	f.mu.Lock()
+	shown, before := f.shown, f.read
+	f.mu.Unlock()
+	list, err := changesOf(ctx, f.fleet, shown.Run)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		f.send(screen.Trouble{Run: shown.Run, Why: text(err)})
+		if shown.Task != "" && before == "" {
+			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: text(err)})
+		}
+		return
+	}
+	f.send(list)
+	if shown.Task == "" {
+		return
+	}
+	state := "?"
+	for _, e := range list.Entries {
+		if e.Task.ID == shown.Task {
+			state = stateOf(e)
+		}
+	}
+	if state == before {
+		return
+	}
+	page, err := f.page(ctx, shown)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: text(err)})
+		return
+	}
+	f.send(page)
+	f.mu.Lock()
+	if f.shown == shown && f.read == before {
+		f.read = state
+	}
+	f.mu.Unlock()
+}
+
+// stateOf returns what decides whether a change must be read again.
+func stateOf(e screen.Entry) string {
+	attempt := ""
+	if a := e.Task.Attempt; a != nil {
+		attempt = a.ID + a.Ended.String()
+	}
+	return fmt.Sprint(e.Task.Status, " ", attempt, " ", e.Review.State, " ", e.Review.Updated, " ", len(e.Review.Comments))
+}
+
+// page reads a change and what is shown beside it.
+func (f *feed) page(ctx context.Context, shown screen.Show) (p screen.Page, err error) {
+	if p.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); err != nil {
+		return p, err
+	}
+	if shown.Since {
+		r, err := f.fleet.Review(ctx, shown.Run, shown.Task)
+		if err != nil {
+			return p, err
+		}
+		if p.Since = r.Seen; p.Since == "" {
+			return p, errors.New("you have not sent back or approved this change yet")
+		}
+	}
+	c, err := f.fleet.Change(ctx, shown.Run, shown.Task, fleet.ChangeQuery{Since: p.Since})
+	p.Change, p.Review, p.Anchors, p.Messages = c.Change, c.Review, c.Anchors, c.Messages
+	return p, err
+}
+
+// changesOf reads the changes of a run with their reviews.
+func changesOf(ctx context.Context, f connect.Fleet, run string) (list screen.Changes, err error) {
+	if list.Run, err = f.Run(ctx, run); err != nil {
+		return list, err
+	}
+	reviews, err := f.Reviews(ctx, run)
+	if err != nil {
+		return list, err
+	}
+	byTask := map[string]fleet.Task{}
+	for _, t := range list.Run.Tasks {
+		byTask[t.ID] = t
+	}
+	for _, r := range reviews.Reviews {
+		list.Entries = append(list.Entries, screen.Entry{Task: byTask[r.Task], Review: r})
+	}
+	list.Run.Tasks = nil
+	return list, nil
+}
+
+// act changes a review, or merges or discards a change.
+func (f *feed) act(ctx context.Context, a screen.Act) error {
+	switch a.Kind {
+	case screen.Merge:
+		results, err := f.fleet.Merge(ctx, fleet.MergeRequest{Run: a.Run, Task: a.Task, Yes: true})
+		if err != nil {
+			return err
+		}
+		for _, m := range results {
+			if m.Failed() {
+				return failed(m)
+			}
+		}
+		return nil
+	case screen.Discard:
+		_, err := f.fleet.Discard(ctx, a.Run, a.Task)
+		return err
+	case screen.UndoMerge:
+		m, err := f.fleet.UndoMerge(ctx, fleet.MergeRequest{Run: a.Run, Task: a.Task, Yes: true})
+		if err == nil && m.Failed() {
+			err = failed(m)
+		}
+		return err
+	case screen.Restore:
+		_, err := f.fleet.Restore(ctx, a.Run, a.Task)
+		return err
+	}
+	action := fleet.ReviewAction{Action: string(a.Kind), Comment: a.Comment, ID: a.Comment.ID, Path: a.Path, Digest: a.Digest, Tree: a.Tree}
+	if a.Kind == screen.Resolve {
+		action.Resolved = &a.Comment.Resolved
+	}
+	if _, err := f.fleet.ChangeReview(ctx, a.Run, a.Task, action); err != nil {
+		return err
+	}
+	if a.Kind == screen.SendBack {
+		if err := f.fleet.Attend(ctx, a.Run); err != nil {
+			return fmt.Errorf("it is sent back, but %w", err)
+		}
+	}
+	return nil
+}
+
+// failed returns why a merge was not done, and what the user can do.
+func failed(m fleet.MergeResult) error {
+	why := []string{m.Why}
+	for _, more := range append([]string{m.Hint}, m.Commands...) {
+		if more != "" {
+			why = append(why, more)
+		}
+	}
+	return errors.New(strings.Join(why, "; "))
+}
+
+// text returns an error and its hint.
+func text(err error) string {
+	if hint := exit.Hint(err); hint != "" {
+		return err.Error() + "; " + hint
+	}
+	return err.Error()
+}
