@@ -133,7 +133,7 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 			return Outcome{}, err
 		}
 	}
-	if t.Mail && v.To.Final() && !(final && class != failure.None) && fits(run, t.Reserve) {
+	if t.Mail && v.To.Final() && (!final || class == failure.None) && fits(run, t.Reserve) {
 		another, err := e.messages.needAttempt(t, class)
 		if err != nil {
 			return Outcome{}, err

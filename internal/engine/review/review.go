@@ -285,16 +285,16 @@ func TakeBack(r *fleet.Review, round int) {
 
 // Answered records the agent's answers to the comments of the given rounds, and reports
 // whether there were any.
-func Answered(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (any bool) {
+func Answered(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (found bool) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
 		c := &r.Comments[i]
 		if a, ok := answers[c.ID]; ok && slices.Contains(rounds, c.Round) {
 			c.Answer = &fleet.CommentAnswer{Fixed: a.Fixed, Text: a.Text, Attempt: attempt, At: now}
-			any = true
+			found = true
 		}
 	}
-	return any
+	return found
 }
 
 // Return ends a round: the agent no longer works on the comments.
