@@ -149,7 +149,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Runs:           func(r store.Reader) ([]store.Run, error) { return a.runs(r, true) },
 	})
 	a.Pruner = retention.New(retention.Options{
-		Store: a.store, Locks: a.locks, State: state, Database: database, Who: opts.author(), Protocol: protocol.Rows{}, Now: opts.Now, Notice: opts.Notice,
+		Store: a.store, Locks: a.locks, State: state, Database: database, Who: opts.author(), Protocol: protocol.Rows{}, Forget: forgetKept, Now: opts.Now, Notice: opts.Notice,
 	})
 	return a, nil
 }

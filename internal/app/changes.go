@@ -1,11 +1,16 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
 	"gaffer/internal/api/changes"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -40,4 +45,20 @@ func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 		}
 		return repo, name, ok, nil
 	}, nil
+}
+
+// forgetKept deletes what the repository of a project has kept for the changes of deleted
+// runs. A project without a repository has kept nothing.
+func forgetKept(ctx context.Context, project string, runs []string) error {
+	if !filepath.IsAbs(project) {
+		return nil
+	}
+	repo, err := worktree.Open(ctx, project)
+	if noRepo := (*worktree.OpenError)(nil); errors.Is(err, fs.ErrNotExist) || errors.As(err, &noRepo) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return repo.ForgetKept(ctx, runs)
 }

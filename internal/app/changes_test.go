@@ -5,10 +5,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/api/changes"
 	"gaffer/internal/app"
+	"gaffer/internal/app/retention"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -97,5 +99,21 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	}
 	if _, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{}); !errors.As(err, &elsewhere) {
 		t.Errorf("on another machine: %v", err)
+	}
+
+	if refs := p.git("for-each-ref", "refs/gaffer"); !strings.Contains(refs, "refs/gaffer/review/"+run.ID+"/changing/1") || !strings.Contains(refs, "refs/gaffer/attempt/"+run.ID+"/changing/2") {
+		t.Errorf("refs are\n%s", refs)
+	}
+	p.git("update-ref", "refs/gaffer/review/other/changing/1", "HEAD")
+	p.git("update-ref", "refs/gaffer/rescue/"+run.ID+"/changing", "HEAD")
+	old, err := a.Pruner.Find(t.Context(), retention.Policy{Older: -time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := old.Delete(t.Context()); err != nil || done.Runs != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if refs := p.git("for-each-ref", "--format=%(refname)", "refs/gaffer"); refs != "refs/gaffer/rescue/"+run.ID+"/changing\nrefs/gaffer/review/other/changing/1" {
+		t.Errorf("after the run was deleted, refs are\n%s", refs)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gaffer/internal/app/localrun"
@@ -28,8 +29,11 @@ type Options struct {
 	Who      string // the author of the events
 	// Protocol finds the old rows of protocol clients.
 	Protocol prune.ProtocolRows
-	Now      func() time.Time
-	Notice   func(text string) // prints a message for the user
+	// Forget deletes what the repository of a project has kept for the changes of these
+	// runs, which are deleted already.
+	Forget func(ctx context.Context, project string, runs []string) error
+	Now    func() time.Time
+	Notice func(text string) // prints a message for the user
 }
 
 // Pruner deletes old data.
@@ -141,6 +145,17 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 			folders += by.clear(run)
 		},
 	})
+	byProject := map[string][]string{}
+	for _, run := range p.found.Ended {
+		if run.Place == run.ID && slices.Contains(gone, run.ID) { // it was worked on in the project's own folder
+			byProject[run.Project] = append(byProject[run.Project], run.ID)
+		}
+	}
+	for project, runs := range byProject {
+		if err := by.opts.Forget(ctx, project, runs); err != nil {
+			by.opts.Notice(fmt.Sprintf("what the repository %s has kept of deleted runs: %v", project, err))
+		}
+	}
 	done := counted(counts)
 	done.Before, done.Oldest, done.Newest, done.Kept, done.Spared = p.Before, p.Oldest, p.Newest, p.Kept, p.Spared
 	done.Folders, done.IDs, done.Taken = folders, gone, true

@@ -25,7 +25,7 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 		return nil, err
 	}
 	var list []worktree.FileDiff
-	there := true
+	var there bool
 	if spec.Task == t.Task {
 		list, there, err = repo.KeepAttempt(ctx, spec.Run, spec.Task, t.Tries)
 	} else {

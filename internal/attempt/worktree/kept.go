@@ -138,6 +138,31 @@ func (r *Repo) ReleaseKept(ctx context.Context, run, task string, newest int, tr
 	return err
 }
 
+// ForgetKept deletes everything that was kept of the tasks of these runs, as far as it is
+// of no use without them: the contents for reviews, and those at the end of attempts.
+// Rescue refs stay.
+func (r *Repo) ForgetKept(ctx context.Context, runs []string) error {
+	gone := map[string]bool{}
+	for _, run := range runs {
+		gone[refPart(run)] = true
+	}
+	out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname) %(objectname)", reviewPrefix, attemptPrefix)
+	if err != nil {
+		return err
+	}
+	var commands strings.Builder
+	for line := range strings.Lines(out) {
+		if parts := strings.Split(line, "/"); len(parts) > 3 && gone[parts[3]] { // refs/gaffer/review/RUN/…
+			commands.WriteString("delete " + line)
+		}
+	}
+	if commands.Len() == 0 {
+		return nil
+	}
+	_, err = r.git.feed(ctx, commands.String(), "update-ref", "--stdin")
+	return err
+}
+
 func keptPrefix(prefix, run, task string) string {
 	return prefix + refPart(run) + "/" + refPart(task) + "/"
 }

@@ -12,16 +12,16 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// paged calls print with the input of the user's pager, or with stdout if it is not a
+// paged calls show with the input of the user's pager, or with stdout if it is not a
 // terminal. The pager is the program of PAGER, or less.
-func paged(e *env.Env, off bool, print func(out io.Writer) error) error {
+func paged(e *env.Env, off bool, show func(out io.Writer) error) error {
 	terminal, ok := e.Out.(*os.File)
 	program := cmp.Or(e.Getenv("PAGER"), "less")
 	if off || !ok || !display.IsTerminal(e.Out) || program == "cat" || e.Getenv("TERM") == "dumb" {
-		return print(e.Out)
+		return show(e.Out)
 	}
 	if _, err := exec.LookPath("less"); err != nil && program == "less" {
-		return print(e.Out)
+		return show(e.Out)
 	}
 	cmd := exec.Command("sh", "-c", program) // PAGER may have arguments, and is the user's own
 	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, os.Stderr, os.Environ()
@@ -33,9 +33,9 @@ func paged(e *env.Env, off bool, print func(out io.Writer) error) error {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return print(e.Out)
+		return show(e.Out)
 	}
-	err = print(in)
+	err = show(in)
 	if errors.Is(err, syscall.EPIPE) { // the user has seen enough
 		err = nil
 	}
