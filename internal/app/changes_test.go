@@ -24,9 +24,11 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	changing.Verify = []string{"echo checked"}
 	later := shell("later", "true")
 	later.Worktree, later.After = true, []string{"plain"}
-	candidate := shell("candidate", "true")
+	candidate := shell("candidate", "touch x")
 	candidate.Worktree, candidate.Candidate = true, "plain"
-	run := p.work(a, plan.Plan{Name: "n", Source: plan.SourceOrchestrate, Tasks: []plan.Task{changing, shell("plain", "exit 1"), later, candidate}})
+	idle := shell("idle", "true")
+	idle.Worktree = true
+	run := p.work(a, plan.Plan{Name: "n", Source: plan.SourceOrchestrate, Tasks: []plan.Task{changing, shell("plain", "exit 1"), later, candidate, idle}})
 
 	v, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{})
 	if err != nil {

@@ -200,11 +200,13 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 	return data, unreadable(err)
 }
 
-// Reviews returns the reviews of a run's tasks that have a worktree. It leaves out
-// candidates: only the task that picks one of them has a change to review.
+// Reviews returns the reviews of a run's tasks that have a worktree. It leaves out tasks
+// that have changed nothing and were not reviewed, and candidates: only the task that
+// picks one of them has a change to review.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
 	var tasks []store.Task
+	unchanged := map[string]bool{}
 	err := s.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks = nil
 		run, err := s.find(r, id)
@@ -216,16 +218,32 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 			return err
 		}
 		list, err := r.Tasks(id)
+		if err != nil {
+			return err
+		}
 		for _, t := range list {
-			if spec, err := plan.DecodeTask(t.Spec); err != nil || spec.Candidate != "" {
+			spec, err := plan.DecodeTask(t.Spec)
+			if err != nil || spec.Candidate != "" || t.Tries == 0 { // what cannot be decoded has no worktree
 				continue
 			}
 			_, _, ok, err := locate(t)
-			if elsewhere := (*ElsewhereError)(nil); errors.As(err, &elsewhere) || err == nil && ok && t.Tries > 0 {
-				tasks = append(tasks, t)
+			if elsewhere := (*ElsewhereError)(nil); err != nil && !errors.As(err, &elsewhere) {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			tasks = append(tasks, t)
+			if t.Attempt == "" && t.Last != "" {
+				last, err := r.Attempt(t.Last)
+				if err != nil {
+					return err
+				}
+				diff := runquery.AttemptOf(last).Diff
+				unchanged[t.Task] = diff != nil && diff.Changed == 0
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return all, err
@@ -239,6 +257,8 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 		v := fleet.Review{Run: t.Run, Task: t.Task, State: fleet.ReviewOpen}
 		if i := slices.IndexFunc(reviews, func(v fleet.Review) bool { return v.Task == t.Task }); i >= 0 {
 			v = reviews[i]
+		} else if unchanged[t.Task] {
+			continue
 		}
 		all.Reviews = append(all.Reviews, v)
 		all.Changes++
