@@ -29,8 +29,8 @@ const (
 	ledgerFolder  = "state"
 )
 
-// documentCache caches the documents of the last requested runs, because clients read the
-// document of an active run repeatedly.
+// documentCache caches the documents of the last requested runs, because clients read
+// the document of an active run repeatedly.
 type documentCache struct {
 	mu   sync.Mutex
 	list []*cachedDocument // the most recently used is the last
@@ -75,7 +75,7 @@ func (d *documentReader) Document(ctx context.Context, id string) ([]byte, error
 		return nil, err
 	}
 	k := d.cache.of(id, func() *recorder.Preview {
-		return recorder.NewSheet(d.store, id, run.Project, session.New("", session.Options{LogPrefix: sessionFolder}))
+		return recorder.NewPreview(d.store, id, run.Project, session.New("", session.Options{LogPrefix: sessionFolder}))
 	})
 	k.mu.Lock()
 	defer k.mu.Unlock()

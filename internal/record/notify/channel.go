@@ -8,14 +8,14 @@ import (
 // Channel is a way to send notifications.
 type Channel interface {
 	Name() string  // desktop, webhook or command
-	Key() string   // the same in all programs with the same receiver
+	Key() string   // identifies the receiver; equal in all programs with the same receiver
 	Where() string // for display, without secrets
 	// Send sends a notification and returns when ctx ends at the latest. An [*Again]
 	// error means that the caller may retry; any other error is final.
 	Send(ctx context.Context, n Note) error
 }
 
-// Again is a temporary failure.
+// Again is a temporary failure: the notification may be sent again.
 type Again struct {
 	Err   error
 	After time.Duration // minimum wait before a retry, if the receiver has given one

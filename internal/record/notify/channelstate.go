@@ -13,7 +13,8 @@ import (
 )
 
 // The kinds of the stored items: notifications, whose parent says whether they are
-// open; the shared state of a channel's senders; and the read positions.
+// queued or closed; the shared state of all programs that send over a channel; and the
+// read positions.
 const (
 	noteKind   = "notify"
 	senderKind = "notify-sender"
@@ -21,9 +22,9 @@ const (
 )
 
 const (
-	openMost = 1000               // limit of queued notifications per channel; more are given up
-	keep     = 7 * 24 * time.Hour // how long sent notifications are kept, so that they are not sent again
-	tidyMost = 500                // number of items that are checked at once
+	maxQueued  = 1000               // maximum number of queued notifications per channel; further ones are dropped
+	keepSent   = 7 * 24 * time.Hour // how long sent notifications are kept, so that they are not sent again
+	deleteMost = 500                // number of items that are checked in one transaction
 )
 
 // channelState accesses the stored state of one channel.
@@ -34,7 +35,7 @@ type channelState struct {
 	me      string // unique id of this program
 }
 
-// everything is the scope of programs that follow the whole store.
+// everything is the scope of programs that follow all runs of the store.
 const everything = "*"
 
 // cursor is the read position in the events for a scope.
@@ -57,7 +58,7 @@ func (b *channelState) cursorKey() store.ItemKey {
 
 func openList(channel string) string { return channel + " open" }
 
-// items looks up items. It is a transaction or a reader.
+// items reads stored items, in a transaction or outside of one.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
@@ -101,8 +102,8 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
-// open returns the position from which events cause notifications: the stored cursor of
-// an earlier program, or else from, or the current end if from is zero.
+// open returns the position after which events cause notifications: the stored cursor
+// of an earlier program. Without one, it is from, or the current end if from is zero.
 func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -119,7 +120,7 @@ func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c c
 		return c, err
 	}
 	return c, b.store.Write(ctx, func(tx *store.Tx) error {
-		found, err := get(tx, b.cursorKey(), &c) // another program may have been faster
+		found, err := get(tx, b.cursorKey(), &c) // another program may have stored it in the meantime
 		if err != nil || found {
 			return err
 		}
@@ -127,8 +128,8 @@ func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c c
 	})
 }
 
-// note queues notifications and stores the cursor. It does not queue a notification
-// again that is already stored.
+// note queues notifications and stores the cursor. It skips a notification that is
+// already stored.
 func (b *channelState) note(ctx context.Context, notes []Note, c cursor, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.queue(tx, notes, now); err != nil {
@@ -149,11 +150,11 @@ func (b *channelState) queue(tx *store.Tx, notes []Note, now time.Time) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	open, err := tx.Items(noteKind, openList(b.channel), math.MinInt64, openMost)
+	open, err := tx.Items(noteKind, openList(b.channel), math.MinInt64, maxQueued)
 	if err != nil {
 		return err
 	}
-	room := openMost - len(open)
+	room := maxQueued - len(open)
 	for i, n := range notes {
 		var before entry
 		found, err := get(tx, b.noteKey(n.ID), &before)
@@ -163,7 +164,7 @@ func (b *channelState) queue(tx *store.Tx, notes []Note, now time.Time) error {
 		if found {
 			continue
 		}
-		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // distinct times keep their order
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // distinct times, so that they stay in this order
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many others waited to be told"
 		}
@@ -180,7 +181,7 @@ func (b *channelState) waiting(from items) (open []entry, s sender, err error) {
 	if _, err := get(from, b.senderKey(), &s); err != nil {
 		return nil, s, err
 	}
-	list, err := from.Items(noteKind, openList(b.channel), math.MinInt64, openMost)
+	list, err := from.Items(noteKind, openList(b.channel), math.MinInt64, maxQueued)
 	if err != nil {
 		return nil, s, err
 	}
@@ -198,37 +199,37 @@ func entries(list []store.Item) ([]entry, error) {
 	return all, nil
 }
 
-// look returns what to do next, without changing anything.
-func (b *channelState) look(ctx context.Context, r Rules, now time.Time) (m move, err error) {
+// peek returns what to do next. It changes nothing.
+func (b *channelState) peek(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Read(ctx, func(from store.Reader) error {
 		open, s, err := b.waiting(from)
 		m = next(now, open, s, r)
-		if len(m.entries) > 0 && b.taken(s, now) {
-			m = move{wait: s.Until}
+		if len(m.entries) > 0 && b.heldByOther(s, now) {
+			m = nextAction{wait: s.Until}
 		}
 		return err
 	})
 	return m, err
 }
 
-// taken reports whether another program is sending.
-func (b *channelState) taken(s sender, now time.Time) bool {
+// heldByOther reports whether another program is sending over the channel.
+func (b *channelState) heldByOther(s sender, now time.Time) bool {
 	return s.Holder != b.me && s.Until.After(now)
 }
 
-// take makes this program the sender, and returns what to send. The caller uses it
-// after look has found something; another program may have been faster.
-func (b *channelState) take(ctx context.Context, r Rules, now time.Time) (m move, err error) {
+// claim makes this program the sender, and returns what to send. It decides again,
+// because another program may have sent something since peek.
+func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.waiting(tx)
 		if err != nil {
 			return err
 		}
-		if b.taken(s, now) {
-			m = move{wait: s.Until}
+		if b.heldByOther(s, now) {
+			m = nextAction{wait: s.Until}
 			return nil
 		}
-		if m, err = b.settle(tx, open, s, r, now); err != nil || len(m.entries) == 0 {
+		if m, err = b.choose(tx, open, s, r, now); err != nil || len(m.entries) == 0 {
 			return err
 		}
 		for i := range m.entries {
@@ -237,19 +238,19 @@ func (b *channelState) take(ctx context.Context, r Rules, now time.Time) (m move
 				return err
 			}
 		}
-		s.Holder, s.Until, s.Sent = b.me, now.Add(lease), s.lately(now)
+		s.Holder, s.Until, s.Sent = b.me, now.Add(lease), s.recentlySent(now)
 		return b.putSender(tx, s, now)
 	})
 	return m, err
 }
 
-// settle decides what to send, and closes notifications that are outdated.
-func (b *channelState) settle(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (move, error) {
+// choose decides what to send, and closes notifications that are outdated.
+func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (nextAction, error) {
 	for {
 		m := next(now, open, s, r)
 		gone := 0
 		for _, e := range m.entries {
-			why, state, err := overtaken(tx, e, now)
+			why, state, err := outdatedReason(tx, e, now)
 			if err != nil {
 				return m, err
 			}
@@ -269,9 +270,9 @@ func (b *channelState) settle(tx *store.Tx, open []entry, s sender, r Rules, now
 	}
 }
 
-// overtaken returns why a notification is outdated, or "". A notification that may
-// already have been sent is sent again.
-func overtaken(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
+// outdatedReason returns why a queued notification is outdated, or "". A notification
+// that may already have been sent is never outdated: it is sent again.
+func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
 	if now.Sub(e.Queued) > tooOld {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
 	}
@@ -284,27 +285,27 @@ func overtaken(tx *store.Tx, e entry, now time.Time) (why string, state State, e
 		if err == nil && q.Closed {
 			return "it was answered, or no agent waits any more", Overtook, nil
 		}
-		return "", "", gone(err)
+		return "", "", ignoreNotFound(err)
 	case e.Note.Kind == Offline:
 		w, err := tx.Worker(e.Note.Worker)
 		if err == nil && w.Seen.After(e.Note.Seen) {
 			return "it was heard of again", Overtook, nil
 		}
-		return "", "", gone(err)
+		return "", "", ignoreNotFound(err)
 	}
 	return "", "", nil
 }
 
-// gone ignores store.ErrNotFound.
-func gone(err error) error {
+// ignoreNotFound ignores store.ErrNotFound.
+func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
-// done records the result of a message, and lets other programs send.
-func (b *channelState) done(ctx context.Context, m move, outcome error, now time.Time) error {
+// done stores the result of sending a message, and lets other programs send.
+func (b *channelState) done(ctx context.Context, m nextAction, outcome error, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
 		if _, err := get(tx, b.senderKey(), &s); err != nil {
@@ -313,7 +314,7 @@ func (b *channelState) done(ctx context.Context, m move, outcome error, now time
 		if s.Holder == b.me {
 			s.Until = time.Time{}
 		}
-		s.judge(outcome, now)
+		s.recordResult(outcome, now)
 		for _, e := range m.entries {
 			e.judge(outcome, now)
 			if err := b.putEntry(tx, e); err != nil {
@@ -324,9 +325,9 @@ func (b *channelState) done(ctx context.Context, m move, outcome error, now time
 	})
 }
 
-// judge records the result of a message.
-func (s *sender) judge(outcome error, now time.Time) {
-	s.Sent = append(s.lately(now), now)
+// recordResult updates the state after a message was sent or has failed.
+func (s *sender) recordResult(outcome error, now time.Time) {
+	s.Sent = append(s.recentlySent(now), now)
 	again, temporary := errors.AsType[*Again](outcome)
 	if !temporary {
 		s.Tries, s.Retry = 0, time.Time{}
@@ -348,7 +349,8 @@ func (e *entry) judge(outcome error, now time.Time) {
 	}
 }
 
-// release lets other programs send, if this one stops in the middle of sending.
+// release lets other programs send. It is for a program that stops while it is the
+// sender.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender

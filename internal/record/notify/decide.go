@@ -18,8 +18,7 @@ const (
 	workerChanged = "worker.changed"
 )
 
-// fact is an event without its rows, together with the rows that its notification
-// needs.
+// fact is an event's heading, together with the rows that its notification needs.
 type fact struct {
 	store.Event
 	run      store.Run
@@ -53,7 +52,7 @@ func noteOf(f fact) (Note, bool) {
 	case f.Kind == taskFailed:
 		return failed(f), true
 	case f.Kind == workerChanged:
-		return agentWaits(f), f.worker.Slots == 0 // questions of gaffer's own workers have notifications of their own
+		return agentWaits(f), f.worker.Slots == 0 // questions of gaffer's own workers cause a notification themselves
 	case runEnded(f.Event):
 		return finished(f), true
 	}
@@ -79,8 +78,8 @@ func about(f fact, kind Kind, id string) Note {
 	return Note{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
 }
 
-// agentWaits is the notification for agents that gaffer does not run. They only report
-// that they wait, not what they ask.
+// agentWaits is the notification for agents that gaffer does not run. They report only
+// that they wait, not their question.
 func agentWaits(f fact) Note {
 	name := line(orElse(f.worker.Name, f.worker.ID), titleMost/2)
 	return Note{
@@ -136,11 +135,11 @@ func ended(as store.Status) string {
 	return "is " + string(as)
 }
 
-// near is the part of a budget, in per cent, from which on the user is notified.
-const near = 80
+// warnFrom is the percentage of a budget from which on the user is notified.
+const warnFrom = 80
 
-// budgetNote returns a notification if a run has spent most of its budget, including
-// what its agents have spent so far. refused means that a task could not start because
+// budgetNote returns a notification if a run has used most of its budget, including the
+// current cost of its running agents. refused means that a task could not start because
 // of the budget.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Note, bool) {
 	part := max(share(spent.MicroUSD, run.Budget.MicroUSD), share(spent.Tokens, run.Budget.Tokens))
@@ -153,7 +152,7 @@ func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) 
 		if part < 100 {
 			n.Text += "\nwhat is left does not allow another task"
 		}
-	case part >= near:
+	case part >= warnFrom:
 		n.ID = idOf(string(Budget), run.ID, "80")
 		n.Title = line(fmt.Sprintf("run %s has spent %d %% of its budget", n.RunName, part), titleMost)
 	default:
@@ -170,22 +169,23 @@ func share(part, whole int64) int64 {
 	return int64(float64(part) / float64(whole) * 100)
 }
 
-// refusedFor reports whether a task failed because the budget was too small.
+// refusedFor reports whether a task failed because the remaining budget was too small.
 func refusedFor(f fact) bool {
 	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
 }
 
-// workerLoad is a worker with the data that decides whether its absence matters.
+// workerLoad is a worker with the data that decides whether the user must know that it
+// is offline.
 type workerLoad struct {
 	store.Worker
 	holds int  // number of its running attempts
-	local bool // it works only for one run on its own machine, and ends with that
+	local bool // it works only for one run on its own machine, and stops with that run
 }
 
 // silenceRule says when a worker counts as offline.
 type silenceRule struct {
-	began time.Time     // ignore workers whose last heartbeat is from before this
-	since time.Time     // heartbeats could not arrive before this
+	began time.Time     // ignore workers whose last heartbeat is older
+	since time.Time     // heartbeats could not be received before this time
 	after time.Duration // a worker without a heartbeat for this long is offline
 }
 
@@ -215,5 +215,5 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// tooOld is the age from which on an event causes no notification.
+// tooOld is the age from which on an event no longer causes a notification.
 const tooOld = 24 * time.Hour

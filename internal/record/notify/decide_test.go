@@ -88,7 +88,7 @@ func TestWhatIsNotTold(t *testing.T) {
 func TestTheSameIsCalledTheSameAndAnotherIsNot(t *testing.T) {
 	failing := fact{Event: store.Event{Kind: "task.failed", Run: "r", Task: "t", Seq: 4}}
 	a, _ := noteOf(failing)
-	failing.At = noon // the time of the look does not matter
+	failing.At = noon // the time at which events are read does not matter
 	b, _ := noteOf(failing)
 	failing.Seq = 9 // a user has retried the task
 	c, _ := noteOf(failing)

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Desktop shows notifications on the screen, with the system's own program.
+// Desktop shows notifications on the screen, with the operating system's program for
+// that.
 type Desktop struct {
 	Program string // the path of notify-send or osascript
 	OSA     bool   // Program is osascript
 	Screen  string // identifies the screen: the machine and the user
 }
 
-// FindDesktop finds the notification program of this machine. Its error says why
+// FindDesktop finds the notification program of this machine. An error says why
 // notifications cannot be shown.
 func FindDesktop(goos string, getenv func(string) string, find func(string) (string, error), screen string) (*Desktop, error) {
 	switch {
@@ -41,7 +42,8 @@ func (d *Desktop) Where() string { return d.Program }
 // Send implements [Channel].
 func (d *Desktop) Send(ctx context.Context, n Note) error { return run(ctx, d.argv(n), nil, nil) }
 
-// argv passes the texts as separate arguments, never as a part of a script.
+// argv passes the texts as separate arguments, never inside a script, so that they
+// cannot inject code.
 func (d *Desktop) argv(n Note) []string {
 	title, text := "gaffer: "+n.Title, n.Text
 	if d.OSA {
@@ -52,7 +54,8 @@ func (d *Desktop) argv(n Note) []string {
 	return []string{d.Program, "--app-name=gaffer", "--urgency=" + urgency(n), "--", title, escape.Replace(text)}
 }
 
-// urgency keeps notifications on the screen if an agent waits for an answer.
+// urgency returns the level of a notification. If an agent waits for an answer, the
+// notification stays on the screen.
 func urgency(n Note) string {
 	if n.Kind == Waiting {
 		return "critical"

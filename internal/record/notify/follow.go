@@ -13,33 +13,33 @@ import (
 
 const (
 	pageOf     = 1000            // events per page
-	lookEvery  = 5 * time.Second // interval of checks for offline workers and budgets
-	breakAfter = 3 * lookEvery   // after a longer gap, heartbeats may have been missed
-	markEvery  = 5 * pageOf      // maximum number of events that are read again after a crash
+	checkEvery = 5 * time.Second // interval of checks for offline workers and budgets
+	pauseAfter = 3 * checkEvery  // after a longer pause of this program, heartbeats may have been missed
+	storeEvery = 5 * pageOf      // the cursor is stored after this many events, so a crash repeats at most these
 )
 
-// follower finds the notifications in a store.
+// follower reads the store's events and derives notifications from them.
 type follower struct {
 	store   store.Store
 	run     string // only this run; all if empty
 	kinds   []Kind
 	offline time.Duration // a worker without a heartbeat for this long is offline
 
-	cursor cursor
-	marked int64 // the stored position of the cursor
-	looked time.Time
-	since  time.Time       // start of the period in which heartbeats could arrive
-	told   map[string]bool // ids of budget and offline notifications that need no second check
-	budget map[string]bool // running runs, and whether they have a budget
+	cursor   cursor
+	marked   int64 // the cursor's position that is stored
+	looked   time.Time
+	since    time.Time       // start of the period in which heartbeats could be received without a pause
+	reported map[string]bool // ids of budget and offline notifications that were already reported
+	budget   map[string]bool // running runs, and whether they have a budget
 }
 
 func newFollower(opts Options) follower {
 	return follower{
-		store: opts.Store, run: opts.Run, kinds: opts.Kinds, offline: opts.OfflineAfter, told: map[string]bool{}, budget: map[string]bool{},
+		store: opts.Store, run: opts.Run, kinds: opts.Kinds, offline: opts.OfflineAfter, reported: map[string]bool{}, budget: map[string]bool{},
 	}
 }
 
-// begin starts at the position of an earlier program.
+// begin continues at the stored position of an earlier program.
 func (f *follower) begin(ctx context.Context, c cursor) error {
 	f.cursor, f.marked = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {
@@ -54,25 +54,25 @@ func (f *follower) begin(ctx context.Context, c cursor) error {
 	})
 }
 
-// news is the result of one look.
-type news struct {
+// findings is what one call of readNew has found.
+type findings struct {
 	notes  []Note
 	cursor cursor
-	more   bool // there are more events
+	more   bool // more events are waiting
 }
 
-// look reads new events, and checks budgets and workers if that is due.
-func (f *follower) look(ctx context.Context, now time.Time) (found news, err error) {
-	due := f.timeFor(now)
+// readNew reads new events, and checks budgets and workers if that is due.
+func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, err error) {
+	due := f.checkDue(now)
 	err = f.store.Read(ctx, func(r store.Reader) error {
-		found = news{cursor: f.cursor}
+		found = findings{cursor: f.cursor}
 		if err := f.events(r, &found, now); err != nil {
 			return err
 		}
 		if !due {
 			return nil
 		}
-		for _, look := range []func(store.Reader, *news, time.Time) error{f.budgets, f.workers} {
+		for _, look := range []func(store.Reader, *findings, time.Time) error{f.budgets, f.workers} {
 			if err := look(r, &found, now); err != nil {
 				return err
 			}
@@ -85,17 +85,18 @@ func (f *follower) look(ctx context.Context, now time.Time) (found news, err err
 	return found, err
 }
 
-// timeFor reports whether budgets and workers must be checked. After a gap in which
-// heartbeats may have been missed, it restarts the period for offline workers.
-func (f *follower) timeFor(now time.Time) bool {
+// checkDue reports whether it is time to check budgets and workers. After a pause in
+// which heartbeats may have been missed, the wait before a worker counts as offline
+// starts again.
+func (f *follower) checkDue(now time.Time) bool {
 	gap := now.Sub(f.looked)
-	if f.looked.IsZero() || gap > breakAfter || gap < 0 {
+	if f.looked.IsZero() || gap > pauseAfter || gap < 0 {
 		f.since = now
 	}
-	return gap >= lookEvery || gap < 0
+	return gap >= checkEvery || gap < 0
 }
 
-func (f *follower) events(r store.Reader, found *news, now time.Time) error {
+func (f *follower) events(r store.Reader, found *findings, now time.Time) error {
 	page, err := r.Headings(f.cursor.Seq, pageOf)
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (f *follower) events(r store.Reader, found *news, now time.Time) error {
 	return nil
 }
 
-func (f *follower) event(r store.Reader, e store.Event, found *news, now time.Time) error {
+func (f *follower) event(r store.Reader, e store.Event, found *findings, now time.Time) error {
 	if e.Kind == "run.running" || e.Kind == "task.running" {
 		return f.mayHaveBudget(r, e.Run)
 	}
@@ -122,7 +123,7 @@ func (f *follower) event(r store.Reader, e store.Event, found *news, now time.Ti
 	}
 	known, err := factOf(r, e)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // it was deleted in the meantime
+		return nil // the row was deleted in the meantime
 	}
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (f *follower) event(r store.Reader, e store.Event, found *news, now time.Ti
 }
 
 // add adds a note if the user wants its kind.
-func (f *follower) add(found *news, n Note) {
+func (f *follower) add(found *findings, n Note) {
 	if slices.Contains(f.kinds, n.Kind) {
 		found.notes = append(found.notes, n)
 	}
@@ -204,7 +205,7 @@ func (f *follower) mayHaveBudget(r store.Reader, id string) error {
 	}
 	run, err := r.Run(id)
 	if err != nil {
-		return gone(err)
+		return ignoreNotFound(err)
 	}
 	if !run.Status.Final() {
 		f.budget[id] = run.Budget != store.Amount{}
@@ -212,15 +213,16 @@ func (f *follower) mayHaveBudget(r store.Reader, id string) error {
 	return nil
 }
 
-// budgets checks what runs have spent, including the amounts of their running agents.
-func (f *follower) budgets(r store.Reader, found *news, now time.Time) error {
+// budgets checks what the runs have spent, including the current cost of their running
+// agents.
+func (f *follower) budgets(r store.Reader, found *findings, now time.Time) error {
 	for _, id := range slices.Sorted(maps.Keys(f.budget)) {
-		if !f.budget[id] || f.told[idOf(string(Budget), id, "100")] {
+		if !f.budget[id] || f.reported[idOf(string(Budget), id, "100")] {
 			continue
 		}
 		run, err := r.Run(id)
 		if err != nil {
-			if gone(err) == nil {
+			if ignoreNotFound(err) == nil {
 				delete(f.budget, id)
 				continue
 			}
@@ -235,21 +237,21 @@ func (f *follower) budgets(r store.Reader, found *news, now time.Time) error {
 	return nil
 }
 
-func (f *follower) spent(found *news, run store.Run, attempts []store.Attempt, refused bool, now time.Time) {
+func (f *follower) spent(found *findings, run store.Run, attempts []store.Attempt, refused bool, now time.Time) {
 	spent := run.Spent
 	for _, a := range attempts {
 		if a.Status == store.Running {
 			spent.MicroUSD, spent.Tokens = spent.MicroUSD+a.Spent.MicroUSD, spent.Tokens+a.Spent.Tokens
 		}
 	}
-	if n, ok := budgetNote(run, spent, refused, now); ok && !f.told[n.ID] {
+	if n, ok := budgetNote(run, spent, refused, now); ok && !f.reported[n.ID] {
 		f.add(found, n)
 	}
 }
 
-// workers checks for offline workers. It does nothing if only one run is followed,
-// whose worker is its own.
-func (f *follower) workers(r store.Reader, found *news, now time.Time) error {
+// workers checks for offline workers. It does nothing if only one run is followed: that
+// run's worker is this program.
+func (f *follower) workers(r store.Reader, found *findings, now time.Time) error {
 	if f.run != "" || !slices.Contains(f.kinds, Offline) {
 		return nil
 	}
@@ -260,18 +262,18 @@ func (f *follower) workers(r store.Reader, found *news, now time.Time) error {
 	h := silenceRule{began: f.cursor.Began, since: f.since, after: f.offline}
 	var missing []store.Worker
 	for _, w := range all {
-		if n, ok := offline(workerLoad{Worker: w}, h, now); ok && !f.told[n.ID] {
+		if n, ok := offline(workerLoad{Worker: w}, h, now); ok && !f.reported[n.ID] {
 			missing = append(missing, w)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return f.missed(r, found, missing, h, now)
+	return f.addOffline(r, found, missing, h, now)
 }
 
-// missed counts the attempts of offline workers, and adds their notifications.
-func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h silenceRule, now time.Time) error {
+// addOffline counts the running attempts of offline workers, and adds the notifications.
+func (f *follower) addOffline(r store.Reader, found *findings, missing []store.Worker, h silenceRule, now time.Time) error {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
 		return err
@@ -282,7 +284,7 @@ func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h
 	}
 	for _, w := range missing {
 		run, err := r.Run(w.ID)
-		if gone(err) != nil {
+		if ignoreNotFound(err) != nil {
 			return err
 		}
 		if n, ok := offline(workerLoad{w, holds[w.ID], err == nil && run.Place == w.ID}, h, now); ok {
@@ -292,12 +294,12 @@ func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h
 	return nil
 }
 
-// took advances the cursor after the notifications were queued.
-func (f *follower) took(found news) {
+// advance advances the cursor after the notifications have been queued.
+func (f *follower) advance(found findings) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {
 		if n.Kind == Budget || n.Kind == Offline {
-			f.told[n.ID] = true
+			f.reported[n.ID] = true
 		}
 	}
 	if len(found.notes) > 0 {

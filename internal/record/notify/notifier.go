@@ -15,8 +15,8 @@ import (
 type Options struct {
 	Store    store.Store
 	Channels []Channel
-	Run      string // limits it to this run; empty for the whole store
-	From     int64  // starts after this event if no cursor is stored; zero starts at the current end
+	Run      string // follow only this run; empty for all runs of the store
+	From     int64  // if no cursor is stored, start after this event; zero starts at the current end
 	Kinds    []Kind
 	Rules    Rules
 	Now      func() time.Time // the store's clock
@@ -29,9 +29,9 @@ type Options struct {
 // Notifier sends notifications about a store. It uses one goroutine per channel, so
 // that no channel waits for another.
 type Notifier struct {
-	stop context.CancelFunc
-	rush context.CancelFunc // ends all waiting
-	all  sync.WaitGroup
+	stop       context.CancelFunc
+	endWaiting context.CancelFunc // cancels all waiting, so that queued notifications are sent now
+	all        sync.WaitGroup
 }
 
 // Start starts sending notifications, including those that an earlier program has left
@@ -39,19 +39,19 @@ type Notifier struct {
 func Start(opts Options) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	idle, rush := context.WithCancel(ctx)
-	t := &Notifier{stop: stop, rush: rush}
+	t := &Notifier{stop: stop, endWaiting: rush}
 	for _, c := range opts.Channels {
 		l := &channelSender{
 			opts: opts, channel: c, follower: newFollower(opts),
-			book: channelState{opts.Store, c.Key(), orElse(opts.Run, everything), opts.ID},
+			state: channelState{opts.Store, c.Key(), orElse(opts.Run, everything), opts.ID},
 		}
 		t.all.Go(func() { l.run(ctx, idle) })
 	}
 	return t
 }
 
-// Stop ends the notifier within about a second. Unsent notifications stay queued for
-// the next program.
+// Stop ends the notifier within about a second. Notifications that were not sent stay
+// queued for the next program.
 func (t *Notifier) Stop() {
 	t.stop()
 	t.all.Wait()
@@ -60,7 +60,7 @@ func (t *Notifier) Stop() {
 // Finish sends the remaining notifications and ends the notifier. It returns when that
 // is done, after within, or when ctx ends.
 func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
-	t.rush()
+	t.endWaiting()
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	defer context.AfterFunc(ctx, t.stop)()
@@ -69,10 +69,10 @@ func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
 }
 
 const (
-	pace       = 250 * time.Millisecond // how long events are collected
-	pollEvery  = 15 * time.Second       // interval of checks for notifications of other programs
+	collectFor = 250 * time.Millisecond // time to collect events before notifications are sent
+	pollEvery  = 15 * time.Second       // interval of checks for notifications that other programs have queued
 	sendWithin = 10 * time.Second
-	parting    = time.Second // time to store the cursor at the end
+	stopWithin = time.Second // time limit for storing the cursor at the end
 	tidyEvery  = time.Hour
 )
 
@@ -80,22 +80,22 @@ const (
 type channelSender struct {
 	opts     Options
 	channel  Channel
-	book     channelState
+	state    channelState
 	follower follower
 
 	begun   bool
 	polled  time.Time // last check for messages to send
-	wait    time.Time // when to check again if nothing happens; zero if unknown
+	wait    time.Time // when to check again if there are no events; zero if unknown
 	tidied  time.Time
-	failing bool // the user was notified that the channel does not work
-	sending bool // the store says that this program is the sender
+	failing bool // the user was told that the channel does not work
+	sending bool // according to the store, this program is the sender
 }
 
-// run works until ctx ends. After idle has ended, it handles the events so far and
-// returns. A step that was in progress when idle ended may have missed the latest
-// events, so another step follows.
+// run works until ctx ends. When idle ends, it handles the events so far and returns.
+// The step in progress at that moment may have missed the latest events, so one more
+// step follows.
 func (l *channelSender) run(ctx, idle context.Context) {
-	defer l.part(ctx)
+	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {
 		finishing := idle.Err() != nil
 		busy, err := l.step(ctx)
@@ -115,12 +115,12 @@ func (l *channelSender) run(ctx, idle context.Context) {
 			return
 		default:
 			tries = 0
-			l.rest(idle)
+			l.waitForWork(idle)
 		}
 	}
 }
 
-// step does what can be done now, and reports whether there may be more to do at once.
+// step does one round of work, and reports whether there may be more to do at once.
 func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return false, err
@@ -139,7 +139,7 @@ func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 func (l *channelSender) begin(ctx context.Context) error {
 	now := l.opts.Now()
 	if !l.begun {
-		c, err := l.book.open(ctx, l.opts.From, now)
+		c, err := l.state.open(ctx, l.opts.From, now)
 		if err != nil {
 			return err
 		}
@@ -152,23 +152,23 @@ func (l *channelSender) begin(ctx context.Context) error {
 		return nil
 	}
 	l.tidied = now
-	return l.book.tidy(ctx, now)
+	return l.state.deleteOld(ctx, now)
 }
 
 // follow queues notifications for new events.
 func (l *channelSender) follow(ctx context.Context) (found, more bool, err error) {
 	now := l.opts.Now()
-	n, err := l.follower.look(ctx, now)
+	n, err := l.follower.readNew(ctx, now)
 	if err != nil {
 		return false, false, err
 	}
-	if len(n.notes) > 0 || n.cursor.Seq-l.follower.marked >= markEvery {
-		if err := l.book.note(ctx, n.notes, n.cursor, now); err != nil {
+	if len(n.notes) > 0 || n.cursor.Seq-l.follower.marked >= storeEvery {
+		if err := l.state.note(ctx, n.notes, n.cursor, now); err != nil {
 			return false, false, err
 		}
 		l.follower.marked = n.cursor.Seq
 	}
-	l.follower.took(n)
+	l.follower.advance(n)
 	return len(n.notes) > 0, n.more, nil
 }
 
@@ -176,29 +176,29 @@ func (l *channelSender) follow(ctx context.Context) (found, more bool, err error
 func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	now := l.opts.Now()
 	l.polled = now
-	m, err := l.book.look(ctx, l.opts.Rules, now)
+	m, err := l.state.peek(ctx, l.opts.Rules, now)
 	if err == nil && len(m.entries) > 0 {
-		m, err = l.book.take(ctx, l.opts.Rules, now)
+		m, err = l.state.claim(ctx, l.opts.Rules, now)
 	}
 	if err != nil || len(m.entries) == 0 {
-		l.wait = later(m.wait, now)
+		l.wait = pollTime(m.wait, now)
 		return false, err
 	}
 	l.sending, l.wait = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		return false, ctx.Err() // we do not know whether it arrived; part lets other programs send it again
+		return false, ctx.Err() // it is unknown whether the message arrived; release lets other programs send it again
 	}
-	l.tell(outcome)
-	if err := l.book.done(ctx, m, outcome, l.opts.Now()); err != nil {
+	l.reportChange(outcome)
+	if err := l.state.done(ctx, m, outcome, l.opts.Now()); err != nil {
 		return false, err
 	}
 	l.sending = false
 	return true, nil
 }
 
-// later returns when to check again. The zero time becomes the time of the next poll.
-func later(t, now time.Time) time.Time {
+// pollTime returns when to check again. For the zero time that is the next poll.
+func pollTime(t, now time.Time) time.Time {
 	if t.IsZero() {
 		return now.Add(pollEvery)
 	}
@@ -211,8 +211,8 @@ func (l *channelSender) send(ctx context.Context, n Note) error {
 	return l.channel.Send(ctx, n)
 }
 
-// tell prints a notice once when a channel stops working, and once when it works again.
-func (l *channelSender) tell(outcome error) {
+// reportChange prints a message once when a channel fails, and once when it works again.
+func (l *channelSender) reportChange(outcome error) {
 	again, temporary := errors.AsType[*Again](outcome)
 	switch {
 	case temporary && !l.failing:
@@ -225,31 +225,31 @@ func (l *channelSender) tell(outcome error) {
 	l.failing = outcome != nil
 }
 
-// rest returns when there may be something to do.
-func (l *channelSender) rest(idle context.Context) {
-	within, cancel := context.WithTimeout(idle, min(lookEvery, max(l.wait.Sub(l.opts.Now()), pace)))
+// waitForWork waits until there may be something to do.
+func (l *channelSender) waitForWork(idle context.Context) {
+	within, cancel := context.WithTimeout(idle, min(checkEvery, max(l.wait.Sub(l.opts.Now()), collectFor)))
 	defer cancel()
 	if l.opts.Store.Wait(within, l.follower.cursor.Seq) == nil {
-		pause.For(idle, pace) // collect the events that often follow
+		pause.For(idle, collectFor) // other events often follow soon
 		return
 	}
 	<-within.Done()
 }
 
-// part stores the cursor, and lets other programs send.
-func (l *channelSender) part(ctx context.Context) {
+// release stores the cursor, and lets other programs send over the channel.
+func (l *channelSender) release(ctx context.Context) {
 	if !l.begun {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	now := l.opts.Now()
 	var err error
 	if l.sending {
-		err = l.book.release(ctx, now)
+		err = l.state.release(ctx, now)
 	}
 	if f := &l.follower; err == nil && f.cursor.Seq > f.marked {
-		err = l.book.note(ctx, nil, f.cursor, now)
+		err = l.state.note(ctx, nil, f.cursor, now)
 	}
 	if err != nil {
 		l.opts.Notice(fmt.Sprintf("notify %s: %v", l.channel.Name(), err))

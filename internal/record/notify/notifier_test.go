@@ -85,7 +85,7 @@ func (w *world) notice(text string) {
 	w.notices = append(w.notices, text)
 }
 
-// tell starts a notifier for a run, or for the whole store.
+// tell starts a notifier for one run, or for the whole store if run is empty.
 func (w *world) tell(c Channel, run string, also ...func(*Options)) *Notifier {
 	w.ids++
 	o := Options{
@@ -196,7 +196,7 @@ func TestWhatHappensWhileNobodyTellsIsToldByTheNext(t *testing.T) {
 		w.finish(w.claim("r"), failure.None)
 		pass(25 * time.Hour)
 		w.tell(in, "").Finish(t.Context(), time.Second)
-		w.want(in, "t0 failed") // the end of the run is too old
+		w.want(in, "t0 failed") // no notification for the end of the run, which is too old
 	})
 }
 
@@ -253,9 +253,9 @@ func TestWhatHappensDuringTheLastLookIsToldBeforeTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		teller := w.tell(in, "r", func(o *Options) { o.Store = slowReads{w.store} })
-		pass(7 * time.Second) // it has started and waits for events
+		pass(7 * time.Second) // the notifier has started and waits for events
 		w.submit("r", 1)
-		pass(pace + time.Second/2) // it has read these events, but not the next ones
+		pass(collectFor + time.Second/2) // the notifier has read these events, but not the next ones
 		w.finish(w.claim("r"), failure.None)
 		teller.Finish(t.Context(), time.Minute)
 		w.want(in, "run r is complete")
@@ -359,7 +359,7 @@ func TestWhatHappensInTheNightIsToldInTheMorning(t *testing.T) {
 		pass(5 * time.Hour)
 		teller.Stop()
 		w.want(in, "")
-		pass(2 * time.Hour) // another program sends it
+		pass(2 * time.Hour) // another program sends the notification
 		teller = w.tell(in, "other", night(true))
 		pass(time.Minute)
 		teller.Stop()
@@ -380,13 +380,13 @@ func TestAStormBecomesOne(t *testing.T) {
 		w.submit("r", 40)
 		teller := w.tell(in, "r", func(o *Options) { o.Rules.Burst = 3 })
 		pass(time.Second)
-		for range 25 { // a second apart
+		for range 25 { // events that are a second apart
 			w.finish(w.claim("r"), failure.Denied)
 			pass(time.Second)
 		}
 		pass(2 * time.Minute)
 		w.want(in, "t0 failed; t1 failed; t2 failed; 22 notifications: 22 failed")
-		for range 15 { // all at once
+		for range 15 { // events at the same time
 			w.finish(w.claim("r"), failure.Denied)
 		}
 		pass(time.Second)
@@ -407,7 +407,7 @@ func TestAWorkerThatIsNotHeardOfIsToldOnceAndAgainWhenItWasBack(t *testing.T) {
 		pass(time.Hour)
 		one, two := w.tell(in, ""), w.tell(in, "")
 		pass(time.Minute)
-		w.want(in, "") // it was offline before the notifier started
+		w.want(in, "") // the worker was offline before the notifier started
 		beat("w")
 		pass(29 * time.Second)
 		w.want(in, "")
@@ -421,7 +421,7 @@ func TestAWorkerThatIsNotHeardOfIsToldOnceAndAgainWhenItWasBack(t *testing.T) {
 		beat("w")
 		one.Stop()
 		two.Stop()
-		pass(time.Hour) // no program received its heartbeats
+		pass(time.Hour) // no program received the worker's heartbeats
 		three := w.tell(in, "")
 		pass(20 * time.Second)
 		beat("w")
@@ -499,7 +499,7 @@ func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		b := &channelState{store: w.store, channel: in.Key(), scope: everything, me: "m"}
-		notes := make([]Note, openMost+5)
+		notes := make([]Note, maxQueued+5)
 		for i := range notes {
 			notes[i] = Note{ID: fmt.Sprint(i), Kind: Failed}
 		}
@@ -511,7 +511,7 @@ func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
 				given++
 			}
 		}
-		if err != nil || len(list) != openMost+5 || given != 5 {
+		if err != nil || len(list) != maxQueued+5 || given != 5 {
 			t.Errorf("%d notes, %d given up, %v", len(list), given, err)
 		}
 	})
@@ -546,7 +546,7 @@ func TestNobodyIsMissedWhoWasSilentWhileTheMachineSlept(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration
 		due  bool
-		from time.Duration // start of the period in which heartbeats could arrive
+		from time.Duration // start of the period in which heartbeats could be received
 	}{
 		{0, true, 0},
 		{time.Second, false, 0},
@@ -557,7 +557,7 @@ func TestNobodyIsMissedWhoWasSilentWhileTheMachineSlept(t *testing.T) {
 		{time.Minute, true, time.Minute}, // the clock was set
 	} {
 		now := noon.Add(c.at)
-		if due := f.timeFor(now); due != c.due || !f.since.Equal(noon.Add(c.from)) {
+		if due := f.checkDue(now); due != c.due || !f.since.Equal(noon.Add(c.from)) {
 			t.Errorf("after %s: due is %v, heard since %s", c.at, due, f.since)
 		}
 		if c.due {

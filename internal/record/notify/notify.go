@@ -1,11 +1,12 @@
 // Package notify notifies the user: an agent asks a question, a task has finally
 // failed, a worker went offline, a run has ended, a budget is used up.
 //
-// Pure functions derive the notifications from the store. They also decide when to send
-// them, given the quiet hours and how many were sent lately. A notification stays
-// queued in the store until it is sent. So several programs on one store, and their
-// successors, send it once. If a program dies after sending and before recording that,
-// the notification is sent again with the same id: at least once, never lost.
+// Pure functions derive the notifications from the store's events. They also decide
+// when to send them, given the quiet hours and the number of recent messages. The store
+// keeps a notification queued until it is sent. So if several programs use one store,
+// one of them sends it, even if another has ended. If a program dies after sending and
+// before recording that, the notification is sent again with the same id. So each
+// notification is sent at least once.
 package notify
 
 import (
@@ -18,7 +19,7 @@ import (
 // Kind is the kind of a notification.
 type Kind string
 
-// The kinds. Users can select from the first five.
+// The kinds. Users can choose among the first five.
 const (
 	Waiting  Kind = "waiting"  // an agent asks the user
 	Failed   Kind = "failed"   // a task has failed and will not be retried
@@ -26,7 +27,7 @@ const (
 	Finished Kind = "finished" // a run has ended
 	Budget   Kind = "budget"   // a run has spent most or all of its budget
 	Digest   Kind = "digest"   // several notifications in one
-	Test     Kind = "test"     // the user tests the channel
+	Test     Kind = "test"     // a test message that the user requested
 )
 
 // Kinds returns the kinds that users can select from.
@@ -34,9 +35,9 @@ func Kinds() []Kind { return []Kind{Waiting, Failed, Offline, Finished, Budget} 
 
 // Note is one notification. Receivers get its JSON.
 type Note struct {
-	ID       string    `json:"id"` // the same in every program that sends this notification
+	ID       string    `json:"id"` // computed from the event, so every program that sends this notification uses the same id
 	Kind     Kind      `json:"kind"`
-	Time     time.Time `json:"time"`  // when it happened
+	Time     time.Time `json:"time"`  // time of the event
 	Title    string    `json:"title"` // one short line
 	Text     string    `json:"text"`  // details, in a few lines
 	Next     string    `json:"next,omitempty"`
@@ -46,8 +47,8 @@ type Note struct {
 	Task     string    `json:"task,omitempty"`
 	Status   string    `json:"status,omitempty"`   // final status of the run
 	Class    string    `json:"class,omitempty"`    // failure class of the task
-	Worker   string    `json:"worker,omitempty"`   // its id
-	Question string    `json:"question,omitempty"` // its id
+	Worker   string    `json:"worker,omitempty"`   // id of the worker
+	Question string    `json:"question,omitempty"` // id of the question
 	Options  []string  `json:"options,omitempty"`  // possible answers
 	Count    int       `json:"count,omitempty"`    // digest only: number of notifications
 	Notes    []Note    `json:"notes,omitempty"`    // digest only: the first notifications
@@ -55,8 +56,8 @@ type Note struct {
 	Seen time.Time `json:"seen,omitzero"` // worker only: time of its last heartbeat
 }
 
-// idOf returns a hash of its parts. It reveals nothing about them, and every program
-// that reads the same store computes the same id.
+// idOf returns a hash of its arguments. It does not reveal them, and every program that
+// reads the same store computes the same id.
 func idOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])

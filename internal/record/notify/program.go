@@ -25,18 +25,18 @@ func (c *Command) Key() string { return keyOf(c.Name(), c.Argv...) }
 // Where implements [Channel].
 func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), titleMost) }
 
-// Send implements [Channel]. A program that failed is not started again, because we do
-// not know what it has already done.
+// Send implements [Channel]. A program that failed is not started again, because it is
+// unknown what it has already done.
 func (c *Command) Send(ctx context.Context, n Note) error {
 	body, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	return run(ctx, c.Argv, append(body, '\n'), facts(n))
+	return run(ctx, c.Argv, append(body, '\n'), environOf(n))
 }
 
-// facts returns a note's fields as environment variables.
-func facts(n Note) []string {
+// environOf returns a note's fields as environment variables.
+func environOf(n Note) []string {
 	var env []string
 	for _, f := range [][2]string{
 		{"ID", n.ID},
@@ -56,20 +56,20 @@ func facts(n Note) []string {
 	return env
 }
 
-// lastWords is how long to wait for the output of a program that has ended: a child
-// process may still hold the pipe open.
-const lastWords = time.Second
+// outputWithin limits how long to wait for the output of a program that has ended: its
+// children may keep the pipe open.
+const outputWithin = time.Second
 
-// run runs a program until it ends or ctx does. If it fails, the error contains its
+// run runs a program until it ends or ctx ends. If it fails, the error contains its
 // output.
 func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	said := &head{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the whole process group can be killed, and our Ctrl-C does not reach it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the whole process group can be killed, and Ctrl-C in our terminal does not reach it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = lastWords
+	cmd.WaitDelay = outputWithin
 	err := cmd.Run()
 	switch {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil:
@@ -83,7 +83,7 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	return fmt.Errorf("%s: %w", argv[0], err)
 }
 
-// head keeps the first bytes that are written to it.
+// head is a writer that keeps the first bytes.
 type head struct{ text strings.Builder }
 
 const headMost = 8 << 10

@@ -7,7 +7,7 @@ type entry struct {
 	Note   Note      `json:"note"`
 	Queued time.Time `json:"queued"`
 	State  State     `json:"state"`
-	Batch  string    `json:"batch,omitempty"` // id of the message that contained it; that message may have been sent
+	Batch  string    `json:"batch,omitempty"` // id of the message that contains it; if set, that message may have been sent
 	Why    string    `json:"why,omitempty"`   // why it was not sent
 	Ended  time.Time `json:"ended,omitzero"`
 }
@@ -23,7 +23,7 @@ const (
 	Overtook State = "overtaken"
 )
 
-// sender is the shared state of a channel, for all programs on one store.
+// sender is the state of a channel that all programs on one store share.
 type sender struct {
 	Holder string      `json:"holder,omitempty"` // the program that is sending
 	Until  time.Time   `json:"until,omitzero"`   // end of its lease
@@ -32,6 +32,6 @@ type sender struct {
 	Sent   []time.Time `json:"sent,omitempty"`   // times of the messages in the last minute
 }
 
-// lease is how long a program holds a channel for one message. Sending a message takes
-// less.
+// lease is how long a program may send over a channel before others assume that it has
+// died. Sending one message takes less.
 const lease = 30 * time.Second

@@ -9,7 +9,7 @@ import (
 type Rules struct {
 	Quiet     Quiet
 	Questions bool // hold questions during quiet hours too
-	Burst     int  // maximum messages per minute; more notifications are combined into one message
+	Burst     int  // maximum number of messages per minute; further notifications are combined into one message
 }
 
 const (
@@ -18,15 +18,15 @@ const (
 	lastWait  = 5 * time.Minute
 )
 
-// move is the next action: send a message, or wait.
-type move struct {
+// nextAction is what to do next: send a message, or wait.
+type nextAction struct {
 	id      string
 	entries []entry   // content of the message; empty to send nothing
 	wait    time.Time // when to check again if nothing is queued; zero for never
 }
 
-// message returns what the receiver gets.
-func (m move) message() Note {
+// message returns the notification that the receiver gets.
+func (m nextAction) message() Note {
 	if len(m.entries) == 1 {
 		return m.entries[0].Note
 	}
@@ -39,13 +39,13 @@ func (m move) message() Note {
 
 // next decides what to do about the queued notifications, which are sorted oldest
 // first. A message that may already have been sent is repeated unchanged, so that its
-// receiver recognizes it by its id.
-func next(now time.Time, open []entry, s sender, r Rules) move {
+// receiver recognizes the id.
+func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if len(open) == 0 {
-		return move{}
+		return nextAction{}
 	}
 	if s.Retry.After(now) {
-		return move{wait: s.Retry}
+		return nextAction{wait: s.Retry}
 	}
 	due := slices.DeleteFunc(slices.Clone(open), func(e entry) bool { return r.holds(e, now) })
 	for _, e := range due {
@@ -53,17 +53,17 @@ func next(now time.Time, open []entry, s sender, r Rules) move {
 			continue
 		}
 		if again := batch(open, e.Batch); len(again) == len(batch(due, e.Batch)) {
-			return move{id: e.Batch, entries: again}
+			return nextAction{id: e.Batch, entries: again}
 		}
 	}
-	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // a part of its batch is still held
+	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // wait until the whole batch may be sent
 	if len(due) == 0 {
-		return move{wait: r.Quiet.End(now)}
+		return nextAction{wait: r.Quiet.End(now)}
 	}
-	sent := s.lately(now)
+	sent := s.recentlySent(now)
 	room := r.Burst - len(sent)
 	if room <= 0 {
-		return move{wait: sent[len(sent)-r.Burst].Add(minute)}
+		return nextAction{wait: sent[len(sent)-r.Burst].Add(minute)}
 	}
 	held := slices.DeleteFunc(slices.Clone(due), func(e entry) bool { return !r.holds(e, e.Queued) })
 	switch {
@@ -75,7 +75,7 @@ func next(now time.Time, open []entry, s sender, r Rules) move {
 	return together(due[:1])
 }
 
-// holds reports whether quiet hours hold back an entry at a time.
+// holds reports whether quiet hours delay an entry at a time.
 func (r Rules) holds(e entry, at time.Time) bool {
 	return r.Quiet.Holds(at) && (r.Questions || e.Note.Kind != Waiting)
 }
@@ -84,23 +84,23 @@ func batch(list []entry, id string) []entry {
 	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.Batch != id })
 }
 
-func together(list []entry) move {
+func together(list []entry) nextAction {
 	if len(list) == 1 {
-		return move{id: list[0].Note.ID, entries: list}
+		return nextAction{id: list[0].Note.ID, entries: list}
 	}
 	ids := []string{string(Digest)}
 	for _, e := range list {
 		ids = append(ids, e.Note.ID)
 	}
-	return move{id: idOf(ids...), entries: list}
+	return nextAction{id: idOf(ids...), entries: list}
 }
 
-// lately returns the times of the messages in the last minute.
-func (s sender) lately(now time.Time) []time.Time {
+// recentlySent returns when messages were sent in the last minute.
+func (s sender) recentlySent(now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(s.Sent), func(t time.Time) bool { return now.Sub(t) >= minute || t.After(now.Add(minute)) })
 }
 
-// backoff returns the wait after a number of consecutive failures.
+// backoff returns the time to wait after a number of consecutive failures.
 func backoff(tries int) time.Duration {
 	wait := firstWait
 	for range tries - 1 {

@@ -45,8 +45,8 @@ func TestQuietHours(t *testing.T) {
 	}
 }
 
-// toldBy describes what a move would send, or how long it waits.
-func toldBy(m move, now time.Time) string {
+// toldBy describes what an action would send, or how long it waits.
+func toldBy(m nextAction, now time.Time) string {
 	switch {
 	case len(m.entries) == 0 && m.wait.IsZero():
 		return "nothing"

@@ -89,7 +89,7 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 	}
 }
 
-// eachBegun waits until the given number of scopes is followed.
+// eachBegun waits until the store has cursors for the given number of scopes.
 func eachBegun(t *testing.T, s store.Store, want int) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("%d scopes", want), func() error {

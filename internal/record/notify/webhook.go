@@ -33,8 +33,8 @@ type Webhook struct {
 	client *http.Client
 }
 
-// NewWebhook returns a channel that posts to a URL. It does not follow redirects. It
-// verifies certificates.
+// NewWebhook returns a channel that posts to a URL. It verifies certificates and does
+// not follow redirects.
 func NewWebhook(address string, secret []byte, agent string, now func() time.Time) *Webhook {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes, transport.MaxIdleConns = 64<<10, 1
@@ -50,7 +50,7 @@ func (w *Webhook) Name() string { return "webhook" }
 // Key implements [Channel].
 func (w *Webhook) Key() string { return keyOf(w.Name(), w.URL) }
 
-// Where returns only the scheme and the host, because the rest of a webhook's URL is
+// Where returns only the scheme and the host, because the path of a webhook's URL is
 // often a secret.
 func (w *Webhook) Where() string {
 	u, err := url.Parse(w.URL)
@@ -72,12 +72,12 @@ func (w *Webhook) Send(ctx context.Context, n Note) error {
 	}
 	res, err := w.client.Do(req)
 	if err != nil {
-		return &Again{Err: bare(err)}
+		return &Again{Err: withoutURL(err)}
 	}
-	defer func() { _ = res.Body.Close() }()                      // nothing was written
+	defer func() { _ = res.Body.Close() }()                      // for reading only, so the error does not matter
 	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*textMost))  // for display; a partial text is fine
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be reused
-	return verdict(res.StatusCode, res.Header, line(string(said), textMost/2))
+	return responseError(res.StatusCode, res.Header, line(string(said), textMost/2))
 }
 
 func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
@@ -87,7 +87,7 @@ func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutURL(err)
 	}
 	at := strconv.FormatInt(w.Now().Unix(), 10)
 	req.Header.Set("Content-Type", "application/json")
@@ -100,8 +100,8 @@ func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
 	return req, nil
 }
 
-// Sign returns the signature header for a message sent at a time, in seconds since
-// 1970.
+// Sign returns the signature header for a message that is sent at the given time, in
+// seconds since 1970.
 func Sign(secret []byte, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(at + "."))
@@ -109,8 +109,8 @@ func Sign(secret []byte, at string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// bare removes the URL from an error.
-func bare(err error) error {
+// withoutURL removes the URL from an error.
+func withoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
 			return errors.New("no answer in time")
@@ -120,8 +120,9 @@ func bare(err error) error {
 	return err
 }
 
-// verdict interprets a response. Only temporary errors are [*Again].
-func verdict(code int, header http.Header, said string) error {
+// responseError returns the error for a response, or nil. Only temporary errors are
+// [*Again].
+func responseError(code int, header http.Header, said string) error {
 	if code >= 200 && code < 300 {
 		return nil
 	}

@@ -1,9 +1,9 @@
 // Package pending remembers which runs have documents that are not written yet.
 //
-// The documents of a run are pending from before the first write until all of them
-// state how the run ended. The store has a row for each such run. So they are not
-// forgotten if the process dies or the disk is full. Writing a document is idempotent: a
-// crash between writing the documents and deleting the row is harmless.
+// The documents of a run are pending from before the first write until all of them say
+// how the run ended. The store has a row for each such run, so that they are written
+// later if the process dies or the disk is full. Writing a document twice is harmless,
+// so a crash between writing the documents and deleting the row is, too.
 package pending
 
 import (
@@ -24,20 +24,19 @@ const kind = "owed documents"
 // Key returns the key of the item that marks the documents of a run as pending.
 func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
 
-// Documents describes a run that has ended although its documents do not state that
-// yet.
+// Documents describes a run that has ended, but whose documents do not say so yet.
 type Documents struct {
 	Run     string    `json:"run"`
 	Project string    `json:"project"`
 	Since   time.Time `json:"since"` // when the run ended; zero if it is still active
 	Why     string    `json:"why"`   // why the documents were not written
 
-	// Paths holds the document folders by the names of their settings, so that later
-	// changes of the settings do not matter.
+	// Paths holds the document folders, by the names of the settings that define them.
+	// They are stored, so that later changes of the settings do not matter.
 	Paths map[string]string `json:"-"`
 }
 
-// processDied is the reason for pending documents if no process has recorded one.
+// processDied is the reason why documents are pending if no process has stored another.
 const processDied = "gaffer ended before it had written them"
 
 // UnwrittenError reports that the documents of a run could not be written.
@@ -58,7 +57,7 @@ func (e *UnwrittenError) Hint() string {
 	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
 }
 
-// content is the stored form of an item. Why says what prevented the writing.
+// content is the JSON of a stored item. Why says what prevented the writing.
 type content struct {
 	Paths map[string]string `json:"paths"`
 	Why   string            `json:"why,omitempty"`
@@ -70,8 +69,8 @@ type List struct {
 	Now   func() time.Time
 }
 
-// Add records that the documents of a run must be written to those paths, and why they
-// were not.
+// Add records that the documents of a run must be written to these paths, and why that
+// has not happened yet.
 func (l List) Add(ctx context.Context, run string, paths map[string]string, why string) error {
 	data, err := json.Marshal(content{paths, why})
 	if err != nil {
@@ -83,8 +82,8 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, why 
 	})
 }
 
-// Remove deletes the entry of a run after the documents state how the run ended. If a
-// task was retried meanwhile, the run is active again and the entry stays.
+// Remove deletes the entry of a run after its documents say how it ended. If a task was
+// retried meanwhile, the run is active again and the entry stays.
 func (l List) Remove(ctx context.Context, id string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)
@@ -96,8 +95,8 @@ func (l List) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// Ended lists the runs that have ended although their documents do not state it, if selects
-// reports true for them.
+// Ended lists the runs that have ended but whose documents do not say so, among those
+// for which selects returns true.
 func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []Documents, err error) {
 	err = l.Store.Read(ctx, func(r store.Reader) error {
 		list = nil

@@ -6,11 +6,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsAtOnce is the number of events that are read and deleted at once.
+// eventsAtOnce is the number of events that are read and deleted in one transaction.
 const eventsAtOnce = 1000
 
-// takeEvents deletes old events whose subject no longer exists.
-func (t *deleter) takeEvents(ctx context.Context) error {
+// deleteEvents deletes old events about things that no longer exist.
+func (t *deleter) deleteEvents(ctx context.Context) error {
 	there, top := map[string]bool{}, int64(0)
 	err := t.store.Read(ctx, func(r store.Reader) (err error) {
 		left, err := r.RunsBefore(t.found.Before.Add(skew))
@@ -27,8 +27,8 @@ func (t *deleter) takeEvents(ctx context.Context) error {
 		orphans, after, more, err = t.orphans(ctx, after, there)
 		if err == nil && len(orphans) > 0 {
 			top = max(top, orphans[len(orphans)-1])
-			err = t.take(ctx, &t.done.Events, func(tx *store.Tx) (store.Gone, int, error) {
-				tx.PutCursor(store.Cursor{Name: floor, Seq: top})
+			err = t.deleteRows(ctx, &t.done.Events, func(tx *store.Tx) (store.Gone, int, error) {
+				tx.PutCursor(store.Cursor{Name: floorCursor, Seq: top})
 				return store.Gone{Events: orphans}, len(orphans), nil
 			})
 		}

@@ -55,8 +55,8 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	return f
 }
 
-// onEach runs a test on the stores of a single process. The contract suite covers the
-// differences between stores.
+// onEach runs a test on each store that a single process uses. The contract suite
+// covers the differences between stores.
 func onEach(t *testing.T, test func(f *fixture)) {
 	t.Run("memory", func(t *testing.T) { test(newFixture(t, memory.New())) })
 	t.Run("sqlite", func(t *testing.T) {
@@ -78,7 +78,7 @@ func (f *fixture) must(err error) {
 
 func (f *fixture) pass(d time.Duration) { f.now = f.now.Add(d) }
 
-// run submits a run of tasks, each of which asks a question, and ends them all.
+// run submits a run whose tasks each ask a question, and ends all tasks.
 func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 	f.t.Helper()
 	_, err := f.engine.Submit(f.ctx, engine.Submission{ID: id, Key: "submit-" + id, Project: "p", Plan: plan.Plan{Name: id, Tasks: tasks}})
@@ -242,8 +242,8 @@ func (f *fixture) dump() (lines []string) {
 	return lines
 }
 
-// updates reads all updates from the first on, like a stream reader that was away for
-// long.
+// updates reads all updates from the first on, like a client of the stream that was
+// disconnected for long.
 func (f *fixture) updates() error {
 	_, _, err := f.desk.Updates(f.ctx, 0, math.MaxInt32)
 	return err

@@ -1,11 +1,11 @@
-// Package prune deletes what ended long ago: runs with everything that belongs to
-// them, ended tasks of protocol clients, answers kept for repeated requests, workers
+// Package prune deletes what ended long ago: runs with all their rows, ended tasks of
+// protocol clients, idempotency records (answers stored for repeated requests), workers
 // that have disappeared, and the events about all of these.
 //
-// It searches first and then deletes, in transactions that are small enough for
-// other writers to get in between. If the process dies half way, the next one
-// finishes its work: a run's row is deleted first, and a mark stays until all other
-// rows are deleted. Whatever is still in the store has all of its events.
+// It first searches and then deletes, in transactions that are small enough to let
+// other writers in between. If the process dies half way, the next one finishes its
+// work: a run's row is deleted first, and a mark stays until all other rows are
+// deleted. Everything that is still in the store has all of its events.
 package prune
 
 import (
@@ -30,12 +30,12 @@ type Retention struct {
 	Protocol ProtocolRows
 }
 
-// ProtocolRows knows the rows that clients of the coordinator protocol have created.
-// They belong to runs of channels and chains, which never end.
+// ProtocolRows finds the rows that clients of the coordinator protocol have created.
+// These rows belong to the runs of channels and chains, which never end.
 type ProtocolRows interface {
-	// Owns reports whether a run is that of a channel or a chain.
+	// Owns reports whether a run represents a channel or a chain.
 	Owns(run string) bool
-	// FindOld finds what ended or was sent before a time.
+	// FindOld finds rows that ended or were sent before a time.
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
@@ -55,26 +55,26 @@ type OldTask struct {
 	Inputs   store.ItemList // its unclaimed inputs
 }
 
-// promised is how long a repeated request gets the same answer.
-const promised = 24 * time.Hour
+// repeatWithin is how long a repeated request gets the stored answer.
+const repeatWithin = 24 * time.Hour
 
-// Found describes what is old.
+// Found lists the old rows that [Delete] may delete.
 type Found struct {
 	Before time.Time
 	Ended  []store.Run // old runs without their plans, oldest first
 	Spared []Spared
-	Kept   int // old runs that stay because they are among the last of their project
+	Kept   int // number of old runs that stay because they are among the latest of their project
 	Counts
 
-	questions map[string][]string // by run; "" for questions without a task
-	promises  time.Time           // idempotency records from before this are old
-	rest      []string            // runs that an earlier prune has deleted only partly
-	protocol  OldProtocolRows
-	owns      func(run string) bool // see ProtocolRows
-	workers   []string
+	questions     map[string][]string // by run; "" for questions without a task
+	promises      time.Time           // idempotency records from before this are old
+	partlyDeleted []string            // runs that an earlier prune has only partly deleted
+	protocol      OldProtocolRows
+	owns          func(run string) bool // see ProtocolRows
+	workers       []string
 }
 
-// Spared is an old run that stays.
+// Spared is an old run that is not deleted, and why.
 type Spared struct{ Run, Why string }
 
 // Counts holds numbers of rows.
@@ -85,12 +85,12 @@ type Counts struct {
 // None reports whether all counts are zero.
 func (c Counts) None() bool { return c == Counts{} }
 
-// Look finds what is old, without changing anything.
+// Look finds the old rows. It changes nothing.
 func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
 	err = s.Read(ctx, func(from store.Reader) error {
-		f = Found{Before: r.Before, owns: r.Protocol.Owns, promises: r.Now.Add(-promised), questions: map[string][]string{}}
-		l := &looker{Reader: from, Retention: r, found: &f, there: map[string]bool{}, goes: map[string]bool{}}
-		for _, look := range []func() error{l.runs, l.rest, l.rows, l.protocolRows, l.workers, l.promises, l.events} {
+		f = Found{Before: r.Before, owns: r.Protocol.Owns, promises: r.Now.Add(-repeatWithin), questions: map[string][]string{}}
+		l := &search{Reader: from, Retention: r, found: &f, stays: map[string]bool{}, deleted: map[string]bool{}}
+		for _, look := range []func() error{l.runs, l.partlyDeleted, l.rows, l.protocolRows, l.workers, l.promises, l.events} {
 			if err := look(); err != nil {
 				return err
 			}
@@ -100,19 +100,19 @@ func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) 
 	return f, err
 }
 
-// looker is one execution of Look.
-type looker struct {
+// search is one execution of Look.
+type search struct {
 	store.Reader
 	Retention
-	found *Found
-	there map[string]bool // runs that stay
-	goes  map[string]bool // runs that will be deleted
+	found   *Found
+	stays   map[string]bool // runs that stay
+	deleted map[string]bool // runs that will be deleted
 }
 
-// skew is more than the clocks of machines that share a store differ.
+// skew is more than the clocks of machines that share a store may differ.
 const skew = 24 * time.Hour
 
-func (l *looker) runs() error {
+func (l *search) runs() error {
 	all, err := l.RunsBefore(l.Before.Add(skew))
 	if err != nil {
 		return err
@@ -131,12 +131,12 @@ func (l *looker) runs() error {
 				return err
 			}
 			if why == "" {
-				l.found.Ended, l.goes[run.ID] = append(l.found.Ended, run), true
+				l.found.Ended, l.deleted[run.ID] = append(l.found.Ended, run), true
 				continue
 			}
 			l.found.Spared = append(l.found.Spared, Spared{run.ID, why})
 		}
-		l.there[run.ID] = true
+		l.stays[run.ID] = true
 	}
 	l.found.Runs = len(l.found.Ended)
 	return nil
@@ -145,7 +145,7 @@ func (l *looker) runs() error {
 // old reports whether a run ended before a time.
 func old(run store.Run, before time.Time) bool { return run.Status.Final() && run.Ended.Before(before) }
 
-func (l *looker) spare(id string) (string, error) {
+func (l *search) spare(id string) (string, error) {
 	if l.Spare == nil {
 		return "", nil
 	}
@@ -157,7 +157,7 @@ func (l *looker) spare(id string) (string, error) {
 }
 
 // keep returns the most recently ended runs of each project.
-func (l *looker) keep() (map[string]bool, error) {
+func (l *search) keep() (map[string]bool, error) {
 	kept := map[string]bool{}
 	if l.Keep <= 0 {
 		return kept, nil
@@ -174,18 +174,18 @@ func (l *looker) keep() (map[string]bool, error) {
 	return kept, err
 }
 
-// rest finds the runs that an earlier prune has deleted only partly.
-func (l *looker) rest() error {
+// partlyDeleted finds the runs that an earlier prune has only partly deleted.
+func (l *search) partlyDeleted() error {
 	marks, err := l.Items(markKind, "", math.MinInt64, math.MaxInt32)
 	for _, mark := range marks {
-		l.found.rest = append(l.found.rest, mark.ID)
+		l.found.partlyDeleted = append(l.found.partlyDeleted, mark.ID)
 	}
 	return err
 }
 
-// rows counts the rows that belong to the old runs.
-func (l *looker) rows() error {
-	ids := slices.Clone(l.found.rest)
+// rows counts the rows of the old runs.
+func (l *search) rows() error {
+	ids := slices.Clone(l.found.partlyDeleted)
 	for _, run := range l.found.Ended {
 		ids = append(ids, run.ID)
 	}
@@ -194,7 +194,7 @@ func (l *looker) rows() error {
 		return err
 	}
 	for _, q := range questions {
-		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) || q.Standalone() && q.Expires.Before(l.Before) {
+		if l.deleted[q.Run] || slices.Contains(l.found.partlyDeleted, q.Run) || q.Standalone() && q.Expires.Before(l.Before) {
 			l.found.questions[q.Run] = append(l.found.questions[q.Run], q.ID)
 		}
 	}
@@ -214,7 +214,7 @@ func (l *looker) rows() error {
 	return nil
 }
 
-func (l *looker) protocolRows() (err error) {
+func (l *search) protocolRows() (err error) {
 	f := l.found
 	f.protocol, err = l.Protocol.FindOld(l, l.Before)
 	f.Tasks, f.Inputs, f.Notes = f.Tasks+len(f.protocol.Tasks), len(f.protocol.Inputs), len(f.protocol.Notes)
@@ -225,7 +225,7 @@ func (l *looker) protocolRows() (err error) {
 }
 
 // workers finds workers without a recent heartbeat that hold no running attempt.
-func (l *looker) workers() error {
+func (l *search) workers() error {
 	running, err := store.RunningAttempts(l)
 	if err != nil {
 		return err
@@ -248,9 +248,9 @@ func silent(w store.Worker, since time.Time) bool {
 	return w.Seen.Before(since) && w.Updated.Before(since)
 }
 
-func (l *looker) promises() error {
+func (l *search) promises() error {
 	return eachPromise(l, l.found.promises, func(p store.Promise) error {
-		gone, err := expired(l, p, func(run string) bool { return l.goes[run] })
+		gone, err := expired(l, p, func(run string) bool { return l.deleted[run] })
 		if gone {
 			l.found.Promises++
 		}
@@ -258,7 +258,7 @@ func (l *looker) promises() error {
 	})
 }
 
-func (l *looker) events() error {
+func (l *search) events() error {
 	last, err := l.LastSeq()
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func (l *looker) events() error {
 			if !e.At.Before(l.Before) {
 				return nil
 			}
-			if e.Seq < last && l.found.orphan(e, l.there) {
+			if e.Seq < last && l.found.orphan(e, l.stays) {
 				l.found.Events++
 			}
 		}
@@ -283,8 +283,8 @@ func (l *looker) events() error {
 	}
 }
 
-// orphan reports whether the subject of an old event does not exist. Events without a
-// run always count as orphans.
+// orphan reports whether an old event is about something that no longer exists. Events
+// without a run always are.
 func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	switch {
 	case e.Run == "" || !there[e.Run]:
@@ -295,15 +295,15 @@ func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	return false
 }
 
-// Floor returns the number up to which events may be missing. A reader that starts at
-// an earlier event gets only the events that are left.
+// Floor returns the number up to which events may have been deleted. A reader that
+// starts at an earlier event may miss some.
 func Floor(r store.Reader) (int64, error) {
-	c, err := r.Cursor(floor)
+	c, err := r.Cursor(floorCursor)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
 	return c.Seq, err
 }
 
-// floor is the name of the cursor that stores this number.
-const floor = "pruned"
+// floorCursor is the name of the cursor that stores the result of [Floor].
+const floorCursor = "pruned"

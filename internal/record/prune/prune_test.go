@@ -57,8 +57,8 @@ func TestWhatEndedLongAgoGoesAndAllElseStays(t *testing.T) {
 	})
 }
 
-// stays reports whether an old row belongs to a channel that still exists, or to its
-// waiting task.
+// stays reports whether an old row must stay: it belongs to a channel that still
+// exists, or to a waiting task of one.
 func stays(line string) bool {
 	return strings.Contains(line, `"run":"ch-`) || strings.HasPrefix(line, `run {"id":"ch-`) || strings.HasPrefix(line, `item {"kind":"channel"`)
 }
@@ -73,7 +73,7 @@ func TestARunThatHasNotEndedStays(t *testing.T) {
 		if len(found.Ended) != 1 || found.Ended[0].ID != "failed" {
 			t.Fatalf("found %v", found.Ended)
 		}
-		// A user retries it before it is deleted.
+		// A user retries a task of the run before the run is deleted.
 		f.must(f.engine.Retry(f.ctx, store.TaskKey{Run: "failed", Task: "a"}, "", ""))
 		f.take(found)
 		f.must(f.store.Read(f.ctx, func(r store.Reader) error {

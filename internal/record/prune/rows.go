@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// takeTasks deletes tasks of protocol clients. Their events must be deleted first,
+// deleteTasks deletes tasks of protocol clients. Their events must be deleted first,
 // because readers of an event look up its task.
-func (t *deleter) takeTasks(ctx context.Context) error {
+func (t *deleter) deleteTasks(ctx context.Context) error {
 	byRun := map[string][]OldTask{}
 	for _, task := range t.found.protocol.Tasks {
 		byRun[task.Run] = append(byRun[task.Run], task)
@@ -28,7 +28,7 @@ func (t *deleter) takeTasks(ctx context.Context) error {
 
 func (t *deleter) takeOld(ctx context.Context, run string, tasks []OldTask) error {
 	tries := 0
-	err := t.take(ctx, &t.done.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+	err := t.deleteRows(ctx, &t.done.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 		row, err := tx.Run(run)
 		if err != nil {
 			return gone, 0, err
@@ -54,8 +54,8 @@ func (t *deleter) takeOld(ctx context.Context, run string, tasks []OldTask) erro
 	return err
 }
 
-// takeItems deletes old inputs and notes of protocol clients.
-func (t *deleter) takeItems(ctx context.Context) error {
+// deleteItems deletes old inputs and notes of protocol clients.
+func (t *deleter) deleteItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey
 		done *int
@@ -76,12 +76,12 @@ func (t *deleter) takeItems(ctx context.Context) error {
 	return nil
 }
 
-// takeWorkers deletes workers. Their events must be deleted first.
-func (t *deleter) takeWorkers(ctx context.Context) error {
+// deleteWorkers deletes workers. Their events must be deleted first.
+func (t *deleter) deleteWorkers(ctx context.Context) error {
 	for chunk := range slices.Chunk(t.found.workers, keysAtOnce) {
-		err := t.take(ctx, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+		err := t.deleteRows(ctx, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 			for _, id := range chunk {
-				free, err := t.free(tx, id)
+				free, err := t.isUnused(tx, id)
 				if err != nil {
 					return gone, 0, err
 				}
@@ -98,8 +98,9 @@ func (t *deleter) takeWorkers(ctx context.Context) error {
 	return nil
 }
 
-// free reports whether a worker is still silent and holds no running attempt.
-func (t *deleter) free(tx *store.Tx, id string) (bool, error) {
+// isUnused reports whether a worker still sends no heartbeats and holds no running
+// attempt.
+func (t *deleter) isUnused(tx *store.Tx, id string) (bool, error) {
 	w, err := tx.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil

@@ -18,8 +18,8 @@ const markKind = "pruning"
 
 func mark(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
 
-func (t *deleter) takeRest(ctx context.Context) error {
-	for _, id := range t.found.rest {
+func (t *deleter) finishPartlyDeleted(ctx context.Context) error {
+	for _, id := range t.found.partlyDeleted {
 		release, err := t.Hold(id)
 		if err != nil {
 			t.Tell(fmt.Sprintf("what is left of run %s stays: %v", id, err))
@@ -38,14 +38,14 @@ func (t *deleter) takeRest(ctx context.Context) error {
 	return nil
 }
 
-func (t *deleter) takeRuns(ctx context.Context) error {
+func (t *deleter) deleteRuns(ctx context.Context) error {
 	for _, run := range t.found.Ended {
 		release, err := t.Hold(run.ID)
 		if err != nil {
 			t.Tell(fmt.Sprintf("run %s stays: %v", run.ID, err))
 			continue
 		}
-		err = t.takeRun(ctx, run.ID)
+		err = t.deleteRun(ctx, run.ID)
 		release()
 		if err != nil {
 			return fmt.Errorf("run %s: %w", run.ID, err)
@@ -54,10 +54,10 @@ func (t *deleter) takeRuns(ctx context.Context) error {
 	return nil
 }
 
-// takeRun deletes a run, unless it is running again. It deletes the run's row first, so
-// that no reader finds the run any more. For a small run, the same transaction deletes
-// everything else. A mark stays until everything is deleted.
-func (t *deleter) takeRun(ctx context.Context, id string) error {
+// deleteRun deletes a run, unless it is active again. It deletes the run's row first, so
+// that readers no longer find the run. For a small run, the same transaction deletes
+// all other rows. Otherwise a mark stays until everything is deleted.
+func (t *deleter) deleteRun(ctx context.Context, id string) error {
 	left, err := t.remains(ctx, id)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (t *deleter) takeRun(ctx context.Context, id string) error {
 		gone = err == nil
 		tx.TakeAway(store.Gone{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}})
 		if small {
-			takeLogs(tx, left.logs)
+			deleteLogs(tx, left.logs)
 			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions, Lists: append(messagesOf(left.tasks), reviewsOf(id))})
 		}
 		tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
@@ -93,16 +93,17 @@ func (t *deleter) takeRun(ctx context.Context, id string) error {
 }
 
 const (
-	// tasksAtOnce is the number of tasks, with all their attempts, that are deleted at
-	// once.
+	// tasksAtOnce is the number of tasks, with all their attempts, that are deleted in
+	// one transaction.
 	tasksAtOnce = 100
-	// logsAtOnce is the number of logs that are deleted at once; each may be megabytes.
+	// logsAtOnce is the number of logs that are deleted in one transaction. Each may
+	// have megabytes.
 	logsAtOnce = 8
 )
 
 func (t *deleter) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
 
-// remains lists the rows of a run, except its own row.
+// remains lists the rows of a run, except the run's own row.
 type remains struct {
 	tasks     []store.TaskKey
 	attempts  map[store.TaskKey]int
@@ -139,10 +140,10 @@ func (left *remains) addAttempts(r store.Reader, run string) error {
 	return err
 }
 
-// finish deletes the rows of a run whose own row is deleted.
+// finish deletes the remaining rows of a run whose own row is already deleted.
 func (t *deleter) finish(ctx context.Context, id string, left remains) error {
 	for chunk := range slices.Chunk(left.logs, logsAtOnce) {
-		if err := t.store.Write(ctx, func(tx *store.Tx) error { takeLogs(tx, chunk); return nil }); err != nil {
+		if err := t.store.Write(ctx, func(tx *store.Tx) error { deleteLogs(tx, chunk); return nil }); err != nil {
 			return err
 		}
 	}
@@ -179,8 +180,8 @@ func reviewsOf(run string) store.ItemList {
 	return store.ItemList{Kind: engine.ReviewKind, Parent: run}
 }
 
-// takeLogs deletes the logs of attempts.
-func takeLogs(tx *store.Tx, attempts []string) {
+// deleteLogs deletes the logs of attempts.
+func deleteLogs(tx *store.Tx, attempts []string) {
 	var gone store.Gone
 	for _, id := range attempts {
 		gone.Lists = append(gone.Lists, store.ItemList{Kind: logstore.Piece, Parent: id})
@@ -197,15 +198,15 @@ func (t *deleter) count(tasks []store.TaskKey, of remains) {
 	}
 }
 
-// takeStandaloneQuestions deletes expired questions that belong to no task. They can neither be
-// asked again nor answered.
-func (t *deleter) takeStandaloneQuestions(ctx context.Context) error {
+// deleteStandaloneQuestions deletes expired questions that belong to no task. They can
+// no longer be answered.
+func (t *deleter) deleteStandaloneQuestions(ctx context.Context) error {
 	return t.takeQuestions(ctx, t.found.questions[""])
 }
 
 func (t *deleter) takeQuestions(ctx context.Context, ids []string) error {
 	for chunk := range slices.Chunk(ids, keysAtOnce) {
-		if err := t.take(ctx, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
+		if err := t.deleteRows(ctx, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
 			return store.Gone{Questions: chunk}, len(chunk), nil
 		}); err != nil {
 			return err

@@ -10,13 +10,13 @@ import (
 	"gaffer/session"
 )
 
-// moved returns the agent of a task after the task's status has changed.
+// afterStatusChange returns the session protocol's agent for a task whose status has changed.
 //
-// The protocol's agent never goes back to queued. If an attempt failed and will be
+// In the protocol, an agent never goes back to queued. If an attempt failed and will be
 // retried, the agent stays running without a pid, and its error describes the failure
-// until the next attempt starts. Its start time is that of its first attempt. Only a
-// user's retry of an ended task, or a message to its agent, resets the agent.
-func moved(a session.Agent, n eventContent) session.Agent {
+// until the next attempt starts. Its start time is the start of its first attempt. Only
+// a user's retry of an ended task, or a message to its agent, resets the agent.
+func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
 	case to == store.Queued && n.tried != nil && n.tried.Status == store.Complete: // it continues with a message
 		a.PID, a.Error = nil, nil
@@ -43,7 +43,8 @@ func moved(a session.Agent, n eventContent) session.Agent {
 	return a
 }
 
-// queued returns the agent without the results of earlier attempts.
+// queued returns the agent in the queued state, without the results of earlier
+// attempts.
 func queued(a session.Agent) session.Agent {
 	return session.Agent{
 		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Model: a.Model, Status: session.Queued,
@@ -59,8 +60,8 @@ func started(a session.Agent, n eventContent) session.Agent {
 	return a
 }
 
-// ended clears the exit code and the error, because a cancelled agent has neither. For
-// other states the caller sets them.
+// ended returns the agent in a final state. It clears the exit code and the error,
+// which a cancelled agent does not have. For other states the caller sets them.
 func ended(a session.Agent, as session.State, n eventContent) session.Agent {
 	a.Status, a.CompletedAt = as, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
@@ -69,7 +70,7 @@ func ended(a session.Agent, as session.State, n eventContent) session.Agent {
 }
 
 // seconds returns the duration between two times for a document, in whole seconds. It
-// returns at least 1, because monitors read 0 as unknown; 0 if the clock was set back;
+// is at least 1, because monitors read 0 as unknown. It is 0 if the clock was set back,
 // and nil if from is not set.
 func seconds(from, to time.Time) *float64 {
 	if from.IsZero() {
@@ -93,9 +94,9 @@ func pidOf(a store.Attempt) *int {
 }
 
 // exitOf returns the exit code of an attempt, or nil. A lost attempt has none, because
-// its end was not seen. For a complete attempt, a code other than 0 is left out. Its
-// agent's final message decided the result, so a later failure, or a stop signal
-// because the program did not exit, says nothing about the work.
+// its end was not seen. For a complete attempt, only the code 0 is returned. Its
+// agent's final message decided the result; a later failure, or a stop signal because
+// the program did not exit, says nothing about the work.
 func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil

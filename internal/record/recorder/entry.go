@@ -19,7 +19,8 @@ import (
 )
 
 // entry is the start or the end of an attempt, to be written to the ledger. It contains
-// all data of its event. An end also contains what is needed to write a missing start.
+// all data of its event. An end also contains what is needed to write the start if that
+// is missing.
 type entry struct {
 	seq     int64
 	task    string
@@ -27,12 +28,12 @@ type entry struct {
 	retries int
 	started time.Time
 	result  *ledger.Result // set for an end
-	whole   *ledger.Result // set for a start that is written together with its end
-	written bool           // already written with others, including its end
+	whole   *ledger.Result // set for a start whose end is written at the same time
+	written bool           // already written in a batch, including its end
 }
 
-// entryOf returns the entry for an event, if there is one. In a stopping run nothing is
-// retried.
+// entryOf returns the entry for an event. It returns false if the event needs none. In
+// a stopping run nothing is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.tried == nil {
 		return entry{}, false
@@ -46,8 +47,8 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 }
 
 // resultOf describes how an attempt ended. The reason of a failure is its failure
-// class, so that reports can count them. The summary is the agent's last message. For a
-// successful attempt it is also the reason.
+// class, so that reports can count them. The summary is the agent's last message, which
+// is also the reason of a success.
 func resultOf(a store.Attempt) *ledger.Result {
 	r := &ledger.Result{
 		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
@@ -68,8 +69,8 @@ func resultOf(a store.Attempt) *ledger.Result {
 	return r
 }
 
-// verificationOf summarizes the results of all verify commands. It is not known which
-// of them are linters or tests.
+// verificationOf summarizes the results of all verify commands. Which of them are
+// linters or tests is unknown.
 func verificationOf(checks json.RawMessage) *ledger.Verification {
 	var list []fleet.Check
 	if json.Unmarshal(checks, &list) != nil || len(list) == 0 {
@@ -83,8 +84,8 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the record of an attempt that starts. The schema does not allow 0
-// retries, so that becomes 1.
+// runOf returns the run record of an attempt that starts. The schema does not allow 0
+// retries, so 0 becomes 1.
 func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Attempt) ledger.Run {
 	d := ledger.Dispatch{
 		Bead: as.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
@@ -97,13 +98,13 @@ func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Atte
 	return ledger.NewRun(d, e.started)
 }
 
-// bead is the ledger's identity of a task.
+// bead identifies a task in the ledger.
 type bead struct {
 	name    string
 	earlier int // number of the bead's attempts before this task
 }
 
-// beadOf returns the bead of a task: the dispatched one, or else a generated one.
+// beadOf returns the bead of a task: the one that was dispatched, or a generated one.
 func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}
@@ -119,9 +120,9 @@ func Bead(t store.Task, spec plan.Task) (name string, earlier int) {
 }
 
 // ownBead returns the bead name of a task that was not dispatched from a bead: "bd-",
-// the task's id, and the end of the run's id. A ledger outlives runs, whose tasks often
-// have the same ids. An id that cannot be part of a bead name is shortened and made
-// unique by its hash.
+// the task's id, and the end of the run's id. The run's id is needed because a ledger
+// has records of many runs, whose tasks often have the same ids. A task id that cannot
+// be part of a bead name is shortened and made unique by its hash.
 func ownBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {

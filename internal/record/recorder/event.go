@@ -7,16 +7,16 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// eventContent is the content of an event that appears in a document.
+// eventContent is the part of an event that documents depend on.
 type eventContent struct {
 	store.Event
 	run   *store.Run     // set if the run has changed
 	task  *store.Task    // set if a task has a new status
-	tried *store.Attempt // the attempt that started or ended with it, or whose agent has started
+	tried *store.Attempt // the attempt that started or ended with this event, or whose agent has started
 }
 
-// read decodes an event. ok is false for most events, because readiness and questions
-// do not appear in a document.
+// read decodes an event. ok is false for most events, because documents do not show
+// readiness and questions.
 func read(e store.Event) (n eventContent, ok bool, err error) {
 	n.Event = e
 	switch {

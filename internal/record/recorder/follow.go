@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open creates the state of the run as it was at its start, so that its events can be
-// applied. Records are written only for events after the stored cursor.
+// open creates the state of the run at its start, so that its events can be applied.
+// Records are written only for events after the stored cursor.
 func (r *Recorder) open(ctx context.Context) error {
 	if r.state != nil {
 		return nil
@@ -25,7 +25,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	return r.openFrom(ctx, cursor.Seq)
 }
 
-// openFrom does the same as open, with records for all events after the given number.
+// openFrom is like open, but records are written for all events after the given number.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.rows(ctx)
 	if err != nil {
@@ -63,15 +63,16 @@ func (r *Recorder) rows(ctx context.Context) (run store.Run, tasks []store.Task,
 // number of its own first event, and the first task's event directly follows the run's.
 func first(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
 
-// eventsAtOnce is the number of events that are read at once. Each contains its row.
+// eventsAtOnce is the number of events that are read at once. Each contains a whole row
+// of the store.
 const eventsAtOnce = 1000
 
 // catchUp applies all new events.
-func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.takeIn) }
+func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.apply) }
 
-// takeIn applies one event of the run.
-func (r *Recorder) takeIn(e store.Event) error {
-	if r.state.began(e) {
+// apply applies one event of the run.
+func (r *Recorder) apply(e store.Event) error {
+	if r.state.isKnownTask(e) {
 		return nil
 	}
 	n, ok, err := read(e)
@@ -79,11 +80,11 @@ func (r *Recorder) takeIn(e store.Event) error {
 		return err
 	}
 	if _, known := r.state.at[e.Task]; n.task != nil && !known {
-		if err := r.state.grow(*n.task, r.opts.Project); err != nil {
+		if err := r.state.addLater(*n.task, r.opts.Project); err != nil {
 			return err
 		}
 	}
-	r.state.take(n)
+	r.state.apply(n)
 	entry, ok := entryOf(n, r.state.stopping)
 	if ok && e.Seq > r.recorded && r.opts.Ledger != nil {
 		r.pending = append(r.pending, entry)

@@ -10,14 +10,14 @@ import (
 	"gaffer/session"
 )
 
-// Preview returns the document that a recorder would write for a run, without writing it.
-// It keeps its position in the events, so repeated calls are cheap. It is not safe for
-// concurrent use.
+// Preview returns the document that a recorder would write for a run, without writing
+// it. It keeps its position in the events, so repeated calls are cheap. It is not safe
+// for concurrent use.
 type Preview struct{ recorder *Recorder }
 
-// NewSheet returns the sheet of a run. It accesses no files of sessions, which only
-// provides the names of the logs in the document.
-func NewSheet(s store.Store, run, project string, sessions *session.Store) *Preview {
+// NewPreview returns the preview of a run. It accesses no files; sessions only provides
+// the names of the logs in the document.
+func NewPreview(s store.Store, run, project string, sessions *session.Store) *Preview {
 	return &Preview{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
 }
 
@@ -38,7 +38,7 @@ func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 // errUpToDate stops the reading of events.
 var errUpToDate = errors.New("up to date")
 
-// catchUp applies new events, like that of a recorder. For a run that has ended, it
+// catchUp applies new events, like [Recorder.catchUp]. For a run that has ended, it
 // stops at the run's last event.
 func (s *Preview) catchUp(ctx context.Context) error {
 	r := s.recorder
@@ -51,7 +51,7 @@ func (s *Preview) catchUp(ctx context.Context) error {
 		return nil
 	}
 	err = r.follow(ctx, &r.seq, func(e store.Event) error {
-		if err := r.takeIn(e); err != nil {
+		if err := r.apply(e); err != nil {
 			return err
 		}
 		if over() {
@@ -87,12 +87,12 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	if err != nil {
 		return err
 	}
-	under := underWay{recorder: r, each: each, begun: map[attemptOf]entry{}}
+	under := startedAttempts{recorder: r, each: each, begun: map[attemptOf]entry{}}
 	err = r.follow(ctx, &r.seq, func(e store.Event) error {
-		if err := r.takeIn(e); err != nil {
+		if err := r.apply(e); err != nil {
 			return err
 		}
-		if err := under.take(ctx); err != nil {
+		if err := under.emitEnded(ctx); err != nil {
 			return err
 		}
 		if run.Status.Final() && r.state.status.CompletedAt.Equal(run.Ended) {
@@ -103,19 +103,20 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	if err != nil && !errors.Is(err, errUpToDate) {
 		return err
 	}
-	return under.rest(ctx)
+	return under.emitRunning(ctx)
 }
 
-// underWay holds the attempts whose start was read, but not yet their end.
-type underWay struct {
+// startedAttempts holds the attempts whose start was read, but whose end was not read
+// yet.
+type startedAttempts struct {
 	recorder *Recorder
 	each     func(ledger.Pair) error
 	begun    map[attemptOf]entry
 	order    []attemptOf
 }
 
-// take passes the attempts that have ended to each.
-func (u *underWay) take(ctx context.Context) error {
+// emitEnded calls each with the attempts that have ended.
+func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptOf{e.task, e.number}
 		if e.result == nil {
@@ -132,8 +133,8 @@ func (u *underWay) take(ctx context.Context) error {
 	return nil
 }
 
-// rest passes the running attempts to each.
-func (u *underWay) rest(ctx context.Context) error {
+// emitRunning calls each with the attempts that are still running.
+func (u *startedAttempts) emitRunning(ctx context.Context) error {
 	for _, name := range u.order {
 		if e, runs := u.begun[name]; runs {
 			if err := u.tell(ctx, e); err != nil {
@@ -144,7 +145,7 @@ func (u *underWay) rest(ctx context.Context) error {
 	return nil
 }
 
-func (u *underWay) tell(ctx context.Context, e entry) error {
+func (u *startedAttempts) tell(ctx context.Context, e entry) error {
 	runs, err := u.recorder.runs(ctx, []entry{e})
 	if err != nil {
 		return err

@@ -1,12 +1,12 @@
-// Package recorder writes a run's state to the open documents of a project: the
-// session's status.json, and a run record and a result record in the ledger for each
-// attempt.
+// Package recorder writes a run's state to the documents of a project that other
+// programs read: the session's status.json, and a run record and a result record in the
+// ledger for each attempt.
 //
-// The store is authoritative. A recorder reads the events of one run in order and keeps
-// a state of the run as the session protocol sees it. Its output depends only on the
-// events, never on a clock, so that writing it again produces the same. The store keeps
-// a cursor of the events whose records are written. The session's document has no
-// cursor: every recorder that starts rewrites it as a whole.
+// The store is authoritative. A recorder reads the events of one run in order and
+// derives the run's state in terms of the session protocol. Its output depends only on
+// the events, never on a clock, so writing it again produces the same bytes. The store
+// keeps a cursor: the last event whose records are written. The session's document has
+// no cursor: every recorder rewrites it as a whole when it starts.
 package recorder
 
 import (
@@ -27,21 +27,21 @@ type Options struct {
 	Store   store.Store
 	Run     string // also the session's id
 	Session *session.Store
-	Ledger  *ledger.Store     // nil writes no records
-	Project string            // the folder that records contain as the repository
+	Ledger  *ledger.Store     // if nil, no records are written
+	Project string            // the folder that records name as the repository
 	Notice  func(text string) // prints a message to the user; never nil
-	Quiet   bool              // print no notice of problems that Flush returns as its error
+	Quiet   bool              // do not print problems that Flush returns as its error
 
 	// Cancel cancels a task of the run, or the whole run if task is empty, because
-	// another program has set it to cancelled in the session's document. It must not
-	// fail for something that has ended already. If Cancel is nil, such requests are
-	// overwritten.
+	// another program has set its status to cancelled in the session's document. It
+	// must not fail if the task or run has already ended. If Cancel is nil, such
+	// requests are overwritten.
 	Cancel func(ctx context.Context, task, why string) error
 
-	// Pace is how long events are collected between two writes; DefaultPace if zero.
+	// Pace is the time to collect events between two writes; DefaultPace if zero.
 	Pace time.Duration
-	// Look is how often the document is checked without events, and failed writes are
-	// retried; DefaultLook if zero.
+	// Look is the interval at which, without events, the document is checked and failed
+	// writes are retried; DefaultLook if zero.
 	Look time.Duration
 }
 
@@ -70,10 +70,9 @@ type Recorder struct {
 	wrote     time.Time     // time of that write
 }
 
-// Writing a document with many agents takes long, and about as much memory as
-// everything else. So the document is not written again for largeShare times the
-// duration of the last write, but at most for mostPace. For ten thousand agents this is
-// about a second.
+// Writing a document with many agents takes long and much memory. So the document is
+// not written again for largeShare times the duration of the last write, but for at
+// most mostPace. For ten thousand agents this is about a second.
 const (
 	manyAgents = 2000
 	largeShare = 10
@@ -109,14 +108,14 @@ func New(opts Options) *Recorder {
 // Run writes documents until the run has ended and everything is written, or until ctx
 // ends. It continues after errors: it prints each problem once and tries again with the
 // next events. [Recorder.Flush] returns the problems that are left. The only error of
-// Run is that of ctx.
+// Run is ctx.Err().
 func (r *Recorder) Run(ctx context.Context) error {
 	for {
-		err := r.follows(ctx)
+		err := r.runUntilError(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.tell(ctx, theEvents, err)
+		r.reportOnce(ctx, theEvents, err)
 		pause := time.NewTimer(r.opts.Look)
 		select {
 		case <-pause.C:
@@ -126,8 +125,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// follows does the work of Run until the store fails.
-func (r *Recorder) follows(ctx context.Context) error {
+// runUntilError does the work of Run until the store returns an error.
+func (r *Recorder) runUntilError(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
@@ -137,9 +136,9 @@ func (r *Recorder) follows(ctx context.Context) error {
 		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
-		r.tell(ctx, theEvents, nil)
+		r.reportOnce(ctx, theEvents, nil)
 		if !r.state.ended() {
-			r.write(ctx, false) // this also reads new events, perhaps the end
+			r.write(ctx, false) // this also reads new events, possibly the last one
 		}
 		if r.state.ended() {
 			return r.flush(ctx)
@@ -151,8 +150,8 @@ func (r *Recorder) follows(ctx context.Context) error {
 }
 
 // Flush writes everything up to the last event, including documents that other programs
-// have damaged or deleted. It returns an error for what could not be written. It must
-// not be called while Run is running.
+// have damaged or deleted. Its error says what could not be written. It must not be
+// called while Run is running.
 func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
@@ -161,7 +160,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
-	r.tell(ctx, theEvents, nil)
+	r.reportOnce(ctx, theEvents, nil)
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
@@ -178,7 +177,7 @@ func (r *Recorder) Rebuild(ctx context.Context) error {
 	return r.Flush(ctx)
 }
 
-// flush writes everything, and then the records that were deleted by others.
+// flush writes everything, and then again the records that other programs have deleted.
 func (r *Recorder) flush(ctx context.Context) error {
 	r.write(ctx, true)
 	if err := r.restore(ctx); err != nil {
@@ -189,8 +188,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
-// RefusedError reports that everything was written, except records whose file name is
-// taken by another program's record. Those stay unchanged.
+// RefusedError reports that everything was written, except records whose file name
+// another program's record has. Those files stay unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -214,8 +213,8 @@ func (r *Recorder) problems() error {
 }
 
 // wait returns when there is something to do. If records are left to write, it returns
-// at once. Otherwise it waits for the pace, and then until there are events, the
-// document was changed by another program, or a failed write must be retried.
+// at once. Otherwise it waits for the pace, and then until there are events, another
+// program has changed the document, or a failed write must be retried.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.failing[theRecords] == nil {
 		return ctx.Err()
@@ -227,7 +226,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.state.moved { // it was too early to write the document
+	if r.state.unwritten { // it was too early to write the document
 		return nil
 	}
 	for {

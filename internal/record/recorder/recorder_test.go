@@ -25,7 +25,7 @@ func each(t *testing.T, test func(t *testing.T, name string, tell story)) {
 
 func never(string) {}
 
-// told returns a world after a story.
+// told returns a world in which a story has happened.
 func told(t *testing.T, tell story) *world {
 	w := newWorld(t)
 	tell(w, never)

@@ -11,15 +11,15 @@ import (
 	"gaffer/ledger"
 )
 
-// restore writes records again that were deleted. It checks only the file names,
-// because an existing record is immutable.
+// restore writes deleted records again. It checks only the file names, because existing
+// records are immutable.
 func (r *Recorder) restore(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
 	}
 	there, err := r.names()
 	if err != nil {
-		r.tell(ctx, theRecords, err)
+		r.reportOnce(ctx, theRecords, err)
 		return nil
 	}
 	gone := map[string]bool{}
@@ -58,16 +58,16 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 	if err != nil {
 		return err
 	}
-	r.tell(ctx, theRecords, r.writeRecords(ctx, func() bool { return true }))
+	r.reportOnce(ctx, theRecords, r.writeRecords(ctx, func() bool { return true }))
 	return nil
 }
 
 // fileNames holds the names of the regular files in a folder.
 type fileNames map[string]bool
 
-// has reports whether the records of all attempts exist. The last attempt's record, or
-// a later one, has the bead's name. Earlier records have their attempt number in the
-// name.
+// has reports whether the records of all attempts exist. The record of the bead's last
+// attempt is named after the bead. The names of earlier records also contain their
+// attempt number.
 func (n fileNames) has(as bead, attempts int) bool {
 	if attempts > 0 && !n[as.name+".json"] {
 		return false

@@ -14,16 +14,16 @@ import (
 	"gaffer/session"
 )
 
-// sessionState is a run as the session protocol sees it. It starts from the run's rows and
-// is updated by the run's events.
+// sessionState is the state of a run in terms of the session protocol. It starts from
+// the run's rows and is updated by the run's events.
 type sessionState struct {
-	status   session.Status
-	stopping bool // no more tasks start
-	at       map[string]int
-	tries    []tries
-	beads    map[string]bead // beads of dispatched tasks
-	changed  map[int]bool    // indexes of agents that are not written yet
-	moved    bool            // something is not written yet
+	status    session.Status
+	stopping  bool // no more tasks start
+	at        map[string]int
+	tries     []tries
+	beads     map[string]bead // beads of dispatched tasks
+	changed   map[int]bool    // indexes of agents whose changes are not written yet
+	unwritten bool            // something is not written yet
 }
 
 // tries counts the attempts at a task.
@@ -31,7 +31,7 @@ type tries struct{ begun, ended int }
 
 // newSessionState returns the state of a run before its events are applied.
 func newSessionState(run store.Run, tasks []store.Task, project string) (*sessionState, error) {
-	p := &sessionState{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
+	p := &sessionState{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, unwritten: true}
 	p.status = session.Status{
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
@@ -67,14 +67,14 @@ func (p *sessionState) add(t store.Task, wave int, project string) error {
 	return nil
 }
 
-// grow adds a task that the run's conductor has added later. It belongs to the first
-// wave.
-func (p *sessionState) grow(t store.Task, project string) error {
+// addLater adds a task that was added to the run after its start. It belongs to the
+// first wave.
+func (p *sessionState) addLater(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
 	}
 	p.status.Waves = groups(p.status.Agents)
-	p.moved = true
+	p.unwritten = true
 	return nil
 }
 
@@ -86,8 +86,8 @@ func (p *sessionState) bead(run, task string) bead {
 	return beadOf(run, task, nil)
 }
 
-// sourceOf returns the session protocol's name for the source of a run. Unknown sources
-// become a plan's.
+// sourceOf returns the session protocol's name for the source of a run. For an unknown
+// source it returns the name for a plan.
 func sourceOf(run store.Run) string {
 	if slices.Contains(session.Sources(), run.Source) {
 		return run.Source
@@ -105,7 +105,7 @@ func below(folder, file string) string {
 	return filepath.ToSlash(relative)
 }
 
-// wavesOf returns the waves of tasks. If every task has a wave in the plan, it returns
+// wavesOf returns the wave of each task. If every task has a wave in the plan, it uses
 // those. Otherwise it computes layers, so that each task waits only for earlier layers.
 func wavesOf(tasks []store.Task) []int {
 	waves := make([]int, len(tasks))
@@ -145,34 +145,33 @@ func groups(agents []session.Agent) []session.Wave {
 
 func (p *sessionState) ended() bool { return p.status.Status.Final() }
 
-// began reports whether an event only says that a known task was added. The state
-// already contains that. A large run has thousands of such events, so they are not
-// decoded.
-func (p *sessionState) began(e store.Event) bool {
+// isKnownTask reports whether an event only says that a task was added which the state
+// already contains. A large run has thousands of such events, so they are not decoded.
+func (p *sessionState) isKnownTask(e store.Event) bool {
 	i, known := p.at[e.Task]
 	if !known || e.Kind != "task.queued" || e.From != "" {
 		return false
 	}
-	p.changed[i], p.moved = true, true
+	p.changed[i], p.unwritten = true, true
 	return true
 }
 
-// take updates the state from an event.
-func (p *sessionState) take(n eventContent) {
+// apply updates the state from an event.
+func (p *sessionState) apply(n eventContent) {
 	switch i, known := p.at[n.Task]; {
 	case n.run != nil:
 		p.takeRun(*n.run)
 	case !known:
 		return
 	case n.task != nil:
-		p.status.Agents[i] = moved(p.status.Agents[i], n)
+		p.status.Agents[i] = afterStatusChange(p.status.Agents[i], n)
 		p.changed[i] = true
 		p.tries[i].take(n)
 	case p.status.Agents[i].Status == session.Running:
 		p.status.Agents[i].PID = pidOf(*n.tried)
 		p.changed[i] = true
 	}
-	p.moved = true
+	p.unwritten = true
 }
 
 func (p *sessionState) takeRun(run store.Run) {
@@ -199,5 +198,5 @@ func (p *sessionState) contents() session.Contents {
 // written records that the document matches the state.
 func (p *sessionState) written() {
 	clear(p.changed)
-	p.moved = false
+	p.unwritten = false
 }

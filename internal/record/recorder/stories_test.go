@@ -56,6 +56,8 @@ func messages(w *world, at func(string)) {
 
 // lateExitCode has one agent that reports success and then fails, and one that is
 // stopped because it does not exit. Their reports decide the result.
+// lateExitCode has one agent that reports success and then fails, and one that reports
+// success and is stopped because it does not exit. Their reports decide the result.
 func lateExitCode(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0), task("b", 0)}})
 	w.end(w.start(1), engine.Finish{Ending: fleet.Ending{Summary: "a is done", Exit: 3}})
@@ -75,7 +77,7 @@ func atOnce(w *world, at func(string)) {
 }
 
 // threeWaves has a retry after a failed check, a question, and a running task that a
-// user cancels, with its consequences.
+// user cancels, with the effects on other tasks.
 func threeWaves(w *world, at func(string)) {
 	a, b, d := task("a", 1), task("b", 1), task("d", 2)
 	a.Retries, b.Agent, b.Model, d.Agent, d.Argv, d.Prompt = 1, "codex", "gpt", "", []string{"make", "docs"}, ""
@@ -149,7 +151,7 @@ func cancelledRun(w *world, at func(string)) {
 	at("ended")
 }
 
-// trouble has all other ways in which an attempt can end.
+// trouble covers all other ways in which an attempt can end.
 func trouble(w *world, at func(string)) {
 	limited, lost, slow, dear := task("limited", 0), task("lost", 0), task("slow", 0), task("dear", 0)
 	slow.Timeout, dear.Budget.USD = 5*time.Minute, 5
@@ -169,7 +171,7 @@ func trouble(w *world, at func(string)) {
 	at("ended")
 }
 
-// handedBack has a worker that stops and hands its task back.
+// handedBack has a worker that stops and returns its task to the queue.
 func handedBack(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 1)}})
 	a := w.start(1)

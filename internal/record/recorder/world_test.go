@@ -190,8 +190,8 @@ func (p *project) same(want map[string]string, when string) {
 }
 
 // valid checks that the documents conform to their protocols. A run may have no tasks.
-// In the middle of a transaction's events, the last agent may have ended but not yet
-// the run.
+// If whole is false, only some events of a transaction were read: the last agent may
+// have ended, but not yet the run.
 func (p *project) valid(whole bool) {
 	p.t.Helper()
 	for f := range p.session.Validate() {
@@ -230,7 +230,8 @@ func (e earlier) Events(after int64, limit int) ([]store.Event, error) {
 	return e.Reader.Events(after, min(limit, int(max(0, e.last-after))))
 }
 
-// forgetful is a store that stores no cursor, as if the process crashed before.
+// forgetful is a store that ignores writes of the cursor, as if the process crashed
+// before them.
 type forgetful struct{ store.Store }
 
 func (f forgetful) Write(context.Context, func(*store.Tx) error) error { return nil }

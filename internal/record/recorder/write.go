@@ -16,18 +16,18 @@ import (
 	"gaffer/statefile"
 )
 
-// write writes what is not written yet: the session's document, and records for at most
-// one pace, so that new events do not wait too long. With all, it writes every record,
-// and checks whether the document is still as it was written.
+// write writes what is not written yet: the session's document, and as many records as
+// possible within one pace, so that new events do not wait too long. If all is true, it
+// writes every record, and checks whether another program has changed the document.
 func (r *Recorder) write(ctx context.Context, all bool) {
-	moved := r.state.moved || len(r.pending) > 0
-	if all || r.state.moved && r.due() || r.failing[theSession] != nil || r.recording.Disturbed() {
-		r.tell(ctx, theSession, r.writeSession(ctx)) // first, because this also reads new events
+	moved := r.state.unwritten || len(r.pending) > 0
+	if all || r.state.unwritten && r.due() || r.failing[theSession] != nil || r.recording.Disturbed() {
+		r.reportOnce(ctx, theSession, r.writeSession(ctx)) // first, because it also reads new events
 	}
 	limit := time.Now().Add(r.opts.Pace)
-	r.tell(ctx, theRecords, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
+	r.reportOnce(ctx, theRecords, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
 	if all || moved {
-		r.tell(ctx, theCursor, r.keepCursor(ctx))
+		r.reportOnce(ctx, theCursor, r.keepCursor(ctx))
 	}
 }
 
@@ -39,12 +39,12 @@ const (
 	theEvents  = "events"
 )
 
-// tell reports a problem once, until it is solved.
-func (r *Recorder) tell(ctx context.Context, what string, err error) {
+// reportOnce reports a problem once, and again only after it was solved.
+func (r *Recorder) reportOnce(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
 		delete(r.failing, what)
-	case ctx.Err() != nil: // we ran out of time, so do not report it
+	case ctx.Err() != nil: // the time limit was reached, which is not a problem to report
 		r.failing[what] = err
 	default:
 		if r.failing[what] == nil && !r.opts.Quiet {
@@ -54,9 +54,8 @@ func (r *Recorder) tell(ctx context.Context, what string, err error) {
 	}
 }
 
-// writeSession makes the session's document match the state. It reads new events
-// while it holds the document's lock, because another program may be recording the same
-// run.
+// writeSession updates the session's document. It reads new events while it holds the
+// document's lock, because another program may be recording the same run.
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
 	defer func() { r.wrote, r.took = time.Now(), time.Since(began) }()
@@ -83,7 +82,7 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 	return err
 }
 
-// cancel cancels what another program has set to cancelled in the document.
+// cancel cancels the tasks that another program has set to cancelled in the document.
 func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) error {
 	tasks := asked.Agents
 	if asked.All {
@@ -117,22 +116,22 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 	return err
 }
 
-// writeRecords writes the pending records in order, while goOn returns true and up to
-// the first that cannot be written now. It skips records that can never be written. It
-// also skips a record if something other than a regular file has its name; restore
-// writes it once that is removed.
+// writeRecords writes the pending records in order, while goOn returns true, up to the
+// first that cannot be written now. It skips records that can never be written. It also
+// skips a record whose file name is taken by something other than a regular file;
+// restore writes the record once that is removed.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
 		if n%nearby == 0 {
 			r.writeTogether(ctx)
 		}
-		r.pending[0] = r.joined(r.pending[0])
+		r.pending[0] = r.withEnd(r.pending[0])
 		switch err := r.record(ctx, r.pending[0]); {
 		case err == nil:
-		case noFile(err):
+		case isNoRegularFile(err):
 			passed = cmp.Or(passed, err)
-		case final(err):
+		case isPermanent(err):
 			r.refuse(err)
 		default:
 			return err
@@ -143,13 +142,13 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	return passed
 }
 
-// nearby is how many pending records are searched for the end of an attempt. About as
-// many attempts run at once.
+// nearby is the number of pending records that are searched for the end of an attempt.
+// About as many attempts run at once.
 const nearby = 64
 
-// joined adds the end of an attempt to its start, if the end is also pending. Both are
+// withEnd adds the end of an attempt to its start, if the end is also pending. Both are
 // then written at once, and the end is skipped later.
-func (r *Recorder) joined(e entry) entry {
+func (r *Recorder) withEnd(e entry) entry {
 	if e.result != nil || e.written {
 		return e
 	}
@@ -162,23 +161,23 @@ func (r *Recorder) joined(e entry) entry {
 	return e
 }
 
-// final reports whether a retry cannot help, because something else has the record's
-// name.
-func final(err error) bool {
+// isPermanent reports whether trying again cannot help, because another record has the
+// file name.
+func isPermanent(err error) bool {
 	var (
 		other  *ledger.ImmutableError
 		moved  *ledger.TransitionError
 		record *ledger.RecordError
 	)
 	if errors.As(err, &other) {
-		return other.Attempt > 0 // otherwise another process was faster
+		return other.Attempt > 0 // otherwise another process has just written this record
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
 }
 
-// noFile reports whether something other than a regular file, such as a folder, has the
-// record's name.
-func noFile(err error) bool {
+// isNoRegularFile reports whether something other than a regular file, such as a
+// folder, has the record's name.
+func isNoRegularFile(err error) bool {
 	form := (*statefile.FormError)(nil)
 	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // otherwise the error is about the folder of the records
 }
@@ -193,7 +192,8 @@ func (r *Recorder) refuse(err error) {
 	}
 }
 
-// record writes one entry. If a damaged record has its name, it renames that first.
+// record writes one entry. If a damaged record has its file name, it first renames
+// that.
 func (r *Recorder) record(ctx context.Context, e entry) error {
 	err := r.put(ctx, e)
 	var corrupt *statefile.CorruptError
@@ -221,7 +221,8 @@ func (r *Recorder) keepAside(corrupt *statefile.CorruptError, e entry) error {
 	return os.Remove(corrupt.Path)
 }
 
-// put writes one entry: the start of an attempt, or its end. An end needs a start.
+// put writes one entry: the start of an attempt, or its end. Before an end, it writes
+// the start if that is missing.
 func (r *Recorder) put(ctx context.Context, e entry) error {
 	if e.written {
 		return nil
@@ -246,7 +247,7 @@ func (r *Recorder) put(ctx context.Context, e entry) error {
 	return err
 }
 
-// named sets the ledger's bead name and attempt number of a result.
+// named returns the result with the ledger's bead name and attempt number.
 func (r *Recorder) named(e entry, result ledger.Result) ledger.Result {
 	as := r.state.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number

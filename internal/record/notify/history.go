@@ -11,11 +11,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// tidy deletes old sent notifications, and the cursors of runs that ended long ago.
-func (b *channelState) tidy(ctx context.Context, now time.Time) error {
+// deleteOld deletes notifications that were sent long ago, and the cursors of runs that
+// ended long ago.
+func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
-		old, err = b.old(r, now.Add(-keep))
+		old, err = b.old(r, now.Add(-keepSent))
 		return err
 	})
 	if err != nil || len(old) == 0 {
@@ -29,9 +30,9 @@ func (b *channelState) tidy(ctx context.Context, now time.Time) error {
 	})
 }
 
-// old returns the items that are no longer needed. They will not change any more.
+// old returns the items that are no longer needed. No program changes them any more.
 func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
-	told, err := r.Items(noteKind, b.channel, math.MinInt64, tidyMost)
+	told, err := r.Items(noteKind, b.channel, math.MinInt64, deleteMost)
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +41,13 @@ func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemK
 			keys = append(keys, item.ItemKey)
 		}
 	}
-	cursors, err := r.Items(cursorKind, b.channel, math.MinInt64, tidyMost)
+	cursors, err := r.Items(cursorKind, b.channel, math.MinInt64, deleteMost)
 	for _, item := range cursors {
 		if !item.Made.Before(before) || strings.HasSuffix(item.ID, " "+everything) {
 			continue
 		}
 		run, err := r.Run(item.ID[strings.LastIndex(item.ID, " ")+1:])
-		if gone(err) != nil {
+		if ignoreNotFound(err) != nil {
 			return nil, err
 		}
 		if err != nil || run.Status.Final() {
@@ -56,19 +57,19 @@ func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemK
 	return keys, err
 }
 
-// Record is a notification and its state.
+// Record is a notification and its state, for display.
 type Record struct {
-	Channel string    `json:"channel"` // its name
+	Channel string    `json:"channel"` // name of the channel
 	State   State     `json:"state"`
 	Queued  time.Time `json:"queued"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Why     string    `json:"why,omitempty"`  // why it was not sent, or not yet
-	With    string    `json:"with,omitempty"` // the digest that contained it
+	With    string    `json:"with,omitempty"` // id of the digest that contained it
 	Note    Note      `json:"note"`
 }
 
-// Lately returns the notifications that were sent over channels since a time, and those
-// that are queued, latest first. The list is never nil.
+// Lately returns the notifications that were sent over channels since a time, and the
+// queued ones, latest first. The list is never nil.
 func Lately(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
 	err = s.Read(ctx, func(r store.Reader) error {
 		list = []Record{}

@@ -13,8 +13,8 @@ import (
 type DeleteOptions struct {
 	Now func() time.Time
 	Who string
-	// Hold locks a run while it is being deleted. If it fails, the run stays, and Tell
-	// gets the error. Gone is called for each deleted run.
+	// Hold locks a run while it is being deleted. If it fails, the run is kept, and
+	// Tell is called with the error. Gone is called for each deleted run.
 	Hold func(run string) (release func(), err error)
 	Gone func(run string)
 	Tell func(text string)
@@ -22,12 +22,12 @@ type DeleteOptions struct {
 	AtOnce int
 }
 
-// Delete deletes the rows that were found, unless they have changed since, and returns
-// how many it deleted.
+// Delete deletes the rows that [Look] has found, unless they have changed since, and
+// returns how many it deleted.
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
 	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{
-		t.takeRest, t.takeRuns, t.takeStandaloneQuestions, t.takeEvents, t.takeTasks, t.takeItems, t.takeWorkers, t.takePromises, t.tell,
+		t.finishPartlyDeleted, t.deleteRuns, t.deleteStandaloneQuestions, t.deleteEvents, t.deleteTasks, t.deleteItems, t.deleteWorkers, t.deletePromises, t.appendEvent,
 	} {
 		if err := take(ctx); err != nil {
 			return t.done, err
@@ -36,7 +36,7 @@ func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Cou
 	return t.done, nil
 }
 
-// deleter is one execution of Take.
+// deleter is one execution of Delete.
 type deleter struct {
 	DeleteOptions
 	store store.Store
@@ -44,8 +44,8 @@ type deleter struct {
 	done  Counts
 }
 
-// take deletes the rows that choose returns, in one transaction, and counts them.
-func (t *deleter) take(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
+// deleteRows deletes the rows that choose returns, in one transaction, and counts them.
+func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
 	n := 0
 	err := t.store.Write(ctx, func(tx *store.Tx) error {
 		gone, count, err := choose(tx)
@@ -61,8 +61,8 @@ func (t *deleter) take(ctx context.Context, counted *int, choose func(tx *store.
 	return err
 }
 
-// tell appends an event with the number of deleted rows.
-func (t *deleter) tell(ctx context.Context) error {
+// appendEvent appends an event with the number of deleted rows.
+func (t *deleter) appendEvent(ctx context.Context) error {
 	if t.done.None() {
 		return nil
 	}

@@ -9,10 +9,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// keysAtOnce is the number of rows that are deleted at once.
+// keysAtOnce is the number of rows that are deleted in one transaction.
 const keysAtOnce = 500
 
-// eachPromise calls each with every idempotency record made before a time.
+// eachPromise calls each with every idempotency record that was made before a time.
 func eachPromise(r store.Reader, before time.Time, each func(store.Promise) error) error {
 	for after := ""; ; {
 		page, err := r.Promises(before, after, keysAtOnce)
@@ -37,7 +37,7 @@ type runs interface {
 }
 
 // expired reports whether an old idempotency record is no longer needed: it belongs to
-// no run, or its run is deleted or about to be.
+// no run, or its run does not exist or is about to be deleted.
 func expired(r runs, p store.Promise, goes func(run string) bool) (bool, error) {
 	run, bound := engine.PromisedTo(p)
 	if !bound || goes(run) {
@@ -50,9 +50,9 @@ func expired(r runs, p store.Promise, goes func(run string) bool) (bool, error) 
 	return false, err
 }
 
-// takePromises deletes old idempotency records. It checks each again in the
-// transaction, because its key may have been used again in the meantime.
-func (t *deleter) takePromises(ctx context.Context) error {
+// deletePromises deletes old idempotency records. The transaction checks each record
+// again, because its key may have been used again in the meantime.
+func (t *deleter) deletePromises(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.Promise
 		err := t.store.Read(ctx, func(r store.Reader) (err error) {
@@ -71,7 +71,7 @@ func (t *deleter) takePromises(ctx context.Context) error {
 
 func (t *deleter) takeKeys(ctx context.Context, page []store.Promise) error {
 	var keys []string
-	return t.take(ctx, &t.done.Promises, func(tx *store.Tx) (store.Gone, int, error) {
+	return t.deleteRows(ctx, &t.done.Promises, func(tx *store.Tx) (store.Gone, int, error) {
 		keys = nil
 		for _, p := range page {
 			now, err := tx.Promise(p.Key)

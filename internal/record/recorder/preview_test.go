@@ -20,10 +20,10 @@ import (
 )
 
 func (p *project) sheet(s store.Store) *recorder.Preview {
-	return recorder.NewSheet(s, runID, "/home/sam/shop", session.New("", session.Options{LogPrefix: ".founder-mode/status"}))
+	return recorder.NewPreview(s, runID, "/home/sam/shop", session.New("", session.Options{LogPrefix: ".founder-mode/status"}))
 }
 
-// says checks that a sheet matches the document of the recorder.
+// says checks that a preview matches the document that the recorder writes.
 func (p *project) says(s *recorder.Preview, when string) {
 	p.t.Helper()
 	text, err := s.Document(context.Background())
@@ -49,7 +49,7 @@ func TestARenderedDocumentIsTheOneThatIsWritten(t *testing.T) {
 	})
 }
 
-// counted counts the events that are read.
+// counted is a store that counts the events that are read from it.
 type counted struct {
 	store.Store
 	events *int

@@ -18,7 +18,7 @@ const (
 	textMost  = 500
 )
 
-// line makes a text printable, puts it on one line, and limits its length in characters.
+// line makes a text printable on one line, and limits its length in characters.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -41,7 +41,7 @@ func nameOf(run store.Run) string {
 	return line(run.ID, titleMost/2)
 }
 
-// elapsed formats a duration as all screens do: 42s, 2m 34s, 1h 05m.
+// elapsed formats a duration like all screens of gaffer: 42s, 2m 34s, 1h 05m.
 func elapsed(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)
 	switch {
@@ -74,7 +74,8 @@ func spentOf(spent, budget store.Amount) string {
 
 func dollars(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e6) }
 
-// tally returns text such as "2 waiting, 1 failed", most urgent kinds first.
+// tally counts notifications by kind, such as "2 waiting, 1 failed", most urgent kinds
+// first.
 func tally(notes []Note) string {
 	var parts []string
 	for _, k := range Kinds() {

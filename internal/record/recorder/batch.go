@@ -8,9 +8,9 @@ import (
 	"gaffer/ledger"
 )
 
-// writeTogether writes the records of the next ended attempts at once, if they were the
-// first of their tasks. Records that fail are left to be written one by one, which
-// reports the error.
+// writeTogether writes the records of the next ended attempts in one batch, if they
+// were the first attempts of their tasks. Records that fail are written one by one
+// later, which reports the error.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), nearby)]
 	ends := map[attemptOf]*ledger.Result{}
@@ -47,8 +47,8 @@ func (r *Recorder) writeTogether(ctx context.Context) {
 	}
 }
 
-// runs returns the run records of started attempts. It reads the tasks' specs each
-// time, because there may be too many to keep in memory.
+// runs returns the run records of started attempts. It reads the tasks' specifications
+// each time, because there may be too many to keep in memory.
 func (r *Recorder) runs(ctx context.Context, begun []entry) ([]ledger.Run, error) {
 	runs := make([]ledger.Run, len(begun))
 	err := r.opts.Store.Read(ctx, func(from store.Reader) error {
