@@ -24,7 +24,7 @@ import (
 // Config holds a valid value for every key.
 type Config struct {
 	root   string
-	own    bool // the project's file and the user's file are the same file
+	own    bool // the user's file is also the project's file
 	values map[string]Value
 }
 
@@ -113,9 +113,10 @@ func (c *Config) Agents() map[string]agent.Custom {
 // questions for the user.
 type Program struct{ Setting, Value string }
 
-// Programs returns the settings of the project's file that make gaffer run a program:
-// commands and environments of agents, tests of a team, and roles whose permission
-// requests are all allowed. Settings that a stronger source overrides are not included.
+// Programs returns the settings of the project's file that make gaffer run a program or
+// answer for the user: commands and environments of agents, tests of a team, and roles
+// whose permission requests are all allowed. It leaves out settings that a stronger
+// source overrides.
 func (c *Config) Programs() (list []Program) {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		v := c.values[name]
@@ -262,7 +263,7 @@ func (e *UnknownKeyError) Error() string { return "unknown key " + quote(e.Name)
 // NotFound returns true, so that the exit code is "not found".
 func (e *UnknownKeyError) NotFound() bool { return true }
 
-// Hint suggests the key that was likely meant.
+// Hint suggests the key that the user probably meant.
 func (e *UnknownKeyError) Hint() string {
 	if isRoleKey(e.Name) {
 		return roleHint(e.Name)

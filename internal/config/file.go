@@ -29,19 +29,19 @@ func readFile(path string) ([]Value, error) {
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutPath(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutPath(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("found %s, want a file", describe(info.Mode()))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutPath(err)
 	}
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("found more than %d KiB, want a file below that", maxFile>>10)
@@ -49,8 +49,9 @@ func readRegular(path string) ([]byte, error) {
 	return data, nil
 }
 
-// bare removes the path from err. The error that wraps it already starts with the path.
-func bare(err error) error {
+// withoutPath removes the path from err, because the wrapping error already starts with
+// the path.
+func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", p.Op, p.Err)
 	}

@@ -15,7 +15,7 @@ const (
 	userLayer
 	projectLayer
 	envLayer
-	rolesLayer // a file that a flag names; see [Config.WithRoles]
+	rolesLayer // a file that the --roles flag names; see [Config.WithRoles]
 	flagLayer
 )
 

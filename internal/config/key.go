@@ -14,7 +14,7 @@ type Key struct {
 	Doc     string // one line without a full stop
 	Example string
 	Choices []string // the values of a Choice; the items that a List may have, if not empty
-	Own     bool     // a project's file must not set it: it could run programs, send data elsewhere, or answer for the user
+	Own     bool     // only the user may set it, not the project's file: it could run programs, send data elsewhere, or answer for the user
 	Min     int      // for a Number
 	Max     int
 	Least   time.Duration // for a Duration
@@ -140,7 +140,7 @@ var keys = []Key{
 	},
 }
 
-// notices returns the kinds of notifications.
+// notices returns the kinds of notifications that users can choose among.
 func notices() []string { return []string{"waiting", "failed", "offline", "finished", "budget"} }
 
 // Keys returns every setting except those of a team's roles, in display order. See

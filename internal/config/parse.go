@@ -37,7 +37,7 @@ func (r *reader) node(name string, n ast.Node) error {
 	switch n := n.(type) {
 	case nil, *ast.CommentGroupNode:
 		return nil
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // these also implement ScalarNode
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // these node types also implement ScalarNode
 		return r.want(name, n)
 	case *ast.MappingNode:
 		return r.mapping(name, n)
@@ -77,7 +77,8 @@ func (r *reader) pair(name string, pair *ast.MappingValueNode) error {
 	return r.node(name, pair.Value)
 }
 
-// scalar treats a section without a value as empty: all its keys may be commented out.
+// scalar reads a scalar. It treats a section without a value as empty, because all of
+// the section's keys may be commented out.
 func (r *reader) scalar(name string, n ast.ScalarNode) error {
 	_, leaf := lookup(name)
 	null := n.Type() == ast.NullType

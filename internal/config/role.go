@@ -87,7 +87,8 @@ func (c *Config) Role(role string) Role {
 }
 
 // WithRoles returns a copy of the configuration with the roles that a file sets. The
-// file has the form of the section team.roles. It overrides every source except flags.
+// file has the format of the section team.roles. It overrides every source except
+// flags.
 func (c *Config) WithRoles(path string) (*Config, error) {
 	data, err := readRegular(path)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package project finds the root folder of a project.
 //
-// State belongs to the repository, not to the current folder. Subfolders and linked
-// worktrees have the same root, so that a project never gets a second set of state.
+// All subfolders and linked worktrees of a repository have the same root, so that a
+// project has only one set of state.
 package project
 
 import (
@@ -19,18 +19,18 @@ const EnvVar = "GAFFER_PROJECT"
 // root of a project without git.
 const ConfigFile = "gaffer.yaml"
 
-// unmarked is the From of a folder that is not marked as a project.
+// unmarked is the value of From if no file or folder marks the root.
 const unmarked = "current folder"
 
 // Project is one project on this machine.
 type Project struct {
 	Root string // absolute, with symbolic links resolved
-	From string // what decided: the flag, the variable, or the name of the file or folder that marks the root
+	From string // how the root was found: the flag, the variable, or the name of the file or folder that marks it
 }
 
-// Find returns the project of dir. GAFFER_PROJECT decides if it is set. Then git
-// decides; a linked worktree belongs to its main worktree. Then the nearest ancestor
-// that is marked as a project decides. Otherwise dir is the root.
+// Find returns the project of dir. The root is, in this order: the value of
+// GAFFER_PROJECT; the git worktree that contains dir, or its main worktree; the nearest
+// ancestor that is marked as a project; dir itself.
 func Find(dir string, getenv func(string) string) (Project, error) {
 	if set := getenv(EnvVar); set != "" {
 		return At(absolute(dir, set), EnvVar)
@@ -88,7 +88,8 @@ func find(dir string) (Project, error) {
 	return Project{Root: start, From: unmarked}, nil
 }
 
-// findMark returns the nearest ancestor that contains one of marks, or no project.
+// findMark returns the nearest ancestor that contains one of marks. It returns the zero
+// Project if there is none.
 func findMark(start string, marks []string) (Project, error) {
 	for dir := range ancestors(start) {
 		for _, mark := range marks {

@@ -220,9 +220,9 @@ func TestAProjectHoldsItsFoldersAndWorktreesAndNoOtherProject(t *testing.T) {
 		{"app", "app/vendored", false},
 		{"app", "plain", false},
 		{"app", "gone", false},
-		{"app/src", "app/src", true}, // named by a flag
+		{"app/src", "app/src", true}, // a flag names the root
 		{"app/src", "app", false},
-		{"plain", "plain/deep", true}, // not marked as a project
+		{"plain", "plain/deep", true}, // no file or folder marks it as a project
 		{"plain/deep", "plain", false},
 	} {
 		p, err := At(filepath.Join(root, c.project), "a test")

@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of a file. The parser recurses for each level, takes time quadratic
-// in the number of keys of a mapping, and has no limits of its own. So the tokens are
-// counted before they are parsed.
+// Limits of a file. The parser recurses for each level of nesting, needs quadratic time
+// for the keys of a mapping, and checks no limits. So the tokens are counted before
+// they are parsed.
 const (
 	maxDepth   = 100
 	maxTokens  = 1_000_000
@@ -29,12 +29,12 @@ func checkLimits(tokens token.Tokens) error {
 	return nil
 }
 
-// counter counts what the limits are about.
+// counter counts the nesting and the keys in a sequence of tokens.
 type counter struct {
 	brackets, run int
 	mappings      []openMapping // open block mappings, outermost first
 	cost          int
-	content       bool // there was content before this token
+	content       bool // some content came before this token
 }
 
 type openMapping struct{ column, keys int }
@@ -65,7 +65,7 @@ func (c *counter) add(tk *token.Token) string {
 	return ""
 }
 
-// levels counts tokens that add a level of nesting with one character.
+// levels counts levels of nesting that a single character adds, such as a bracket.
 func (c *counter) levels(tk *token.Token) {
 	switch tk.Type {
 	case token.SequenceStartType, token.MappingStartType:

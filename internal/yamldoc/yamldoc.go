@@ -1,6 +1,6 @@
 // Package yamldoc parses YAML files that users and agents write. It limits their size
-// and nesting, and says in plain words what is wrong with them. Plans, build plans and
-// settings are read with it; each converts or decodes the parsed nodes itself.
+// and nesting, and reports problems in plain words. The packages that read plans, build
+// plans and settings use it, and convert or decode the parsed nodes themselves.
 package yamldoc
 
 import (
@@ -23,7 +23,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Problem }
 
-// Invalid marks the error as one about a document's content.
+// Invalid tells callers that the error is about a document's content.
 func (e *Error) Invalid() bool { return true }
 
 func errorAt(tk *token.Token, format string, args ...any) *Error {
@@ -32,7 +32,7 @@ func errorAt(tk *token.Token, format string, args ...any) *Error {
 	return e
 }
 
-// Position returns where a token stands, counted from 1, or zeros if that is not known.
+// Position returns the position of a token, counted from 1, or zeros if it is unknown.
 func Position(tk *token.Token) (line, column int) {
 	if tk == nil || tk.Position == nil {
 		return 0, 0
@@ -82,7 +82,7 @@ func Decode(n ast.Node, into any) (err error) {
 	if err == nil {
 		return nil
 	}
-	// The library appends an excerpt of the file.
+	// The library appends an excerpt of the file, so use only the message.
 	if s, ok := errors.AsType[tokenError](err); ok {
 		return errorAt(s.GetToken(), "%s", firstLine(s.GetMessage()))
 	}
@@ -102,7 +102,7 @@ type tokenError interface {
 }
 
 // parserWords replaces messages of the parser that users would not understand. The
-// first match counts.
+// first match is used.
 var parserWords = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},

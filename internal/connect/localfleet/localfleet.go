@@ -21,8 +21,8 @@ type Options struct {
 	Query   *runquery.Querier
 	Project string           // the root of the project whose runs are found by default
 	Now     func() time.Time // the clock of the store
-	// Agent is the name of the agent that this process acts for. An agent may do less
-	// than a user. It is empty if a user started the process.
+	// Agent is the name of the agent that this process acts for. An agent has fewer
+	// permissions than a user. It is empty if a user started the process.
 	Agent string
 	// Workers lists the workers that send heartbeats and the agents that users started
 	// by hand on this machine.
@@ -122,8 +122,8 @@ func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) { return f.opts
 // and the agents that users started by hand on this machine.
 func (f *Fleet) Workers(ctx context.Context) ([]fleet.Worker, error) { return f.opts.Workers(ctx) }
 
-// Questions returns the open questions of agents, oldest first. It drops expired
-// questions that belong to no task: without a server no sweep closes them.
+// Questions returns the open questions of agents, oldest first. It leaves out expired
+// questions that belong to no task, because without a server no process closes them.
 func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	list, err := f.opts.Query.Questions(ctx, "")
 	now := f.opts.Now()
@@ -154,7 +154,7 @@ func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 // Answer answers a question of a run. With deny it refuses the request, and text is the
 // reason.
 func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
-	if f.opts.Agent != "" { // even a question in its own run: the user decides
+	if f.opts.Agent != "" { // an agent may not even answer questions of its own run: the user decides
 		return &caller.RefusedError{What: "gaffer answer", Agent: f.opts.Agent}
 	}
 	return f.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny})
@@ -168,8 +168,8 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 	return f.opts.Engine.Cancel(ctx, engine.Target{Run: run, Task: task}, "", why)
 }
 
-// Retry queues a task again that failed or was cancelled. If the run had ended, the
-// next gaffer that works on it continues it.
+// Retry queues a task again that failed or was cancelled. If the run had ended, it is
+// active again, and the next gaffer that works on it runs the task.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	if err := f.MayChange(ctx, run, "gaffer retry"); err != nil {
 		return err

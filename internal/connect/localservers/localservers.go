@@ -1,9 +1,9 @@
 // Package localservers registers the user's servers on this machine, so that other
 // commands find them.
 //
-// Each server has its own file, which only its owner can read, because it may contain a
+// Each server has its own file. Only the owner can read it, because it may contain a
 // token. The server deletes the file when it ends. The file of a killed server names a
-// process that no longer exists, and is ignored.
+// process that no longer exists, so it is ignored.
 package localservers
 
 import (
@@ -28,7 +28,7 @@ type Server struct {
 	URL     string       `json:"url"`               // its address, without a path
 	Project string       `json:"project,omitempty"` // root of the project that it was started in
 	Run     string       `json:"run,omitempty"`     // the run whose end also ends the server
-	Token   string       `json:"token,omitempty"`   // a token that the server accepts; empty if it accepts the one in the state folder
+	Token   string       `json:"token,omitempty"`   // a token that the server accepts; empty if it accepts the user's token in the state folder
 }
 
 // folder returns the folder of the registrations, which is below gaffer's state folder.
@@ -106,7 +106,7 @@ func read(file string) (s Server, ok bool) {
 	return s, OnLoopback(s.URL)
 }
 
-// OnLoopback reports whether an address can only be on this machine. A token for this
+// OnLoopback reports whether an address is certainly on this machine. A token for this
 // machine must not be sent to another one.
 func OnLoopback(address string) bool {
 	u, err := url.Parse(address)

@@ -19,7 +19,7 @@ func put(t *testing.T, state string, s Server) func() error {
 	return remove
 }
 
-// leave writes the registration of another process.
+// leave writes a registration as another process would.
 func leave(t *testing.T, state, name string, s Server) string {
 	t.Helper()
 	data, err := json.Marshal(s)

@@ -39,7 +39,7 @@ func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	t, err := f.client.Runs.Task(ctx, run, task)
 	if err == nil {
-		f.names.put(ctx, f.client, []fleet.Task{t})
+		f.names.replaceIDs(ctx, f.client, []fleet.Task{t})
 	}
 	return t, f.problem(err)
 }
@@ -51,9 +51,9 @@ func (f *Fleet) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt
 }
 
 // Changes calls each at once and then after each change on the server, but at most once
-// per interval. It returns when each returns an error or when ctx ends. The activity of
-// agents is not in the stream of changes, so each is also called regularly, even while
-// the server is away.
+// per interval. It returns when each returns an error or when ctx ends. The stream of
+// changes does not contain the progress of agents, so each is also called regularly,
+// even while the server is unreachable.
 func (f *Fleet) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	bell := f.listen(ctx, "")
 	defer bell.stop()

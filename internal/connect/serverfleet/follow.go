@@ -12,28 +12,28 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Intervals of following a run. The activity of agents is not in the stream of changes,
-// so the run is also polled, less often the longer the interval is.
+// Intervals of following a run. The stream of changes does not contain the progress of
+// agents, so the run is also polled. A caller with a longer interval polls less often.
 const (
 	shortest = 200 * time.Millisecond // minimum between two polls
-	quiet    = 2 * time.Second        // maximum until the next poll without changes
-	longest  = 5 * time.Second        // maximum between two tries to reach a server that is away
+	quiet    = 2 * time.Second        // maximum time until the next poll if there are no changes
+	longest  = 5 * time.Second        // maximum time between two tries to reach an unreachable server
 )
 
 // Follow calls each with the current state of the run, at once and then after each
 // change, but at most once per interval. It returns when the run has ended, when each
-// returns an error, or when ctx ends. It waits for a server that is away, and prints a
-// notice at the start and the end of the outage.
+// returns an error, or when ctx ends. If the server is unreachable, it waits, and
+// prints a notice at the start and the end of the outage.
 func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
 	bell := f.listen(ctx, run)
 	defer bell.stop()
-	absent := absence{fleet: f}
+	absent := outage{fleet: f}
 	for {
 		r, err := f.run(ctx, run)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !passing(err):
+		case err != nil && !isTemporary(err):
 			return f.problem(err)
 		case err != nil:
 			absent.wait(ctx, err)
@@ -94,29 +94,29 @@ func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	return ctx.Err()
 }
 
-// absence is an outage of the server. It prints a notice at its start and at its end.
-type absence struct {
+// outage is an outage of the server. A notice is printed at its start and at its end.
+type outage struct {
 	fleet *Fleet
 	tries int
 }
 
 // wait waits longer after each failure, up to longest.
-func (a *absence) wait(ctx context.Context, err error) {
+func (a *outage) wait(ctx context.Context, err error) {
 	if a.tries++; a.tries == 1 {
-		a.fleet.opts.Notice(fmt.Sprintf("the server is away (%v); what runs goes on, and so does this when it is back", root(err)))
+		a.fleet.opts.Notice(fmt.Sprintf("the server is away (%v); what runs goes on, and so does this when it is back", cause(err)))
 	}
 	pause.For(ctx, min(shortest<<min(a.tries, 10), longest))
 }
 
-func (a *absence) over() {
+func (a *outage) over() {
 	if a.tries > 0 {
 		a.fleet.opts.Notice("the server is back")
 	}
 	a.tries = 0
 }
 
-// root returns the error without the request that caused it.
-func root(err error) error {
+// cause returns the cause of a failed request, without the request's URL.
+func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
 	}

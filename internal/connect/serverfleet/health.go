@@ -9,17 +9,17 @@ import (
 	"gaffer/fleet"
 )
 
-// Health describes the state of a server, as far as the token may see it.
+// Health describes the state of a server, as far as the token permits.
 type Health struct {
 	Server    string           `json:"server"`
 	Version   string           `json:"version,omitempty"`
-	Name      string           `json:"name,omitempty"` // of the token
-	Role      string           `json:"role,omitempty"` // of the token
+	Name      string           `json:"name,omitempty"` // name of the token
+	Role      string           `json:"role,omitempty"` // role of the token
 	Project   string           `json:"project"`
 	Workers   []Worker         `json:"workers"`
 	Runs      []fleet.Run      `json:"runs"` // unfinished runs, without their tasks
 	Questions []fleet.Question `json:"questions"`
-	Lanes     []fleet.Lane     `json:"lanes"` // paused lanes
+	Lanes     []fleet.Lane     `json:"lanes"` // paused agent accounts
 	Advice    []string         `json:"advice"`
 }
 
@@ -30,7 +30,7 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 		Workers: []Worker{}, Runs: []fleet.Run{}, Questions: []fleet.Question{}, Lanes: []fleet.Lane{}, Advice: []string{},
 	}
 	self, err := f.client.Self(ctx)
-	if err != nil && !older(err) {
+	if err != nil && !lacksRoute(err) {
 		return h, f.problem(err)
 	}
 	h.Version, h.Name, h.Role = self.Version, self.Name, self.Role
@@ -51,8 +51,9 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
-// older reports whether the server is too old to know a route.
-func older(err error) bool {
+// lacksRoute reports whether a request failed because the server is an older version
+// without that route.
+func lacksRoute(err error) bool {
 	told, ok := errors.AsType[*coordinator.Error](err)
 	return ok && told.NotFound()
 }

@@ -16,10 +16,11 @@ import (
 )
 
 // Log writes the output of a task's agents, one attempt after the other, as far as the
-// server keeps it. If to has a method Begin(attempt int) error, it is called before the
-// output of each attempt. If to has a method CaughtUp() error, it is called before new
-// output follows. With Follow, Log continues until the task or the requested attempt
-// has ended. It survives broken connections and server outages.
+// server still has it. If to has a method Begin(attempt int) error, it is called before
+// the output of each attempt. If to has a method CaughtUp() error, it is called when
+// all existing output is written. With Follow, Log continues until the task or the
+// requested attempt has ended, and reconnects if the connection breaks or the server is
+// unreachable.
 func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
 	if t.Attempt == nil {
 		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: missing{}}
@@ -39,7 +40,7 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Log
 	if none := (*Error)(nil); errors.As(err, &none) {
 		return none
 	}
-	if err != nil && (!q.Follow || !passing(err) || l.broken) {
+	if err != nil && (!q.Follow || !isTemporary(err) || l.broken) {
 		return f.problem(err)
 	}
 	if !q.Follow {
@@ -59,18 +60,18 @@ func (l *log) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = from.Close() // nothing was read
+	_ = from.Close() // only the headers were needed
 	at := slices.IndexFunc(span.Starts, func(s coordinator.LogStart) bool { return s.Attempt == l.query.Attempt })
 	if at < 0 {
 		return &Error{text: fmt.Sprintf("attempt %d of task %s has no log: there were %d attempts", l.query.Attempt, l.task.ID, l.task.Attempt.Number), err: missing{}}
 	}
 	l.next = span.Starts[at].At
-	l.bound(span)
+	l.recordStarts(span)
 	return nil
 }
 
-// bound records where the attempts begin, and where the requested one ends.
-func (l *log) bound(span coordinator.LogSpan) {
+// recordStarts records where the attempts begin, and where the requested one ends.
+func (l *log) recordStarts(span coordinator.LogSpan) {
 	l.starts = span.Starts
 	for _, s := range span.Starts {
 		if l.query.Attempt > 0 && s.Attempt > l.query.Attempt {
@@ -94,11 +95,11 @@ type log struct {
 	end    int64                  // offset after the last byte to write
 	starts []coordinator.LogStart // known starts of attempts
 	begun  int                    // the attempt that is being written
-	broken bool                   // writing to the writer failed
+	broken bool                   // writing to the user's writer failed
 }
 
-// settling reports whether the attempt has ended, so that its worker may still be
-// sending its last output. Following the log then waits until it is complete.
+// settling reports whether the attempt has ended. Its worker may then still be sending
+// the last output, so following the log waits until it is complete.
 func (l *log) settling() bool { return l.task.Attempt.Status.Final() }
 
 // copy writes a part of the log.
@@ -110,13 +111,13 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	defer func() { _ = from.Close() }() // nothing was written
 	l.tellLost(q, span)
 	l.next = span.From
-	l.bound(span)
+	l.recordStarts(span)
 	_, err = io.Copy(l, io.LimitReader(from, l.end-l.next))
 	return err
 }
 
 // Write passes data to the writer, in pieces of one attempt each. It records errors of
-// the writer, to distinguish them from errors of the server.
+// the writer, so that they are not taken for errors of the server.
 func (l *log) Write(p []byte) (done int, err error) {
 	for len(p) > 0 && err == nil {
 		piece := p
@@ -141,8 +142,8 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether a later attempt begins at or before the current offset, so
-// that this one has no output to write.
+// passedBy reports whether a later attempt starts at or before the current offset, so
+// that this attempt has no output to write.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {
 		return other.Attempt > s.Attempt && other.At <= l.next
@@ -157,8 +158,8 @@ func (l *log) tellLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 	}
 }
 
-// last writes the last n lines. The server counts bytes, so last requests more and more
-// bytes until there are enough lines.
+// last writes the last n lines. The server can only be asked for a number of bytes, so
+// last asks for more and more bytes until there are enough lines.
 func (l *log) last(ctx context.Context, n int) error {
 	const most = 64 << 20
 	first := l.next // start of the requested attempt
@@ -167,7 +168,7 @@ func (l *log) last(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		l.bound(span)
+		l.recordStarts(span)
 		from := span.From
 		if cut := first - from; cut > 0 {
 			from, text = first, text[min(cut, int64(len(text))):]
@@ -211,13 +212,13 @@ func lastLines(text []byte, n int) (begin int, ok bool) {
 	return end + 1, true
 }
 
-// betweenAttempts is the interval of checks for a new attempt.
+// betweenAttempts is the interval between checks for a new attempt.
 const betweenAttempts = time.Second
 
 // follow copies new output until the task or the requested attempt has ended and
 // everything is copied.
 func (l *log) follow(ctx context.Context) error {
-	absent := absence{fleet: l.fleet}
+	absent := outage{fleet: l.fleet}
 	for {
 		before := l.next
 		over, err := l.connection(ctx, &absent)
@@ -226,21 +227,22 @@ func (l *log) follow(ctx context.Context) error {
 			return ctx.Err()
 		case err == nil && over:
 			return nil
-		case err != nil && (l.broken || !passing(err)):
+		case err != nil && (l.broken || !isTemporary(err)):
 			return l.fleet.problem(err)
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			pause.For(ctx, shortest) // the attempt ended, or a stopping server closed the connection
+			pause.For(ctx, shortest) // either the attempt has ended, or the server is stopping and has closed the connection
 		default:
 			pause.For(ctx, betweenAttempts)
 		}
 	}
 }
 
-// connection copies until the server closes the connection. It reports whether the log
-// was already complete before that, so that everything is copied.
-func (l *log) connection(ctx context.Context, absent *absence) (over bool, err error) {
+// connection copies output until the server closes the connection. It reports whether
+// the log was complete before the connection was opened, so that everything has been
+// copied.
+func (l *log) connection(ctx context.Context, absent *outage) (over bool, err error) {
 	if over, err = l.over(ctx); err != nil {
 		return false, err
 	}

@@ -8,15 +8,15 @@ import (
 	"gaffer/fleet"
 )
 
-// names caches the names of workers. It asks the server once about an unknown worker. A
-// worker without a name keeps its id.
+// names caches the names of workers by id. It asks the server once about an unknown
+// worker. If a worker has no name, its id is shown.
 type names struct {
 	mu sync.Mutex
 	of map[string]string // by id
 }
 
-// put replaces the worker ids in the attempts of tasks by names.
-func (n *names) put(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
+// replaceIDs replaces the worker ids in the attempts of tasks by names.
+func (n *names) replaceIDs(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.learn(ctx, c, tasks)
@@ -43,7 +43,7 @@ func (n *names) learn(ctx context.Context, c *coordinator.Client, tasks []fleet.
 	}
 	agents, err := c.Agents.List(ctx)
 	if err != nil {
-		return // the next call asks again
+		return // the next call tries again
 	}
 	if n.of == nil {
 		n.of = map[string]string{}

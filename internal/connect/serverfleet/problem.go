@@ -23,15 +23,15 @@ func (e *Error) Unwrap() error { return e.err }
 // Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.hint }
 
-// problem converts an error for the user. A server's refusal reads as if gaffer itself
-// had returned it; other errors contain the server's address.
+// problem converts an error for the user. If the server refused a request, the message
+// reads as if a local gaffer had refused it. Other errors contain the server's address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	told, ok := errors.AsType[*coordinator.Error](err)
 	if !ok {
-		return &Error{fmt.Sprintf("server %s: cannot be reached: %v", f.opts.Address, root(err)), unreached(err), err}
+		return &Error{fmt.Sprintf("server %s: cannot be reached: %v", f.opts.Address, cause(err)), unreachableHint(err), err}
 	}
 	switch {
 	case told.Status == http.StatusUnauthorized:
@@ -46,19 +46,19 @@ func (f *Fleet) problem(err error) error {
 	case told.Code != "http" && (told.NotFound() || told.Conflict() || told.Invalid()):
 		return &Error{told.Message, "", err}
 	}
-	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.odd(told), err}
+	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.unexpectedHint(told), err}
 }
 
-// odd returns a hint for a response that does not come from a coordinator.
-func (f *Fleet) odd(told *coordinator.Error) string {
+// unexpectedHint returns a hint for a response that cannot come from a coordinator.
+func (f *Fleet) unexpectedHint(told *coordinator.Error) string {
 	if told.Code == "http" && told.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
 		return "if it has TLS, its address begins with https://"
 	}
 	return ""
 }
 
-// unreached returns a hint for a server that could not be reached.
-func unreached(err error) string {
+// unreachableHint returns a hint for a server that could not be reached.
+func unreachableHint(err error) string {
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, otherName := errors.AsType[x509.HostnameError](err)
 	switch {
@@ -70,8 +70,8 @@ func unreached(err error) string {
 	return "'gaffer serve' starts one; --local asks this machine"
 }
 
-// passing reports whether the same request may succeed later.
-func passing(err error) bool {
+// isTemporary reports whether the same request may succeed later.
+func isTemporary(err error) bool {
 	if told, ok := errors.AsType[*coordinator.Error](err); ok {
 		return told.Temporary()
 	}

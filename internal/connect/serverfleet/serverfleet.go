@@ -63,7 +63,7 @@ func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
 func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
 	r, err := f.client.Runs.Get(ctx, id)
 	if err == nil {
-		f.names.put(ctx, f.client, r.Tasks)
+		f.names.replaceIDs(ctx, f.client, r.Tasks)
 	}
 	return r, err
 }
@@ -114,7 +114,7 @@ func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	if err != nil {
 		return t, f.problem(err)
 	}
-	f.names.put(ctx, f.client, []fleet.Task{t})
+	f.names.replaceIDs(ctx, f.client, []fleet.Task{t})
 	return t, nil
 }
 
@@ -127,10 +127,10 @@ func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
 // SubmitOn does the same as [Fleet.Submit], but only the named worker may take the
 // tasks. The client may repeat the request without creating a second run.
 func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
-	p.Warnings = nil // they are for the author of the plan
+	p.Warnings = nil // the author of the plan has seen them
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
-		p.Tasks[i].Box = "" // workers run on other machines
+		p.Tasks[i].Box = "" // this file is not on the workers' machines
 	}
 	text, err := plan.Encode(p)
 	if err != nil {
@@ -140,7 +140,8 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. deny refuses the request, with text as the reason.
+// Answer answers a question. If deny is set, it refuses the request, with text as the
+// reason.
 func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -200,7 +201,7 @@ func (f *Fleet) discard(ctx context.Context, run, task string, undo bool) (fleet
 	return r, f.problem(err)
 }
 
-// Attend does nothing, because a server continues its runs by itself after each change.
+// Attend does nothing: a server continues its runs without being asked.
 func (f *Fleet) Attend(context.Context, string) error { return nil }
 
 // Report returns the server's report on the records of the project's runs.

@@ -133,7 +133,7 @@ func TestFollowingGoesOnWhenTheServerComesBack(t *testing.T) {
 		seen = append(seen, r.Status)
 		if len(seen) == 1 {
 			s.stop()
-			go func() { // another process restarts it
+			go func() { // another process restarts the server
 				defer close(started)
 				for len(s.told()) == 0 && ctx.Err() == nil {
 					time.Sleep(5 * time.Millisecond)
@@ -169,7 +169,7 @@ func TestAChangeIsSeenWhenItIsTold(t *testing.T) {
 		<-r.Context().Done()
 	})
 	looks := 0
-	// Without the stream it would poll only after a minute.
+	// Without the stream, Follow would poll only after a minute.
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
 	defer cancel()
 	err := s.fleet.Follow(ctx, "r1", 6*time.Second, func(r fleet.Run) error {
@@ -291,7 +291,7 @@ func TestWorkersAreCalledByTheirNames(t *testing.T) {
 	}
 }
 
-// logServer serves a growing log, and breaks the connection now and then.
+// logServer serves a growing log, and sometimes breaks the connection.
 func logServer(t *testing.T, text string, kept int) *server {
 	s := newServer(t)
 	torn := 0
@@ -375,7 +375,7 @@ func TestTheLastWordsOfAnAttemptThatHasEndedAreWaitedFor(t *testing.T) {
 		s.on("GET /v1/runs/r1/tasks/a/log", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, "first\n")
 			if r.URL.Query().Get("follow") == "1" {
-				fmt.Fprint(w, "last\n") // it arrived meanwhile
+				fmt.Fprint(w, "last\n") // output that arrived in the meantime
 			}
 		})
 		var b bytes.Buffer

@@ -14,8 +14,8 @@ import (
 // Worker describes a worker.
 type Worker = fleet.Worker
 
-// Workers returns all workers, including the agents of other programs that use the
-// protocol.
+// Workers returns all workers, including agents that other programs have registered
+// over the coordinator protocol.
 func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	agents, err := f.client.Agents.List(ctx)
 	if err != nil {
@@ -28,8 +28,8 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf converts an agent of the protocol to a worker. It ignores metadata that does
-// not have the form of gaffer's own workers.
+// WorkerOf converts an agent of the coordinator protocol to a worker. It ignores
+// metadata in another format than that of gaffer's workers.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
@@ -45,7 +45,7 @@ func WorkerOf(a coordinator.Agent) Worker {
 	}
 	var program string
 	if _ = json.Unmarshal(said["program"], &program); program == "gaffer" {
-		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's id of what users call RUN/TASK
+		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's id has a dot where users write RUN/TASK
 	}
 	return w
 }
@@ -56,8 +56,8 @@ const (
 	placeLabel   = "@"
 )
 
-// Idle returns the label sets of a plan's tasks that no online worker can serve. These
-// tasks would wait until such a worker starts.
+// Idle returns the label sets of a plan's tasks that no online worker has. Those tasks
+// would wait until such a worker starts.
 func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -75,8 +75,8 @@ func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) 
 	return lacking
 }
 
-// Disallowed returns the agents of a plan that no matching worker may run. Workers with
-// the right labels are online, but the tasks of these agents would wait all the same.
+// Disallowed returns the agents of a plan that no suitable worker may run. Workers with
+// the right labels are online, but tasks of these agents would still wait.
 func Disallowed(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {

@@ -10,7 +10,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Event is something that happens to a worker.
+// Event is a change in a worker's work or connection, for the user.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Kind    string    `json:"event"` // joined, started, adopted, ended, gone, released, asked, away, back, notice
@@ -58,19 +58,19 @@ func (e *DeniedError) Hint() string {
 	return "'gaffer worker --help' says what a coordinator wants"
 }
 
-// ends reports whether the worker must stop after this refusal.
-func ends(e *coordinator.Error) bool {
+// stopsWorker reports whether the worker must stop after this refusal.
+func stopsWorker(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// UnreachableError reports that a request was not answered. It has no Unwrap method:
-// the request may still have been carried out, so callers must not act on the cause.
+// UnreachableError reports that a request got no answer. It has no Unwrap method: the
+// request may have been carried out all the same, so callers must not act on the cause.
 type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return e.Err.Error() }
 
-// Told reports that the user already knows: the [Engine] reports once that the
-// coordinator is away.
+// Told reports that the user has already been informed: the [Engine] prints once that
+// the coordinator is unreachable.
 func (e *UnreachableError) Told() bool { return true }
 
 func codeOf(err error) string {
@@ -92,8 +92,8 @@ type link struct {
 
 func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan error, 1)} }
 
-// well records that the coordinator has answered.
-func (l *link) well() {
+// answered records that the coordinator has answered.
+func (l *link) answered() {
 	l.mu.Lock()
 	since, met := l.since, l.met
 	l.since, l.met = time.Time{}, true
@@ -106,10 +106,10 @@ func (l *link) well() {
 	}
 }
 
-// ill records that the coordinator has not answered, or not correctly.
-func (l *link) ill(err error) {
+// unanswered records that the coordinator has not answered, or not correctly.
+func (l *link) unanswered(err error) {
 	var refused *coordinator.Error
-	if errors.As(err, &refused) && ends(refused) {
+	if errors.As(err, &refused) && stopsWorker(refused) {
 		l.fail(&DeniedError{refused})
 		return
 	}
@@ -128,7 +128,7 @@ func (l *link) ill(err error) {
 	}
 }
 
-// unverified reports whether the error is about an untrusted certificate.
+// unverified reports whether the error is about a certificate that is not trusted.
 func unverified(err error) bool {
 	var wrong *tls.CertificateVerificationError
 	var other interface{ Untrusted() bool }
@@ -136,8 +136,8 @@ func unverified(err error) bool {
 }
 
 // UntrustedError reports that the coordinator's certificate is not trusted at the first
-// contact. After a successful contact, such a coordinator only counts as away, because
-// another machine may have its address for a while.
+// contact. After a successful contact, the same problem only counts as an outage,
+// because another machine may temporarily have the coordinator's address.
 type UntrustedError struct{ Err error }
 
 func (e *UntrustedError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
@@ -162,8 +162,8 @@ const (
 	latest  = 5 * time.Second
 )
 
-// backoff returns how long to wait after the n-th failure. It grows with n and has a
-// jitter, so that workers which failed together do not return together.
+// backoff returns how long to wait after the n-th failure. It grows with n and is
+// partly random, so that workers which failed together do not all return at once.
 func (l *link) backoff(n int, err error) time.Duration {
 	most := min(soonest<<min(n-1, 10), latest)
 	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))

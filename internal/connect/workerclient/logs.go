@@ -22,9 +22,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// logs sends the output of attempts. It records each log that must be sent in a file,
-// so that sending continues after a crash. The coordinator knows how much it has
-// received.
+// logs sends the output of attempts to the coordinator. For each log that must be sent
+// it keeps a file, so that sending continues after a crash. The coordinator knows how
+// much it has received.
 type logs struct {
 	opts   Options
 	client *coordinator.WorkClient
@@ -58,8 +58,8 @@ func newLogs(opts Options, client *coordinator.WorkClient, l *link) (*logs, erro
 
 func (l *logs) note(attempt string) string { return filepath.Join(l.opts.Logs, attempt+noteSuffix) }
 
-// begin starts sending the log of an attempt. If an earlier process has started the
-// attempt, the coordinator may already have a part of its log.
+// begin starts sending the log of an attempt. If adopted is set, an earlier process
+// started the attempt, so the coordinator may already have a part of the log.
 func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	s := &sending{WorkKey: key, Log: log}
 	if adopted {
@@ -88,7 +88,7 @@ func (l *logs) end(attempt string) {
 }
 
 // recover continues to send the logs of ended attempts that an earlier process has not
-// sent completely.
+// completely sent.
 func (l *logs) recover(held []engine.Assignment) error {
 	entries, err := os.ReadDir(l.opts.Logs)
 	if err != nil {
@@ -117,7 +117,7 @@ func (l *logs) read(attempt string) *sending {
 		err = json.Unmarshal(data, s)
 	}
 	if err != nil || s.Attempt != attempt {
-		_ = os.Remove(l.note(attempt)) // if this fails, it is read again later
+		_ = os.Remove(l.note(attempt)) // if this fails, the file is read again later
 		return nil
 	}
 	return s
@@ -129,7 +129,7 @@ func (l *logs) run(ctx context.Context) {
 		wait := sendEvery
 		if err := l.round(ctx); err != nil && ctx.Err() == nil {
 			failures++
-			l.link.ill(err)
+			l.link.unanswered(err)
 			wait = max(wait, l.link.backoff(failures, err))
 		} else {
 			failures = 0
@@ -138,7 +138,7 @@ func (l *logs) run(ctx context.Context) {
 	}
 }
 
-// round sends new output, one piece of each log at a time, running attempts first.
+// round sends one piece of each log that has new output, running attempts first.
 func (l *logs) round(ctx context.Context) error {
 	for again := true; again; {
 		again = false
@@ -189,7 +189,7 @@ func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 	refused := (*coordinator.Error)(nil)
 	switch {
 	case err == nil:
-		l.link.well()
+		l.link.answered()
 	case errors.As(err, &refused) && refused.Code == coordinator.LogGap:
 		next, p.Done = refused.Offset, false
 	case errors.As(err, &refused) && !refused.Temporary():
@@ -214,7 +214,7 @@ func (l *logs) reached(attempt string, next int64) {
 	}
 }
 
-// forget removes a log that was sent completely or cannot be sent.
+// forget deletes the record of a log that was completely sent or cannot be sent.
 func (l *logs) forget(attempt string, why error) {
 	if why != nil {
 		l.opts.Tell(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, why)})
@@ -229,7 +229,7 @@ func (l *logs) forget(attempt string, why error) {
 
 // piece reads a file from an offset on. A missing file counts as empty.
 func piece(path string, at int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // an agent may have put anything there, even a FIFO
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // an agent may have created anything under this name, even a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile"
 )
 
-// checkWork validates the ids that will be used as file names here.
+// checkWork validates the ids that become file names on this machine.
 func checkWork(w coordinator.Work) error {
 	for what, name := range map[string]string{"attempt": w.Attempt.ID, "run": w.Run.ID, "task": w.Task.Task} {
 		if err := statefile.CheckName(what, name); err != nil {
@@ -78,7 +78,7 @@ func outcome(o coordinator.WorkOutcome, now time.Time) engine.Outcome {
 	return engine.Outcome{Status: store.Status(o.Status), Retry: after(now, o.RetryInMS), Fresh: o.Fresh}
 }
 
-// Limits of the coordinator for texts of agents, in bytes.
+// Length limits of the coordinator for texts from agents, in bytes.
 const (
 	maxWord  = 200
 	maxDoing = 1000
@@ -137,13 +137,13 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	return w
 }
 
-// text shortens a text to the given number of bytes, and replaces bytes that no store
-// can hold.
+// text shortens a text to the given number of bytes, and replaces bytes that stores do
+// not accept.
 func text(s string, most int) string {
 	return truncate.Bytes(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), most)
 }
 
-// line does the same as text, and puts the text on one line.
+// line is like text, and puts the text on one line.
 func line(s string, most int) string {
 	return text(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

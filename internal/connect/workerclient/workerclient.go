@@ -1,7 +1,7 @@
-// Package workerclient is the engine behind a network, for a worker. It sends the
-// worker's requests and its agents' output to a coordinator. Output and the first
-// request of a worker are repeated until they succeed. The client reports once that the
-// coordinator is away, and once that it is back.
+// Package workerclient gives a worker access to the engine of a coordinator on another
+// machine. It sends the worker's requests and its agents' output over HTTP. It repeats
+// sending output and the worker's first request until they succeed. It reports once
+// that the coordinator is unreachable, and once that it is reachable again.
 package workerclient
 
 import (
@@ -22,24 +22,24 @@ type Options struct {
 	// Connect returns a client with its own connections. timeout limits one try of a
 	// request.
 	Connect func(timeout time.Duration) (*coordinator.Client, error)
-	Worker  coordinator.WorkerInfo // includes all labels that it claims with
+	Worker  coordinator.WorkerInfo // includes all labels of the worker
 	Now     func() time.Time
 	Rand    func() float64 // in [0, 1), for jitter
 	Tell    func(Event)    // reports events; never nil
-	// Logs is the folder with the records of logs that must be sent.
+	// Logs is the folder that records which logs must still be sent.
 	Logs string
 	// LogOf returns the file with the output of a task's attempt.
 	LogOf func(store.Task) string
 }
 
 // Engine sends requests to a coordinator. It is safe for concurrent use. It sends each
-// request once; the worker repeats it if there is no answer.
+// request once; if there is no answer, the worker sends it again.
 type Engine struct {
 	opts  Options
 	link  *link
 	work  *coordinator.WorkClient // for claims, finishes and questions
 	beats *coordinator.WorkClient // for heartbeats, which must not wait for other requests
-	news  *coordinator.WorkClient // for long polls
+	news  *coordinator.WorkClient // for long polls, which wait for news
 	logs  *logs
 	idle  chan struct{} // receives a value when there is nothing to do
 
@@ -47,7 +47,7 @@ type Engine struct {
 	held map[string]holding // by attempt
 }
 
-// holding is what the client knows about an attempt in addition to the worker.
+// holding is what the client stores about an attempt that the worker holds.
 type holding struct {
 	task store.Task
 	run  coordinator.WorkRun
@@ -77,12 +77,12 @@ func New(opts Options) (*Engine, error) {
 	return e, err
 }
 
-// Failed returns a channel with the error after which no request can succeed, such as a
-// rejected token.
+// Failed returns a channel that receives the first error after which no request can
+// succeed, such as a rejected token.
 func (e *Engine) Failed() <-chan error { return e.link.failed }
 
-// Idle returns a channel that receives a value each time nothing could be claimed while
-// the worker held nothing.
+// Idle returns a channel that receives a value each time there was nothing to claim
+// while the worker held no attempt.
 func (e *Engine) Idle() <-chan struct{} { return e.idle }
 
 // Run returns the data about an attempt's run that a worker needs.
@@ -103,8 +103,8 @@ func (e *Engine) Holding() (tasks []store.TaskKey) {
 }
 
 // Held registers the worker and returns the attempts that it holds according to the
-// coordinator. It repeats the request until it is answered. The returned leases count
-// from the return of Held.
+// coordinator. It repeats the request until there is an answer. The returned leases
+// count from the return of Held.
 func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	list, sent, err := e.ask(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	return held, e.logs.recover(held)
 }
 
-// ask requests the held attempts until it is answered. It also returns the time at
-// which the answered request was sent.
+// ask requests the held attempts until there is an answer. It also returns when that
+// request was sent.
 func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
@@ -133,17 +133,18 @@ func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Ti
 		}
 		refused := (*coordinator.Error)(nil)
 		if err == nil || errors.As(err, &refused) && refused.Invalid() {
-			e.link.well()
+			e.link.answered()
 			return list, sent, err
 		}
-		e.link.ill(err)
+		e.link.unanswered(err)
 		if pause.For(ctx, e.link.backoff(n, err)); ctx.Err() != nil {
 			return nil, sent, ctx.Err()
 		}
 	}
 }
 
-// take records an attempt that the worker was given, or that it held before.
+// take stores an attempt that the worker has claimed, or, if before is set, that it
+// already held.
 func (e *Engine) take(w coordinator.Work, before bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
@@ -164,7 +165,7 @@ func (e *Engine) take(w coordinator.Work, before bool) (engine.Assignment, error
 	return a, nil
 }
 
-// drop removes an attempt that has ended. The remaining part of its log is still sent.
+// drop removes an attempt that has ended. The rest of its log is still sent.
 func (e *Engine) drop(attempt string) {
 	e.mu.Lock()
 	delete(e.held, attempt)
@@ -179,18 +180,18 @@ func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, 
 	}
 	given, err := e.work.Claim(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key})
 	if codeOf(err) == coordinator.NoTasks {
-		e.link.well()
-		e.rest()
+		e.link.answered()
+		e.signalIdle()
 		return engine.Assignment{}, engine.ErrNothing
 	}
-	if err := e.heard(ctx, err); err != nil {
+	if err := e.requestError(ctx, err); err != nil {
 		return engine.Assignment{}, err
 	}
 	return e.take(given.Work, false)
 }
 
-// rest signals that there is nothing to do, unless the worker holds attempts.
-func (e *Engine) rest() {
+// signalIdle signals that there is nothing to do, unless the worker holds attempts.
+func (e *Engine) signalIdle() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.held) > 0 {
@@ -210,7 +211,7 @@ func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.Held) (
 		b.Held = append(b.Held, wireHeld(h, e.opts.Now()))
 	}
 	told, err := e.beats.Heartbeat(ctx, b)
-	if err := e.heard(ctx, err); err != nil {
+	if err := e.requestError(ctx, err); err != nil {
 		return nil, err
 	}
 	orders := make([]engine.Order, len(told.Orders))
@@ -223,7 +224,7 @@ func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.Held) (
 // Ask implements [gaffer/internal/attempt/worker.Engine].
 func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
 	id, err := e.work.Ask(ctx, wireQuestion(a))
-	if err := e.heard(ctx, err); err != nil {
+	if err := e.requestError(ctx, err); err != nil {
 		return "", err
 	}
 	e.tell(a.Attempt, Event{Kind: "asked", Question: id, Text: a.Text})
@@ -237,7 +238,7 @@ func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (eng
 		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key}
 	}
 	done, err := e.work.Turn(ctx, t)
-	if err := e.heard(ctx, err); err != nil {
+	if err := e.requestError(ctx, err); err != nil {
 		if errors.As(err, new(*engine.ConflictError)) {
 			e.tell(f.Attempt, Event{Kind: "gone", Text: err.Error()})
 			e.drop(f.Attempt)
@@ -255,7 +256,7 @@ func (e *Engine) next(w *coordinator.Work) *engine.Assignment {
 		return nil
 	}
 	a, err := e.take(*w, false)
-	if err != nil { // drop it; its lease will end
+	if err != nil { // ignore the task; its lease will end
 		e.opts.Tell(Event{Kind: "notice", Text: err.Error()})
 		return nil
 	}
@@ -268,7 +269,7 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.Held) erro
 	for _, h := range held {
 		r.Attempts = append(r.Attempts, wireHeld(h, e.opts.Now()))
 	}
-	if err := e.heard(ctx, e.work.Release(ctx, r)); err != nil {
+	if err := e.requestError(ctx, e.work.Release(ctx, r)); err != nil {
 		return err
 	}
 	for _, h := range held {
@@ -278,31 +279,32 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.Held) erro
 	return nil
 }
 
-// heard interprets the result of a request. A permanent refusal becomes the conflict
-// that a local engine would return. All other errors mean that the coordinator is away.
-func (e *Engine) heard(ctx context.Context, err error) error {
+// requestError converts the error of a request. If the coordinator refused for good, it
+// becomes the conflict error that a local engine would return. All other errors mean
+// that the coordinator is unreachable.
+func (e *Engine) requestError(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
 	case err == nil:
-		e.link.well()
+		e.link.answered()
 		return nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
-	case errors.As(err, &refused) && !refused.Temporary() && !ends(refused):
-		e.link.well()
+	case errors.As(err, &refused) && !refused.Temporary() && !stopsWorker(refused):
+		e.link.answered()
 		return &engine.ConflictError{What: "coordinator", Why: refused.Message}
 	}
-	e.link.ill(err)
+	e.link.unanswered(err)
 	return &UnreachableError{err}
 }
 
-// Listen sends logs, and calls wake and attend when the coordinator has news for the
-// worker, until ctx ends.
+// Listen sends logs until ctx ends. It calls wake and attend when the coordinator has
+// news for the worker.
 func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	const now = -1 // asks for the current position, because earlier events are unknown
+	const now = -1 // starts at the current position; the worker has no earlier one
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
 		news, err := e.news.Wait(ctx, e.opts.Worker.ID, after)
@@ -311,11 +313,11 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 		}
 		if err != nil {
 			after, failures = now, failures+1
-			e.link.ill(err)
+			e.link.unanswered(err)
 			pause.For(ctx, e.link.backoff(failures, err))
 			continue
 		}
-		e.link.well()
+		e.link.answered()
 		after, failures = news.Seq, 0
 		if news.Wake {
 			wake()
@@ -330,7 +332,7 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 
 // Farewell reports that the worker holds nothing and stops. If the request fails, the
-// worker becomes offline a little later.
+// worker is shown as offline a little later.
 func (e *Engine) Farewell(ctx context.Context) {
 	_, _ = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
 }

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// world is a coordinator behind a network that tests can cut.
+// world is a coordinator behind a network that tests can interrupt.
 type world struct {
 	t      *testing.T
 	engine *engine.Engine
@@ -107,7 +107,8 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
-// network starts a proxy to the coordinator that answers nothing while it is cut.
+// network starts a proxy to the coordinator that does not answer while the network is
+// interrupted.
 func (w *world) network(to string) {
 	l := w.listen()
 	w.front = "http://" + l.Addr().String()
@@ -146,8 +147,8 @@ const name = "mill"
 
 func labels() []string { return []string{"project:app", "@" + name} }
 
-// worker returns a new engine for the worker, as each start of its process would
-// create.
+// worker returns a new engine for the worker, like after a start of the worker's
+// process.
 func (w *world) worker() *workerclient.Engine {
 	w.t.Helper()
 	e, err := workerclient.New(workerclient.Options{
@@ -191,8 +192,8 @@ func (w *world) submit(tasks ...plan.Task) string {
 	return run
 }
 
-// until waits until the function is reports ok. If that does not happen, the failure
-// shows seen and the events.
+// until waits until is returns ok. If that does not happen, the failure shows seen and
+// the events.
 func (w *world) until(what string, is func() (seen any, ok bool)) {
 	w.t.Helper()
 	testenv.Wait(w.t, what, func() error {
@@ -499,7 +500,7 @@ func (w *world) another(role credential.Role) string {
 	return secret
 }
 
-// runs does what a worker does beside its attempts: it listens to the coordinator.
+// runs listens to the coordinator, as a worker does besides running its attempts.
 func (w *world) runs(e *workerclient.Engine) (wakes, attends *atomic.Int64, stop func()) {
 	wakes, attends = new(atomic.Int64), new(atomic.Int64)
 	ctx, cancel := context.WithCancel(w.t.Context())

@@ -40,7 +40,7 @@ func (p Program) hash() string {
 type Entry struct {
 	Root     string    `json:"root"`
 	Programs []Program `json:"programs"` // for display only
-	Hashes   []string  `json:"hashes"`   // the hashes of the trusted settings; [Check] compares these
+	Hashes   []string  `json:"hashes"`   // hashes of the trusted settings, which [Check] compares
 	At       time.Time `json:"at"`
 }
 
@@ -80,7 +80,7 @@ func Check(getenv func(string) string, root string, programs []Program) error {
 	}
 	var known Entry
 	if file, err := fileOf(getenv, root); err == nil {
-		known, _ = read(file) // a file that cannot be read trusts nothing
+		known, _ = read(file) // if the file cannot be read, nothing is trusted
 	}
 	missing := slices.DeleteFunc(slices.Clone(programs), func(p Program) bool { return slices.Contains(known.Hashes, p.hash()) })
 	if len(missing) == 0 {
@@ -136,8 +136,8 @@ func Remove(getenv func(string) string, root string) error {
 	return err
 }
 
-// List returns the trusted projects, sorted by root folder. The error contains the
-// files that cannot be read. Those trust nothing.
+// List returns the trusted projects, sorted by root folder. The error names the files
+// that cannot be read. Their projects are not trusted.
 func List(getenv func(string) string) (list []Entry, err error) {
 	dir, err := folder(getenv)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"gaffer/session"
 )
 
-// afterStatusChange returns the session protocol's agent for a task whose status has changed.
+// afterStatusChange returns the session protocol's agent for a task whose status has
+// changed.
 //
 // In the protocol, an agent never goes back to queued. If an attempt failed and will be
 // retried, the agent stays running without a pid, and its error describes the failure

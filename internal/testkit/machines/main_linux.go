@@ -17,7 +17,7 @@ func Main(m *testing.M) int {
 	if os.Getuid() == 0 {
 		return m.Run()
 	}
-	code, err := again()
+	code, err := rerunAsRoot()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a user namespace:", err)
 		return m.Run() // each test reports that it cannot create machines
@@ -25,8 +25,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// again runs this program as root of a user namespace.
-func again() (code int, err error) {
+// rerunAsRoot runs this program as root of a user namespace.
+func rerunAsRoot() (code int, err error) {
 	runtime.LockOSThread() // the child gets its Pdeathsig when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
@@ -44,8 +44,8 @@ func again() (code int, err error) {
 	return 0, err
 }
 
-// refused skips a test that cannot create machines. In CI it fails the test instead,
-// because the test would otherwise never run.
+// refused skips a test because machines cannot be created. In CI it fails the test
+// instead, because otherwise the test would never run.
 func refused(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -54,9 +54,10 @@ func refused(t testing.TB, err error) {
 	t.Skipf("the kernel refuses to make a machine: %v; run the test as root", err)
 }
 
-// somebody returns a command that does not run as root, which some programs refuse,
-// and the owner that its files need.
-func somebody(argv []string) (as []string, uid, gid int) {
+// unprivileged returns a command that runs argv as a user other than root, because some
+// programs refuse to run as root. It also returns the owner that the program's files
+// need.
+func unprivileged(argv []string) (as []string, uid, gid int) {
 	const nobody = 65534
 	all, err := os.ReadFile("/proc/self/uid_map")
 	if fields := strings.Fields(string(all)); err == nil && len(fields) == 3 && fields[2] == "1" {

@@ -11,8 +11,8 @@ import (
 // Network is a set of machines connected by a switch. It is not connected to any
 // other network.
 type Network struct {
-	// Homes is the folder for the home folders of machines that are added later. They
-	// stay after the test. If it is empty, the home folders are temporary.
+	// Homes is the parent folder of the machines' home folders. They stay after the
+	// test. If it is empty, the home folders are temporary.
 	Homes string
 
 	t    testing.TB
@@ -20,7 +20,8 @@ type Network struct {
 	last int // number of the last machine
 }
 
-// New returns a network without machines. It skips the test if the kernel refuses.
+// New returns a network without machines. It skips the test if the kernel does not
+// permit machines.
 func New(t testing.TB) *Network {
 	t.Helper()
 	hub, err := newSpace("switch")

@@ -44,7 +44,7 @@ func (m *Machine) Postgres() *Postgres {
 	p.URL = "postgres://postgres@" + m.Address + "/postgres?sslmode=disable"
 	p.Local = "postgres:///postgres?" + url.Values{"host": {dir}, "user": {"postgres"}}.Encode()
 	t.Cleanup(func() {
-		m.end() // no process writes there any more
+		m.end() // ends all processes that may write there
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -56,7 +56,7 @@ func (m *Machine) Postgres() *Postgres {
 
 func (p *Postgres) init() {
 	p.t.Helper()
-	argv, uid, gid := somebody([]string{filepath.Join(p.bin, "initdb"), "-D", p.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"})
+	argv, uid, gid := unprivileged([]string{filepath.Join(p.bin, "initdb"), "-D", p.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"})
 	if err := os.Chown(p.dir, uid, gid); err != nil {
 		p.t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (p *Postgres) data() string { return filepath.Join(p.dir, "data") }
 // Start starts the server and waits until it answers.
 func (p *Postgres) Start() {
 	p.t.Helper()
-	argv, _, _ := somebody([]string{
+	argv, _, _ := unprivileged([]string{
 		filepath.Join(p.bin, "postgres"), "-D", p.data(), "-k", p.dir,
 		"-c", "listen_addresses=" + p.machine.Address, "-c", "max_connections=200",
 	})

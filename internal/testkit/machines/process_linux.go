@@ -95,7 +95,7 @@ func (p *Process) Signal(sig syscall.Signal) {
 	}
 }
 
-// wake continues the nsenter process, which stops when its child stops.
+// wake continues the nsenter process, which stops itself when its child is stopped.
 func (p *Process) wake() { _ = p.outer.Process.Signal(syscall.SIGCONT) } // it may have ended
 
 // Wait waits until the program has ended, and returns its result.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// space is a set of namespaces with a first process. This process ends when its input
-// ends; the kernel then kills all others.
+// space is a set of namespaces with a first process. When that process's input is
+// closed, it ends, and the kernel kills all other processes in the namespaces.
 type space struct {
 	first   *exec.Cmd
 	alive   io.Closer
@@ -62,7 +62,7 @@ func (s *space) pid() int { return s.first.Process.Pid }
 func (s *space) end() {
 	_ = s.alive.Close()
 	for _, p := range s.all {
-		p.wake() // the kernel waits until each parent outside has noticed the end of its child
+		p.wake() // the kernel waits until each parent outside of the namespaces has reaped its child
 	}
 	_ = s.first.Wait() // it ends because its input is closed
 	for _, p := range s.all {
@@ -95,22 +95,22 @@ func (s *space) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// HTTP returns an HTTP client whose connections start in the machine's network namespace,
-// like those of a program on the machine.
+// HTTP returns an HTTP client whose connections start in the machine's network
+// namespace, like those of a program on the machine.
 func (s *space) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: s.Dial}}
 }
 
-// within calls do on a thread in the space's network namespace. Sockets stay in the
-// namespace in which they were created.
+// within calls do on a thread in the space's network namespace. Sockets that do creates
+// stay in that namespace.
 func (s *space) within(do func() error) error {
 	done := make(chan error)
 	go func() { done <- s.borrow(do) }()
 	return <-done
 }
 
-// borrow runs do with the thread in the namespace. If it cannot restore the thread,
-// it leaves the thread locked, so that the thread ends with the goroutine.
+// borrow moves the thread to the namespace and calls do. If it cannot move the thread
+// back, it leaves it locked, so that the thread ends with the goroutine.
 func (s *space) borrow(do func() error) error {
 	runtime.LockOSThread()
 	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)

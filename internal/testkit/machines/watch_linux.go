@@ -30,8 +30,8 @@ type Watch struct {
 	doubles []string
 }
 
-// lookEvery is the interval between checks. It is short compared with the time for
-// which an agent must have been stopped before another may start.
+// lookEvery is the interval between checks. It is much shorter than the time for which
+// an agent must have been stopped before another may start.
 const lookEvery = 50 * time.Millisecond
 
 // Look starts watching the agents of a run.
@@ -100,8 +100,8 @@ func (w *Watch) look() {
 		w.seen[a.attempt] = true
 		task := a.run + "/" + a.task
 		other, there := live[task]
-		// A check takes some time: the first agent may have ended before the second
-		// started.
+		// Check the states again: reading all processes takes time, so the first agent
+		// may have ended before the second started.
 		if there && other.attempt != a.attempt && other.state() == running && a.state() == running {
 			w.doubles = append(w.doubles, fmt.Sprintf("task %s of run %s: attempts %s and %s live at once",
 				a.task, a.run, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
@@ -171,11 +171,11 @@ func (a agent) state() state {
 // exiting is the kernel's PF_EXITING flag.
 const exiting = 0x4
 
-// stateOf returns the state according to what a process can still do. A process with
-// a pending SIGKILL counts as gone. A process in an uninterruptible wait with a
-// pending SIGSTOP counts as stopped, because it stops before it does anything else.
+// stateOf returns the state by what the process can still do. A process with a pending
+// SIGKILL counts as gone. A process in an uninterruptible wait with a pending SIGSTOP
+// counts as stopped, because it stops before it does anything else.
 func stateOf(stat, status string) state {
-	// 12 (name) S 1 2 …, where the name may have any characters.
+	// The format is "12 (name) S 1 2 …", and the name may contain any characters.
 	fields := strings.Fields(stat[max(strings.LastIndexByte(stat, ')'), 0):])
 	if len(fields) < 8 {
 		return gone

@@ -28,7 +28,7 @@ func Stop(t testing.TB, pid int) {
 	})
 }
 
-// KeepLimits is a shell command after which the processes of the shell cannot raise
-// their resource limits, even those of root. A container has taken that right away
-// already.
+// KeepLimits is a shell command that prevents the shell's later processes from raising
+// their resource limits, even if they run as root. In a container they usually cannot
+// do that anyway.
 const KeepLimits = `if [ $((0x$(sed -n 's/^CapEff:\s*//p' /proc/$$/status) >> 24 & 1)) = 1 ]; then set -- setpriv --bounding-set -sys_resource "$@"; fi; `

@@ -26,8 +26,8 @@ const (
 	proveVar   = "GAFFER_PROVE"        // not empty: run the long versions
 )
 
-// Patience is how long Wait waits. It is far longer than any wait takes, so that
-// a test on a machine with other work does not fail for being slow.
+// Patience is how long Wait waits. It is far longer than any condition takes, so that
+// tests do not fail on a busy machine.
 const Patience = 3 * time.Minute
 
 // Count returns how often a test repeats its work: quick under -short, full in
@@ -75,7 +75,7 @@ func Program(t testing.TB) string {
 // failing a test.
 var BuildProgram = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(programVar); path != "" {
-		// The go command records the stat, so a cached test result becomes invalid
+		// The go command notices this os.Stat, so a cached test result becomes invalid
 		// when the program changes.
 		_, err := os.Stat(path)
 		return path, err
@@ -88,8 +88,8 @@ var BuildProgram = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	// Other test processes build too: each writes its own file and then replaces
-	// the shared one.
+	// Other test processes may build at the same time, so each writes its own file and
+	// then renames it to the shared name.
 	own := filepath.Join(dir, fmt.Sprintf("gaffer-%d", os.Getpid()))
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", own, "./cmd/gaffer")
 	build.Dir = root

@@ -14,11 +14,11 @@ func Width(text string) int { return ansi.StringWidth(text) }
 // Truncate shortens a text to a number of columns. A shortened text ends with "…".
 func Truncate(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
 
-// End returns the end of a text, as much as fits into a number of columns.
+// End returns as much of the end of a text as fits into a number of columns.
 func End(text string, columns int) string {
 	over := Width(text) - max(columns, 0)
 	end := ansi.TruncateLeft(text, over, "")
-	if Width(end) > max(columns, 0) { // half of a wide character is left
+	if Width(end) > max(columns, 0) { // the cut went through a wide character
 		end = ansi.TruncateLeft(text, over+1, "")
 	}
 	return end

@@ -14,12 +14,12 @@ import (
 // line. Other escape sequences are dropped. Every other character becomes the
 // replacement character. The memory it uses is bounded, whatever is written to it.
 type Writer struct {
-	Plain bool // drops colours, too
+	Plain bool // also drop colours
 
 	out     io.Writer
 	state   escape
 	params  []byte // parameters of the current sequence, which may set a colour
-	rest    []byte // the first bytes of a character that is not complete yet
+	rest    []byte // the first bytes of an incomplete character
 	cr      bool   // the last character was a carriage return
 	colored bool   // a colour was set
 }
@@ -61,7 +61,7 @@ func New(out io.Writer) *Writer { return &Writer{out: out} }
 // End resets the terminal's colour if the output has set one.
 func (p *Writer) End() {
 	if p.colored {
-		// The terminal is gone if this fails: there is nothing to reset.
+		// If this fails, the terminal is gone and needs no reset.
 		_, _ = io.WriteString(p.out, "\x1b[0m")
 	}
 }
@@ -94,7 +94,7 @@ func (p *Writer) take(b *strings.Builder, r rune) {
 
 func (p *Writer) char(b *strings.Builder, r rune) {
 	if r == 0x1b {
-		p.state = began // p.cr stays set: the carriage return applies to the character after the sequence
+		p.state = began // p.cr stays set, because the carriage return applies to the character after the sequence
 		return
 	}
 	cr := p.cr
@@ -131,7 +131,7 @@ func (p *Writer) begin(b *strings.Builder, r rune) {
 }
 
 // parameter reads one character of a control sequence. At the end of the sequence it
-// passes the sequence on if it sets a colour.
+// writes the sequence if it sets a colour.
 func (p *Writer) parameter(b *strings.Builder, r rune) {
 	switch {
 	case r >= '0' && r <= '9' || r == ';' || r == ':':

@@ -4,8 +4,8 @@ package suggest
 import "strings"
 
 // Nearest returns the candidate closest to word, or "" if no candidate is close enough
-// to be a typing mistake. It ignores case. Of equally close candidates the first one
-// wins.
+// to be what the user meant. It ignores case. Of equally close candidates it returns
+// the first.
 func Nearest(word string, candidates []string) string {
 	best, limit := "", limitFor(word)
 	for _, c := range candidates {
@@ -16,8 +16,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// limitFor returns the edit distance at which a candidate is too far from word. A third
-// of the letters may be wrong, and always two.
+// limitFor returns the edit distance from which on a candidate is too different from
+// word. A third of the letters may be wrong, and at least two.
 func limitFor(word string) int { return max(len(word)/3, 2) + 1 }
 
 // distance returns the number of insertions, deletions, substitutions and swaps of
