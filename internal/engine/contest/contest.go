@@ -72,7 +72,11 @@ func Describe(c fleet.Candidate) string {
 	if c.Checks > 0 {
 		facts = append(facts, fmt.Sprintf("%d of %d checks passed", c.Passed, c.Checks))
 	}
-	facts = append(facts, fmt.Sprintf("+%d -%d in %d files", c.Added, c.Removed, c.Files))
+	files := "files"
+	if c.Files == 1 {
+		files = "file"
+	}
+	facts = append(facts, fmt.Sprintf("+%d -%d in %d %s", c.Added, c.Removed, c.Files, files))
 	if c.Spent.USD > 0 {
 		facts = append(facts, fmt.Sprintf("$%.2f", c.Spent.USD))
 	}

@@ -14,7 +14,7 @@ const maxQuoted = 40
 // Prompt returns the text that sends comments back to the agent.
 func Prompt(comments []fleet.Comment) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A person has reviewed your change and has %s. Line numbers are those of the files as you left them.\n", count(len(comments), "comment", "comments"))
+	fmt.Fprintf(&b, "The user has reviewed your change and has %s. Line numbers are those of the files as you left them.\n", count(len(comments), "comment", "comments"))
 	for _, c := range comments {
 		fmt.Fprintf(&b, "\n[%s] %s\n", c.ID, place(c))
 		lines := strings.Split(strings.TrimSuffix(c.Lines, "\n"), "\n")

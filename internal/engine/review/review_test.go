@@ -167,7 +167,7 @@ func TestSendingBackTellsTheAgentWhereEachCommentIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `A person has reviewed your change and has 4 comments. Line numbers are those of the files as you left them.
+	want := `The user has reviewed your change and has 4 comments. Line numbers are those of the files as you left them.
 
 [c1] a.go:3-4
 > x := 1

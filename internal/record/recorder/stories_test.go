@@ -54,8 +54,6 @@ func messages(w *world, at func(string)) {
 	at("complete again")
 }
 
-// lateExitCode has one agent that reports success and then fails, and one that is
-// stopped because it does not exit. Their reports decide the result.
 // lateExitCode has one agent that reports success and then fails, and one that reports
 // success and is stopped because it does not exit. Their reports decide the result.
 func lateExitCode(w *world, at func(string)) {
