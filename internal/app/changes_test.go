@@ -73,7 +73,7 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	if err != nil || string(text) != "one\nagain\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	ignored := p.git("hash-object", "-w", p.root+"/start.txt")
+	before := p.git("hash-object", "-w", p.root+"/start.txt")
 	secret := p.root + "/secret"
 	if err := os.WriteFile(secret, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,25 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	if _, err := c.Changes.Blob(t.Context(), run.ID, "changing", p.git("hash-object", "-w", secret)); err == nil {
 		t.Error("a blob that is not in the change was shown")
 	}
-	if _, err := c.Changes.Blob(t.Context(), run.ID, "changing", ignored); err != nil {
+	other := p.git("commit-tree", "-m", "other", "HEAD^{tree}")
+	for name, read := range map[string]func() error{
+		"a file": func() error {
+			_, err := c.Changes.File(t.Context(), run.ID, "changing", fleet.FileQuery{Path: "new.txt", Tree: v.Change.Tree, From: other})
+			return err
+		},
+		"the change": func() error {
+			_, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{Since: other})
+			return err
+		},
+	} {
+		if err := read(); err == nil {
+			t.Errorf("%s was compared with a commit that is not the task's", name)
+		}
+	}
+	if f, err := c.Changes.File(t.Context(), run.ID, "changing", fleet.FileQuery{Path: "new.txt", Tree: v.Change.Tree, From: first.Change.Tree}); err != nil || f.Status != "changed" {
+		t.Errorf("since attempt 1: %+v, %v", f, err)
+	}
+	if _, err := c.Changes.Blob(t.Context(), run.ID, "changing", before); err != nil {
 		t.Errorf("the old side of the change: %v", err)
 	}
 	for task, says := range map[string]string{"plain": "has no worktree", "later": "has not started", "missing": "not found"} {

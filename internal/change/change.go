@@ -83,6 +83,16 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 	return fleet.Change{}, &worktree.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
 }
 
+// Keeps returns a [*worktree.MissingError] unless a tree is one that a kept change of a task
+// has, or was compared with.
+func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
+	list, err := r.keptAndAttempts(ctx, run, task)
+	if err == nil && !slices.ContainsFunc(list, func(k worktree.Kept) bool { return k.Tree == tree || k.Base == tree }) {
+		err = &worktree.MissingError{What: "earlier tree of the change", Name: truncate.Bytes(tree, 70), Advice: "only trees of this task's change can be compared"}
+	}
+	return err
+}
+
 // keptAndAttempts returns everything that is kept of a task's change, the latest first.
 func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]worktree.Kept, error) {
 	list, err := r.repo.ListKept(ctx, run, task)

@@ -151,6 +151,9 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 		return v, unreadable(err)
 	}
 	if q.Since != "" {
+		if err := reader.Keeps(ctx, run, where.name, q.Since); err != nil {
+			return v, unreadable(err)
+		}
 		if v.Change, err = reader.Since(ctx, v.Change, q.Since); err != nil {
 			return v, unreadable(err)
 		}
@@ -169,6 +172,11 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 		return fleet.FileChange{}, err
 	}
 	defer s.leave()
+	if q.From != "" { // other trees of the repository are not for those who may see this change
+		if err := found.reader.Keeps(ctx, run, found.change.Task, q.From); err != nil {
+			return fleet.FileChange{}, unreadable(err)
+		}
+	}
 	f, err := found.reader.File(ctx, found.change, q.Path, change.Options{Context: q.Context, From: q.From})
 	return f, unreadable(err)
 }
