@@ -98,11 +98,16 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text st
 	if err != nil {
 		return err
 	}
-	if f.Binary || max(sizes[f.OldBlob], sizes[f.NewBlob]) > maxBlob {
+	var hunks []*gitdiff.TextFragment
+	if max(sizes[f.OldBlob], sizes[f.NewBlob]) <= maxBlob {
+		hunks, err = t.fragments(ctx, from, to, f, "-U0")
+	} else {
+		err = errBinary
+	}
+	if errors.Is(err, errBinary) { // its lines cannot be followed
 		a.First, a.Last, a.Outdated = 0, 0, true
 		return nil
 	}
-	hunks, err := t.fragments(ctx, from, to, f, "-U0")
 	if err != nil {
 		return err
 	}
@@ -171,7 +176,7 @@ func (t *tracker) changed(ctx context.Context, from, to string) (map[string]flee
 	if err := t.checkTree(ctx, from); err != nil {
 		return nil, err
 	}
-	files, err := t.compare(ctx, from, to)
+	files, err := t.list(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}

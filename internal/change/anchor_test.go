@@ -84,6 +84,17 @@ func TestACommentFollowsItsFile(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
+	w.write(w.dir, "new", "\x00")
+	w.write(w.dir, "old", numbered("line", 31))
+	binary := w.anchor(fleet.Comment{Path: "old", Side: fleet.NewSide, First: 4, Last: 4, Tree: tree})
+	if binary != (fleet.Anchor{Comment: "c1", Path: "old", Side: fleet.NewSide, First: 4, Last: 4}) {
+		t.Errorf("back to what it was: %+v", binary)
+	}
+	w.write(w.dir, "old", "\x00")
+	binary = w.anchor(fleet.Comment{Path: "old", Side: fleet.NewSide, First: 4, Last: 4, Tree: tree})
+	if binary != (fleet.Anchor{Comment: "c1", Path: "old", Side: fleet.NewSide, Outdated: true}) {
+		t.Errorf("not text any more: %+v", binary)
+	}
 	for _, tree := range []string{tree, "", strings.Repeat("1", 40)} {
 		got := w.anchor(fleet.Comment{Path: "gone", Side: fleet.NewSide, First: 1, Last: 1, Lines: "2", Tree: tree})
 		if got != (fleet.Anchor{Comment: "c1", Path: "gone", Side: fleet.NewSide, Outdated: true}) {

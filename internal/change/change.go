@@ -226,6 +226,15 @@ func diffTree(args ...string) []string {
 	}, args...)
 }
 
+// list is compare without counting lines, which takes the most time.
+func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
+	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", from, to)...)
+	if err != nil {
+		return nil, err
+	}
+	return parseList(out)
+}
+
 // compare lists the files that differ between two trees or commits, by path.
 func (r *Reader) compare(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", "--numstat", from, to)...)

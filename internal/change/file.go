@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -96,7 +97,11 @@ func find(files []fleet.ChangeFile, path string) (found fleet.ChangeFile, ok boo
 // replaced.
 func jsonText(text string) string { return string([]rune(text)) }
 
-// fragments returns the hunks of one file between two trees or commits.
+// errBinary reports that a file has no lines.
+var errBinary = errors.New("the file is not text")
+
+// fragments returns the hunks of one file between two trees or commits. It returns
+// errBinary if the file is not text.
 func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeFile, args ...string) ([]*gitdiff.TextFragment, error) {
 	args = append(args, "-p", from, to, "--", ":(top,literal)"+f.Path)
 	if f.From != "" {
@@ -118,6 +123,9 @@ func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeF
 	var all []*gitdiff.TextFragment
 	for _, part := range files { // two if the type of the file has changed
 		if part.NewName == f.Path || part.IsDelete && part.OldName == f.Path {
+			if part.IsBinary {
+				return nil, errBinary
+			}
 			all = append(all, part.TextFragments...)
 		}
 	}
@@ -170,11 +178,7 @@ func (r *Reader) Has(ctx context.Context, run, task, blob string) (bool, error) 
 		return false, err
 	}
 	for _, kept := range list {
-		out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", kept.Base, kept.Tree)...)
-		if err != nil {
-			return false, err
-		}
-		files, err := parseList(out)
+		files, err := r.list(ctx, kept.Base, kept.Tree)
 		if err != nil {
 			return false, err
 		}
