@@ -140,7 +140,8 @@ func TestAMessageContinuesALocalRunThatHasEnded(t *testing.T) {
 		}
 	}
 	work()
-	if _, err := a.Fleet.Send(t.Context(), fleet.Message{Run: id, Task: "a", Text: "fake: say more"}); err != nil {
+	sent, err := a.Fleet.Send(t.Context(), fleet.Message{Run: id, Task: "a", Text: "fake: say more"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	err = a.Background.EnsureProcess(t.Context(), id)
@@ -149,7 +150,11 @@ func TestAMessageContinuesALocalRunThatHasEnded(t *testing.T) {
 	}
 	work()
 	attempts, err := a.Fleet.Attempts(t.Context(), id, "a")
-	if err != nil || len(attempts) != 2 || attempts[0].Thread == "" || attempts[1].Thread != attempts[0].Thread {
+	if err != nil || len(attempts) != 2 || attempts[0].Thread == "" || attempts[1].Thread != attempts[0].Thread || attempts[1].Summary != "more" {
 		t.Errorf("the attempts are %+v, %v", attempts, err)
+	}
+	list, err := a.Fleet.Messages(t.Context(), id, "a")
+	if err != nil || len(list) != 1 || list[0].ID != sent.ID || list[0].Attempt != attempts[1].ID {
+		t.Errorf("the messages are %+v, %v", list, err)
 	}
 }
