@@ -95,9 +95,8 @@ func (c *cancellation) cancelOne(key store.TaskKey, why string) error {
 	if t.Status != store.Queued {
 		return nil
 	}
-	t.Outcome = cancelled
-	if err := c.schedule.move(&t, store.Cancelled, why); err != nil {
+	if err := c.schedule.unqueue(&t, cancelled, why); err != nil {
 		return err
 	}
-	return c.propagation.abandon(t)
+	return c.propagation.ended(t)
 }

@@ -170,9 +170,16 @@ func (p *propagation) drop(key store.TaskKey, why string) error {
 	if t.Status != store.Queued {
 		return nil
 	}
-	t.Outcome = dependency
-	if err := p.schedule.move(&t, store.Cancelled, why); err != nil {
+	if err := p.schedule.unqueue(&t, dependency, why); err != nil {
 		return err
+	}
+	return p.ended(t)
+}
+
+// ended updates the tasks that need a task which has ended without an attempt.
+func (p *propagation) ended(t store.Task) error {
+	if t.Status == store.Complete {
+		return p.schedule.unblock(t.TaskKey)
 	}
 	return p.abandon(t)
 }

@@ -84,8 +84,8 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 	return v, nil
 }
 
-// ChangeReview changes the review of a task by a rule of package review. If change
-// returns an error, nothing is stored. It returns a [*ConflictError] if the change of a
+// ChangeReview changes the review of a task by a rule of package review. change may run
+// more than once. If it returns an error, nothing is stored. It returns a [*ConflictError] if the change of a
 // task that has not ended is approved.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
@@ -176,6 +176,31 @@ func (rs *reviews) answer(a store.Attempt) error {
 	}
 	answers := review.Answers(cmp.Or(a.Answer, a.Summary))
 	return rs.update(a.Key(), func(v *fleet.Review) { review.Answered(v, rounds, answers, a.ID, rs.now) })
+}
+
+// withdraw takes back a message. Comments that it would have sent are drafts again.
+func (rs *reviews) withdraw(m message) error {
+	m.Withdrawn = true
+	if err := rs.messages.put(m, "message.withdrawn", ""); err != nil || m.Round == 0 {
+		return err
+	}
+	return rs.update(store.TaskKey{Run: m.Run, Task: m.Task}, func(v *fleet.Review) { review.TakeBack(v, m.Round) })
+}
+
+// withdrawAll takes back all messages that wait for a task's agent.
+func (rs *reviews) withdrawAll(key store.TaskKey) error {
+	all, err := rs.messages.of(key)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if m.Waiting() {
+			if err := rs.withdraw(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // settle returns the review of a task that has ended to the user, unless comments still

@@ -112,6 +112,29 @@ func openWave(run store.Run) int {
 	return math.MaxInt32
 }
 
+// unqueue ends a task that has not started: it is cancelled, with the given outcome. A
+// task that had ended before and was queued for a message gets its status back instead,
+// and its messages are withdrawn.
+func (s *schedule) unqueue(t *store.Task, outcome, why string) error {
+	to := t.Ended
+	if to == "" {
+		t.Outcome = outcome
+		return s.move(t, store.Cancelled, why)
+	}
+	if err := s.reviews.withdrawAll(t.TaskKey); err != nil {
+		return err
+	}
+	t.Ended, t.NotBefore, t.Outcome = "", time.Time{}, cancelled
+	if t.Last != "" {
+		last, err := s.Attempt(t.Last)
+		if err != nil {
+			return err
+		}
+		t.Outcome = string(last.Class)
+	}
+	return s.move(t, to, why)
+}
+
 // ready sets whether a task may be claimed.
 func (s *schedule) ready(t store.Task, ready bool, why string) error {
 	run, err := s.run(t.Run)

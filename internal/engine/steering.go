@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/engine/review"
@@ -176,14 +175,8 @@ func (e *Engine) WithdrawMessage(ctx context.Context, id, who string) error {
 
 func (s *steering) withdraw(m message) error {
 	key := store.TaskKey{Run: m.Run, Task: m.Task}
-	m.Withdrawn = true
-	if err := s.messages.put(m, "message.withdrawn", ""); err != nil {
+	if err := s.reviews.withdraw(m); err != nil {
 		return err
-	}
-	if m.Round > 0 {
-		if err := s.reviews.update(key, func(v *fleet.Review) { review.TakeBack(v, m.Round) }); err != nil {
-			return err
-		}
 	}
 	t, err := s.task(key)
 	if err != nil {
@@ -193,16 +186,7 @@ func (s *steering) withdraw(m message) error {
 	if err != nil || len(waiting) > 0 || t.Status != store.Queued || t.Ended == "" {
 		return err
 	}
-	to := t.Ended
-	t.Ended, t.NotBefore, t.Outcome = "", time.Time{}, cancelled
-	if t.Last != "" {
-		last, err := s.attempt(t.Last)
-		if err != nil {
-			return err
-		}
-		t.Outcome = string(last.Class)
-	}
-	if err := s.schedule.move(&t, to, "the message was withdrawn"); err != nil {
+	if err := s.schedule.unqueue(&t, "", "the message was withdrawn"); err != nil {
 		return err
 	}
 	return s.propagation.follow(t)

@@ -559,3 +559,40 @@ func TestTooManyWaitingMessagesAreRefused(t *testing.T) {
 	_, err := f.Send(context.Background(), fleet.Message{Run: run, Task: "a", Text: "more"})
 	f.refused(err, "100 messages wait")
 }
+
+func TestATaskThatWasCompleteIsCompleteAgainIfItDoesNotContinue(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		plan plan.Plan
+		stop func(f *fixture, run string, other engine.Assignment)
+	}{
+		"it is cancelled": {plan.Plan{}, func(f *fixture, run string, _ engine.Assignment) {
+			f.must(f.Cancel(ctx, engine.Target{Run: run, Task: "a"}, "sam", ""))
+		}},
+		"the run is cancelled": {plan.Plan{}, func(f *fixture, run string, other engine.Assignment) {
+			f.must(f.Cancel(ctx, engine.Target{Run: run}, "sam", ""))
+			f.finish(other, failure.Cancelled)
+		}},
+		"another task fails": {plan.Plan{OnFailure: plan.Stop}, func(f *fixture, _ string, other engine.Assignment) {
+			f.finish(other, failure.Auth)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			c.plan.Tasks = []plan.Task{{ID: "a"}, {ID: "other"}}
+			run := f.submit(c.plan)
+			f.say(f.claim(), "")
+			other := f.claim()
+			m := f.send(run, "a", "more")
+			c.stop(f, run, other)
+			if s := f.status(run, "a"); s != store.Complete {
+				t.Error("the task is", s)
+			}
+			if got := f.message(m.ID, run, "a"); !got.Withdrawn {
+				t.Errorf("the message is %+v", got)
+			}
+		})
+	}
+}
