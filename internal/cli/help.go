@@ -163,8 +163,9 @@ func servers() *cobra.Command {
 	return &cobra.Command{
 		Use:   "server",
 		Short: "How a server is asked instead of this machine",
-		Long: `Every command about runs (run, resume, runs, status, ps, logs, answer, cancel,
-retry, doctor, report) asks the server that is named, and this machine if none is:
+		Long: `Every command about runs (run, resume, runs, status, ps, logs, answer, send,
+interrupt, cancel, retry, doctor, report) asks the server that is named, and this
+machine if none is:
 
   --server URL         or GAFFER_SERVER, or the setting 'server'; several that
                        share a database with commas between them

@@ -25,6 +25,7 @@ import (
 	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/inbox"
 	setup "gaffer/internal/cli/init"
+	"gaffer/internal/cli/interrupt"
 	"gaffer/internal/cli/logs"
 	"gaffer/internal/cli/mcp"
 	"gaffer/internal/cli/merge"
@@ -43,6 +44,7 @@ import (
 	"gaffer/internal/cli/run"
 	"gaffer/internal/cli/runs"
 	"gaffer/internal/cli/schema"
+	"gaffer/internal/cli/send"
 	"gaffer/internal/cli/serve"
 	"gaffer/internal/cli/session"
 	"gaffer/internal/cli/state"
@@ -87,7 +89,7 @@ func groups() []group {
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
-		{changes, []func(*env.Env) *cobra.Command{diff.New, review.New, merge.New, rebase.New, discard.New, compare.New, pick.New}},
+		{changes, []func(*env.Env) *cobra.Command{send.New, interrupt.New, diff.New, review.New, merge.New, rebase.New, discard.New, compare.New, pick.New}},
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},

@@ -321,6 +321,8 @@ func Advice(t fleet.Task) string {
 		return "look at what the check says, or mend the check"
 	case failure.ContextOverflow:
 		return "split the task into smaller ones"
+	case failure.Interrupted:
+		return "continue it with 'gaffer send " + Line(t.ID) + " TEXT', or queue it again with 'gaffer retry'"
 	case failure.TimedOut:
 		return "give it more time ('timeout' in the plan, --timeout), or split it"
 	}
