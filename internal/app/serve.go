@@ -32,6 +32,7 @@ type Coordinator struct {
 	Workers  *workers.Service // nil if ServeRun created it
 	Viewer   *viewers.Viewer
 	Changes  *changes.Service
+	Landing  *LandingService
 	State    string // the state folder of this machine
 
 	stop     context.CancelFunc
@@ -99,7 +100,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 		return nil, nil, fmt.Errorf("name of this machine: %w", err)
 	}
 	return &Coordinator{
-		State: a.state, Protocol: protocol.New(a.store, e, now), Changes: a.Changes,
+		State: a.state, Protocol: protocol.New(a.store, e, now), Changes: a.Changes, Landing: newLandingService(a),
 		Runs: runs.New(runs.Options{
 			Store: a.store, Engine: e, Now: now, Random: rand.Reader,
 			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
@@ -143,5 +144,6 @@ func (c *Coordinator) Close() {
 		c.notifier.Stop()
 	}
 	c.Viewer.Close()
+	c.Landing.close()
 	c.all.Wait()
 }

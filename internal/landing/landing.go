@@ -61,6 +61,13 @@ func (l *Lander) WithProgress(progress func(text string)) *Lander {
 	return New(opts)
 }
 
+// As returns a Lander that acts for another user.
+func (l *Lander) As(who string) *Lander {
+	opts := l.opts
+	opts.Who = who
+	return New(opts)
+}
+
 // ElsewhereError reports that the changes of a run are on another machine.
 type ElsewhereError struct{ Run, Where string }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Undo takes the last merge of a task's change back. It needs the consent of the request
-// if the branch is checked out.
+// if the branch is checked out. If the branch cannot be moved back, the result says why.
 func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
 	m := fleet.MergeResult{Run: request.Run, Task: request.Task}
 	c, _, err := l.find(ctx, request.Run, request.Task)
@@ -35,7 +35,17 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 	m.Into = last.Into
 	done, err := c.repo.Undo(ctx, worktree.UndoSpec{Landing: last, MoveCheckedOut: request.Yes, Revert: request.Revert})
 	if gone := (*worktree.GoneError)(nil); err != nil && !errors.As(err, &gone) {
-		return m, err
+		stopped, ok := errors.AsType[interface { // everything that the user can change
+			error
+			Conflict() bool
+			Hint() string
+		}](err)
+		if !ok {
+			return m, err
+		}
+		_, m.Consent = errors.AsType[*worktree.ConsentError](err)
+		m.State, m.Why, m.Hint = fleet.MergeBlocked, stopped.Error(), stopped.Hint()
+		return m, nil
 	}
 	landing := landingOf(done)
 	m.State, m.Landing, m.Updated = fleet.MergeUndone, &landing, done.Updated

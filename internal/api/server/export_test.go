@@ -27,7 +27,7 @@ func routes() []route {
 }
 
 func runRoutes() []route {
-	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes(), (&changeHandlers{}).routes())
+	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes(), (&changeHandlers{}).routes(), (&landingHandlers{}).routes())
 }
 
 // The maximum length of a body, and of a body with a plan, in bytes.

@@ -41,6 +41,7 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 		"POST /api/projects", "POST /api/projects/active", "POST /api/build-events", "POST /api/inbox", "PATCH /api/inbox/{id}", "DELETE /api/inbox/{id}",
 		"POST /v1/runs", "POST /v1/runs/{id}/cancel", "POST /v1/runs/{id}/retry", "POST /v1/runs/{id}/resume", "POST /v1/questions/{id}/answer",
 		"POST /v1/runs/{id}/tasks/{name}/review", "POST /v1/runs/{id}/tasks/{name}/messages", "DELETE /v1/runs/{id}/tasks/{name}/messages/{message}", "POST /v1/runs/{id}/tasks/{name}/interrupt",
+		"POST /v1/runs/{id}/merge", "POST /v1/runs/{id}/tasks/{name}/merge", "POST /v1/runs/{id}/tasks/{name}/undo", "POST /v1/runs/{id}/tasks/{name}/discard",
 	}
 	workers := []string{
 		"POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim", "POST /v1/tasks/complete",

@@ -21,6 +21,7 @@ type Options struct {
 	Viewer   Viewer  // nil if the server has none
 	Runs     Runs    // nil if the coordinator has no runs
 	Changes  Changes // nil if the coordinator has no changes
+	Landing  Landing // nil if the coordinator merges no changes
 	Work     Work    // nil if the coordinator does not serve gaffer's own workers
 	Page     Page    // nil if the coordinator has no dashboard
 	Tokens   *credential.TokenStore

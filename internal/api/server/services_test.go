@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/api/credential"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/api/runs"
@@ -31,6 +32,21 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/sqlite"
 )
+
+// noLanding merges nothing: there is no repository.
+type noLanding struct{ server.Landing }
+
+func (noLanding) Merge(context.Context, credential.Identity, fleet.MergeRequest) ([]fleet.MergeResult, error) {
+	return nil, protocol.Conflict("conflict", "there is no repository")
+}
+
+func (noLanding) UndoMerge(context.Context, credential.Identity, fleet.MergeRequest) (m fleet.MergeResult, err error) {
+	return m, protocol.Conflict("conflict", "there is no repository")
+}
+
+func (noLanding) Discard(context.Context, credential.Identity, string, string, bool) (r fleet.Review, err error) {
+	return r, protocol.Conflict("conflict", "there is no repository")
+}
 
 // another is a second worker with a token of its own.
 const another credential.Role = "another worker"
@@ -101,7 +117,7 @@ func startWhole(t *testing.T) *whole {
 	w.tokens[another] = w.newToken(book, credential.Worker, "another")
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	s := must[*server.Server](t)(server.New(server.Options{
-		Protocol: w.desk, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
+		Landing: noLanding{}, Protocol: w.desk, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
 		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, UnauthenticatedRate: -1,
 	}))
 	ctx, stop := context.WithCancel(context.Background())

@@ -82,7 +82,7 @@ has ended.
 			if request.Run, request.Task, err = connect.FindEither(ctx, v.Fleet, args[0]); err != nil {
 				return err
 			}
-			c := command{e, v, request, *asJSON}
+			c := command{e, v, request, *asJSON, undo}
 			if undo {
 				return c.undo(ctx)
 			}
@@ -98,6 +98,7 @@ type command struct {
 	view    *runview.View
 	request fleet.MergeRequest
 	json    bool
+	undoing bool
 }
 
 // merge merges, asks for consent where that is needed, and waits for agents that resolve
@@ -204,7 +205,11 @@ func (c command) print(m fleet.MergeResult) error {
 	case fleet.MergeSent:
 		c.env.Talk("%s: not merged into %s: %s; its agent works on it", task, into, display.Line(m.Why, 200))
 	default:
-		c.env.Talk("%s: not merged into %s: %s", task, into, display.PrintableLines(m.Why))
+		what := "merged into"
+		if c.undoing {
+			what = "undone in"
+		}
+		c.env.Talk("%s: not %s %s: %s", task, what, into, display.PrintableLines(m.Why))
 		if m.Hint != "" {
 			c.env.Talk("%s", display.PrintableLines(m.Hint))
 		}
@@ -238,24 +243,21 @@ func (c command) undo(ctx context.Context) error {
 		return exit.Usage(errors.New("--undo takes one task: name it as RUN/TASK"))
 	}
 	m, err := c.view.Fleet.UndoMerge(ctx, c.request)
-	if exit.Of(err) == exit.CodeConflict && isConsent(err) && c.mayAsk() {
-		yes, asked := c.env.Confirm(ctx, display.Line(err.Error(), 300)+". Go on?")
-		if asked != nil || !yes {
-			return errors.Join(err, asked)
+	if err == nil && m.Consent && c.mayAsk() {
+		if c.request.Yes, err = c.env.Confirm(ctx, display.Line(m.Why, 300)+". Go on?"); err == nil && c.request.Yes {
+			m, err = c.view.Fleet.UndoMerge(ctx, c.request)
 		}
-		c.request.Yes = true
-		m, err = c.view.Fleet.UndoMerge(ctx, c.request)
 	}
 	if err != nil {
 		return err
 	}
 	if c.json {
-		return c.env.PrintJSON(m)
+		err = c.env.PrintJSON(m)
+	} else {
+		err = c.print(m)
 	}
-	return c.print(m)
-}
-
-func isConsent(err error) bool {
-	_, ok := errors.AsType[*worktree.ConsentError](err)
-	return ok
+	if err == nil && m.Failed() {
+		err = exit.Conflict(fmt.Errorf("not undone: %s", m.Task))
+	}
+	return err
 }

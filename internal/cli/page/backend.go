@@ -19,6 +19,7 @@ type Backend struct {
 	Protocol server.Protocol    // handles the requests of the coordinator protocol
 	Runs     server.Runs        // handles requests about runs; nil: none
 	Changes  server.Changes     // handles requests about changes; nil: none
+	Landing  server.Landing     // handles requests that merge changes; nil: none
 	Work     server.Work        // handles requests of gaffer's own workers; nil: none
 	Viewer   server.Viewer      // handles requests of a workflow's viewer; nil: none
 	Tokens   credential.Storage // stores access tokens
@@ -33,7 +34,7 @@ type Backend struct {
 // stored by the coordinator.
 func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
-		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
+		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Landing: c.Landing, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
 		Close: func() error { c.Close(); return nil },
 	}
 	if c.Workers != nil {
@@ -54,7 +55,7 @@ func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.L
 		return server.Options{}, fmt.Errorf("dashboard: %w", err)
 	}
 	return server.Options{
-		Protocol: b.Protocol, Runs: b.Runs, Changes: b.Changes, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewTokenStore(b.Tokens, e.Now, rand.Reader),
+		Protocol: b.Protocol, Runs: b.Runs, Changes: b.Changes, Landing: b.Landing, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewTokenStore(b.Tokens, e.Now, rand.Reader),
 		Log: log, Now: e.Now, Random: rand.Reader, Version: e.Version, Hosts: names,
 	}, nil
 }

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+)
+
+// Landing implements the requests that merge and discard the changes of tasks, in
+// repositories on this machine. Errors are classified as those of [Protocol] are.
+type Landing interface {
+	// Merge merges the change of a task, or the approved changes of a run.
+	Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error)
+	UndoMerge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) (fleet.MergeResult, error)
+	// Discard deletes the worktree of a task and keeps its content. With undo it brings
+	// the worktree back.
+	Discard(ctx context.Context, by credential.Identity, run, task string, undo bool) (fleet.Review, error)
+}
+
+// Bodies of requests and answers about merges.
+type (
+	mergeRequest struct {
+		Into   string `json:"into,omitempty"`
+		Method string `json:"method,omitempty"`
+		All    bool   `json:"all,omitempty"`
+		Fix    bool   `json:"fix,omitempty"`
+		Yes    bool   `json:"yes,omitempty"`
+		Revert bool   `json:"revert,omitempty"`
+	}
+	discardRequest struct {
+		Undo bool `json:"undo,omitempty"`
+	}
+	allMerges struct {
+		Merges []fleet.MergeResult `json:"merges"`
+	}
+	oneMerge struct {
+		Merge fleet.MergeResult `json:"merge"`
+	}
+)
+
+// landingHandlers answers the requests about merges.
+type landingHandlers struct{ landing Landing }
+
+func (h *landingHandlers) routes() []route {
+	const found, missing, conflict = http.StatusOK, http.StatusNotFound, http.StatusConflict
+	post := http.MethodPost
+	return []route{
+		{method: post, path: "/v1/runs/{id}/merge", access: operate, about: "merge the approved changes of a run's tasks, one after the other", takes: mergeRequest{}, gives: allMerges{}, status: found, others: []int{missing, conflict}, do: h.mergeRun},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/merge", access: operate, about: "merge the change of a task", takes: mergeRequest{}, gives: allMerges{}, status: found, others: []int{missing, conflict}, do: h.mergeTask},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/undo", access: operate, about: "take the last merge of a task's change back", takes: mergeRequest{}, gives: oneMerge{}, status: found, others: []int{missing, conflict}, do: h.undo},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/discard", access: operate, about: "delete the worktree of a task and keep its content; with undo, bring it back", takes: discardRequest{}, gives: oneReview{}, status: found, others: []int{missing, conflict}, do: h.discard},
+	}
+}
+
+func (h *landingHandlers) mergeRun(c *request) error {
+	run, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	return h.merge(c, run, "")
+}
+
+func (h *landingHandlers) mergeTask(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	return h.merge(c, run, task)
+}
+
+func (h *landingHandlers) merge(c *request, run, task string) error {
+	m, err := readMerge(c, run, task)
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (allMerges, error) {
+		results, err := h.landing.Merge(ctx, c.by, m)
+		return allMerges{list(results)}, err
+	})
+}
+
+func (h *landingHandlers) undo(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	m, err := readMerge(c, run, task)
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneMerge, error) {
+		result, err := h.landing.UndoMerge(ctx, c.by, m)
+		return oneMerge{result}, err
+	})
+}
+
+func readMerge(c *request, run, task string) (fleet.MergeRequest, error) {
+	var ask mergeRequest
+	if err := c.decode(&ask); err != nil {
+		return fleet.MergeRequest{}, err
+	}
+	trim(&ask.Into, &ask.Method)
+	if err := texts("into", ask.Into, "method", ask.Method); err != nil {
+		return fleet.MergeRequest{}, err
+	}
+	c.about = about(run, task)
+	return fleet.MergeRequest{
+		Run: run, Task: task, Into: ask.Into, Method: ask.Method, All: ask.All, Fix: ask.Fix, Yes: ask.Yes, Revert: ask.Revert,
+	}, nil
+}
+
+func (h *landingHandlers) discard(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	var ask discardRequest
+	if err := c.decode(&ask); err != nil {
+		return err
+	}
+	c.about = about(run, task)
+	return give(c, func(ctx context.Context) (oneReview, error) {
+		r, err := h.landing.Discard(ctx, c.by, run, task, ask.Undo)
+		return oneReview{r}, err
+	})
+}
