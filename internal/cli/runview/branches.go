@@ -3,6 +3,7 @@ package runview
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gaffer/fleet"
@@ -36,6 +37,21 @@ func (v *View) branches(r fleet.Run) map[string]bool {
 	}
 	list, _ := repo.Branches(ctx)
 	return list
+}
+
+// Changes counts the changes of a run's tasks on this machine. If git does not answer,
+// there are none.
+func (v *View) Changes(r fleet.Run) fleet.Changes {
+	if v.App == nil || !slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Branch != "" }) {
+		return fleet.Changes{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), branchesWithin)
+	defer cancel()
+	c, err := v.App.Landing.Overview(ctx, r.ID)
+	if err != nil {
+		return fleet.Changes{}
+	}
+	return c
 }
 
 // workPlaces returns a line for each branch and worktree that the tasks used.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -33,7 +34,7 @@ func (v *View) printSummary(r fleet.Run) error {
 		}
 		return ""
 	}
-	at := site{dir: v.env.Dir, exists: exists, remote: v.remote(), branches: v.branches(r)}
+	at := site{dir: v.env.Dir, exists: exists, remote: v.remote(), branches: v.branches(r), changes: v.Changes(r)}
 	return table.Lines(v.env, style, summary(r, v.env.Now(), at)...)
 }
 
@@ -44,6 +45,7 @@ type site struct {
 	dir      string
 	exists   func(path string) bool
 	remote   bool
+	changes  fleet.Changes   // of the tasks; none if they are not on this machine
 	branches map[string]bool // the repository's branches; true if a branch has commits that are not checked out
 }
 
@@ -76,6 +78,9 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 			lines = append(lines, "  logs      "+display.Printable(relative(at.dir, r.Documents)))
 		}
 		lines = append(lines, workPlaces(r, at)...)
+		if text := phrase.Changes(at.changes); text != "" {
+			lines = append(lines, "  changes   "+display.Printable(text))
+		}
 	}
 	if r.Team != "" {
 		lines = append(lines, teamTroubles(r)...)
@@ -84,7 +89,14 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 		lines = append(lines, words(r)...)
 		lines = append(lines, next(r)...)
 	}
-	return append(lines, mergeCommands(r, at)...)
+	if at.changes.Total == 0 {
+		return append(lines, mergeCommands(r, at)...)
+	}
+	if at.changes.First != "" {
+		lines = append(lines, fmt.Sprintf("next: 'gaffer review %s' shows the first change; 'gaffer merge %s --all' merges those that are ready",
+			display.Printable(worktree.Quote(r.ID+"/"+at.changes.First)), display.Printable(r.ID)))
+	}
+	return lines
 }
 
 // workers returns a line with the workers that ran the tasks.

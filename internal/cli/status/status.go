@@ -60,7 +60,7 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 			if *asJSON {
 				return e.PrintJSON(r)
 			}
-			return show(e, r, v.Fleet.Where() != "")
+			return show(e, r, v.Changes(r), v.Fleet.Where() != "")
 		})
 	}
 	return cmd
@@ -68,7 +68,7 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 
 // show prints the tasks as a table, failed ones first. For a server's run it includes
 // the workers.
-func show(e *env.Env, r fleet.Run, remote bool) error {
+func show(e *env.Env, r fleet.Run, changes fleet.Changes, remote bool) error {
 	now := e.Now()
 	table.Talk(e, "run %s, %s", display.Printable(r.ID), display.Line(r.Name, 60))
 	head := []table.Cell{{Text: "Task", Least: 18}, {Text: "Name", Drop: 1, Least: 28}, {Text: "Status", Keep: true}, {Text: "Time", Keep: true, Drop: 3}, {Text: "Now", Least: 20}}
@@ -86,7 +86,14 @@ func show(e *env.Env, r fleet.Run, remote bool) error {
 	if err := table.Print(e, rows); err != nil {
 		return err
 	}
-	return table.Lines(e, nil, summary(r, now, remote)...)
+	lines := summary(r, now, remote)
+	if text := phrase.Changes(changes); text != "" {
+		if changes.First != "" {
+			text += fmt.Sprintf("; 'gaffer review %s/%s' shows the first", r.ID, changes.First)
+		}
+		lines = append(lines, display.Printable(text))
+	}
+	return table.Lines(e, nil, lines...)
 }
 
 // row returns the row of a task: its status, the duration of its last attempt, and what

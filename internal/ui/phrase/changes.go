@@ -1,0 +1,42 @@
+package phrase
+
+import (
+	"fmt"
+	"strings"
+
+	"gaffer/fleet"
+)
+
+// Changes returns a line such as "5 changes: 3 ready to merge, 1 with comments, 1
+// conflicts with main", or "" if there are none.
+func Changes(c fleet.Changes) string {
+	if c.Total == 0 {
+		return ""
+	}
+	branch := c.Into
+	if branch == "" {
+		branch = "its branch"
+	}
+	conflicts := "conflicts with " + branch
+	if c.Conflicts > 1 {
+		conflicts = strings.Replace(strings.Replace(conflicts, "conflicts", "conflict", 1), "its branch", "their branches", 1)
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{c.Ready, "ready to merge"},
+		{c.Commented, "with comments"},
+		{c.SentBack, "sent back"},
+		{c.Conflicts, conflicts},
+		{c.Merged, "merged"},
+		{c.Discarded, "discarded"},
+		{c.Unknown, "not examined"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return Count(c.Total, "change") + ": " + strings.Join(parts, ", ")
+}
