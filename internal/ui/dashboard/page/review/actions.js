@@ -86,14 +86,14 @@ export function decisions(source, task, result) {
       const { drafts } = choices(source.review.value, task);
       await run('Sending the comments…', async () => {
         await source.act({ action: 'send_back', tree: source.change.value.tree });
-        return { good: `${many(drafts, 'comment')} sent. The agent continues its conversation.` };
+        return { good: `${many(drafts, 'comment')} sent. The agent continues its conversation.`, during: 'sent_back' };
       });
     },
     async approve() {
       if (!allowed('approve')) return;
       await run('Approving…', async () => {
         await source.act({ action: 'approve', tree: source.change.value.tree });
-        return { good: 'Approved.' };
+        return { good: 'Approved.', during: 'approved' };
       });
     },
     async reopen() {
@@ -154,8 +154,8 @@ export function Actions({ source, task, may, act, result }) {
 
 /** What came of the last decision, and where a merged or discarded change is. */
 export function Result({ source, result }) {
-  const r = result.value;
   const review = source.review.value;
+  const r = result.value?.during && result.value.during !== review?.state ? null : result.value; // what is over is not said any more
   const { landing } = review ?? {};
   return html`
     ${r?.doing && html`<p class="outcome" role="status"><span class="spin" aria-hidden="true">◌</span> ${r.doing}</p>`}

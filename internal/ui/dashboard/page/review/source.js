@@ -134,7 +134,7 @@ export class Source {
     this.asking = true;
     try {
       const answer = await this.request();
-      if (answer.change.tree === this.change.value.tree && answer.change.tip === this.change.value.tip) this.show(answer);
+      if (answer.change.tree === this.change.value.tree) this.show(answer);
       else batch(() => { this.about(answer); this.newer.value = answer; });
     } catch { /* what is shown stays; the top bar says whether the server answers */ } finally {
       this.asking = false;

@@ -31,7 +31,7 @@ export function Talk({ task }) {
     setList((before) => before.map((x) => (x.id === m.id ? { ...x, withdrawn: true } : x)));
   });
   const some = all ? list : list.slice(-shown);
-  return html`<section class="talk" aria-label="Messages to the agent">
+  return html`<section class="to-agent" aria-label="Messages to the agent">
     ${problem && html`<p class="faint">The messages could not be loaded: ${problem}</p>`}
     ${list.length > some.length && html`<button class="quiet" onClick=${() => setAll(true)}>Show all ${list.length} messages</button>`}
     <ol class="letters">${some.map((m) => html`<li key=${m.id} class=${`letterbox${m.withdrawn ? ' withdrawn' : ''}`}><p class="said">${String(m.text)}</p>
@@ -58,7 +58,7 @@ function Writer({ url, task, may, add }) {
     if (!text.trim() || busy) return;
     setBusy(true);
     id.current ||= Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('');
-    const sent = await attempt('Sent', async () => add((await send(`${url}/messages`, { id: id.current, text: text.trim(), now: now || undefined })).message));
+    const sent = await quietly(async () => add((await send(`${url}/messages`, { id: id.current, text: text.trim(), now: now || undefined })).message));
     setBusy(false);
     if (sent) write('');
   };
