@@ -232,6 +232,8 @@ func (c change) move(name string, f frame) (change, string) {
 			}
 		case name == "p":
 			return c.goTo(c.file - 1), ""
+		case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not skip a file that was never seen
+			return c, "this file is not read yet"
 		case c.file == files:
 			return c, "this is the last hunk; N goes to the next change"
 		default:

@@ -120,6 +120,9 @@ func TestTheNextHunkIsItsFirstChangedLine(t *testing.T) {
 	if k := take(m, "n p").change.cursor; k.old != 12 {
 		t.Errorf("back: %+v", k)
 	}
+	if unread := screenOf(80, 24, "api", p, "] n"); unread.change.file != 1 {
+		t.Errorf("a file that is not read yet is skipped: file %d is shown", unread.change.file)
+	}
 	if m = take(m, "n n"); m.change.file != 2 {
 		t.Errorf("after the last hunk comes file %d", m.change.file)
 	}
