@@ -15,36 +15,36 @@ import (
 	"time"
 )
 
-// desks are fake coordinators by name. Connections to a nil one are refused.
-type desks struct {
-	cutOff string // the one to which connecting never finishes
+// coordinators are fake coordinators, by name. A nil coordinator refuses connections.
+type coordinators struct {
+	cutOff string // name of the coordinator to which connections never complete
 	mu     sync.Mutex
 	desks  map[string]http.HandlerFunc
-	asked  []string // names of the requested coordinators, in order
+	asked  []string // names of the coordinators that got a request, in order
 }
 
-func (d *desks) set(name string, h http.HandlerFunc) {
+func (d *coordinators) set(name string, h http.HandlerFunc) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.desks[name] = h
 }
 
-func (d *desks) get(name string) http.HandlerFunc {
+func (d *coordinators) get(name string) http.HandlerFunc {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.desks[name]
 }
 
-func (d *desks) serve(w http.ResponseWriter, q *http.Request) {
+func (d *coordinators) serve(w http.ResponseWriter, q *http.Request) {
 	d.mu.Lock()
 	d.asked = append(d.asked, q.Host)
 	d.mu.Unlock()
-	_, _ = io.Copy(io.Discard, q.Body) // so that the end of the connection is noticed
+	_, _ = io.Copy(io.Discard, q.Body) // needed to notice the end of the connection
 	d.get(q.Host)(w, q)
 }
 
-// order returns which coordinators were requested since the last call.
-func (d *desks) order() string {
+// order returns which coordinators got requests since the last call, in order.
+func (d *coordinators) order() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	asked := strings.Join(d.asked, " ")
@@ -53,9 +53,9 @@ func (d *desks) order() string {
 }
 
 // among runs a test with a client of the coordinators a, b and, if given, c.
-func among(t *testing.T, given map[string]http.HandlerFunc, o Options, check func(t *testing.T, d *desks, c *Client)) {
-	d := &desks{desks: given}
-	apartFromTime(t, d.serve, Options{}, func(t *testing.T, c *Client) {
+func among(t *testing.T, given map[string]http.HandlerFunc, o Options, check func(t *testing.T, d *coordinators, c *Client)) {
+	d := &coordinators{desks: given}
+	withClient(t, d.serve, Options{}, func(t *testing.T, c *Client) {
 		network := c.conn.http.Transport.(*http.Transport)
 		dial := network.DialContext
 		network.DialContext = func(ctx context.Context, kind, address string) (net.Conn, error) {
@@ -97,7 +97,7 @@ func TestTheNextAddressIsAskedAtOnceAndKept(t *testing.T) {
 		"refused": nil, "502": gateway(502), "503": gateway(503), "504": gateway(504), "a tear": troubles["a tear"], "a torn body": troubles["a torn body"],
 	} {
 		t.Run(trouble, func(t *testing.T) {
-			among(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *desks, c *Client) {
+			among(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 				start := time.Now()
 				agents(t, c)
 				if took := time.Since(start); took > 0 {
@@ -123,7 +123,7 @@ func TestTheNextAddressIsAskedAtOnceAndKept(t *testing.T) {
 func TestARefusalIsAnAnswerAndNoOtherAddressIsAsked(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 429, 500} {
 		among(t, map[string]http.HandlerFunc{"a": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, "b": full},
-			Options{Tries: 1}, func(t *testing.T, d *desks, c *Client) {
+			Options{Tries: 1}, func(t *testing.T, d *coordinators, c *Client) {
 				_, err := c.Agents.List(t.Context())
 				if got := d.order(); refused(t, err).Status != status || got != "a" {
 					t.Errorf("status %d: asked %s: %v", status, got, err)
@@ -136,7 +136,7 @@ func TestWhatIsNotSafeGoesToAnotherAddressOnlyIfItWasNotSent(t *testing.T) {
 	for trouble, handle := range troubles {
 		for request, ask := range unsafe {
 			t.Run(request+" and "+trouble, func(t *testing.T) {
-				among(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *desks, c *Client) {
+				among(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 					if err := ask(t.Context(), c); err == nil || d.order() != "a" {
 						t.Errorf("the error is %v", err)
 					}
@@ -145,7 +145,7 @@ func TestWhatIsNotSafeGoesToAnotherAddressOnlyIfItWasNotSent(t *testing.T) {
 		}
 	}
 	for request, ask := range unsafe {
-		among(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": full}, Options{}, func(t *testing.T, d *desks, c *Client) {
+		among(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 			if err := ask(t.Context(), c); err != nil || d.order() != "c" {
 				t.Errorf("%s and nobody to connect to: %v", request, err)
 			}
@@ -155,7 +155,7 @@ func TestWhatIsNotSafeGoesToAnotherAddressOnlyIfItWasNotSent(t *testing.T) {
 
 func TestNobodyWaitsLongForAConnectionIfThereIsAnotherAddress(t *testing.T) {
 	for request, ask := range unsafe {
-		among(t, map[string]http.HandlerFunc{"a": full, "b": full}, Options{}, func(t *testing.T, d *desks, c *Client) {
+		among(t, map[string]http.HandlerFunc{"a": full, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 			d.cutOff = "a"
 			start := time.Now()
 			if err := ask(t.Context(), c); err != nil || d.order() != "b" || time.Since(start) != dialTimeout {
@@ -169,7 +169,7 @@ func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 	var at []time.Duration
 	var mu sync.Mutex
 	among(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": nil}, Options{Tries: 3, Pause: time.Second, Rand: func() float64 { return 1 }},
-		func(t *testing.T, d *desks, c *Client) {
+		func(t *testing.T, d *coordinators, c *Client) {
 			began := time.Now()
 			away := func(w http.ResponseWriter, _ *http.Request) {
 				mu.Lock()
@@ -194,8 +194,8 @@ func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 		})
 }
 
-// A coordinator that is cut off from the network closes no connection. One request that
-// detects this is enough to redirect those that wait there.
+// A coordinator that is cut off from the network closes no connection. When one request
+// detects that, the requests that still wait for this coordinator must be redirected.
 func TestWhatWaitsForAnAddressThatWasLeftComesToTheOne(t *testing.T) {
 	for what, ask := range map[string]func(*Client, context.Context) error{
 		"a request": func(c *Client, ctx context.Context) error { _, err := c.Agents.List(ctx); return err },
@@ -215,12 +215,12 @@ func TestWhatWaitsForAnAddressThatWasLeftComesToTheOne(t *testing.T) {
 				}
 				full(w, q)
 			}
-			among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": works}, Options{Timeout: time.Hour, Silence: time.Hour}, func(t *testing.T, _ *desks, c *Client) {
+			among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": works}, Options{Timeout: time.Hour, Silence: time.Hour}, func(t *testing.T, _ *coordinators, c *Client) {
 				start := time.Now()
 				waits := make(chan error, 1)
 				go func() { waits <- ask(c, t.Context()) }()
-				time.Sleep(time.Second)           // of the test's own clock: it waits at a by now
-				beats := c.Apart(2 * time.Second) // as SendHeartbeats makes it for an interval of three seconds
+				time.Sleep(time.Second)           // on the test's clock: the request waits for a by now
+				beats := c.Apart(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
 				if err := oneHeartbeat(t.Context(), beats); err == nil {
 					t.Error("a heartbeat was answered by nobody")
 				}
@@ -253,13 +253,13 @@ func TestNobodyIsSentAroundWhileNoAddressAnswers(t *testing.T) {
 		case <-q.Context().Done():
 		}
 	}
-	among(t, map[string]http.HandlerFunc{"a": slow, "b": slow}, Options{}, func(t *testing.T, d *desks, c *Client) {
+	among(t, map[string]http.HandlerFunc{"a": slow, "b": slow}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
-		time.Sleep(time.Second)           // of the test's own clock: it waits by now
-		beats := c.Apart(2 * time.Second) // as SendHeartbeats makes it for an interval of three seconds
+		time.Sleep(time.Second)           // on the test's clock: the request waits by now
+		beats := c.Apart(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
 		for range 5 {
-			_ = oneHeartbeat(t.Context(), beats) // none is answered in time
+			_ = oneHeartbeat(t.Context(), beats) // no coordinator answers in time
 		}
 		if err := <-waits; err != nil || d.order() != "a a b a b a" {
 			t.Errorf("the one that waited: %v", err)
@@ -268,7 +268,7 @@ func TestNobodyIsSentAroundWhileNoAddressAnswers(t *testing.T) {
 }
 
 func TestACallerWhoHasGoneSaysNothingAboutTheAddress(t *testing.T) {
-	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{}, func(t *testing.T, d *desks, c *Client) {
+	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		if _, err := c.Agents.List(ctx); !errors.Is(err, context.Canceled) {
@@ -299,7 +299,7 @@ func TestAStreamGoesOnAtAnotherAddress(t *testing.T) {
 			_, _ = io.WriteString(w, event(id))
 		}
 	}
-	among(t, map[string]http.HandlerFunc{"a": nil, "b": desk}, Options{}, func(t *testing.T, d *desks, c *Client) {
+	among(t, map[string]http.HandlerFunc{"a": nil, "b": desk}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		n := 0
 		err := c.Stream(t.Context(), From{After: "0"}, func(change Change) error {
 			if n++; change.ID != fmt.Sprint(n) || change.Gap {
@@ -334,10 +334,10 @@ func TestAStreamThatFellSilentMakesNoOtherAddressTheOneThatWorks(t *testing.T) {
 		flush(w)
 		<-q.Context().Done()
 	}
-	among(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *desks, c *Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // until the silence is detected
+	among(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // ends when the silence is detected
 		defer cancel()
-		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // until the timeout
+		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // ends with the timeout
 		if c.conn.addresses.works != 0 {
 			t.Errorf("address %d works", c.conn.addresses.works)
 		}
@@ -345,11 +345,11 @@ func TestAStreamThatFellSilentMakesNoOtherAddressTheOneThatWorks(t *testing.T) {
 }
 
 func TestWhoIsAwayIsKnownToClientsThatAreApart(t *testing.T) {
-	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *desks, c *Client) {
+	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *coordinators, c *Client) {
 		start := time.Now()
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
-		time.Sleep(time.Second) // of the test's own clock: it waits at a by now
+		time.Sleep(time.Second) // on the test's clock: the request waits for a by now
 		own := c.Apart(5 * time.Second)
 		defer own.conn.http.CloseIdleConnections()
 		agents(t, own)
@@ -380,7 +380,7 @@ func TestAddressesMayBeGivenAsOneText(t *testing.T) {
 
 func TestALogIsReadWhereverACoordinatorIs(t *testing.T) {
 	says := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "what it wrote\n") }
-	among(t, map[string]http.HandlerFunc{"a": nil, "b": says}, Options{}, func(t *testing.T, _ *desks, c *Client) {
+	among(t, map[string]http.HandlerFunc{"a": nil, "b": says}, Options{}, func(t *testing.T, _ *coordinators, c *Client) {
 		body, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{})
 		if err != nil {
 			t.Fatal(err)

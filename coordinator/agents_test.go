@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// heart is a coordinator's side of heartbeats.
+// heart is a coordinator that receives heartbeats.
 type heart struct {
 	mu    sync.Mutex
 	start time.Time
-	heard []string // the second and the reported state
+	heard []string // for each heartbeat, the second and the reported state
 	fail  func(n int) int
 }
 
@@ -66,7 +66,7 @@ func saying(words ...string) func() Heartbeat {
 
 func TestHeartbeatsComeEvery15Seconds(t *testing.T) {
 	h := &heart{}
-	apartFromTime(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
+	withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
 		heard := 0
@@ -83,7 +83,7 @@ func TestHeartbeatsComeEvery15Seconds(t *testing.T) {
 
 func TestAChangeIsToldAtOnce(t *testing.T) {
 	h := &heart{}
-	apartFromTime(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
+	withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 		defer cancel()
 		wake := make(chan struct{}, 1)
@@ -92,9 +92,9 @@ func TestAChangeIsToldAtOnce(t *testing.T) {
 			wake <- struct{}{}
 			sleep(ctx, time.Second)
 			wake <- struct{}{}
-			close(wake) // must not cause a flood of heartbeats
+			close(wake) // a closed channel must not cause a flood of heartbeats
 		}()
-		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle", "running", "waiting", "idle"), wake, nil) // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle", "running", "waiting", "idle"), wake, nil) // returns when the context ends
 		if want := "0 idle, 4 a1running, 5 a1waiting, 20 a1idle, 35 a1idle"; h.all() != want {
 			t.Errorf("heartbeats were %s, want %s", h.all(), want)
 		}
@@ -108,10 +108,10 @@ func TestAHeartbeatThatHangsDoesNotMakeTheWorkerOffline(t *testing.T) {
 		}
 		return 0
 	}}
-	apartFromTime(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
+	withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, nil) // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, nil) // returns when the context ends
 		if want := "0 idle, 15 a1idle, 25 a1idle"; h.all() != want {
 			t.Errorf("heartbeats were %s, want %s", h.all(), want)
 		}
@@ -125,11 +125,11 @@ func TestAFailedHeartbeatIsRepeatedBeforeTheNextIsDue(t *testing.T) {
 		}
 		return 0
 	}}
-	apartFromTime(t, h.ServeHTTP, Options{Pause: 2 * time.Second, Rand: func() float64 { return 0 }}, func(t *testing.T, c *Client) {
+	withClient(t, h.ServeHTTP, Options{Pause: 2 * time.Second, Rand: func() float64 { return 0 }}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		var errs int
-		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, func(_ Agent, err error) { // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, func(_ Agent, err error) { // returns when the context ends
 			if err != nil {
 				errs++
 			}
@@ -153,10 +153,10 @@ func TestNoOtherRequestHoldsUpAHeartbeat(t *testing.T) {
 		defer cancel()
 		var other sync.WaitGroup
 		for range 3 {
-			other.Go(func() { _, _ = c.Agents.List(ctx) }) // hangs until its timeout
+			other.Go(func() { _, _ = c.Agents.List(ctx) }) // hangs until the request's timeout
 		}
 		synctest.Wait()
-		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, nil) // ends with its context
+		_ = c.Agents.SendHeartbeats(ctx, 15*time.Second, saying("idle"), nil, nil) // returns when the context ends
 		other.Wait()
 		if want := "0 idle, 15 a1idle"; h.all() != want {
 			t.Errorf("heartbeats were %s, want %s", h.all(), want)
@@ -167,7 +167,7 @@ func TestNoOtherRequestHoldsUpAHeartbeat(t *testing.T) {
 // synctestWithOneConnection runs a test with a client whose transport allows one
 // connection.
 func synctestWithOneConnection(t *testing.T, handle http.HandlerFunc, check func(*testing.T, *Client)) {
-	apartFromTime(t, handle, Options{}, func(t *testing.T, c *Client) {
+	withClient(t, handle, Options{}, func(t *testing.T, c *Client) {
 		c.conn.http.Transport.(*http.Transport).MaxConnsPerHost = 1
 		check(t, c)
 	})
@@ -176,7 +176,7 @@ func synctestWithOneConnection(t *testing.T, handle http.HandlerFunc, check func
 func TestHeartbeatsThatAreDeniedEnd(t *testing.T) {
 	for _, status := range []int{400, 401, 403} {
 		h := &heart{fail: func(int) int { return status }}
-		apartFromTime(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
+		withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 			if err := c.Agents.SendHeartbeats(t.Context(), time.Second, saying("idle"), nil, nil); refused(t, err).Status != status || h.all() != "0 idle" {
 				t.Errorf("status %d: %v after %s", status, err, h.all())
 			}
@@ -187,8 +187,8 @@ func TestHeartbeatsThatAreDeniedEnd(t *testing.T) {
 func TestHeartbeatsGoOnThroughEveryTrouble(t *testing.T) {
 	for trouble, handle := range troubles {
 		var hits atomic.Int32
-		apartFromTime(t, func(w http.ResponseWriter, q *http.Request) {
-			_, _ = io.Copy(io.Discard, q.Body) // so that the end of the connection is noticed
+		withClient(t, func(w http.ResponseWriter, q *http.Request) {
+			_, _ = io.Copy(io.Discard, q.Body) // needed to notice the end of the connection
 			if hits.Add(1) <= 5 {
 				handle(w, q)
 				return

@@ -15,7 +15,7 @@ import (
 
 const aToken = "not-to-be-seen"
 
-// troubles are the ways in which a server can fail to answer.
+// troubles lists ways in which a server can fail to answer.
 var troubles = map[string]http.HandlerFunc{
 	"500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 	"502 in HTML": func(w http.ResponseWriter, _ *http.Request) {
@@ -42,15 +42,15 @@ var troubles = map[string]http.HandlerFunc{
 
 func flush(w http.ResponseWriter) { w.(http.Flusher).Flush() }
 
-// full is a valid answer to every request.
+// full writes a valid answer to every request.
 func full(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"agents":[{"id":"a1"}],"agent":{"id":"a1"},"task":{"id":"t1"},"input":{"id":"i1"},"event":{"id":"e1"},"channel":{"id":"c1"},"chain":{"id":"n1"}}`)
 }
 
-// firstly answers the first request in one way and all later ones in another.
-func firstly(hits *atomic.Int32, first, then http.HandlerFunc) http.HandlerFunc {
+// firstThen answers the first request in one way and all later ones in another.
+func firstThen(hits *atomic.Int32, first, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
-		_, _ = io.Copy(io.Discard, q.Body) // so that the end of the connection is noticed
+		_, _ = io.Copy(io.Discard, q.Body) // needed to notice the end of the connection
 		if hits.Add(1) == 1 {
 			first(w, q)
 			return
@@ -106,7 +106,7 @@ func TestARequestThatIsSafeIsRepeatedUntilItIsAnswered(t *testing.T) {
 		for request, ask := range safe {
 			t.Run(request+" and "+trouble, func(t *testing.T) {
 				var hits atomic.Int32
-				apartFromTime(t, firstly(&hits, handle, full), Options{Token: aToken}, func(t *testing.T, c *Client) {
+				withClient(t, firstThen(&hits, handle, full), Options{Token: aToken}, func(t *testing.T, c *Client) {
 					if err := ask(t.Context(), c); err != nil || hits.Load() != 2 {
 						t.Errorf("%d requests, and the error is %v", hits.Load(), err)
 					}
@@ -121,7 +121,7 @@ func TestARequestThatIsNotSafeIsSentOnce(t *testing.T) {
 		for request, ask := range unsafe {
 			t.Run(request+" and "+trouble, func(t *testing.T) {
 				var hits atomic.Int32
-				apartFromTime(t, firstly(&hits, handle, full), Options{Token: aToken}, func(t *testing.T, c *Client) {
+				withClient(t, firstThen(&hits, handle, full), Options{Token: aToken}, func(t *testing.T, c *Client) {
 					err := ask(t.Context(), c)
 					if err == nil || hits.Load() != 1 {
 						t.Errorf("%d requests, and the error is %v", hits.Load(), err)
@@ -136,7 +136,7 @@ func TestARequestThatIsNotSafeIsSentOnce(t *testing.T) {
 }
 
 func TestAHangEndsWithTheTimeOfOneRequest(t *testing.T) {
-	apartFromTime(t, troubles["a hang"], Options{Tries: 3, Timeout: 7 * time.Second, Pause: time.Second}, func(t *testing.T, c *Client) {
+	withClient(t, troubles["a hang"], Options{Tries: 3, Timeout: 7 * time.Second, Pause: time.Second}, func(t *testing.T, c *Client) {
 		start := time.Now()
 		_, err := c.Agents.List(t.Context())
 		if took := time.Since(start); !errors.Is(err, errNoAnswer) || took < 22*time.Second || took > 24*time.Second {
@@ -146,7 +146,7 @@ func TestAHangEndsWithTheTimeOfOneRequest(t *testing.T) {
 }
 
 func TestALogWhoseBeginningNeverComesIsGivenUp(t *testing.T) {
-	apartFromTime(t, troubles["a hang"], Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
+	withClient(t, troubles["a hang"], Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
 		start := time.Now()
 		_, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{})
 		if took := time.Since(start); !errors.Is(err, errNoAnswer) || took != 7*time.Second {
@@ -161,7 +161,7 @@ func TestALogMayTakeItsTime(t *testing.T) {
 		time.Sleep(time.Hour)
 		_, _ = io.WriteString(w, "at last\n")
 	}
-	apartFromTime(t, slow, Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
+	withClient(t, slow, Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
 		body, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{Follow: true})
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func TestAProgramMayHaveReplacedTheStandardTransport(t *testing.T) {
 
 func TestACallersContextEndsARequestAndTheRestBetweenTwo(t *testing.T) {
 	for _, trouble := range []string{"a hang", "500"} {
-		apartFromTime(t, troubles[trouble], Options{Tries: 1000, Pause: time.Hour}, func(t *testing.T, c *Client) {
+		withClient(t, troubles[trouble], Options{Tries: 1000, Pause: time.Hour}, func(t *testing.T, c *Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			start := time.Now()
@@ -204,7 +204,7 @@ func TestACoordinatorIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 			w.Header().Set("Retry-After", header)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		apartFromTime(t, firstly(&hits, busy, full), Options{}, func(t *testing.T, c *Client) {
+		withClient(t, firstThen(&hits, busy, full), Options{}, func(t *testing.T, c *Client) {
 			start := time.Now()
 			_, err := c.Agents.List(t.Context())
 			if took := time.Since(start); err != nil || took < want || took > want+time.Second {
@@ -219,7 +219,7 @@ func TestARefusalIsNotRepeatedAndSaysWhatItIs(t *testing.T) {
 		400: "invalid", 401: "denied", 403: "denied", 404: "not found", 409: "conflict", 413: "invalid", 422: "invalid", 405: "", 501: "",
 	} {
 		var hits atomic.Int32
-		apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) {
+		withClient(t, func(w http.ResponseWriter, _ *http.Request) {
 			hits.Add(1)
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, `{"error":{"code":"a_word","message":"a sentence"}}`)
@@ -244,13 +244,13 @@ func TestARefusalIsNotRepeatedAndSaysWhatItIs(t *testing.T) {
 
 func TestAnAnswerThatIsNotTheProtocolsIsNotBelieved(t *testing.T) {
 	for _, body := range []string{"", "<html>", "[]", "null", "7", "{}", `{"agents":7}`, `{"agents":[7]}`, `{"agents":[{"last_seen":"yesterday"}]}`, `{"agents":[]} more`, `{"agents":[`} {
-		apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }, Options{}, func(t *testing.T, c *Client) {
+		withClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }, Options{}, func(t *testing.T, c *Client) {
 			if _, err := c.Agents.List(t.Context()); refused(t, err).Code != BadAnswer {
 				t.Errorf("%s: %v", body, err)
 			}
 		})
 	}
-	apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"agents":null,"agent":null}`) }, Options{}, func(t *testing.T, c *Client) {
+	withClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"agents":null,"agent":null}`) }, Options{}, func(t *testing.T, c *Client) {
 		if list, err := c.Agents.List(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("a list that is null: %v, %v", list, err)
 		}
@@ -262,7 +262,7 @@ func TestAnAnswerThatIsNotTheProtocolsIsNotBelieved(t *testing.T) {
 
 func TestNoMoreOfAnAnswerIsReadThanIsAllowed(t *testing.T) {
 	for _, status := range []int{200, 400} {
-		apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) {
+		withClient(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			for written := 0; written < 1<<30; {
 				n, err := io.WriteString(w, strings.Repeat("x", 1<<16))
@@ -307,7 +307,7 @@ func TestARedirectIsRefusedAndTheTokenStays(t *testing.T) {
 }
 
 func TestTheTokenIsSentAsABearerAndNeverInAnAddress(t *testing.T) {
-	apartFromTime(t, func(w http.ResponseWriter, q *http.Request) {
+	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Authorization") != "Bearer "+aToken || strings.Contains(q.RequestURI, aToken) {
 			t.Errorf("asked for %s with %q", q.RequestURI, q.Header.Get("Authorization"))
 		}
@@ -338,7 +338,7 @@ func TestAnAddressOrATokenThatCannotBeIsRefused(t *testing.T) {
 
 func TestAnIdCannotLeadToAnotherRoute(t *testing.T) {
 	var asked []string
-	apartFromTime(t, func(w http.ResponseWriter, q *http.Request) {
+	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		asked = append(asked, q.URL.EscapedPath())
 		full(w, q)
 	}, Options{}, func(t *testing.T, c *Client) {
@@ -398,7 +398,7 @@ func TestPausesGrowAndAreSpread(t *testing.T) {
 
 func TestWhatIsWantedOfAListIsAskedFor(t *testing.T) {
 	var asked []string
-	apartFromTime(t, func(w http.ResponseWriter, q *http.Request) {
+	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		asked = append(asked, q.RequestURI)
 		_, _ = io.WriteString(w, `{"tasks":[],"events":[],"task":{}}`)
 	}, Options{}, func(t *testing.T, c *Client) {

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// pipes is an in-memory network, so that a synctest clock can skip hours of silence.
+// pipes is an in-memory network. It lets the clock of synctest skip hours of silence.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -45,9 +45,9 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// apartFromTime runs a test with a server and a client in a synctest bubble, whose clock
+// withClient runs a test with a server and a client in a synctest bubble, whose clock
 // moves when all goroutines wait.
-func apartFromTime(t *testing.T, handle http.HandlerFunc, o Options, check func(t *testing.T, c *Client)) {
+func withClient(t *testing.T, handle http.HandlerFunc, o Options, check func(t *testing.T, c *Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{Handler: handle}
@@ -57,30 +57,30 @@ func apartFromTime(t *testing.T, handle http.HandlerFunc, o Options, check func(
 		if o.HTTP == nil {
 			o.HTTP = &http.Client{Transport: transport}
 		}
-		o.PlainHTTP = true // the pipe is not a real network
+		o.PlainHTTP = true // the pipe is not a real network, so plain HTTP is safe
 		c, err := New("http://desk", o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		check(t, c)
 		transport.CloseIdleConnections()
-		_ = server.Close() // ends the handlers' contexts
+		_ = server.Close() // ends the contexts of handlers
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("the server ended with %v", err)
 		}
 	})
 }
 
-// tear writes a part of an answer and closes the connection.
+// tear writes only a part of an answer and closes the connection.
 func tear(w http.ResponseWriter, said string) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		panic(err)
 	}
 	if said != "" {
-		_, _ = conn.Write([]byte(said)) // the other side may be gone
+		_, _ = conn.Write([]byte(said)) // an error is ignored: the client may be gone
 	}
-	_ = conn.Close() // closing it is the purpose
+	_ = conn.Close() // the purpose is to close the connection
 }
 
 func refused(t *testing.T, err error) *Error {

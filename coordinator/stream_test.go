@@ -17,8 +17,8 @@ import (
 
 var errEnough = errors.New("enough")
 
-// follow reads at most the given number of changes from a stream. It returns each as a
-// text: its id, a ! for a gap, and its type.
+// follow reads at most the given number of changes from a stream. It returns each
+// change as a text: the id, a ! for a gap, and the type.
 func follow(t *testing.T, c *Client, from From, most int) (told []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -44,8 +44,8 @@ func expect(t *testing.T, c *Client, from From, want ...string) {
 	}
 }
 
-// script serves the next of the texts to each connection, and then leaves it open. If the
-// text ends with a #, it closes the connection.
+// script serves one text per connection, in order, and then leaves the connection open.
+// If the text ends with a #, it closes the connection.
 func script(texts ...string) http.HandlerFunc {
 	var connection atomic.Int32
 	return func(w http.ResponseWriter, q *http.Request) {
@@ -71,7 +71,7 @@ func event(id int) string {
 func TestAStreamThatTearsGoesOnWhereItWas(t *testing.T) {
 	const last = 20
 	torn := 0
-	apartFromTime(t, func(w http.ResponseWriter, q *http.Request) {
+	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		after, err := strconv.Atoi(q.Header.Get("Last-Event-ID"))
 		if err != nil {
 			t.Errorf("asked to go on after %q", q.Header.Get("Last-Event-ID"))
@@ -83,7 +83,7 @@ func TestAStreamThatTearsGoesOnWhereItWas(t *testing.T) {
 		}
 		half := event(after + 4)
 		torn++
-		_, _ = io.WriteString(w, half[:len(half)*(torn%5)/5]) // cut off anywhere
+		_, _ = io.WriteString(w, half[:len(half)*(torn%5)/5]) // cut off at various positions
 	}, Options{}, func(t *testing.T, c *Client) {
 		var want []string
 		for id := 3; id <= last; id++ {
@@ -99,7 +99,7 @@ func TestAStreamThatTearsGoesOnWhereItWas(t *testing.T) {
 
 func TestAStreamIsDeadWithoutAPing(t *testing.T) {
 	for what, said := range map[string]string{"nothing": "", "hello": "event: hello\nid: 4\ndata: {}\n\n", "half a line": "event: hello\nid: 4\n\ndata: {"} {
-		apartFromTime(t, script(said, event(5)), Options{}, func(t *testing.T, c *Client) {
+		withClient(t, script(said, event(5)), Options{}, func(t *testing.T, c *Client) {
 			start := time.Now()
 			expect(t, c, From{After: "4"}, "5 tasks")
 			if took := time.Since(start); took < 45*time.Second || took > 50*time.Second {
@@ -111,7 +111,7 @@ func TestAStreamIsDeadWithoutAPing(t *testing.T) {
 
 func TestAStreamWhoseHeaderNeverComesIsDeadToo(t *testing.T) {
 	var hits atomic.Int32
-	apartFromTime(t, firstly(&hits, troubles["a hang"], script(event(1))), Options{}, func(t *testing.T, c *Client) {
+	withClient(t, firstThen(&hits, troubles["a hang"], script(event(1))), Options{}, func(t *testing.T, c *Client) {
 		expect(t, c, From{}, "1 tasks")
 	})
 }
@@ -129,14 +129,14 @@ func TestAByteNowAndThenKeepsNoConnectionAlive(t *testing.T) {
 		}
 		t.Error("the connection was kept for 1000 s")
 	}
-	apartFromTime(t, firstly(&hits, drip, script(event(1))), Options{}, func(t *testing.T, c *Client) {
+	withClient(t, firstThen(&hits, drip, script(event(1))), Options{}, func(t *testing.T, c *Client) {
 		expect(t, c, From{}, "1 tasks")
 	})
 }
 
 func TestPingsKeepAConnection(t *testing.T) {
 	var hits atomic.Int32
-	apartFromTime(t, func(w http.ResponseWriter, q *http.Request) {
+	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		hits.Add(1)
 		w.Header().Set("Content-Type", "text/event-stream")
 		for range 100 {
@@ -168,7 +168,7 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 		flush(w)
 		<-q.Context().Done()
 	}
-	apartFromTime(t, firstly(&hits, slow, troubles["500"]), Options{}, func(t *testing.T, c *Client) {
+	withClient(t, firstThen(&hits, slow, troubles["500"]), Options{}, func(t *testing.T, c *Client) {
 		told := 0
 		err := c.Stream(t.Context(), From{}, func(Change) error {
 			time.Sleep(10 * time.Minute)
@@ -215,7 +215,7 @@ func TestAGapIsTold(t *testing.T) {
 		"tears twice and then goes on with ids": {"5", []string{"#", "#", hello("5") + event(6)}, []string{"6 tasks"}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			apartFromTime(t, script(of.said...), Options{}, func(t *testing.T, c *Client) {
+			withClient(t, script(of.said...), Options{}, func(t *testing.T, c *Client) {
 				expect(t, c, From{After: of.after}, of.want...)
 			})
 		})
@@ -224,13 +224,13 @@ func TestAGapIsTold(t *testing.T) {
 
 func TestARefusedStreamEnds(t *testing.T) {
 	for status, want := range map[int]func(*Error) bool{401: (*Error).Denied, 403: (*Error).Denied, 404: (*Error).NotFound, 400: (*Error).Invalid, 204: func(e *Error) bool { return e.Status == 204 }} {
-		apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, Options{}, func(t *testing.T, c *Client) {
+		withClient(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, Options{}, func(t *testing.T, c *Client) {
 			if _, err := follow(t, c, From{}, 1); !want(refused(t, err)) {
 				t.Errorf("status %d: %v", status, err)
 			}
 		})
 	}
-	apartFromTime(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>log in") }, Options{}, func(t *testing.T, c *Client) {
+	withClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>log in") }, Options{}, func(t *testing.T, c *Client) {
 		if _, err := follow(t, c, From{}, 1); refused(t, err).Code != BadAnswer {
 			t.Errorf("a page: %v", err)
 		}
@@ -248,7 +248,7 @@ func TestAStreamSurvivesACoordinatorThatIsAway(t *testing.T) {
 			}
 			script(event(1))(w, q)
 		}
-		apartFromTime(t, away, Options{}, func(t *testing.T, c *Client) {
+		withClient(t, away, Options{}, func(t *testing.T, c *Client) {
 			start := time.Now()
 			expect(t, c, From{}, "1 tasks")
 			if took := time.Since(start); took < time.Minute {
@@ -259,7 +259,7 @@ func TestAStreamSurvivesACoordinatorThatIsAway(t *testing.T) {
 }
 
 func TestAStreamIsAskedForAsItIsWanted(t *testing.T) {
-	apartFromTime(t, func(w http.ResponseWriter, q *http.Request) {
+	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Accept-Encoding") != "identity" || q.Header.Get("Accept") != "text/event-stream" || q.Header.Get("Last-Event-ID") != "4" {
 			t.Errorf("the header is %v", q.Header)
 		}
@@ -274,7 +274,7 @@ func TestAStreamIsAskedForAsItIsWanted(t *testing.T) {
 
 func TestAStreamEndsWithItsContext(t *testing.T) {
 	for what, handle := range map[string]http.HandlerFunc{"open": script(event(1)), "away": troubles["500"], "hanging": troubles["a hang"]} {
-		apartFromTime(t, handle, Options{}, func(t *testing.T, c *Client) {
+		withClient(t, handle, Options{}, func(t *testing.T, c *Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			if err := c.Stream(ctx, From{}, func(Change) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
@@ -285,7 +285,7 @@ func TestAStreamEndsWithItsContext(t *testing.T) {
 }
 
 func TestAServerSaysHowLongToWaitAfterATear(t *testing.T) {
-	apartFromTime(t, script("retry: 9000\n\n#", event(1)), Options{}, func(t *testing.T, c *Client) {
+	withClient(t, script("retry: 9000\n\n#", event(1)), Options{}, func(t *testing.T, c *Client) {
 		start := time.Now()
 		told, err := follow(t, c, From{}, 1)
 		if took := time.Since(start); took < 9*time.Second || took > 12*time.Second {

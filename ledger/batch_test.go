@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// wholes returns finished attempts. Each is the first of its task, except for the
-// last one, which is a second attempt.
+// wholes returns finished attempts. Each is the first attempt of its task, except for
+// the last one, which is a second attempt.
 func wholes() (list []Whole) {
 	for i, status := range []Status{Done, Failed, TimedOut, Done} {
 		run := NewRun(Dispatch{Bead: fmt.Sprintf("bd-%d", i+1), Agent: "claude", Model: "m", Repo: "/r", Prompt: "p", MaxRetries: 2}, noon)

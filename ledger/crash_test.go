@@ -15,14 +15,14 @@ import (
 	"gaffer/statefile/host/hosttest"
 )
 
-// atEveryCrash runs do on a new machine that dies at step 1, then at step 2, and so
-// on until do completes. It tests the death of the process and power cuts. It calls
-// check with each machine after its restart.
+// atEveryCrash runs do on a new machine that crashes at step 1, then at step 2, and so
+// on until do completes. Each crash is tested as the death of the process and as power
+// cuts. After each crash it calls check with the restarted machine.
 func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(t *testing.T, h host.Host)) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
 			died := false
-			for seed := range map[bool]uint64{false: 1, true: 3}[power] { // only a power cut leaves anything to chance
+			for seed := range map[bool]uint64{false: 1, true: 3}[power] { // only power cuts depend on the seed
 				synctest.Test(t, func(t *testing.T) {
 					m := hosttest.New(seed, hosttest.Fault{})
 					if err := prepare(m.Process()); err != nil {
@@ -38,7 +38,7 @@ func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(
 					where := m.Struck()
 					m.SetFault(hosttest.Fault{})
 					if !died && power {
-						m.PowerCut() // what was acknowledged must survive it
+						m.PowerCut() // acknowledged work must survive a power cut
 					}
 					check(t, m.Process())
 					if t.Failed() {
@@ -78,8 +78,9 @@ func TestACrashAnywhereInThreeAttemptsLosesNothing(t *testing.T) {
 	t.Run("recorded at once", func(t *testing.T) { crashInThreeAttempts(t, false, whole) })
 }
 
-// crashInThreeAttempts executes two steps per attempt. If begins is true, each step
-// is acknowledged separately; otherwise only both together.
+// crashInThreeAttempts makes two calls per attempt: one for its start and one for its
+// end. If begins is true, each call is acknowledged separately; otherwise only both
+// together.
 func crashInThreeAttempts(t *testing.T, begins bool, attempt func(s *Store, n int) []func() error) {
 	var acknowledged int
 	story := func(s *Store) (steps []func() error) {
@@ -178,8 +179,9 @@ func TestACrashAnywhereInAFixLeavesTheRecordOldOrNewAndTheOldOneKept(t *testing.
 	})
 }
 
-// Begin died after it had kept the attempt. Another program then wrote the attempt's
-// end to the first name.
+// A process died in Begin after it had kept the first attempt under another name.
+// Another program then wrote the end of that attempt to the record under the original
+// name.
 func TestACrashAnywhereBesideAKeptAttemptWithOtherValuesLosesNeither(t *testing.T) {
 	const path, kept = "/state/runs/bd-1.json", `{"bead": "bd-1", "attempt": 1}`
 	prepare := func(h host.Host) error {

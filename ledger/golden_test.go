@@ -40,7 +40,7 @@ func TestARecordThatIsNotChangedKeepsItsBytes(t *testing.T) {
 		}
 		doc, err := jsontree.Parse(data)
 		if err != nil {
-			continue // the broken one
+			continue // skip the file that is not JSON
 		}
 		doc.Root().Set("bead", doc.Root().Get("bead"))
 		if !bytes.Equal(doc.Bytes(), data) {
@@ -81,7 +81,7 @@ func TestEveryIrregularFormIsNamed(t *testing.T) {
 		{"wild/run-home.json", []string{"repo " + variableInPath, "result_file " + variableInPath}},
 		{"wild/run-other-bead.json", []string{"bead " + beadNotBD}},
 		{"wild/run-fraction.json", nil},
-		{"wild/run-offset.json", []string{"started_at " + offsetTimestamp}}, // +00:00 is as regular as Z
+		{"wild/run-offset.json", []string{"started_at " + offsetTimestamp}}, // +00:00 is not an irregularity, like Z
 		{"wild/run-duration.json", []string{"duration_seconds " + durationDiffers}},
 		{"wild/run-stuck.json", []string{"status " + stuckRunning}},
 		{"wild/run-clock-back.json", []string{"finished_at " + endsBeforeStart}},

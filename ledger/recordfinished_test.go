@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A finished attempt that is recorded at once gives the same records as Begin
-// followed by Finish, also if it is repeated and after other attempts.
+// Recording a finished attempt with one call gives the same records as Begin followed
+// by Finish, even if the call is repeated or other attempts follow.
 func TestAWholeAttemptIsRecordedAsItsTwoHalvesAre(t *testing.T) {
 	at := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	code := 3
@@ -29,7 +29,7 @@ func TestAWholeAttemptIsRecordedAsItsTwoHalvesAre(t *testing.T) {
 	}
 }
 
-// same compares the files of two folders.
+// same checks that two folders contain the same files.
 func same(t *testing.T, a, b string, want int) {
 	t.Helper()
 	list, err := os.ReadDir(a)

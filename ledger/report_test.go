@@ -155,7 +155,7 @@ func TestRunsAndResultsBelongTogetherByTheBeadThatTheyName(t *testing.T) {
 	writeFile(t, filepath.Join(s.Dir(RunKind), "bd-7.json"), run("bd-7", 1))
 	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-7.json"), result("bd-7", 1, TimedOut))
 	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-7-verify.json"), []byte(`{"bead":"bd-7","tests":"pass"}`))
-	writeFile(t, filepath.Join(s.Dir(ResultKind), "copy.json"), result("bd-7", 1, Done)) // the file with the bead's name counts
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "copy.json"), result("bd-7", 1, Done)) // the file named after the bead has precedence over this one
 	var rows []string
 	r, err := s.Report(t.Context(), Query{}, func(a Attempt) error {
 		rows = append(rows, fmt.Sprintf("%s/%d %s %v", a.Bead, a.Attempt, a.Status, a.HasRun && a.HasResult))

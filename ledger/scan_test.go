@@ -12,11 +12,11 @@ import (
 	"gaffer/statefile/host"
 )
 
-// listing is a machine on which every folder has the same names.
+// listing is a machine on which every folder contains the same names.
 type listing struct {
 	host.Host
 	names []string
-	err   error // at the end
+	err   error // returned after the last name
 	reads int
 }
 

@@ -126,7 +126,8 @@ func compiled(t *testing.T, kind Kind) *jsonschema.Schema {
 	return c.MustCompile("schema.json")
 }
 
-// agree fails unless a strict check and the schema give the same verdict.
+// agree fails unless a strict check and the schema agree on whether a record is valid.
+// It returns the result.
 func agree(t interface{ Fatalf(string, ...any) }, schema *jsonschema.Schema, kind Kind, data []byte) (valid bool) {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -135,7 +136,7 @@ func agree(t interface{ Fatalf(string, ...any) }, schema *jsonschema.Schema, kin
 	c := newCheck(kind, "record.json", true)
 	c.record(doc.Value())
 	if c.values != nil && !c.full {
-		return false // the schema is about the full form only
+		return false // the schema only describes the full form
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {

@@ -105,12 +105,12 @@ func TestAResultTakesWhatItLeavesEmptyFromItsRunAndTheClock(t *testing.T) {
 	}
 }
 
-// Legacy runs lack a start time, or have it in another format.
+// Records in the minimal form lack a start time, or have it in another format.
 func TestARunOfAnyFormCanEnd(t *testing.T) {
 	const end = "2026-02-12T17:10:00Z"
 	for at, want := range map[string]struct {
 		start   string
-		seconds int // -1 if unknown
+		seconds int // expected duration; -1 if unknown
 	}{
 		"'$START'":                  {end, -1},
 		"":                          {end, -1},
@@ -181,7 +181,7 @@ func TestTheSameAttemptAgainIsFineWithTheSameValuesAndRefusedWithOthers(t *testi
 	begin(t, s, dispatch(1))
 	finish(t, s, ended(1, Done))
 	finish(t, s, ended(1, Done))
-	begin(t, s, dispatch(1)) // a caller that starts over after a crash
+	begin(t, s, dispatch(1)) // a caller repeats it after a crash
 	before := readFile(t, s.path(RunKind, "bd-1")) + readFile(t, s.path(ResultKind, "bd-1"))
 
 	other := dispatch(1)
@@ -234,7 +234,7 @@ func TestAKeptAttemptWithOtherValuesIsNeverReplacedAndStopsNobody(t *testing.T) 
 	}
 }
 
-// Another dispatcher overwrites the latest run and starts again at attempt 1.
+// Another dispatcher has overwritten the latest record and counts from 1 again.
 func TestATaskThatWasCountedAnewGoesOnAfterTheGreatestNumber(t *testing.T) {
 	s := testStore(t)
 	for n := 1; n <= 3; n++ {
@@ -322,7 +322,7 @@ func TestABrokenRecordIsNeverReplaced(t *testing.T) {
 			s := testStore(t)
 			path := s.path(RunKind, "bd-1")
 			writeFile(t, path, []byte(data))
-			old := time.Now().Add(-time.Hour) // not one that is being written just now
+			old := time.Now().Add(-time.Hour) // old enough not to be in use by a writer
 			if err := os.Chtimes(path, old, old); err != nil {
 				t.Fatal(err)
 			}
@@ -364,7 +364,7 @@ func TestManyWritersOfOneTaskKeepEveryAttempt(t *testing.T) {
 	var all sync.WaitGroup
 	for n := 1; n <= attempts; n++ {
 		all.Go(func() {
-			s := Open(root, Options{}) // as another process would
+			s := Open(root, Options{}) // a new store, as in another process
 			if err := s.Begin(context.Background(), dispatch(n)); err != nil {
 				t.Error(err)
 			}

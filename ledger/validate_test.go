@@ -160,8 +160,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// fixable repairs data. A record that is not refused must be valid, and a second
-// repair must not change it.
+// fixable repairs a record. If the repair is not refused, the result must be valid, and
+// a second repair must not change it.
 func fixable(t *testing.T, f file, data []byte) {
 	doc, err := jsontree.Parse(data)
 	if err != nil {

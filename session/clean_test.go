@@ -17,7 +17,7 @@ import (
 const day = 24 * time.Hour
 
 // oldSessions creates four sessions: one that ended 10 days ago, one that is running,
-// one that is unreadable, and one that ended an hour ago and is active.
+// one that is unreadable, and an active one that ended an hour ago.
 func oldSessions(t *testing.T) (s *session.Store, ended, runs, broken, active string) {
 	c := start()
 	s = newStore(t, c)

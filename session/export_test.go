@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Settle exports settle, for a fuzz test without files.
+// Settle exports setDerived for a fuzz test that uses no files.
 func Settle(doc *jsontree.Doc, now time.Time) { setDerived(doc.Root(), now) }
 
 // Kept returns the number of documents that the store holds in memory.

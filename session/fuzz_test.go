@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FuzzStatus passes arbitrary bytes to all code that reads or edits a document.
-// Nothing may panic, and an edit must result in JSON.
+// FuzzStatus passes arbitrary bytes to all code that reads or edits a document. None of
+// it may panic, and every edit must result in valid JSON.
 func FuzzStatus(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*/*.json")
 	for _, name := range files {
@@ -38,8 +38,8 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-// FuzzDraft uses arbitrary bytes as the agents and waves of a new session. An
-// accepted draft gives a valid document.
+// FuzzDraft uses arbitrary bytes as the agents and waves of a new session. If the draft
+// is accepted, the document must be valid.
 func FuzzDraft(f *testing.F) {
 	f.Add([]byte(threeAgents), []byte(`[{"wave":1,"agents":["001"]}]`))
 	f.Add([]byte(`{"agents":[{"id":"a","status":null,"x":1e999}]}`), []byte(`[]`))

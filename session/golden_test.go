@@ -62,8 +62,8 @@ func TestTheTypesHaveEveryFieldOfTheSeedInItsOrder(t *testing.T) {
 	}
 }
 
-// outline is the seed's first example, which omits the lists, completed with the
-// seed's own agent, summary and wave.
+// outline returns the seed's first example. The seed omits its lists, so outline adds
+// the seed's own agent, summary and wave.
 func outline(t *testing.T) []byte {
 	t.Helper()
 	example := func(name string) string { return strings.TrimSpace(string(golden(t, "seed/"+name+".json"))) }
@@ -82,17 +82,17 @@ func TestEndingTheOutlinesAgentChangesOnlyWhatThatIsAbout(t *testing.T) {
 	c.now = time.Date(2026, 2, 1, 14, 45, 18, 0, time.UTC)
 	must(t, s.CompleteAgent(t.Context(), seedID, "001", 0))
 	want := []string{
-		`"completed_at": "2026-02-01T14:45:18Z",`, // of the session
+		`"completed_at": "2026-02-01T14:45:18Z",`, // the session's end
 		`"status": "complete",`,
-		`"status": "complete",`, // of the agent
+		`"status": "complete",`, // the agent's status
 		`"completed_at": "2026-02-01T14:45:18Z",`,
 		`"duration_seconds": 893,`,
 		`"exit_code": 0,`,
 		`"pid": null,`,
-		`"total": 1,`, // there is one agent in it, not five
+		`"total": 1,`, // the outline has one agent; the seed has five
 		`"queued": 0,`,
 		`"running": 0,`,
-		`"status": "complete",`, // of the wave
+		`"status": "complete",`, // the wave's status
 	}
 	if diff := cmp.Diff(want, changed(t, before, document(t, s, seedID))); diff != "" {
 		t.Error(diff)

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	writers = 16 // of each kind
-	updates = 50 // by each writer
+	writers = 16 // number of writers of each kind
+	updates = 50 // number of updates by each writer
 )
 
-// TestMain lets the test binary act as one of our writers in a separate process.
+// TestMain lets the test binary also act as a writer in a separate process.
 func TestMain(m *testing.M) {
 	if root := os.Getenv("SESSION_WRITER_ROOT"); root != "" {
 		if err := write(root, os.Getenv("SESSION_WRITER_ID"), os.Getenv("SESSION_WRITER_AGENT")); err != nil {
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Use another zone than UTC, so that a time without a zone is not right by
-	// chance.
+	// Use a zone other than UTC, so that reading a time without a zone as UTC gives a
+	// wrong result.
 	time.Local = time.FixedZone("CET", 3600)
 	os.Exit(m.Run())
 }
@@ -63,8 +63,8 @@ func write(root, id, agent string) error {
 	return nil
 }
 
-// count increments the value in the document, not one that the writer remembers. A
-// lost update is therefore missing at the end.
+// count increments the value in the document and not one that the writer remembers, so
+// that a lost update is visible at the end.
 func count(agent *jsontree.Node, i int) {
 	n, _ := agent.Get("updates").Int()
 	agent.Set("updates", n+1)
@@ -104,7 +104,7 @@ func TestSixteenWritersOfOursAndSixteenOfTheSeedsLoseNothing(t *testing.T) {
 				return
 			}
 			out := succeed(t, ourWriter(s, id, a.ID))
-			if ms, err := strconv.Atoi(out); err != nil || ms > 25_000 { // the lock's timeout is 30 s
+			if ms, err := strconv.Atoi(out); err != nil || ms > 25_000 { // the lock timeout is 30 s
 				t.Errorf("%s waited %s ms", a.ID, out)
 			}
 		})
@@ -151,7 +151,7 @@ func TestALockWhoseWriterWasKilledIsBrokenOnce(t *testing.T) {
 	id := create(t, s, threeAgents)
 	killHolder(t, seedWriter(s, id, "001", "hold"))
 
-	must(t, s.StartAgent(t.Context(), id, "001", 0)) // it fails if the lock is not broken
+	must(t, s.StartAgent(t.Context(), id, "001", 0)) // fails if the stale lock is not broken
 	if len(broken) != 1 || broken[0].Kind != statefile.LockBroken {
 		t.Errorf("notices are %v", broken)
 	}
@@ -170,12 +170,12 @@ func killHolder(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	must(t, err)
-	_, err = cmd.StdinPipe() // open, so that it stays
+	_, err = cmd.StdinPipe() // the open input keeps the process running
 	must(t, err)
 	must(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 		t.Fatalf("the writer says %q, %v", line, err)
 	}
 	must(t, cmd.Process.Kill())
-	_ = cmd.Wait() // killed
+	_ = cmd.Wait() // an error is expected: the process was killed
 }

@@ -267,7 +267,7 @@ func TestASessionWithoutAgentsIsCompletedByHand(t *testing.T) {
 	if load(t, s, id).IsComplete() {
 		t.Fatal("it ended by itself")
 	}
-	for range 2 { // saying so again is no error
+	for range 2 { // repeating the call is no error
 		if state, err := s.CompleteSession(t.Context(), id); err != nil || state != session.Complete {
 			t.Errorf("state is %s, %v", state, err)
 		}
@@ -300,7 +300,7 @@ func TestNoAgentStartsInASessionThatHasEnded(t *testing.T) {
 	if err := s.StartAgent(t.Context(), seedID, "1", 0); !errors.As(err, &refused) {
 		t.Errorf("error is %v", err)
 	}
-	must(t, s.CompleteAgent(t.Context(), seedID, "2", 0)) // an agent that has run keeps its result
+	must(t, s.CompleteAgent(t.Context(), seedID, "2", 0)) // the agent has ended, so it keeps its result
 	if got := load(t, s, seedID); got.Status != session.Failed || got.Agents[1].Status != session.Complete {
 		t.Errorf("session is %+v", got)
 	}

@@ -47,7 +47,7 @@ func done(is *session.Status, agent int, at time.Time) {
 	a.Status, a.PID, a.CompletedAt, a.DurationSeconds, a.ExitCode = session.Complete, nil, session.Time{Time: at}, &seconds, &exit
 }
 
-// recording is a recording with the state that it has to write.
+// recording is a Recording, with the state that it has to write.
 type recording struct {
 	*session.Recording
 	t  *testing.T
@@ -235,7 +235,7 @@ func TestADocumentThatIsGoneOrDamagedIsWrittenAgainAndItsBytesAreKept(t *testing
 	}
 	for name, c := range map[string]struct {
 		damage func(*session.Store) error
-		kept   string // what is kept aside
+		kept   string // expected content of the saved copy
 	}{
 		"deleted":           {func(s *session.Store) error { return os.Remove(path(s)) }, ""},
 		"with its folder":   {func(s *session.Store) error { return os.RemoveAll(filepath.Dir(path(s))) }, ""},
@@ -342,7 +342,7 @@ func TestSecurityARecordingWritesThroughALinkToItsOwnDocumentOnly(t *testing.T) 
 			if string(data) != theirs || (theirs == "") != errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the user's file is %q, %v", data, err)
 			}
-			if others, _ := os.ReadDir(filepath.Dir(target)); theirs != "" && len(others) > 2 { // the file, and its lock
+			if others, _ := os.ReadDir(filepath.Dir(target)); theirs != "" && len(others) > 2 { // the folder should contain only the file and its lock
 				t.Errorf("beside the user's file are %v", others)
 			}
 		})
@@ -365,7 +365,7 @@ func TestSecurityARecordingWritesIntoNoFolderBehindALinkThatIsNotItsOwn(t *testi
 			}
 			entries, err := os.ReadDir(target)
 			must(t, err)
-			data, _ := os.ReadFile(filepath.Join(target, "status.json")) // there may be none
+			data, _ := os.ReadFile(filepath.Join(target, "status.json")) // the file may be missing
 			if string(data) != theirs || len(entries) > 1 {
 				t.Errorf("in the user's folder are %v, and its document is %q", entries, data)
 			}
@@ -589,8 +589,8 @@ func statusPath(t *testing.T, s *session.Store) string {
 	return path
 }
 
-// stepped is the real machine with a callback before and after each rename and
-// removal of a file.
+// stepped is the real machine, with a callback before and after each rename and removal
+// of a file.
 type stepped struct {
 	host.Host
 	before, after func(op host.Op)
@@ -615,7 +615,7 @@ func (s *stepped) step(op host.Op, do func() error) error {
 	return err
 }
 
-// syncless is a machine on which syncing folders fails for a while.
+// syncless is a machine on which syncing a folder fails until the test allows it.
 type syncless struct {
 	host.Host
 	fails bool

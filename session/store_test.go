@@ -20,7 +20,7 @@ func (c *clock) forward(d time.Duration) { c.now = c.now.Add(d) }
 
 func start() *clock { return &clock{time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)} }
 
-// counter is a source of randomness that never repeats a value.
+// counter is a random source for tests that never repeats a value.
 type counter struct{ n byte }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -71,7 +71,7 @@ func create(t *testing.T, s *session.Store, agents string) string {
 	return id
 }
 
-// plant writes a document of another program into the store.
+// plant writes another program's document into the store.
 func plant(t *testing.T, s *session.Store, id string, document []byte) {
 	t.Helper()
 	dir, err := s.Dir(id)

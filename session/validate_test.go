@@ -27,8 +27,8 @@ func names(s *session.Store) string {
 	return strings.Join(slices.Compact(all), " ")
 }
 
-// wild lists the irregular documents, the findings in each, and what a write
-// corrects.
+// wild lists the irregular documents in testdata, with their findings and the
+// corrections by a write.
 var wild = map[string]struct {
 	names    string
 	severity statefile.Severity
@@ -55,7 +55,7 @@ var wild = map[string]struct {
 	"wrong-type":             {"wrong-type", statefile.Invalid, ""},
 	"negative-duration":      {"negative-duration", statefile.Irregular, ""},
 	"session-id-mismatch":    {"session-id-mismatch", statefile.Invalid, ""},
-	"extra-members":          {"wrong-type", statefile.Invalid, ""}, // a total of 2.0
+	"extra-members":          {"wrong-type", statefile.Invalid, ""}, // contains a total of 2.0
 }
 
 func TestEveryIrregularFormIsReadAndReportedByItsName(t *testing.T) {
@@ -108,8 +108,8 @@ func value(t *testing.T, data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// differing lists the values of before that are missing or changed in after,
-// including the formatting of numbers. Additions are no difference.
+// differing lists the values of before that are missing or changed in after, including
+// changed formatting of numbers. It ignores values that were added.
 func differing(at string, before, after jsontree.Value) []string {
 	if before.Kind() != after.Kind() || before.Kind() == jsontree.Array && before.Len() != after.Len() {
 		return []string{at}

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beSelf prints its identity and waits for its input to end.
+// beSelf prints its identity and waits until its input ends.
 func beSelf([]string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(host.OS().Self()); err != nil {
 		return err
@@ -46,8 +46,8 @@ func beSelf([]string) error {
 	return err
 }
 
-// beCounter increments a counter several times and checks that it has exclusive
-// access each time.
+// beCounter increments a counter several times, and checks each time that no other
+// process writes.
 func beCounter(args []string) error {
 	path, locking := args[0], lockings[args[1]]
 	times, err := strconv.Atoi(args[2])
@@ -71,7 +71,7 @@ func beCounter(args []string) error {
 	return nil
 }
 
-// beAdder adds members until it is killed. It prints each number when its update has
+// beAdder adds members until it is killed. It prints each number after its update has
 // returned.
 func beAdder(args []string) error {
 	f := statefile.New(args[0], statefile.Options{Locking: lockings[args[1]], Empty: []byte("{}\n")})

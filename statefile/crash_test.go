@@ -21,8 +21,8 @@ import (
 
 const simPath = "/project/doc.json"
 
-// fleet is a set of writers of one document on a simulated machine. Every update adds
-// its own member, so that a lost update is visible.
+// fleet is a set of processes that write one document on a simulated machine. Every
+// update adds a different member, so that a lost update is visible.
 type fleet struct {
 	machine *hosttest.Machine
 	options statefile.Options
@@ -80,7 +80,7 @@ func (f *fleet) update(file *statefile.File, name string) error {
 	return err
 }
 
-// start starts processes with two threads each, which make updates.
+// start starts processes with two threads each, which update the document.
 func (f *fleet) start(processes, updates int) {
 	for i := range processes {
 		p := f.machine.Process()
@@ -97,7 +97,7 @@ func (f *fleet) start(processes, updates int) {
 	}
 }
 
-// startForeign adds a writer that knows only the lock folder.
+// startForeign adds a writer that respects only the lock folder.
 func (f *fleet) startForeign(updates int) {
 	p := f.machine.Process()
 	f.machine.Go(p, func() {
@@ -116,8 +116,8 @@ func (f *fleet) startForeign(updates int) {
 	})
 }
 
-// foreignUpdate is an update of the session protocol as programs in other languages
-// do it.
+// foreignUpdate updates a document of the session protocol as programs in other
+// languages do.
 func foreignUpdate(p host.Host, name string) error {
 	for began := time.Now(); ; {
 		err := p.Mkdir("foreign lock", simPath+".lock", 0o777)
@@ -125,7 +125,7 @@ func foreignUpdate(p host.Host, name string) error {
 			break
 		}
 		if !errors.Is(err, fs.ErrExist) || time.Since(began) > time.Minute {
-			return err // a dead holder's lock is there until one of ours comes by
+			return err // the lock of a dead process stays until one of our processes breaks it
 		}
 		if err := p.Sleep(context.Background(), 50*time.Millisecond); err != nil {
 			return err

@@ -23,7 +23,7 @@ func TestUpdatesFromManyGoroutinesShareWritesAndAreAllKept(t *testing.T) {
 			const goroutines, updates = 64, 50
 			path := document(t, "{\n  \"count\": 0\n}\n")
 			machine := counting()
-			var finished int // only the leader touches it
+			var finished int // used only by the leader
 			f := statefile.New(path, statefile.Options{Host: machine, Locking: locking, Finish: func(d *jsontree.Doc) error {
 				finished++
 				d.Root().Set("count", d.Root().Len()-1)
@@ -232,7 +232,7 @@ func TestACallerThatStopsWaitingLeavesWithoutItsChange(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	first := make(chan error, 1)
 	go func() { first <- set(context.Background(), f, "first", 1) }()
-	<-g.reached // it writes, so who comes now waits for the next write
+	<-g.reached // the first update is writing, so later updates wait for the next write
 	var ran atomic.Bool
 	results := queued(t, f, 0,
 		func() error {
@@ -322,7 +322,7 @@ func TestALeaderThatGetsNoLockAnswersForItselfAlone(t *testing.T) {
 	holds(t, path, "{\n  \"b\": 1\n}")
 }
 
-// A server that survives a handler's panic must not find its documents locked.
+// A server may survive a panic in a handler; its documents must not stay locked.
 func TestAChangeThatPanicsGivesTheLockBack(t *testing.T) {
 	for name, locking := range lockings {
 		t.Run(name, func(t *testing.T) {

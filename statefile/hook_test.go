@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// hooked is the real machine with a callback before each step. The callback can count
-// the step, fail it, or run other code.
+// hooked is the real machine, with a callback before each step. The callback can count
+// the step, make it fail, or run other code.
 type hooked struct {
 	host.Host
 	hook func(s step) error
@@ -19,8 +19,8 @@ type hooked struct {
 	count map[string]int
 }
 
-// step is one operation of the machine. nth counts the operations with the same name
-// and call, from 1.
+// step is one operation of the machine. nth counts the operations with the same op and
+// call, from 1.
 type step struct {
 	op   host.Op
 	call string
@@ -32,7 +32,7 @@ func newHooked(hook func(s step) error) *hooked {
 	return &hooked{Host: host.OS(), hook: hook, count: map[string]int{}}
 }
 
-// counting returns a machine that only counts.
+// counting returns a hooked machine that only counts its steps.
 func counting() *hooked { return newHooked(func(step) error { return nil }) }
 
 func (h *hooked) at(op host.Op, call, name string) error {
@@ -218,23 +218,23 @@ func (f *hookedFile) Close() error {
 	return err
 }
 
-// hurried is a machine whose clock advances only by sleeping. Sleeping takes no real
-// time.
-type hurried struct {
+// sleepClock is a machine whose clock advances only while it sleeps. Sleeping takes no
+// real time.
+type sleepClock struct {
 	host.Host
 	mu    sync.Mutex
 	slept time.Duration
 }
 
-func newHurried(now time.Time) *hurried { return &hurried{Host: stopped{host.OS(), now}} }
+func newSleepClock(now time.Time) *sleepClock { return &sleepClock{Host: stopped{host.OS(), now}} }
 
-func (h *hurried) Now() time.Time {
+func (h *sleepClock) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.Host.Now().Add(h.slept)
 }
 
-func (h *hurried) Sleep(ctx context.Context, d time.Duration) error {
+func (h *sleepClock) Sleep(ctx context.Context, d time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.slept += d

@@ -19,7 +19,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// foreignLock takes the session protocol's lock as programs in other languages do,
+// foreignLock takes the lock of the session protocol as programs in other languages do,
 // and sets its age.
 func foreignLock(t *testing.T, path string, age time.Duration) string {
 	t.Helper()
@@ -31,7 +31,7 @@ func foreignLock(t *testing.T, path string, age time.Duration) string {
 	return lock
 }
 
-// signedLock creates a lock of our own kind, held by p.
+// signedLock creates a lock folder as gaffer does, with p as its owner.
 func signedLock(t *testing.T, path string, p host.Process, age time.Duration) string {
 	t.Helper()
 	lock := path + ".lock"
@@ -43,7 +43,7 @@ func signedLock(t *testing.T, path string, p host.Process, age time.Duration) st
 	return lock
 }
 
-// notices collects the notices.
+// notices returns a function that appends notices to a list.
 func notices(told *[]statefile.Notice) func(statefile.Notice) {
 	return func(n statefile.Notice) { *told = append(*told, n) }
 }
@@ -144,7 +144,7 @@ func TestALinkInThePlaceOfALockIsBrokenAndWhatItLeadsToStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			put(t, kept, "somebody's")
-			machine := newHurried(time.Now())
+			machine := newSleepClock(time.Now())
 			var told []statefile.Notice
 			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: notices(&told)})
 			err := soon(t, "a link that is a lock", func(ctx context.Context) error { return set(ctx, f, "a", 1) })
@@ -157,7 +157,7 @@ func TestALinkInThePlaceOfALockIsBrokenAndWhatItLeadsToStays(t *testing.T) {
 	}
 }
 
-// apart is the real machine with every folder on its own disk.
+// apart is the real machine, except that every folder seems to be on a separate disk.
 type apart struct{ host.Host }
 
 func (a apart) RenameNew(op host.Op, from, to string) error {
@@ -195,8 +195,8 @@ func TestADocumentBehindALinkToAnotherDiskIsLockedBesideTheLink(t *testing.T) {
 	}
 }
 
-// If neither the folder's time nor its owner can be trusted, the time for which the
-// lock was observed counts.
+// If neither the folder's time nor its owner can be trusted, only the time for which
+// the lock was observed counts.
 func TestALockThatNobodyCanVouchForIsBrokenAfterItWasWatched(t *testing.T) {
 	elsewhere := host.OS().Self()
 	elsewhere.Host += "-other"
@@ -208,7 +208,7 @@ func TestALockThatNobodyCanVouchForIsBrokenAfterItWasWatched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{}`)
 			lock(path)
-			machine := newHurried(time.Now())
+			machine := newSleepClock(time.Now())
 			var told []statefile.Notice
 			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: notices(&told)})
 			if err := set(context.Background(), f, "a", 1); err != nil {
@@ -239,7 +239,8 @@ func TestTheTimeOfASignedLockIsNotWhenItWasTaken(t *testing.T) {
 	}
 }
 
-// Creating and deleting a folder costs half as much as a durable write.
+// Hiding and reusing the lock folder saves time: creating and deleting it costs half as
+// much as a durable write.
 func TestALockFolderIsKeptForTheNextUpdateAndClosedAway(t *testing.T) {
 	path := document(t, `{}`)
 	machine := counting()
@@ -332,8 +333,8 @@ func TestWaitingForAForeignLockEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// A lock of another user in a folder such as /tmp can be stale, but we may not delete
-// it.
+// In a folder such as /tmp, the lock may be stale but belong to another user, so that
+// we may not delete it.
 func TestAStaleLockThatCannotBeBrokenIsAConflict(t *testing.T) {
 	path := document(t, `{}`)
 	foreignLock(t, path, time.Minute)
@@ -425,7 +426,7 @@ func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNobody(t *testing.T) {
 		}
 		_ = c.end()
 	}
-	for _, n := range told { // and not for their age, which takes long
+	for _, n := range told { // every broken lock must belong to a dead process
 		if !strings.Contains(n.Text, "which is dead") {
 			t.Error(n)
 		}
@@ -433,7 +434,7 @@ func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNobody(t *testing.T) {
 	t.Logf("%d acknowledged, %d locks broken", acked+1, len(told))
 }
 
-// A cleanup deletes the lock file.
+// Cleanup programs may delete the lock file.
 func TestALockFileThatIsDeletedWhileOthersWaitLosesNoUpdate(t *testing.T) {
 	path := document(t, `{}`)
 	open := func(h host.Host) *statefile.File { return statefile.New(path, statefile.Options{Host: h}) }

@@ -20,10 +20,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// patience is longer than any operation here takes on the slowest machine.
+// patience is longer than any operation of these tests takes, even on a slow machine.
 const patience = 30 * time.Second
 
-// set is the update that most tests use.
+// set is the update that most tests use: it sets one member.
 func set(ctx context.Context, f *statefile.File, name string, value any) error {
 	return f.Update(ctx, func(d *jsontree.Doc) error {
 		d.Root().Set(name, value)
@@ -46,7 +46,8 @@ func put(t testing.TB, path, text string) {
 	}
 }
 
-// settled makes a document old enough to count as completely written.
+// settled sets an old modification time, so that a document counts as completely
+// written.
 func settled(t *testing.T, path string) {
 	t.Helper()
 	then := time.Now().Add(-time.Minute)
@@ -226,7 +227,7 @@ func TestACorruptDocumentIsKeptBeforeItIsStartedOver(t *testing.T) {
 	}
 }
 
-// Two corrupt files within one second would get the same name.
+// Copies of two files that become corrupt within one second would have the same name.
 func TestEveryCorruptDocumentIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.json")
 	when := time.Date(2026, 2, 1, 14, 30, 25, 0, time.UTC)
@@ -247,7 +248,7 @@ func TestEveryCorruptDocumentIsKept(t *testing.T) {
 	holds(t, path, "{\n  \"a\": 1\n}")
 }
 
-// stopped is a machine whose clock stands still.
+// stopped is a machine whose clock does not move.
 type stopped struct {
 	host.Host
 	now time.Time
@@ -273,7 +274,7 @@ func TestAFileThatSomebodyIsStillWritingIsWaitedFor(t *testing.T) {
 				}
 				return nil
 			})
-			machine.Host = stopped{host.OS(), now} // it stays young, however long this takes
+			machine.Host = stopped{host.OS(), now} // on a stopped clock, the file stays young however long the test takes
 			f := statefile.New(path, statefile.Options{
 				Host: machine, Empty: []byte("{}"), StartOver: true,
 				Notice: func(n statefile.Notice) { t.Error(n) },

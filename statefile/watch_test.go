@@ -92,7 +92,7 @@ func TestAWatcherSeesWhatAnyProgramDoes(t *testing.T) {
 	check(os.Mkdir(folder, 0o755))
 	put(t, path, `{"a":1}`)
 	w.next(`{"a":1}`)
-	put(t, path, `{"a":2}`) // in place and of the same size
+	put(t, path, `{"a":2}`) // written in place, with the same size
 	w.next(`{"a":2}`)
 	put(t, path+".new", `{"a":3}`)
 	check(os.Rename(path+".new", path))
@@ -114,8 +114,9 @@ func TestAWatcherSeesWhatAnyProgramDoes(t *testing.T) {
 	w.next(`{"a":5}`)
 }
 
-// A file that was young when it was read may have changed since, however late the
-// next check is. Once it was read at a greater age, it is not read again.
+// If a file was young when it was read, it may have changed since without a new
+// modification time, so the watcher must read it again. After it was read at a greater
+// age, it need not be read again.
 func TestAWatcherSeesARewriteThatKeepsSizeAndTime(t *testing.T) {
 	for name, late := range map[string]time.Duration{"soon": 0, "late": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestAWatcherSeesARewriteThatKeepsSizeAndTime(t *testing.T) {
 				}
 				return nil
 			})
-			clock := newHurried(info.ModTime())
+			clock := newSleepClock(info.ModTime())
 			machine.Host = clock
 			var seen []string
 			err = statefile.New(path, statefile.Options{Host: machine}).Watch(ctx, func(data []byte, err error) {
@@ -179,7 +180,7 @@ func TestAWatcherIsToldWhatCannotBeReadAndGoesOn(t *testing.T) {
 	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	for { // the moment between the two may be seen
+	for { // the watcher may also see the state between the two writes
 		got := w.take()
 		if got == sight(path+": is a named pipe, not a document") {
 			break

@@ -48,7 +48,7 @@ func TestPermissionsAndOwnerAreKept(t *testing.T) {
 func TestADocumentOfAnotherUserIsWrittenWithWhatMayBeKept(t *testing.T) {
 	const uid, gid = 4001, 4002
 	for name, c := range map[string]struct {
-		allowed int // the group alone may be given if this is it
+		allowed int // group that may be set; if -1, every chown fails with EIO
 		asked   []int
 		fails   bool
 		mode    fs.FileMode
@@ -123,7 +123,7 @@ func (f *sharedFile) Chown(_ host.Op, uid, gid int) error {
 	return f.of.chown(uid, gid)
 }
 
-// theirs is the file information of another user's file.
+// theirs is the file information of a file that belongs to another user.
 type theirs struct {
 	fs.FileInfo
 	of *shared
@@ -174,8 +174,8 @@ func TestSecurityAFileBehindALinkThatIsNotJSONIsNotReplaced(t *testing.T) {
 	holds(t, target, text)
 }
 
-// The target of a link is relative to the link's real location, not to the path by
-// which it was reached.
+// The target of a link is relative to the link's real location, and not to the path by
+// which the link was reached.
 func TestALinkBelowALinkedFolderIsFollowedAsTheKernelDoes(t *testing.T) {
 	const links = "project -> elsewhere/deep;elsewhere/deep/doc.json -> ../real.json"
 	for _, decoy := range []bool{false, true} {
@@ -240,8 +240,8 @@ func TestALinkThatLeadsRoundInACircleIsAnError(t *testing.T) {
 	}
 }
 
-// Another program writes just before one of our steps. Whatever it does at whichever
-// step, its write and ours must both survive.
+// Another program writes just before one of our steps. For every step and every kind of
+// write, both writes must survive.
 func TestAWriterThatTakesNoLockIsNotLost(t *testing.T) {
 	for name, foreign := range map[string]func(t *testing.T, path string){
 		"in place": func(t *testing.T, path string) { put(t, path, `{"a":0,"theirs":1}`) },
@@ -346,7 +346,7 @@ func TestAWriterThatNeverStopsIsAnErrorInTheEnd(t *testing.T) {
 	folderHolds(t, path)
 }
 
-// Every step of an update fails, with every error that a disk can return.
+// The test makes every step of an update fail, with every error that a disk can return.
 func TestAStepThatFailsLeavesTheOldDocumentAndIsNamed(t *testing.T) {
 	testenv.Integration(t)
 	for name, locking := range lockings {
@@ -436,8 +436,7 @@ func failStep(t *testing.T, locking statefile.Locking, want step, at int, errno 
 	}
 }
 
-// sameStep maps the operations of the machine to the steps that use them under
-// another name.
+// sameStep maps operations of the machine to the names of the steps that use them.
 var sameStep = map[host.Op]map[host.Op]bool{
 	"read/open":         {"check unchanged": true},
 	"read/fstat":        {"check unchanged": true},
@@ -455,8 +454,8 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// nothingLeft expects no temporary file and no lock folder, unless their removal is
-// the step that failed.
+// nothingLeft checks that no temporary file and no lock folder exists, unless the
+// failed step should have removed it.
 func nothingLeft(t *testing.T, path, where string, failed step) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -107,7 +107,8 @@ func TestAnAnswerWhoseLastVerdictIsInDoubtHasNoStatus(t *testing.T) {
 	}
 }
 
-// The file names say what the answers are parsed as: a word, "unclear" or "none".
+// The name of each file says what its answer must be parsed as: a word, "unclear" or
+// "none".
 func TestAnswersInIrregularFormsAreReadOrRefused(t *testing.T) {
 	paths, err := filepath.Glob("testdata/answers/*.md")
 	if err != nil || len(paths) < 20 {

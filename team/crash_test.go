@@ -12,13 +12,13 @@ import (
 
 const crashRoot = "/project/coordination"
 
-// crashes runs work on a new machine once per step and lets the process, or the whole
-// machine, die at that step. Then verify checks with another process. After one more
-// power cut, verify must find the same.
+// crashes runs work on a new machine once per step, with a crash at that step: the
+// death of the process, or a power cut. Then verify checks the result as another
+// process. After one more power cut, verify must find the same.
 func crashes(t *testing.T, prepare, work func(*Store) error, verify func(s *Store, done bool) error) {
 	t.Helper()
 	for _, power := range []bool{false, true} {
-		for seed := range map[bool]uint64{false: 1, true: 3}[power] { // what survives a power cut is chance
+		for seed := range map[bool]uint64{false: 1, true: 3}[power] { // only power cuts depend on the seed
 			for step := 1; ; step++ {
 				reached := false
 				synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func crashes(t *testing.T, prepare, work func(*Store) error, verify func(s *Stor
 
 func nothing(*Store) error { return nil }
 
-// old starts a session whose documents all differ from new ones.
+// old creates a session whose documents all differ from those of a new session.
 func old(s *Store) error {
 	if _, err := s.Init(ctx, "old"); err != nil {
 		return err
@@ -66,8 +66,7 @@ func old(s *Store) error {
 	return nil
 }
 
-// whole checks that all documents of a session with these requirements are below
-// root.
+// whole checks that root contains all documents of a session with these requirements.
 func whole(s *Store, root, requirements string) error {
 	at := Open(root, Options{Host: s.opts.Host})
 	snap, err := at.Resume(ctx)

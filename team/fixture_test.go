@@ -31,8 +31,8 @@ func seed(t testing.TB, d Document) []byte {
 	return readFile(t, filepath.Join("testdata", "seed", filepath.Base(d.Path())))
 }
 
-// freeC returns the protocol's example with the tech lead on another group than C,
-// which has no status there yet.
+// freeC returns the orchestrator's document of the protocol's example, with the tech
+// lead on group B instead of C, so that an agent can start on C.
 func freeC(t *testing.T) string {
 	t.Helper()
 	return strings.Replace(string(seed(t, OrchestratorDoc)), `"group_id": "C"`, `"group_id": "B"`, 1)

@@ -22,7 +22,7 @@ func addDocuments(f *testing.F, docs ...Document) {
 	}
 }
 
-// read runs all code that reads one document.
+// read calls all code that reads one document.
 func read(t *testing.T, d Document, data []byte, into any) {
 	found := ValidateDocument(d, "x", data)
 	doc, err := jsontree.Parse(data)
@@ -122,8 +122,8 @@ func FuzzParseAnswer(f *testing.F) {
 	})
 }
 
-// FuzzSettle applies a picture to an arbitrary document. Afterwards the document
-// matches the picture, and applying it again changes nothing.
+// FuzzSettle updates an arbitrary document to given contents. Afterwards the document
+// must match the contents, and updating it again must change nothing.
 func FuzzSettle(f *testing.F) {
 	addDocuments(f, Documents()...)
 	f.Add([]byte(`{"mode": 1, "mode": {}, "task_groups": {"A": {"x": 1}}, "all_tasks": ["T1"], "A": {"status": []}, "messages": [{"id": "msg_20250106_100800"}]}`))
@@ -138,7 +138,7 @@ func FuzzSettle(f *testing.F) {
 				continue
 			}
 			updateTo(doc.Root(), want, rules(d))
-			if doc.Err() != nil { // too deep, and nothing is written
+			if doc.Err() != nil { // the document is nested too deeply, so nothing is written
 				continue
 			}
 			again, err := jsontree.Parse(doc.Bytes())

@@ -140,7 +140,7 @@ func TestAnApprovalChangesOnlyWhatFollowsFromItInThePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.NewReplacer(
-		`"status": "in_progress"`, `"status": "complete"`, // of the task, its group and its phase
+		`"status": "in_progress"`, `"status": "complete"`, // the statuses of the task, its group and its phase
 		`"completed_groups": ["A", "B"]`, `"completed_groups": ["A", "B", "C"]`,
 		`"in_progress_groups": ["C"]`, `"in_progress_groups": []`,
 		`"iteration": 12`, `"iteration": 13`,

@@ -17,7 +17,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// seedContents returns the content of the protocol's examples.
+// seedContents returns the contents of the protocol's example documents.
 func seedContents(t testing.TB) Contents {
 	t.Helper()
 	var p Contents
@@ -48,7 +48,7 @@ func record(t *testing.T, s *Store, p Contents) {
 	}
 }
 
-// file is a document with its file's properties.
+// file holds a document's text, and the properties of its file.
 type file struct {
 	info os.FileInfo
 	text string
@@ -67,7 +67,7 @@ func files(t *testing.T, root string) map[Document]file {
 	return all
 }
 
-// sameFiles checks that no document was written, not even with the same bytes.
+// sameFiles checks that no document was written, not even with the same content.
 func sameFiles(t *testing.T, before, after map[Document]file) {
 	t.Helper()
 	for d, was := range before {
@@ -141,7 +141,7 @@ func TestASessionBeforeItsPlanValidatesWithItsNulls(t *testing.T) {
 	}
 }
 
-// next returns the seed's session at a later time.
+// next returns the contents of the seed's session at a later time.
 func next(t testing.TB) Contents {
 	p := seedContents(t)
 	p.PM.Iteration, p.PM.LastUpdate = 13, At(noon)
@@ -157,8 +157,8 @@ func next(t testing.TB) Contents {
 	return p
 }
 
-// wrecks replace a document by something unusable. The kept copy starts with the
-// returned text, unless that is "".
+// wrecks lists ways to make a document unusable. Each returns the beginning of the copy
+// that must be kept, or "" if there is no copy.
 var wrecks = map[string]func(path string) (kept string, err error){
 	"not JSON": func(path string) (string, error) { return "hello", os.WriteFile(path, []byte("hello"), 0o644) },
 	"empty":    func(path string) (string, error) { return "", os.WriteFile(path, nil, 0o644) },
@@ -215,7 +215,7 @@ func TestADocumentThatCannotBeReadIsKeptAsideAndMadeAnew(t *testing.T) {
 	}
 }
 
-// age makes a file old enough to count as completely written.
+// age sets an old modification time, so that the file counts as completely written.
 func age(t *testing.T, path string) {
 	t.Helper()
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -414,7 +414,8 @@ func TestReadersAndSendersBesideARecordingSeeValidDocumentsAndLoseNothing(t *tes
 	}
 }
 
-// readUntil checks a document repeatedly, as a reader without a lock.
+// readUntil reads and checks a document repeatedly, without a lock, until stop is
+// closed.
 func readUntil(t *testing.T, stop <-chan struct{}, d Document, path string) {
 	for {
 		data, err := os.ReadFile(path)

@@ -24,8 +24,8 @@ func contents(s *Store) (map[Document]string, error) {
 	return texts, nil
 }
 
-// recorded returns the documents after the pictures were recorded in order on a
-// separate machine.
+// recorded returns the text of each document after the given contents were recorded in
+// order, on a separate machine.
 func recorded(t *testing.T, pictures ...Contents) (texts map[Document]string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,8 @@ func TestTheSchemasTakeTheSeedsExamplesAndNewDocuments(t *testing.T) {
 	}
 }
 
-// Each row breaks, or does not break, one rule of one of the seed's examples.
+// Each row changes one value in one of the seed's examples. The validation and the
+// schema must agree on whether that breaks a rule.
 func TestValidationAndSchemasAgree(t *testing.T) {
 	for _, c := range []struct{ doc, old, new string }{
 		{"pm_state", `"mode": "parallel"`, `"mode": null`},

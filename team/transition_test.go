@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// protocolTable is the protocol's table: from, by, word, to, and the counters of
-// developer, QA and tech lead.
+// protocolTable is the protocol's table: status, role, word, new status, and the
+// increments of the counters of developer, QA and tech lead.
 var protocolTable = []struct {
 	from GroupStatus
 	by   Role

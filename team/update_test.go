@@ -17,7 +17,7 @@ func TestRecordChangesOnlyWhatDiffers(t *testing.T) {
 	s := openAt(t, root, noon)
 	record(t, s, next(t))
 	want := strings.NewReplacer(
-		`"status": "in_progress"`, `"status": "complete"`, // of the task, its group and its phase
+		`"status": "in_progress"`, `"status": "complete"`, // the statuses of the task, its group and its phase
 		`"iteration": 12`, `"iteration": 13`,
 		`"last_update": "2025-01-06T10:30:00Z"`, `"last_update": "2025-01-06T12:00:00Z"`,
 		",\n  \"estimated_time_remaining_minutes\": 5", "",
@@ -33,7 +33,7 @@ func TestRecordChangesOnlyWhatDiffers(t *testing.T) {
 		t.Error(found)
 	}
 	for _, f := range validate(t, root) {
-		if f.Name != "timestamp-order" { // a group that starts before it is updated is not what this is about
+		if f.Name != "timestamp-order" { // the order of timestamps is irrelevant here
 			t.Error(f)
 		}
 	}
@@ -64,7 +64,7 @@ func TestWhatIsSpelledAnotherWayStaysUnlessTheProtocolDoesNotHaveIt(t *testing.T
 
 func TestWhatOthersAddedStaysAtEveryLevel(t *testing.T) {
 	root := seedFolder(t)
-	added := map[Document][]string{ // put before each of these, in its object
+	added := map[Document][]string{ // members to insert before each of these texts
 		PMStateDoc:       {`"mode":`, `"description": "Implement password`, `"branch_name": "feature/group-C`, `"group_ids": ["C"]`},
 		GroupStatusDoc:   {`"group_name": "JWT`, `"developer":`, `"passed":`, `"feedback":`, `"first_pass_approval":`},
 		OrchestratorDoc:  {`"current_phase":`, `"reasoning":`},
@@ -258,7 +258,7 @@ func spoil(v any, random *rand.Rand) any {
 	return []any{nil, "x", 7, true, []any{v}, map[string]any{"id": v, "status": "complete"}}[random.IntN(6)]
 }
 
-// differs returns where v does not match want, or "".
+// differs returns the path of a value in v that does not match want, or "".
 func differs(v, want jsontree.Value, r *rule) string {
 	if v.Kind() != want.Kind() {
 		return "the kind"
@@ -289,8 +289,8 @@ func differs(v, want jsontree.Value, r *rule) string {
 	return ""
 }
 
-// listDiffers compares the items in order. Only a list to which other programs may
-// add can have more.
+// listDiffers compares the items in order. Only if other programs may add to a list, it
+// may have more items than want.
 func listDiffers(v, want jsontree.Value, r *rule) string {
 	var items []jsontree.Value
 	for _, item := range v.Items() {

@@ -59,7 +59,7 @@ func TestEveryIrregularFormIsReportedByItsName(t *testing.T) {
 			"unknown-key all_tasks[0].owner", "groups-as-map task_groups", "unknown-key task_groups.A.reviewed_by", "unknown-key assumptions",
 		},
 		"pm_state.finished":     {"unknown-key final_verdict"},
-		"pm_state.timestamps":   nil, // see the tests of times below
+		"pm_state.timestamps":   nil, // tested by the tests of times below
 		"pm_state.half-written": {"corrupt"},
 		"pm_state.null":         {"wrong-type"},
 		"pm_state.array":        {"wrong-type"},
@@ -133,8 +133,9 @@ func TestIrregularFormsAreReadAsMeant(t *testing.T) {
 	}
 }
 
-// A group is approved in sessions with irregular plans. The plan is updated where its
-// words are those of the protocol. Nothing else in it changes.
+// The test approves a group in sessions with irregular plans. A status in the plan is
+// updated if its word is one of the protocol's. Everything else in the plan must stay
+// unchanged.
 func TestAWriteDropsNothingOfAnIrregularPlan(t *testing.T) {
 	for name, c := range map[string]struct{ group, set string }{
 		"tasks-as-strings":    {"main", "task_groups[0].status iteration last_update"},
@@ -340,8 +341,8 @@ func value(t *testing.T, data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// differing lists the values of before that are missing or changed in after,
-// including the formatting of numbers. Additions are no difference.
+// differing lists the values of before that are missing or changed in after, including
+// changed formatting of numbers. It ignores values that were added.
 func differing(at string, before, after jsontree.Value) []string {
 	if before.Kind() != after.Kind() || before.Kind() == jsontree.Array && before.Len() != after.Len() {
 		return []string{at}

@@ -17,9 +17,9 @@ import (
 
 const crashRoot = "/project/.fctry"
 
-// crashes runs work on a new machine once per step and lets the process, or the whole
-// machine, die at that step. Then verify checks with another process, and again after
-// one more power cut.
+// crashes runs work on a new machine once per step, with a crash at that step: the
+// death of the process, or a power cut. Then verify checks the result as another
+// process, and again after one more power cut.
 func crashes(t *testing.T, files map[string]string, work func(*workflow.Store) error, verify func(h host.Host, done bool) error) {
 	t.Helper()
 	for seed := range uint64(8) {
@@ -93,7 +93,8 @@ func TestAnEventIsKeptOnceWhereverTheProcessDies(t *testing.T) {
 		})
 }
 
-// archivedAndFeed counts each event by its number.
+// archivedAndFeed returns how often each event occurs in the archive and the feed, by
+// the event's number.
 func archivedAndFeed(h host.Host) (map[int64]int, error) {
 	seen := map[int64]int{}
 	count := func(v jsontree.Value) {
@@ -109,7 +110,7 @@ func archivedAndFeed(h host.Host) (map[int64]int, error) {
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
-			continue // what a writer that died has left
+			continue // a temporary file of a process that died
 		}
 		data, err := statefile.ReadBytes(h, filepath.Join(folder, entry.Name()))
 		if err != nil {

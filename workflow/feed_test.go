@@ -135,7 +135,8 @@ func TestAFullFeedMovesItsOldestEventsAndLosesNone(t *testing.T) {
 	}
 }
 
-// Identical events must not be confused when they are moved.
+// Events with identical content must not be confused when they are moved to the
+// archive.
 func TestManyAlikeEventsAtOnceAreAllKept(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	const total = 400
@@ -153,8 +154,8 @@ func TestManyAlikeEventsAtOnceAreAllKept(t *testing.T) {
 	}
 }
 
-// A process that died after writing the archive leaves the events in both places. The
-// next one finds the file and only removes them from the feed.
+// A process that dies after writing the archive file leaves the events in both places.
+// The next process finds the file and only removes the events from the feed.
 func TestABatchThatWasArchivedButNotDroppedMovesOnce(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	for range workflow.FeedCap {
@@ -163,7 +164,7 @@ func TestABatchThatWasArchivedButNotDroppedMovesOnce(t *testing.T) {
 		}
 	}
 	full := p.read("state.json")
-	for range 2 { // the second time as if the first had died before the update
+	for range 2 { // the second call simulates that the first process died before the update
 		p.with("state.json", full)
 		if _, err := p.Emit(t.Context(), workflow.Draft{Kind: "tick"}); err != nil {
 			t.Fatal(err)
@@ -174,7 +175,7 @@ func TestABatchThatWasArchivedButNotDroppedMovesOnce(t *testing.T) {
 	}
 }
 
-// history returns all events, archived ones first.
+// history returns all events, with the archived ones first.
 func (p *project) history() []jsontree.Value {
 	p.t.Helper()
 	var events []jsontree.Value

@@ -49,7 +49,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// everyEdit tries every edit. An edit may be refused.
+// everyEdit tries every kind of edit. Edits may be refused.
 func everyEdit(root *jsontree.Node) {
 	workflow.StartSession(root)
 	_ = workflow.BeginStep(root, workflow.SpecWriter, false)

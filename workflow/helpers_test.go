@@ -21,7 +21,7 @@ import (
 // noon is the time of most tests.
 var noon = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
-// project is a workflow folder on a real disk with a clock that stands still.
+// project is a workflow folder on a real disk. Its clock does not move.
 type project struct {
 	*workflow.Store
 	t    *testing.T
@@ -37,7 +37,7 @@ func newProject(t *testing.T, opts workflow.Options) *project {
 	return &project{workflow.Open(root, opts), t, root}
 }
 
-// with writes a document, as another program would.
+// with writes a document as another program would.
 func (p *project) with(name, content string) *project {
 	p.t.Helper()
 	if err := os.MkdirAll(p.root, 0o755); err != nil {
@@ -46,7 +46,8 @@ func (p *project) with(name, content string) *project {
 	if err := os.WriteFile(filepath.Join(p.root, name), []byte(content), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
-	// Make the file old: statefile waits for a new file to be completely written.
+	// Set an old time: statefile reads a file that is not JSON again if it was changed
+	// just now.
 	return p.writtenAt(name, noon.Add(-time.Hour))
 }
 
@@ -68,7 +69,7 @@ func (p *project) read(name string) string {
 	return string(data)
 }
 
-// edit runs a pure function on the state.
+// edit calls a function on the state, as Store.Update does.
 func (p *project) edit(change func(root *jsontree.Node) error) error {
 	return p.Update(context.Background(), change)
 }
@@ -98,7 +99,7 @@ func (p *project) names() []string {
 	return names(findings)
 }
 
-// places returns "name place" of each finding.
+// places returns "name position" for each finding.
 func (p *project) places() []string {
 	p.t.Helper()
 	findings, err := p.Validate()
@@ -141,7 +142,7 @@ func parse(t *testing.T, text string) jsontree.Value {
 	return doc.Value()
 }
 
-// says returns the properties of an error that the command line uses.
+// says returns the property of an error that the command line uses, or else its text.
 func says(err error) string {
 	type (
 		usage interface {
@@ -179,15 +180,15 @@ func says(err error) string {
 	return err.Error()
 }
 
-// mortal is the real machine, but the test decides which processes are alive.
-type mortal struct {
+// fakeLiveness is the real machine, except that the test decides which processes are alive.
+type fakeLiveness struct {
 	host.Host
 	dead map[int]bool
 }
 
-func newMortal() *mortal { return &mortal{host.OS(), map[int]bool{}} }
+func newMortal() *fakeLiveness { return &fakeLiveness{host.OS(), map[int]bool{}} }
 
-func (m *mortal) Alive(p host.Process) host.Liveness {
+func (m *fakeLiveness) Alive(p host.Process) host.Liveness {
 	switch {
 	case p.Host != "here":
 		return host.Unknown

@@ -126,8 +126,8 @@ func TestAnItemLeftProcessingByAnotherProgramIsTakenUp(t *testing.T) {
 	}
 }
 
-// Other programs do not record when they took an item, which may have waited for
-// days.
+// Other programs do not record when they took an item, so the item's own time, which
+// may be days ago, must not count.
 func TestAnItemThatAnotherProgramHasJustTakenIsLeftToIt(t *testing.T) {
 	content := strings.Replace(fixture(t, "seed", "inbox.json"), "pending", "processing", 1)
 	now := noon

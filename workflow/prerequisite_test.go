@@ -15,8 +15,8 @@ import (
 
 // table is the protocol's table, with one row per agent's step and one column per
 // command. A need is met by any of the steps separated by |. All needs of a cell must
-// be met; - means none. The protocol does not define the spec writer for execute and
-// without a command; gaffer then requires the scan.
+// be met; - means none. The protocol does not say what the spec writer needs for
+// execute and without a command; gaffer then requires the scan.
 const table = `
 step               init                          evolve                        ref                                             review            execute           (none)
 state-owner-scan   -                             -                             -                                               -                 -                 -

@@ -12,7 +12,8 @@ import (
 	"gaffer/workflow"
 )
 
-// wildStates lists the forms of state.json found in practice, and their findings.
+// wildStates lists the irregular forms of state.json found in practice, with their
+// findings.
 var wildStates = map[string][]string{
 	"empty.json":             {"missing-last-updated lastUpdated"},
 	"null.json":              {"not-an-object"},
@@ -67,8 +68,8 @@ func TestEveryWildStateIsReportedByName(t *testing.T) {
 	}
 }
 
-// The test undoes by hand what the update has set. Everything else must be unchanged,
-// byte for byte.
+// The test reverts the fields that the update has set. Everything else must be
+// unchanged, byte for byte.
 func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 	for name := range wildStates {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +81,7 @@ func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 				t.Errorf("after: %s", after)
 			}
 			if slices.Contains([]string{"empty.json", "null.json", "array.json"}, name) {
-				return // there was nothing to keep
+				return // the document was empty
 			}
 			if got := without(t, p.read("state.json"), before, "nextStep", "lastUpdated"); got != before {
 				t.Error(cmp.Diff(before, got))
@@ -89,7 +90,7 @@ func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 	}
 }
 
-// without returns a document with some fields set back to those of an earlier one.
+// without returns the document after, with some fields reset to their values in before.
 func without(t *testing.T, after, before string, fields ...string) string {
 	t.Helper()
 	doc, err := jsontree.Parse([]byte(after))
@@ -190,8 +191,8 @@ func TestWildEventsAreReadAndShownAsTheyAre(t *testing.T) {
 	}
 }
 
-// A write to an irregular part keeps its form: no key is renamed, no list is moved,
-// no id or word is rewritten.
+// A write keeps the irregular form of a document: it renames no key, moves no list, and
+// rewrites no id or word.
 func TestAChunkIsMovedInTheFormThatItHas(t *testing.T) {
 	const moved = `, "attempt": 1, "startedAt": "2026-02-17T12:00:00Z"`
 	for name, c := range map[string]struct {
@@ -311,7 +312,8 @@ func TestAWrongTypeStopsOnlyWhatNeedsIt(t *testing.T) {
 	p.must(func(root *jsontree.Node) error { return workflow.BeginStep(root, workflow.Observer, false) })
 }
 
-// wildInboxes lists the forms of inbox.json found in practice, and their findings.
+// wildInboxes lists the irregular forms of inbox.json found in practice, with their
+// findings.
 var wildInboxes = map[string][]string{
 	"inbox-statuses.json": {
 		"unknown-item-status [0].status", "unknown-item-status [1].status",

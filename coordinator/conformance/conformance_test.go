@@ -125,7 +125,7 @@ func TestThePageNamesEveryRoute(t *testing.T) {
 
 const brokenVar = "CONFORMANCE_BROKEN"
 
-// A broken promise fails its test, so each mutant runs in a process of its own.
+// A broken promise fails its test, so each mutant runs in a separate process.
 func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -145,8 +145,8 @@ func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
 	}
 }
 
-// TestTheBrokenReference runs in the processes above. Without the variable it breaks
-// nothing and is a second run on the reference.
+// TestTheBrokenReference runs in the processes that the test above starts. Without the
+// environment variable no promise is broken, and the suite must pass.
 func TestTheBrokenReference(t *testing.T) {
 	t.Parallel()
 	target := newReference(t, os.Getenv(brokenVar))

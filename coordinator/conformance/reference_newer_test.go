@@ -80,7 +80,8 @@ func (r *reference) detach(id string, b object) (int, any) {
 	return 200, object{"ok": true}
 }
 
-// mayHave reports whether a task belongs to no chain, or to one that the agent may have.
+// mayHave reports whether the agent may claim a task: the task belongs to no chain, or
+// to a chain without another owner.
 func (r *reference) mayHave(t object, agent string) bool {
 	c := r.find(r.rows["chains"], "id", text(t, "chain_id"))
 	return c == nil || text(c, "owner_agent_id") == "" || text(c, "owner_agent_id") == agent || r.is("owners are ignored")

@@ -20,18 +20,18 @@ const (
 	workerToken = "reference-worker-token"
 )
 
-// reference is the simplest coordinator that keeps every promise, unless it is configured
-// to break one.
+// reference is a minimal coordinator that meets every requirement, unless it is
+// configured to break one.
 type reference struct {
-	broken string // the one promise that it breaks; see mutants
+	broken string // name of the mutant that breaks a promise; see mutants
 
 	mu      sync.Mutex
 	now     time.Time
-	moved   chan struct{} // closed and replaced at every change
+	moved   chan struct{} // closed and replaced after every change
 	last    int
 	keys    map[string]object
 	agents  []object
-	rows    map[string][]object // channels, chains, tasks, inputs, events
+	rows    map[string][]object // rows by kind: channels, chains, tasks, inputs, events
 	history []note
 	streams int
 }
@@ -75,7 +75,7 @@ type fault struct {
 func (r *reference) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	status, body := r.answer(w, q)
 	if status == 0 {
-		return // the stream has been served
+		return // the handler has already served the stream
 	}
 	if f, ok := body.(fault); ok {
 		status, body = f.status, object{"error": object{"code": f.code, "message": f.message}}
@@ -89,7 +89,7 @@ func (r *reference) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // an error is ignored: the client may be gone
 }
 
 func (r *reference) answer(w http.ResponseWriter, q *http.Request) (int, any) {
@@ -139,7 +139,7 @@ func (r *reference) admitted(q *http.Request) bool {
 }
 
 func (r *reference) decode(q *http.Request, into object) bool {
-	data, _ := io.ReadAll(q.Body) // a truncated body is not JSON
+	data, _ := io.ReadAll(q.Body) // a truncated body is detected, because it is not JSON
 	if json.Unmarshal(data, &into) != nil {
 		return r.is("lenient JSON")
 	}
@@ -249,7 +249,7 @@ func (r *reference) number() int {
 	return r.last
 }
 
-// tell sends a change on the stream.
+// tell sends a change to all readers of the stream.
 func (r *reference) tell(kind string, row object) {
 	update := object{"type": kind, "time": r.stamp(), "change": row}
 	if r.is("no change on the stream") {
@@ -258,7 +258,7 @@ func (r *reference) tell(kind string, row object) {
 	if r.is("inputs are not streamed") && kind == "inputs" {
 		return
 	}
-	data, _ := json.Marshal(update) // maps and strings can always be encoded
+	data, _ := json.Marshal(update) // cannot fail: maps and strings can always be encoded
 	r.history = append(r.history, note{r.number(), string(data)})
 	r.wake()
 }

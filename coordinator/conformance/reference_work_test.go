@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// keyed calls do once for each idempotency key.
+// keyed calls do only once for each idempotency key.
 func (r *reference) keyed(b object, kind string, do func() object) (row object, again bool) {
 	key := text(b, "idempotency_key")
 	if key == "" || r.is("no keys for "+kind) {
@@ -224,7 +224,7 @@ func (r *reference) stream(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// position returns the number after which a stream continues.
+// position returns the number of the change after which a stream continues.
 func (r *reference) position(last string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +235,8 @@ func (r *reference) position(last string) int {
 	return id
 }
 
-// begin returns the index in the history at which a stream starts.
+// begin returns the index in the history at which a stream starts. If deaf is true, the
+// stream must send nothing, because a mutant serves only the first stream.
 func (r *reference) begin(last string) (at int, now time.Time, deaf bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

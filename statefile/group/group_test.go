@@ -54,7 +54,7 @@ func TestWorkFollowsWorkForAsLongAsAnybodyWaits(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			time.Sleep(2 * time.Second / 5) // never when work ends: then either may be first
+			time.Sleep(2 * time.Second / 5) // not at the end of the work: the order of both would be undefined
 		}
 		all.Wait()
 		if got := fmt.Sprint(batches); got != "[[0] [1 2] [3]]" {
@@ -69,8 +69,8 @@ func TestWorkFollowsWorkForAsLongAsAnybodyWaits(t *testing.T) {
 func TestAPanicIsTheLeadersAndTheOthersAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad    leader
-		value  bool  // the leader panics as well
-		others error // of who came before the work began
+		value  bool  // the leader panics with the same value
+		others error // expected error of callers that came before the work began
 	}{
 		"work":         {leader{work: func([]int) { panic("a mistake") }}, true, group.ErrPanic},
 		"prepare":      {leader{prepare: func() { time.Sleep(time.Second); panic("a mistake") }}, true, nil},

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beSelf prints its identity and waits for its input to end.
+// beSelf prints its identity and waits until its input ends.
 func beSelf() {
 	text, _ := json.Marshal(host.OS().Self())
 	fmt.Println(string(text))
@@ -50,7 +50,7 @@ func beLocker(name string) {
 type child struct {
 	*exec.Cmd
 	stdin io.Closer
-	said  string // its first line
+	said  string // the first line that it printed
 }
 
 func start(t *testing.T, as string, args ...string) *child {

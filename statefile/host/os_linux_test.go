@@ -32,7 +32,7 @@ func TestAKilledChildThatNobodyWaitedForIsDead(t *testing.T) {
 	})
 }
 
-// awaitZombie waits until a child has ended but before it is reaped.
+// awaitZombie waits until a child has ended. The child must not have been reaped yet.
 func awaitZombie(t *testing.T, pid int) {
 	t.Helper()
 	testenv.Wait(t, "the child to end", func() error {
@@ -114,7 +114,7 @@ func TestALockCanBeTakenOnAFileThatAnotherUserMade(t *testing.T) {
 	asNobody(t, filepath.Dir(name), func() { release(t, take(t, name)) })
 }
 
-// asNobody calls f with the file access of a user who owns no files, in a folder that
+// asNobody calls f with the permissions of a user who owns no files, in a folder that
 // everyone may write to.
 func asNobody(t *testing.T, folder string, f func()) {
 	t.Helper()
@@ -123,7 +123,7 @@ func asNobody(t *testing.T, folder string, f func()) {
 			t.Fatal(err)
 		}
 	}
-	if os.Getuid() == 0 { // else we are such a user
+	if os.Getuid() == 0 { // otherwise we are not root and already such a user
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := syscall.Setfsuid(65534); err != nil {

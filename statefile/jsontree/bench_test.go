@@ -47,8 +47,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkEditOneAgent measures the part of an update that needs no disk: check,
-// find, change, read all agents, write.
+// BenchmarkEditOneAgent measures the part of an update that needs no disk: check, find,
+// change, read all agents, and encode.
 func BenchmarkEditOneAgent(b *testing.B) {
 	data := thousand()
 	b.SetBytes(int64(len(data)))

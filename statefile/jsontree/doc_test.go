@@ -52,8 +52,8 @@ func TestEveryDocumentIsWrittenBackByteForByte(t *testing.T) {
 	}
 }
 
-// An edit that is undone leaves every container on its path split and marked as
-// changed. The document is then assembled from its parts.
+// After an edit is undone, every container on its path is still split and marked as
+// changed. The text of the document is then assembled from its parts.
 func TestEveryDocumentIsPutTogetherAgainFromItsParts(t *testing.T) {
 	for name, text := range oddLayouts {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// fuzzScript turns bytes into choices.
+// fuzzScript interprets bytes as random choices.
 type fuzzScript struct{ left []byte }
 
 func (s *fuzzScript) next() int {
@@ -150,7 +150,7 @@ func (s *fuzzScript) edit(n *jsontree.Node) {
 	case 6:
 		n.Array(name).Append(v)
 	case 7:
-		if v := n.Value(); len(v.Raw()) < 1000 { // it doubles each time
+		if v := n.Value(); len(v.Raw()) < 1000 { // each such edit doubles the size
 			n.Set(name, v)
 		}
 	}
@@ -171,7 +171,7 @@ func child(n *jsontree.Node, at int) *jsontree.Node {
 	return nil
 }
 
-// walk reads a document as values and as nodes, and expects the same result.
+// walk reads a document as values and as nodes, and checks that both agree.
 func walk(t testing.TB, v jsontree.Value, n *jsontree.Node) {
 	v.Int()
 	v.Float()

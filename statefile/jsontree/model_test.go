@@ -12,13 +12,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// model is a document as plain Go values. It defines the meaning of edits,
-// independent of the representation.
+// model is a document as plain Go values. It defines what edits mean, independently of
+// how jsontree implements them.
 type model struct {
 	kind   jsontree.Kind
-	text   string // of a scalar, as spelt
+	text   string // JSON text of a scalar, as written
 	keys   []string
-	values []*model // of an object beside its keys, or of an array
+	values []*model // values of the members or items
 }
 
 func (m *model) compact() string {
@@ -133,7 +133,7 @@ func (m *model) spaced(t *rapid.T) string {
 	return b.String()
 }
 
-// moment is a state of the document for a rollback.
+// moment is a state of the document to which a rollback can return.
 type moment struct {
 	mark  jsontree.Mark
 	bytes []byte
@@ -160,7 +160,7 @@ func TestEditsDoToADocumentWhatTheyDoToPlainValues(t *testing.T) {
 	})
 }
 
-// editing applies the same edits to a document and to its model.
+// editing is a document and its model, to which the same edits are applied.
 type editing struct {
 	t     *rapid.T
 	doc   *jsontree.Doc
@@ -200,7 +200,7 @@ func (e *editing) compare() {
 func (e *editing) edit() {
 	node, m := e.somewhere()
 	before := e.now()
-	touched := 0 // how many bytes of the earlier document may be others now
+	touched := 0 // how many bytes of the earlier document the edit may change
 	value := drawModel(e.t, 2)
 	name := rapid.SampledFrom(modelNames).Draw(e.t, "name")
 	switch op := rapid.IntRange(0, 6).Draw(e.t, "op"); {
@@ -290,8 +290,8 @@ func (e *editing) argument(m *model) any {
 	return doc.Value()
 }
 
-// onlyTouched expects that the edit changed at most this many adjacent bytes of the
-// earlier document or, with -1, only white space.
+// onlyTouched checks that the edit changed at most this many adjacent bytes of the
+// earlier document. With -1, only white space may have changed.
 func (e *editing) onlyTouched(before []byte, most int) {
 	after := e.doc.Bytes()
 	limit := min(len(before), len(after))

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// zone is two hours ahead of UTC, so that a test can see whether a naive time was
-// read as local time.
+// zone is two hours ahead of UTC, so that a test can see whether a time without a zone
+// was read as local time.
 var zone = time.FixedZone("two ahead", 2*60*60)
 
 func TestParseReadsEveryFormFoundInTheWild(t *testing.T) {
@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if year := got.UTC().Year(); year < 0 || year > 9999 {
-			return // has no RFC 3339 form
+			return // the time cannot be written as RFC 3339
 		}
 		again, err := timestamp.Parse(timestamp.Format(got), time.UTC)
 		if err != nil || !again.Equal(got.Truncate(time.Second)) {

@@ -96,24 +96,25 @@ func TestWhatIsKeptIsNotBuiltAgain(t *testing.T) {
 	}
 }
 
-// teller applies the events of a story to a document, one at a time.
-type teller struct {
+// eventWriter applies a sequence of events to a document, one at a time, as the writer of a
+// build does.
+type eventWriter struct {
 	t     *testing.T
 	story *Progress
 	doc   *jsontree.Doc
 	seq   int64
 	now   time.Time
-	told  []FeedEntry // every event so far
+	told  []FeedEntry // all feed entries so far
 	feed  []workflow.Event
 }
 
-func newTeller(t *testing.T) *teller {
+func newTeller(t *testing.T) *eventWriter {
 	b, _ := newBuild(t, Start{})
 	doc, err := jsontree.Parse([]byte(`{"mine": 1, "currentCommand": "execute", "workflowStep": "executor-build"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &teller{t: t, story: NewProgress(b), doc: doc, now: began}
+	return &eventWriter{t: t, story: NewProgress(b), doc: doc, now: began}
 }
 
 func outcome(task string, attempt int) (Outcome, bool) {
@@ -124,7 +125,7 @@ func outcome(task string, attempt int) (Outcome, bool) {
 	return Outcome{Checks: checks, Mode: workflow.Full}, task == "chunk-1"
 }
 
-func (n *teller) event(kind, task, to string, tried *store.Attempt) {
+func (n *eventWriter) event(kind, task, to string, tried *store.Attempt) {
 	n.t.Helper()
 	n.seq++
 	n.now = n.now.Add(time.Minute)
@@ -141,7 +142,7 @@ func (n *teller) event(kind, task, to string, tried *store.Attempt) {
 	n.write()
 }
 
-func (n *teller) write() {
+func (n *eventWriter) write() {
 	n.t.Helper()
 	feed, err := n.story.Write(n.doc.Root(), "r", n.told, n.seq, SpecInfo{Version: "2.5", Number: func(string) string { return "2.9" }})
 	if err != nil {
@@ -150,12 +151,12 @@ func (n *teller) write() {
 	n.feed = append(n.feed, workflow.Events(feed)...)
 }
 
-func (n *teller) run() *workflow.BuildRun {
+func (n *eventWriter) run() *workflow.BuildRun {
 	state, _ := workflow.Read(n.doc.Value())
 	return state.BuildRun
 }
 
-func (n *teller) kinds() string {
+func (n *eventWriter) kinds() string {
 	var list []string
 	for _, e := range n.feed {
 		list = append(list, e.Kind)
@@ -164,7 +165,7 @@ func (n *teller) kinds() string {
 	return strings.Join(list, " ")
 }
 
-func (n *teller) expect(what, got, want string) {
+func (n *eventWriter) expect(what, got, want string) {
 	n.t.Helper()
 	if got != want {
 		n.t.Errorf("%s: %s\nwant %s", what, got, want)
@@ -195,7 +196,7 @@ func TestABuildIsToldOnceInTheFeedAndTruly(t *testing.T) {
 	if c := n.run().Chunks[0]; c.Status != workflow.Completed || c.SpecVersionAtBuild != "2.5" || c.CompletedAt == "" || n.run().LastCheckpoint != c.CompletedAt || n.run().ConvergencePhase != "viewer-mission-control" {
 		t.Errorf("chunk 1 is %+v of %+v", c, n.run())
 	}
-	n.write() // again, by another process
+	n.write() // writing again, as another process would, changes nothing
 	n.expect("once more", n.kinds(), "")
 	n.event("task.running", "chunk-2", "running", &store.Attempt{Number: 1})
 	n.event("task.failed", "chunk-2", "failed", &store.Attempt{Number: 1, Status: store.Failed, Ending: fleet.Ending{Class: "denied"}})

@@ -87,7 +87,7 @@ func TestATemplateWithoutAVariableForThePromptHasItAllTheSame(t *testing.T) {
 		{head + "{{GOAL}}\n", "Mind the tests.", "Bead bd-1 in /r.\nLess code\n\nMind the tests.\n", map[string]string{"GOAL": "Less code"}},
 		{head + "{{GOAL}}", "", "Bead bd-1 in /r.\nLess code", map[string]string{"GOAL": "Less code"}},
 		{"Do what you like.", "Do it.", "Do what you like.\n\nDo it.\n", nil},
-		// A script that fills in the template itself passes the complete prompt.
+		// Some scripts fill in the template themselves and pass the complete prompt.
 		{head + "{{GOAL}}\n{{FILES}}\n", "Bead bd-1 in /elsewhere.\nLess code\na.go", "Bead bd-1 in /elsewhere.\nLess code\na.go", nil},
 	} {
 		task := dispatch.One("bd-1", c.prompt)

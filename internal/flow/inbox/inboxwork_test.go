@@ -88,7 +88,7 @@ func (p *project) all(w *inbox.Worker) []workflow.Item {
 	return shown
 }
 
-// page returns a Fetch that finds this page at every address.
+// page returns a Fetch that returns this page for every address.
 func page(title, text string) inbox.Fetch {
 	return func(_ context.Context, address string) (webpage.Page, error) {
 		return webpage.Page{URL: address, Title: title, Text: text}, nil
@@ -233,14 +233,14 @@ func TestOneItemIsProcessedByItsID(t *testing.T) {
 	}
 }
 
-// meddler is a machine on which another program changes the type of an item just
-// before the inbox is locked.
-type meddler struct {
+// typeChanger is a machine on which another program changes an item's type just before the
+// inbox is locked.
+type typeChanger struct {
 	host.Host
 	p *project
 }
 
-func (m meddler) Lock(ctx context.Context, op host.Op, name string) (host.Lock, error) {
+func (m typeChanger) Lock(ctx context.Context, op host.Op, name string) (host.Lock, error) {
 	path := m.p.Inbox().Path()
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -256,7 +256,7 @@ func TestAnItemWhoseTypeChangesMeanwhileIsLeftAlone(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	id := p.add(workflow.EvolveItem, "search")
 	w := p.worker()
-	w.Inbox = workflow.Open(p.folder, workflow.Options{Host: meddler{host.OS(), p}}).Inbox()
+	w.Inbox = workflow.Open(p.folder, workflow.Options{Host: typeChanger{host.OS(), p}}).Inbox()
 	if _, err := w.One(t.Context(), id); err == nil || !strings.Contains(err.Error(), "is of type idea") {
 		t.Errorf("got %v", err)
 	}
@@ -298,7 +298,7 @@ func TestAnItemThatIsDismissedMeanwhileLosesItsResultAndTheOthersGoOn(t *testing
 	}
 }
 
-// halved returns a Fetch during which another program starts to write the inbox in
+// halved returns a Fetch during which another program starts to overwrite the inbox in
 // place, and a function that completes that write.
 func (p *project) halved() (fetch inbox.Fetch, whole func()) {
 	var text []byte

@@ -106,7 +106,7 @@ func (p *project) holding() (kill func()) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = input.Close() }) // it may be closed already
+	p.t.Cleanup(func() { _ = input.Close() }) // the input may be closed already
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		p.t.Fatal(err)
@@ -121,7 +121,7 @@ func (p *project) holding() (kill func()) {
 		if err := cmd.Process.Kill(); err != nil {
 			p.t.Error(err)
 		}
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // an error is expected: the process was killed
 	}
 }
 
@@ -150,7 +150,7 @@ func TestAWatchTakesUpWhatAKilledProcessHasLeft(t *testing.T) {
 	w.CheckEvery = 50 * time.Millisecond
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		_ = w.Watch(ctx, func(workflow.Item) error { cancel(); return nil }) // it ends with the context
+		_ = w.Watch(ctx, func(workflow.Item) error { cancel(); return nil }) // Watch ends with its context
 	})
 	kill()
 	watch.Wait()

@@ -92,7 +92,7 @@ func briefs(t testing.TB) map[teamstate.Purpose]teamstate.Brief {
 	return all
 }
 
-// ofGroup adds the information about group A.
+// ofGroup adds the information about group A to a brief.
 func ofGroup(b teamstate.Brief, s team.Snapshot, messages []team.Message) teamstate.Brief {
 	b.Group = s.PM.TaskGroups[0]
 	b.Status, _ = s.Groups.Find("A")

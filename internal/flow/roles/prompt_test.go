@@ -16,7 +16,8 @@ import (
 	"gaffer/team"
 )
 
-// said returns a brief in which all untrusted text is text, and every name is name.
+// said returns a brief in which every untrusted text is text, every name is name, and
+// every list has many items.
 func said(p teamstate.Purpose, text, name string, many int) teamstate.Brief {
 	u, _ := useFor(p)
 	list := slices.Repeat([]string{text}, many)
@@ -55,8 +56,8 @@ func letters(text string) []team.Message {
 	}
 }
 
-// outside returns a prompt without the content of gaffer's fences. It reads fences by
-// the rules of Markdown.
+// outside returns the lines of a prompt that are not inside gaffer's fences. It parses
+// fences by the rules of Markdown.
 func outside(t testing.TB, text string) (lines []string) {
 	t.Helper()
 	open := ""
@@ -72,7 +73,8 @@ func outside(t testing.TB, text string) (lines []string) {
 	return lines
 }
 
-// checkPrompt compares a prompt with the one that harmless texts produce.
+// checkPrompt checks that untrusted texts change nothing in a prompt outside of fences:
+// it compares the prompt with one for harmless texts.
 func checkPrompt(t testing.TB, s Set, p teamstate.Purpose, text, name string, many int) string {
 	t.Helper()
 	got, err := s.Prompt(said(p, text, name, many))

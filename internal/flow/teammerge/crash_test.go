@@ -20,10 +20,10 @@ import (
 func (p project) try(dir string, args ...string) {
 	cmd := exec.CommandContext(p.Context(), "git", args...)
 	cmd.Dir = dir
-	_ = cmd.Run() // the caller looks at what it did
+	_ = cmd.Run() // the caller checks the result
 }
 
-// killNoted kills the process whose id is in a file.
+// killNoted kills the process whose id was written to a file by note.
 func (p project) killNoted(file string) {
 	p.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(p.read(filepath.Dir(file), filepath.Base(file))))
@@ -33,8 +33,8 @@ func (p project) killNoted(file string) {
 	}
 }
 
-// note returns a command that atomically writes its shell's process id to a file and
-// then executes another command.
+// note returns a shell command that atomically writes the shell's process id to a file
+// and then executes another command.
 func note(file, then string) string {
 	return "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec " + then
 }
@@ -47,12 +47,12 @@ func TestKilledDuringItsTestsItIsDoneAgainFromTheStart(t *testing.T) {
 	cmd := p.child(p.order(a, note(pid, "sleep 600")))
 	p.must(cmd.Start())
 	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
-	// Other groups work in the meantime.
+	// Another group works at the same time.
 	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: worktree.Base{Commit: p.start}, Root: filepath.Join(p.top, "trees")}); err != nil {
 		t.Fatal(err)
 	}
 	p.must(cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // an error is expected: the process was killed
 	p.killNoted(pid)
 	if p.at(session) != p.start {
 		t.Fatal("merged before it was tested")
@@ -61,7 +61,7 @@ func TestKilledDuringItsTestsItIsDoneAgainFromTheStart(t *testing.T) {
 	if m.Outcome != teamstate.MergeDone || p.git(p.dir, "rev-list", "--merges", "--count", session) != "1" {
 		t.Errorf("%+v", m)
 	}
-	p.tidy(2)
+	p.noLeftovers(2)
 }
 
 func TestToldToStopItEndsItsTestsAndLeavesNothing(t *testing.T) {
@@ -83,11 +83,11 @@ func TestToldToStopItEndsItsTestsAndLeavesNothing(t *testing.T) {
 		t.Errorf("the test goes on: %v", err)
 		p.killNoted(pid)
 	}
-	p.tidy(1)
+	p.noLeftovers(1)
 }
 
-// killer is a git that kills its caller, before or after the nth call that changes
-// something.
+// killer is a git command that kills its caller, before or after the nth call that
+// changes something.
 const killer = `#!/bin/sh
 case " $* " in
 *" update-ref "* | *" worktree add "* | *" worktree remove "* | *" commit-tree "* | *" add --all "* | *" commit "* | *" merge --ff-only "*)
@@ -115,7 +115,7 @@ func TestKilledAtAnyMomentItEndsTheSameWhenItIsDoneAgain(t *testing.T) {
 	}
 }
 
-// killedAt merges with a crash and then again without one. It reports whether the
+// killedAt merges with a crash, and then again without one. It reports whether the
 // crash occurred.
 func killedAt(t *testing.T, moment string, n int) (killed bool) {
 	p := newProject(t)
@@ -127,7 +127,7 @@ func killedAt(t *testing.T, moment string, n int) (killed bool) {
 	a := p.worked("A", "a.txt", "a\n")
 	p.write(a.Path, "new.txt", "x\n")
 	o := p.order(a, "cat a.txt new.txt")
-	o.Into, o.Deliver = "main", true // which is checked out, so that there is more to interrupt
+	o.Into, o.Deliver = "main", true // main is checked out, so there are more steps to interrupt
 	cmd := p.child(o, "REAL_GIT="+program, "COUNTER="+filepath.Join(p.top, "count"), "KILL_AT="+strconv.Itoa(n), "MOMENT="+moment,
 		"PATH="+bin+":"+os.Getenv("PATH"))
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != -1 {
@@ -140,7 +140,7 @@ func killedAt(t *testing.T, moment string, n int) (killed bool) {
 	if p.read(p.dir, "a.txt")+p.read(p.dir, "new.txt") != "a\nx\n" || p.git(p.dir, "status", "--porcelain") != "" {
 		t.Fatalf("%s call %d: %s", moment, n, p.git(p.dir, "status"))
 	}
-	if p.tidy(1); t.Failed() {
+	if p.noLeftovers(1); t.Failed() {
 		t.Fatalf("%s call %d", moment, n)
 	}
 	return !cmd.ProcessState.Success()

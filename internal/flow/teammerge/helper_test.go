@@ -35,12 +35,12 @@ func TestMain(m *testing.M) {
 
 const session, run = "gaffer/s1/team", "s1"
 
-// project is a user's repository with main checked out and the branch of a session.
+// project is a user's repository, with main checked out and a session's branch.
 type project struct {
 	*testing.T
 	top, dir string
 	repo     *worktree.Repo
-	start    string // the commit that all begins at
+	start    string // the first commit, from which all branches start
 }
 
 func newProject(t *testing.T) project {
@@ -114,7 +114,7 @@ func (p project) tree(s worktree.Spec) worktree.Tree {
 	return tree
 }
 
-// worked creates a group that has committed a file.
+// worked creates a group and commits a file on its branch.
 func (p project) worked(name, file, text string) worktree.Tree {
 	p.Helper()
 	tree := p.group(name)
@@ -123,17 +123,17 @@ func (p project) worked(name, file, text string) worktree.Tree {
 	return tree
 }
 
-// order returns the spec that merges a group.
+// order returns the spec for merging a group.
 func (p project) order(tree worktree.Tree, tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Tree: tree.Task, Branch: tree.Branch, Into: session, Tests: tests, Scratch: filepath.Join(p.top, "scratch")}
 }
 
-// deliver returns the spec that merges the session's branch into the user's.
+// deliver returns the spec for merging the session's branch into the user's.
 func (p project) deliver(tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Branch: session, Into: "main", Tests: tests, Scratch: filepath.Join(p.top, "scratch"), Deliver: true}
 }
 
-// merge merges in this process.
+// merge runs the merge in this process.
 func (p project) merge(o teammerge.Spec) (teamstate.Merged, string) {
 	p.Helper()
 	var out bytes.Buffer
@@ -148,7 +148,7 @@ func (p project) input(o teammerge.Spec) io.Reader {
 	return bytes.NewReader(data)
 }
 
-// parse separates the last line from the other lines.
+// parse returns the result in the last line, and the other lines.
 func (p project) parse(out string) (teamstate.Merged, string) {
 	p.Helper()
 	text, ended := strings.CutSuffix(out, "\n")
@@ -174,8 +174,8 @@ func (p project) child(o teammerge.Spec, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// tidy checks that no files of a test run are left.
-func (p project) tidy(worktrees int) {
+// noLeftovers checks the number of worktrees, and that no temporary files exist.
+func (p project) noLeftovers(worktrees int) {
 	p.Helper()
 	if n := strings.Count(p.git(p.dir, "worktree", "list", "--porcelain"), "worktree ") - 1; n != worktrees {
 		p.Errorf("%d worktrees, want %d:\n%s", n, worktrees, p.git(p.dir, "worktree", "list"))
@@ -187,7 +187,7 @@ func (p project) tidy(worktrees int) {
 	}
 }
 
-// until waits until ok returns true, because of another process.
+// until waits for a change by another process: until ok returns true.
 func (p project) until(what string, ok func() bool) {
 	p.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {

@@ -36,7 +36,7 @@ func TestAGroupIsMergedWhenItsTestsPass(t *testing.T) {
 	if p.at("main") != p.start {
 		t.Error("the person's branch was moved")
 	}
-	p.tidy(1)
+	p.noLeftovers(1)
 }
 
 func TestWhatIsMergedAlreadyIsNotTestedAgain(t *testing.T) {
@@ -63,7 +63,7 @@ func TestTestsThatFailLeaveTheBranchWhereItWas(t *testing.T) {
 	if m.Commit != "" || p.at(session) != p.start || strings.Contains(said, "never\n") {
 		t.Errorf("%+v\n%s", m, said)
 	}
-	p.tidy(1)
+	p.noLeftovers(1)
 }
 
 func TestOfALongOutputTheEndIsKept(t *testing.T) {
@@ -98,7 +98,7 @@ func TestWhatATestLeavesRunningIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// The agent that merges keeps the last 48 KiB of a program's output.
+// gaffer keeps only the last 48 KiB of a program's output.
 func TestTheLastLineIsShortWhateverIsInIt(t *testing.T) {
 	p := newProject(t)
 	a, b := p.group("A"), p.group("B")
@@ -140,7 +140,7 @@ func TestAConflictNamesTheFilesAndChangesNothing(t *testing.T) {
 	if p.git(p.dir, "for-each-ref") != refs || p.at(session) != first.Commit || p.git(b.Path, "status", "--porcelain") != "" {
 		t.Error("something was changed")
 	}
-	p.tidy(2)
+	p.noLeftovers(2)
 }
 
 func TestWhatAGroupHasLeftUncommittedIsMerged(t *testing.T) {
@@ -218,7 +218,7 @@ func TestTheSessionIsDelivered(t *testing.T) {
 	if m.Outcome != teamstate.MergeDone || m.Commit != p.at("main") || p.read(p.dir, "a.txt") != "a\n" || p.git(p.dir, "status", "--porcelain") != "?? notes.txt" {
 		t.Errorf("%+v\n%s", m, p.git(p.dir, "status"))
 	}
-	p.tidy(1)
+	p.noLeftovers(1)
 }
 
 func TestAPersonsUncommittedWorkIsNotTouched(t *testing.T) {
@@ -263,7 +263,7 @@ func TestABranchThatMovesDuringTheTestsIsTestedAgain(t *testing.T) {
 	if m.Outcome != teamstate.MergeDone || strings.Count(said, "$ ") < 2 || p.git(p.dir, "log", "-1", "--format=%s", session+"^") != "meanwhile" {
 		t.Errorf("%+v\n%s", m, said)
 	}
-	p.tidy(1)
+	p.noLeftovers(1)
 }
 
 func TestWhatMayHelpToTryAgainIsAnError(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"gaffer/team"
 )
 
-// FuzzPlan parses arbitrary text as the project manager's answer. An accepted plan
-// can be executed completely.
+// FuzzPlan parses arbitrary text as the project manager's answer. If the plan is
+// accepted, it must be possible to complete it.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		simplePlan, threeGroups, oneGroup, splitA, goOn, "", "**Status:** PLANNED",

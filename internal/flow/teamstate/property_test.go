@@ -57,8 +57,8 @@ func TestARandomSessionKeepsEveryRule(t *testing.T) {
 	}
 }
 
-// simulate runs a random session to its end and replays it. It checks the documents
-// at the end, and for some sessions after each event, which is slow.
+// simulate runs a random session to its end and replays it. It checks the documents at
+// the end. For some sessions it also checks them after each event, which is slow.
 func simulate(seed uint64) *sim {
 	s := newSim(seed)
 	s.documents = seed%*every == 0
@@ -118,7 +118,8 @@ func (s *sim) checkStart(step Step, was team.Contents) {
 	}
 }
 
-// checkStuck checks that starts stay within the limits, counted since the last help.
+// checkStuck checks that the numbers of starts, counted since the last help, stay
+// within the limits.
 func (s *sim) checkStuck(step Step, was team.Contents) {
 	g, _ := was.Groups.Find(step.Group)
 	developer := g.Iterations.Developer - s.helped[g.ID].Developer
@@ -132,7 +133,7 @@ func (s *sim) checkStuck(step Step, was team.Contents) {
 	}
 }
 
-// followHelp stores the counters for which the log records help.
+// followHelp stores the counters of groups for which the log records help.
 func (s *sim) followHelp(was team.Contents, step *Step) {
 	for _, l := range s.picture.Orchestrator.DecisionsLog[len(was.Orchestrator.DecisionsLog):] {
 		if !strings.HasPrefix(l.Decision, "split_group_") && !strings.HasPrefix(l.Decision, "help_group_") {
@@ -173,8 +174,7 @@ func (s *sim) checkOpenComplete(step Step, was team.Contents) {
 	}
 }
 
-// follow updates the observer's knowledge and returns the cause of a change of the
-// step's group.
+// follow updates what the observer knows, and returns why the step's group may change.
 func (s *sim) follow(e event, step *Step) (cause string) {
 	if step == nil {
 		return ""
@@ -240,7 +240,7 @@ func effective(step Step, e Ending) string {
 	return "ERROR"
 }
 
-// checkMoves compares every group with its previous state.
+// checkMoves checks that every group changed only as the protocol allows.
 func (s *sim) checkMoves(was team.Contents, step *Step, cause string) {
 	now := s.picture
 	for _, g := range now.Groups {
@@ -259,7 +259,7 @@ func (s *sim) checkMoves(was team.Contents, step *Step, cause string) {
 	}
 }
 
-// look checks the invariants.
+// look checks the invariants after an event.
 func (s *sim) look(e event) {
 	was, now := s.picture, s.session.Contents(nil)
 	s.picture = now
@@ -352,7 +352,7 @@ func (s *sim) lookDocuments() {
 	}
 }
 
-// marshalled returns the documents of a picture.
+// marshalled returns the JSON text of each document.
 func marshalled(p team.Contents) (map[team.Document][]byte, error) {
 	out := map[team.Document][]byte{}
 	parts := map[team.Document]any{team.PMStateDoc: p.PM, team.GroupStatusDoc: p.Groups, team.OrchestratorDoc: p.Orchestrator}
@@ -378,8 +378,8 @@ func marshalled(p team.Contents) (map[team.Document][]byte, error) {
 	return out, nil
 }
 
-// replay applies the same events to two new sessions. One of them also gets read-only
-// calls in between, which must change nothing.
+// replay applies the same events to two new sessions. On one of them it also calls all
+// read-only methods in between, which must change nothing.
 func (s *sim) replay() {
 	if s.problem != "" {
 		return

@@ -13,7 +13,7 @@ import (
 const (
 	simplePlan = `{"status":"PLANNED","mode":"simple","mode_reasoning":"one thing",
 		"tasks":[{"id":"T1","description":"do it"}],"groups":[{"id":"G","name":"The thing","tasks":["T1"]}]}`
-	// C depends on A, so it is in the second phase.
+	// C depends on A, so C is in the second phase.
 	threeGroups = `{"status":"PLANNED","mode":"parallel","groups":[
 		{"id":"A","name":"First","tasks":[{"id":"T1","description":"a"},{"id":"T2","description":"b"}]},
 		{"id":"B","tasks":[{"id":"T3","description":"c"}]},
@@ -23,12 +23,13 @@ const (
 	complete = `{"status":"COMPLETE"}`
 )
 
-// script maps steps to their answers. A step that is missing gets a good answer. A
-// failure class stands for an agent that ended with it.
+// script maps steps to their answers. A step that is not listed gets an answer that
+// lets work advance. A failure class instead of an answer means that the agent ended
+// with this failure.
 type script map[string]string
 
-// play is a session that follows a script. All next steps start at once. They end in
-// the order of their start, ten seconds apart.
+// play is a session that follows a script. All next steps start at once, and end in the
+// order of their start, ten seconds apart.
 type play struct {
 	t       *testing.T
 	session *Session
@@ -259,14 +260,14 @@ func TestAnUnblockedGroupDoesNotSayThatItIsWorkedOnWhileItWaits(t *testing.T) {
 			for _, step := range p.session.Next() {
 				p.begin(step)
 			}
-			p.end(p.session.schedule.running[len(p.session.schedule.running)-1].Step) // the newest ends first
+			p.end(p.session.schedule.running[len(p.session.schedule.running)-1].Step) // the step that started last ends first
 		}
 	}
-	steps(2) // pm-1, A-developer-1
+	steps(2) // the steps pm-1 and A-developer-1
 	for _, step := range p.session.Next() {
-		p.begin(step) // the tech lead for A, a developer for B
+		p.begin(step) // the steps are the tech lead for A and a developer for B
 	}
-	p.end(p.session.schedule.running[0].Step) // the tech lead
+	p.end(p.session.schedule.running[0].Step) // the tech lead's step
 	if g := p.status("A"); g.Status != team.DevBlocked || g.CurrentAgent != team.None || g.Iterations.Developer != 1 {
 		t.Errorf("it waits as %s with %s, %+v", g.Status, g.CurrentAgent, g.Iterations)
 	}
@@ -511,7 +512,7 @@ func TestTheWorkIsDeliveredAtTheEnd(t *testing.T) {
 
 func TestTheProjectManagerMayAddGroupsButNotGoOnWithNothing(t *testing.T) {
 	p := newPlay(t, Start{}, script{
-		"pm-2": goOn, // there is nothing left
+		"pm-2": goOn, // CONTINUE although nothing is left to do
 		"pm-3": `{"status":"CONTINUE","groups":[{"id":"D","tasks":[{"id":"T9","description":"more"}],"depends_on":["A"]}]}`,
 	})
 	p.completes("pm-1 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-2 pm-3 D-developer-1 D-qa-1 D-tech-lead-1 D-merge-1 pm-4")
@@ -558,7 +559,7 @@ func TestWhatWasAskedForMayStillBeginAfterSomethingElseEnded(t *testing.T) {
 		p.begin(p.session.Next()[0])
 		p.end(p.session.schedule.running[0].Step)
 	}
-	next := p.session.Next() // A-qa-1, B-developer-1
+	next := p.session.Next() // the steps A-qa-1 and B-developer-1
 	p.begin(next[0])
 	p.end(next[0])
 	if _, ended := p.session.Outcome(); !ended || len(p.session.Next()) != 0 {

@@ -43,26 +43,26 @@ func (e event) String() string {
 	return "resume"
 }
 
-// sim is a team with random behaviour, and what an observer knows about it.
+// sim is a team with random behaviour, and an observer's knowledge about it.
 type sim struct {
 	rng     *rand.Rand
 	start   Start
 	session *Session
 	history []event
 	now     time.Time
-	skill   float64 // how likely an agent does what it should
+	skill   float64 // probability that an agent does what it should
 
 	running []Step
-	begun   map[string]bool // ids of steps
-	redo    map[string]bool // groups whose last agent came to nothing
+	begun   map[string]bool // started steps, by id
+	redo    map[string]bool // groups whose last agent gave no usable result
 	merged  map[string]bool
-	helped  map[string]team.Iterations // the counters when a group was helped last
+	helped  map[string]team.Iterations // a group's counters when it last got help
 	starts  int
 	resumes int
 
-	picture   team.Contents // after the last fold
-	documents bool          // are looked at after each fold
-	problem   string        // the first thing that was wrong
+	picture   team.Contents // contents of the documents after the last fold
+	documents bool          // check the documents after each fold
+	problem   string        // the first failed check
 }
 
 func newSim(seed uint64) *sim {
@@ -83,7 +83,7 @@ func (s *sim) chance(p float64) bool { return s.rng.Float64() < p }
 
 // run continues the session until it ends or a check fails.
 func (s *sim) run() {
-	const bound = 20000 // folds; the limits of groups and starts allow fewer
+	const bound = 20000 // maximum number of folds; the limits of groups and starts lead to fewer
 	for s.problem == "" && len(s.history) < bound {
 		if _, ended := s.session.Outcome(); ended && !s.resume() {
 			return
@@ -121,7 +121,7 @@ func (s *sim) turn() {
 		s.endOne()
 	}
 	if s.chance(0.02) {
-		s.fold(event{at: s.tick()}, nil) // resumed for no reason
+		s.fold(event{at: s.tick()}, nil) // resume although the session has not ended
 	}
 }
 
@@ -169,7 +169,7 @@ type said string
 
 func (w said) outcome() MergeOutcome { return MergeOutcome(w) }
 
-// word returns the good word in most cases.
+// word returns the good word with high probability, and one of the bad ones otherwise.
 func (s *sim) word(good string, bad ...string) said {
 	if s.chance(s.skill) {
 		return said(good)
@@ -205,7 +205,7 @@ func (s *sim) answer(step Step) string {
 	return s.form(s.word("UNBLOCKED", "UNBLOCKED", "ESCALATE", "NEEDS_CLARIFICATION"), `"feedback":"try this"`)
 }
 
-// form returns a status word in one of the forms of an answer.
+// form returns an answer with the status word in one of the forms that agents use.
 func (s *sim) form(w said, more string) string {
 	if s.chance(0.3) {
 		return "Some prose.\n\n**Status:** " + string(w) + "\n"
@@ -213,7 +213,7 @@ func (s *sim) form(w said, more string) string {
 	return fmt.Sprintf("```json\n{\"status\":%q,\"summary\":[\"a line\",\"another\"],%s}\n```\n", w, more)
 }
 
-// plan returns a plan that can be used in most cases.
+// plan returns a plan, which is valid with high probability.
 func (s *sim) plan() string {
 	mode := pick(s.rng, "parallel", "parallel", "simple")
 	if s.start.Mode != team.Unplanned && s.chance(0.9) {
@@ -252,7 +252,7 @@ func (s *sim) plan() string {
 		mode, strings.Join(groups, ","), scope, phases)
 }
 
-// phases puts each group into its own phase, in most cases in a valid order.
+// phases puts each group into a separate phase, with high probability in a valid order.
 func (s *sim) phases(ids []string) string {
 	var list []string
 	backwards := s.chance(0.3)

@@ -13,8 +13,8 @@ type row struct {
 	grow  team.Iterations
 }
 
-// table is the protocol's table, written independently, in terms of a session: an
-// agent's start, the status word at its end, a merge.
+// table is the protocol's table in terms of a session: an agent's start, the status
+// word at its end, or a merge. It is written independently of the implementation.
 var table = []row{
 	{team.Pending, "work begins", team.DevWorking, team.Iterations{Developer: 1}},
 	{team.DevWorking, "READY_FOR_QA", team.WaitingQA, team.Iterations{}},
@@ -35,28 +35,29 @@ var table = []row{
 	{team.TechReview, "tests_failed", team.ChangesRequested, team.Iterations{}},
 }
 
-// detours are the moves that the protocol's routing requires besides its table.
+// detours are the transitions that the protocol's routing requires in addition to its
+// table.
 var detours = []row{
 	{team.DevWorking, "PARTIAL", team.DevBlocked, team.Iterations{}},
 	{team.DevWorking, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
 	{team.DevWorking, "ESCALATE", team.DevBlocked, team.Iterations{}},
-	{team.DevBlocked, "ESCALATE", team.DevBlocked, team.Iterations{}}, // until a developer is free
+	{team.DevBlocked, "ESCALATE", team.DevBlocked, team.Iterations{}}, // the status changes when a developer is free
 	{team.WaitingQA, "ESCALATE", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "ESCALATE", team.QAFailed, team.Iterations{}},
 	{team.DevBlocked, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
 	{team.WaitingQA, "NEEDS_CLARIFICATION", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "NEEDS_CLARIFICATION", team.QAFailed, team.Iterations{}},
-	{team.TechReview, "APPROVED_WITH_NOTES", team.TechReview, team.Iterations{}}, // until it is merged
+	{team.TechReview, "APPROVED_WITH_NOTES", team.TechReview, team.Iterations{}}, // the status changes after the merge
 	{team.QATesting, "PARTIAL", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "BLOCKED", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "ERROR", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "FLAKY", team.QAFailed, team.Iterations{}},
 	{team.TechReview, "ERROR", team.WaitingReview, team.Iterations{}},
-	{team.TechReview, "APPROVED", team.TechReview, team.Iterations{}}, // until it is merged
+	{team.TechReview, "APPROVED", team.TechReview, team.Iterations{}}, // the status changes after the merge
 	{team.DevBlocked, "unblock begins", team.DevBlocked, team.Iterations{}},
 	{team.WaitingQA, "unblock begins", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "unblock begins", team.QAFailed, team.Iterations{}},
-	{team.DevBlocked, "UNBLOCKED", team.DevBlocked, team.Iterations{}}, // until a developer is free
+	{team.DevBlocked, "UNBLOCKED", team.DevBlocked, team.Iterations{}}, // the status changes when a developer is free
 	{team.WaitingQA, "UNBLOCKED", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "UNBLOCKED", team.QAFailed, team.Iterations{}},
 	{team.DevBlocked, "ERROR", team.DevBlocked, team.Iterations{}},
@@ -64,8 +65,8 @@ var detours = []row{
 	{team.QAFailed, "ERROR", team.QAFailed, team.Iterations{}},
 }
 
-// allowed reports whether a group may change like this. Without a cause it must not
-// change.
+// allowed reports whether the change of a group's status and counters is allowed for
+// this cause. An empty cause allows no change.
 func allowed(was, now team.Group, cause string) bool {
 	grown := team.Iterations{
 		Developer: now.Iterations.Developer - was.Iterations.Developer,

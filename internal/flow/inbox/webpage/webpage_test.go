@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// site is a server on this machine that the fetcher takes for a public one. Names
-// resolve to public addresses. Only the connection, to an address that has passed
-// every check, is redirected to the server.
+// site is a server on this machine that the fetcher considers public. Names resolve to
+// public addresses. Only the connection, to an address that has passed every check, is
+// redirected to the server.
 type site struct {
 	*httptest.Server
-	names map[string]string // host to the address that it resolves to
+	names map[string]string // the address that each host name resolves to
 	hits  atomic.Int64
 }
 
@@ -111,8 +111,8 @@ func TestRedirectsAreFollowedAndEachIsChecked(t *testing.T) {
 	}
 }
 
-// TestThisMachineIsNeverReached uses the machine's own network. A server listens
-// there that must not receive a request.
+// TestThisMachineIsNeverReached uses the machine's own network, with a server that must
+// not receive a request.
 func TestThisMachineIsNeverReached(t *testing.T) {
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	port := s.Listener.Addr().(*net.TCPAddr).Port
