@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// maxDescendants is the maximum number of valid tokens that descend from one token, directly or
-// through others.
+// maxDescendants is the maximum number of valid tokens that descend from one token,
+// directly or through others.
 const maxDescendants = 50
 
-// makeRoom deletes the oldest descendant of the parent's root token if there are too many for
-// one more. It never deletes the ancestors of the new token: if there are no other
-// descendants, it returns an error.
+// makeRoom deletes the oldest descendant of the parent's root token if there are too
+// many for one more. It never deletes the ancestors of the new token: if all
+// descendants are ancestors, it returns an error.
 func (b *TokenStore) makeRoom(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// limitedWorker is the stored role of a token with limits. A coordinator too old to know
-// limits gives this role no permissions, and keeps the role when it rewrites the row
-// without the limits.
+// limitedWorker is the stored role of a token with limits. A coordinator that is too
+// old to know limits gives this role no permissions, and keeps the role if it rewrites
+// the row without the limits.
 const limitedWorker Role = "limited-worker"
 
 // Limits restricts a token of role worker. Without limits the token is valid for every
 // task.
 type Limits struct {
 	Projects []string `json:"projects,omitempty"` // a worker with the token gets only tasks of these projects
-	Pools    []string `json:"pools,omitempty"`    // and only tasks that require at least one of these labels and no others
+	Pools    []string `json:"pools,omitempty"`    // and only tasks that require at least one of these labels and no other labels
 
-	limited bool // even if no limits are known
+	limited bool // the token is limited, even if the limits themselves are unknown
 }
 
 func (l Limits) empty() bool { return len(l.Projects) == 0 && len(l.Pools) == 0 }
@@ -55,7 +55,7 @@ func (i Identity) MayHave(labels []string) string {
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, projectLabel)
 		switch {
-		case strings.HasPrefix(label, "@"): // the place of the worker itself, which is checked elsewhere
+		case strings.HasPrefix(label, "@"): // selects the worker itself; checked elsewhere
 		case ofProject && len(i.Projects) > 0 && !slices.Contains(i.Projects, project):
 			return fmt.Sprintf("the token %s is limited to %s, and is no good for project %.60s", i.ID, i.Text(), project)
 		case !ofProject && len(i.Pools) > 0 && !slices.Contains(i.Pools, label):
@@ -66,7 +66,7 @@ func (i Identity) MayHave(labels []string) string {
 }
 
 // Wants returns sets of labels. The token's holder may take a task only if the task has
-// at least one label of each set.
+// at least one label from each set.
 func (i Identity) Wants() (sets [][]string) {
 	if !i.limited {
 		return nil
@@ -81,7 +81,7 @@ func (i Identity) Wants() (sets [][]string) {
 	if len(i.Pools) > 0 {
 		sets = append(sets, i.Pools)
 	}
-	if len(sets) == 0 { // an older coordinator has lost the limits: nothing is allowed
+	if len(sets) == 0 { // an older coordinator has dropped the limits: allow nothing
 		sets = append(sets, nil)
 	}
 	return sets

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// cacheLife is how long cached rows are used. A token that another process has revoked
-	// works for this long at most.
+	// cacheLife is how long cached rows are used. A token that another process has
+	// revoked works for this long at most.
 	cacheLife = 2 * time.Second
-	// reloadInterval is the shortest interval at which unknown tokens cause a reload. A request
-	// with an unknown token waits that long, because another process may just have
-	// created the token.
+	// reloadInterval is the minimum time between two reloads because of unknown tokens.
+	// A request with an unknown token waits that long, because another process may just
+	// have created the token.
 	reloadInterval = 200 * time.Millisecond
-	// useInterval is how much the stored time of the last use may lag behind.
+	// useInterval is how much the stored time of a token's last use may be out of date.
 	useInterval = time.Minute
 )
 
@@ -38,10 +38,10 @@ type TokenStore struct {
 	loading sync.Mutex // held while the rows are being read
 
 	mu     sync.Mutex
-	byHash map[string]Token // keyed by the first half of the hash
+	byHash map[string]Token // by the first half of the hash
 	byID   map[string]Token
 	loaded time.Time
-	used   map[string]time.Time // last uses that are not yet stored
+	used   map[string]time.Time // times of last use that are not stored yet
 }
 
 // NewTokenStore returns the store of the tokens in rows.
@@ -53,17 +53,19 @@ func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenS
 type NewToken struct {
 	Role   Role
 	Name   string
-	Parent string        // the id of a token that the new one ends with, or empty; maxDescendants limits their number
+	Parent string        // id of a token, or empty; the new token becomes invalid with it; maxDescendants limits their number
 	Life   time.Duration // 0 means forever
 	Limits               // only for role worker
 }
 
-// Create creates a token. Only its hash is stored: the text cannot be read again later.
+// Create creates a token. Only its hash is stored, so the text cannot be read again
+// later.
 func (b *TokenStore) Create(ctx context.Context, n NewToken) (text string, row Token, err error) {
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
-// create calls keep with the text of the token before the token becomes valid.
+// create creates a token. It calls keep with the token's text before the token becomes
+// valid.
 func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text string) error) (text string, row Token, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Token{}, err
@@ -96,7 +98,7 @@ func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text stri
 
 // invalidateCache makes the next check read the rows again.
 func (b *TokenStore) invalidateCache() {
-	b.loading.Lock() // not while older rows are being read
+	b.loading.Lock() // wait for a read that may return older rows
 	defer b.loading.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,8 +116,7 @@ func (b *TokenStore) List(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// alive leaves out expired tokens, and tokens whose parent is missing, over any number of
-// generations.
+// alive returns the valid tokens: not expired, and no ancestor is missing.
 func alive(rows []Token, now time.Time) []Token {
 	kept := slices.DeleteFunc(slices.Clone(rows), func(r Token) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
 	ids := idsOf(kept)
@@ -180,7 +181,7 @@ func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
 		return Identity{}, err
 	}
 	r, ok := b.lookup(hash)
-	if !ok { // another process may just have created it
+	if !ok { // another process may just have created the token
 		if err := b.loadAfter(ctx, came); err != nil {
 			return Identity{}, err
 		}

@@ -24,7 +24,7 @@ const (
 	Admin    Role = "admin"    // also create and revoke tokens
 	Operator Role = "operator" // also submit, answer, cancel
 	Viewer   Role = "viewer"   // read only
-	Worker   Role = "worker"   // claim, act for its own agents and their tasks; read
+	Worker   Role = "worker"   // claim tasks, and act for its own agents and their tasks; also read
 )
 
 // Roles lists the roles, the most powerful first.
@@ -32,17 +32,17 @@ func Roles() []Role { return []Role{Admin, Operator, Worker, Viewer} }
 
 // Identity describes the token of a request.
 type Identity struct {
-	ID   string // of the token; not a secret
+	ID   string // id of the token; not a secret
 	Root string // the id of the first token that this one descends from, or its own
 	Name string
 	Role Role
 	Limits
 }
 
-// Owner returns the name that successive tokens of one holder share: workers that one
-// token registered can be used with the next. Only tokens of role worker have one,
-// because all others may act for every worker or for none. Tokens that were created from
-// another token have none.
+// Owner returns a name that stays the same when a holder's token is replaced: workers
+// that one token registered can be used with its successor. Only tokens of role worker
+// have an owner, because all other roles may act for every worker or for none. Tokens
+// that were created from another token have none.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -50,14 +50,14 @@ func (i Identity) Owner() string {
 	return i.Name
 }
 
-// Token is a stored token: everything but its text.
+// Token is a stored token, without its text.
 type Token struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
 	Hash    string    `json:"hash"` // SHA-256 of the token, in hex
 	Limits            // only of role limitedWorker
-	Parent  string    `json:"parent,omitempty"` // the id of a token that this one ends with
+	Parent  string    `json:"parent,omitempty"` // id of the token that this one was created from; it becomes invalid with it
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"` // approximately when it was last used

@@ -13,8 +13,8 @@ import (
 
 // BuildPicture is the view of a project's build in mission control.
 type BuildPicture struct {
-	Found    bool          `json:"found"` // there is a build run
-	Ours     bool          `json:"ours"`  // gaffer runs it
+	Found    bool          `json:"found"` // the project has a build run
+	Ours     bool          `json:"ours"`  // gaffer runs the build
 	Run      string        `json:"run,omitempty"`
 	Working  bool          `json:"working"` // a gaffer process works on it now
 	RunID    string        `json:"runId,omitempty"`
@@ -24,13 +24,13 @@ type BuildPicture struct {
 	Chunks   []BuildChunk  `json:"chunks"`
 	Progress BuildProgress `json:"progress"`
 	Score    *BuildScore   `json:"score,omitempty"`
-	Section  *BuildSection `json:"section,omitempty"` // being worked on
+	Section  *BuildSection `json:"section,omitempty"` // the section that is being worked on
 	Context  BuildContext  `json:"context"`
 	Feed     []BuildFeed   `json:"feed"`   // the latest events, oldest first
-	Alerts   []BuildAlert  `json:"alerts"` // to be pinned
+	Alerts   []BuildAlert  `json:"alerts"` // alerts that the page keeps visible
 	Resume   *BuildResume  `json:"resume,omitempty"`
 	Inbox    []BuildItem   `json:"inbox"`
-	Next     string        `json:"next,omitempty"` // what the user might do next
+	Next     string        `json:"next,omitempty"` // what the user could do next
 	Command  string        `json:"command,omitempty"`
 	Step     string        `json:"step,omitempty"`
 	Problems []string      `json:"problems"`
@@ -74,8 +74,8 @@ const (
 	contextUnknown  = "unknown"
 )
 
-// Build contains the last read versions of a project's workflow documents. It is not safe
-// for concurrent use.
+// Build contains the last read versions of a project's workflow documents. It is not
+// safe for concurrent use.
 type Build struct {
 	state, inbox document
 }
@@ -89,8 +89,9 @@ func (b *Build) SawInbox(data []byte, err error) { b.inbox.saw(data, err) }
 // State returns the last state that could be read.
 func (b *Build) State() jsontree.Value { return b.state.value }
 
-// Picture returns the view of the documents. now is used for texts such as "started AGO".
-// The caller adds the run that the build belongs to, and whether a process works on it.
+// Picture returns the view of the documents. now is the time for texts such as "started
+// 5 minutes ago". The caller adds the run that the build belongs to, and whether a
+// process works on it.
 func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	state, misread := workflow.Read(b.state.value)
 	return fit(func(l limits) BuildPicture {
@@ -113,7 +114,7 @@ func (p *BuildPicture) run(state workflow.State, text spec.Spec, now time.Time, 
 		return
 	}
 	p.Found, p.RunID, p.Status, p.Phase = true, l.cut(run.RunID), l.cut(string(run.Status)), l.cut(run.ConvergencePhase)
-	p.Started = moment(run.StartedAt)
+	p.Started = parseTime(run.StartedAt)
 	p.Chunks = chunks(*run, l)
 	p.Resume = resume(*run, text, now, l)
 }
@@ -133,7 +134,7 @@ func (b *Build) problems(misread []jsontree.Mismatch, l limits) []string {
 	return list
 }
 
-// scoreOf returns the score if both counts exist.
+// scoreOf returns the score if the state has both counts.
 func scoreOf(state jsontree.Value) *BuildScore {
 	v := state.Get("scenarioScore")
 	satisfied, ok1 := v.Get("satisfied").Int()
@@ -144,7 +145,7 @@ func scoreOf(state jsontree.Value) *BuildScore {
 	return &BuildScore{int(satisfied), int(total)}
 }
 
-// progressOf computes the progress from the chunks. Without chunks it reads the fields
+// progressOf computes the progress from the chunks. If there are none, it uses fields
 // that some programs write.
 func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	var p BuildProgress
@@ -203,7 +204,8 @@ func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits)
 
 func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
 
-// busy also accepts the status word of other programs.
+// busy reports whether a chunk is being worked on. It also accepts a status word that
+// other programs use.
 func busy(s workflow.ChunkStatus) bool {
 	return s == workflow.Active || s == workflow.Retrying || s == "running"
 }
@@ -211,7 +213,7 @@ func busy(s workflow.ChunkStatus) bool {
 func contextOf(raw jsontree.Value, state workflow.State) BuildContext {
 	usage, known := usageOf(raw.Get("contextState"))
 	h := workflow.ContextHealth(workflow.Events(state.BuildEvents), state.BuildRun, usage)
-	c := BuildContext{Level: contextUnknown, Isolation: limits{text: 200}.cut(h.Isolation), LastCheckpoint: moment(h.LastCheckpoint)}
+	c := BuildContext{Level: contextUnknown, Isolation: limits{text: 200}.cut(h.Isolation), LastCheckpoint: parseTime(h.LastCheckpoint)}
 	if !known {
 		return c
 	}

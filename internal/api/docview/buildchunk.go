@@ -18,10 +18,10 @@ type BuildChunk struct {
 	Sections  []string  `json:"sections"`
 	Scenarios []string  `json:"scenarios"`
 	DependsOn []string  `json:"dependsOn"`
-	Layer     int       `json:"layer"` // of the graph, from 0: below all its dependencies
+	Layer     int       `json:"layer"` // row in the graph, from 0; below all chunks that it depends on
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	Spec      string    `json:"spec,omitempty"` // the version it was built against
+	Spec      string    `json:"spec,omitempty"` // the version of the spec that the chunk was built for
 }
 
 // maxChunks is the maximum number of chunks in a graph.
@@ -42,7 +42,7 @@ func chunks(run workflow.BuildRun, l limits) []BuildChunk {
 		list = append(list, BuildChunk{
 			ID: l.cut(string(c.ID)), Name: l.cut(c.Name), Status: l.cut(string(status)), Attempt: max(c.Attempt, 0),
 			Sections: l.cutAll(c.Sections), Scenarios: l.cutAll(c.Scenarios), DependsOn: l.cutAll(ids(c.DependsOn)), Layer: layer[i],
-			Started: moment(c.StartedAt), Ended: moment(end), Spec: l.cut(c.SpecVersionAtBuild),
+			Started: parseTime(c.StartedAt), Ended: parseTime(end), Spec: l.cut(c.SpecVersionAtBuild),
 		})
 	}
 	return list
@@ -56,8 +56,8 @@ func ids(list []workflow.ID) []string {
 	return all
 }
 
-// layers returns for each chunk the length of its longest chain of dependencies. Chunks
-// that depend on each other in a cycle go below all others.
+// layers returns, for each chunk, the length of its longest chain of dependencies.
+// Chunks that depend on each other in a cycle come below all others.
 func layers(list []workflow.Chunk) []int {
 	at := map[workflow.ID]int{}
 	for i, c := range slices.Backward(list) {
@@ -72,11 +72,11 @@ func layers(list []workflow.Chunk) []int {
 			}
 		}
 	}
-	return sink(after, waits)
+	return placeBelow(after, waits)
 }
 
-// sink places each chunk below its dependencies.
-func sink(after [][]int, waits []int) []int {
+// placeBelow places each chunk below its dependencies.
+func placeBelow(after [][]int, waits []int) []int {
 	layer := make([]int, len(waits))
 	var free []int
 	for i, n := range waits {
@@ -103,7 +103,7 @@ func sink(after [][]int, waits []int) []int {
 	return layer
 }
 
-// BuildResume is the question to the user about an incomplete build.
+// BuildResume asks the user how to continue an incomplete build.
 type BuildResume struct {
 	Text    string        `json:"text"`
 	Next    string        `json:"next,omitempty"` // the chunk to continue with
@@ -119,7 +119,7 @@ type BuildChoice struct {
 	Command string `json:"command,omitempty"`
 }
 
-// BuildStale is a completed chunk whose spec has changed since.
+// BuildStale is a completed chunk whose part of the spec has changed since.
 type BuildStale struct {
 	Chunk   string        `json:"chunk"`
 	Section string        `json:"section,omitempty"`
@@ -169,7 +169,7 @@ func staleOf(s workflow.Stale, l limits) BuildStale {
 	return v
 }
 
-// word reports whether a text can be part of a command without quoting.
+// word reports whether a text can be part of a shell command without quotes.
 func word(text string) bool {
 	for i, r := range text {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && (r != '-' && r != '.' || i == 0) {

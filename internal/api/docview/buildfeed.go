@@ -23,7 +23,7 @@ type BuildFeed struct {
 
 // BuildAlert is something that the user should not miss.
 type BuildAlert struct {
-	Kind  string    `json:"kind"`  // of the event, or its subject: chunk, run, context
+	Kind  string    `json:"kind"`  // kind of the event, or what the alert is about: chunk, run, context
 	Level string    `json:"level"` // warning or critical
 	Text  string    `json:"text"`
 	Chunk string    `json:"chunk,omitempty"`
@@ -39,7 +39,7 @@ func feed(state workflow.State, l limits) []BuildFeed {
 		attempt, _ := e.Raw.Get("attempt").Int()
 		list = append(list, BuildFeed{
 			Kind: l.cut(e.Kind), Filter: filterOf(e.Kind), Chunk: l.cut(e.Chunk), Section: l.cut(first(e.Raw, "section")),
-			At: moment(e.Timestamp), Text: l.cut(textOf(e)), Attempt: int(max(attempt, 0)), Checks: checks(e.Checks, l),
+			At: parseTime(e.Timestamp), Text: l.cut(textOf(e)), Attempt: int(max(attempt, 0)), Checks: checks(e.Checks, l),
 		})
 	}
 	return list
@@ -84,7 +84,7 @@ func filterOf(kind string) string {
 	return "other"
 }
 
-// alerts returns failures that were not fixed since, and things that wait for the user.
+// alerts returns failures that were not fixed since, and events that wait for the user.
 func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	list := []BuildAlert{}
 	if p.Context.Level == contextWarning || p.Context.Level == contextCritical {
@@ -102,7 +102,8 @@ func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	return append(list, open(workflow.Events(state.BuildEvents), l)...)
 }
 
-// awaits recognizes the words of other programs for waiting for the user.
+// awaits reports whether a status means that the build waits for the user. It knows the
+// words of other programs.
 func awaits(status string) bool {
 	return status == "awaiting-user" || status == "blocked" || status == "paused"
 }
@@ -116,8 +117,8 @@ func open(events []workflow.Event, l limits) []BuildAlert {
 		switch level := severity(e); {
 		case level == "":
 		case !answered[e.Chunk]:
-			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != "" // one for each chunk
-			list = append(list, BuildAlert{l.cut(e.Kind), level, l.cut(textOf(e)), l.cut(e.Chunk), moment(e.Timestamp)})
+			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != "" // at most one alert per chunk
+			list = append(list, BuildAlert{l.cut(e.Kind), level, l.cut(textOf(e)), l.cut(e.Chunk), parseTime(e.Timestamp)})
 		}
 		if answers(e.Kind) {
 			answered[e.Chunk] = true

@@ -33,7 +33,7 @@ func items(inbox jsontree.Value, l limits) []BuildItem {
 		}
 		item := BuildItem{
 			ID: l.cut(first(v, "id")), Type: l.cut(first(v, "type")), Content: l.cut(first(v, "content", "text")),
-			Status: l.cut(first(v, "status")), At: moment(first(v, "timestamp")), Error: l.cut(first(v, "error")),
+			Status: l.cut(first(v, "status")), At: parseTime(first(v, "timestamp")), Error: l.cut(first(v, "error")),
 			Analysis: analysis(v.Get("analysis"), l),
 		}
 		if by := v.Get("consumedBy"); !by.Absent() {
@@ -44,7 +44,7 @@ func items(inbox jsontree.Value, l limits) []BuildItem {
 	return last(list, l.items)
 }
 
-// analysis also accepts a plain text.
+// analysis reads the analysis of an idea, which may also be a plain text.
 func analysis(v jsontree.Value, l limits) *BuildAnalysis {
 	if text, ok := v.Str(); ok && text != "" {
 		return &BuildAnalysis{[]string{}, l.cut(text)}

@@ -1,11 +1,11 @@
 // Package docview prepares the documents that a project's tools write for display: the
-// board of a team, sessions with their waves, and a build as mission control shows it. A
-// view, called a picture here, is data for a page: flat, short, and the same whichever
-// program wrote the documents.
+// board of a team, sessions with their waves, and a build. A view, called a picture
+// here, is data for a page: flat, short, and the same whichever program wrote the
+// documents.
 //
-// Other programs and language models write the documents. Every document gives a picture:
-// valid parts are shown, unknown status words are shown unchanged, and unreadable parts
-// are listed among the picture's problems.
+// Other programs and language models write the documents, so any of them may be
+// invalid. There is always a picture: it has the valid parts, status words that are not
+// known unchanged, and a list of problems for the parts that cannot be read.
 package docview
 
 import (
@@ -28,17 +28,17 @@ const (
 	maxDocument = 8 << 20         // bytes of a document that is shown
 	maxPicture  = 3 << 19         // bytes of a picture
 	maxProblems = 50              // maximum number of problems listed
-	young       = time.Second     // a file this young may still be being written
+	settleTime  = time.Second     // a file that was changed more recently may still be incomplete
 	opLook      = host.Op("look") // read a document
 )
 
 // limits is how much of a document is shown.
 type limits struct {
-	items int // of a list, the latest
-	text  int // characters of a text
+	items int // maximum length of a list; the latest items are shown
+	text  int // maximum length of a text, in characters
 }
 
-// fit returns the most detailed picture that does not exceed maxPicture.
+// fit returns the most detailed picture that is not larger than maxPicture.
 func fit[T any](paint func(limits) T) T {
 	var picture T
 	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
@@ -75,12 +75,12 @@ func last[T any](list []T, most int) []T {
 // document is the last version of a document that could be read.
 type document struct {
 	value   jsontree.Value
-	there   bool   // the file exists, whatever its contents
+	there   bool   // the file exists, even if it cannot be read
 	problem string // why it cannot be read now
 }
 
-// saw updates the document from the result of a read. If the new contents cannot be read,
-// it keeps the old value and records the problem.
+// saw updates the document from the result of a read. If the new contents cannot be
+// read, it keeps the old value and records the problem.
 func (d *document) saw(data []byte, err error) {
 	if err == nil && data == nil || missing(err) {
 		*d = document{}
@@ -101,7 +101,8 @@ func (d *document) saw(data []byte, err error) {
 	d.value = doc.Value()
 }
 
-// Look reads a document that may be being written. It returns nil if the file is missing.
+// Look reads a document that another program may be writing. It returns nil if the file
+// is missing.
 func Look(h host.Host, path string) (data []byte, err error) {
 	doc, err := statefile.New(path, statefile.Options{Host: h}).Load()
 	if missing(err) {
@@ -134,9 +135,9 @@ func why(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// named lists the invalid parts of a document. Irregular parts are left out, because they
-// could be read.
-func named(document string, found []statefile.Finding) []string {
+// problemsOf lists the invalid parts of a document. It leaves out parts that are only
+// irregular, because they could be read.
+func problemsOf(document string, found []statefile.Finding) []string {
 	var list []string
 	for _, f := range found {
 		if f.Severity != statefile.Invalid {
@@ -153,9 +154,9 @@ func named(document string, found []statefile.Finding) []string {
 	return list
 }
 
-// moment parses a time in any of the formats that programs write. It returns the zero
+// parseTime parses a time in any of the formats that programs write. It returns the zero
 // time for an invalid time, or one that JSON cannot represent.
-func moment(text string) time.Time {
+func parseTime(text string) time.Time {
 	t, err := timestamp.Parse(strings.TrimSpace(text), time.Local)
 	if err != nil {
 		return time.Time{}

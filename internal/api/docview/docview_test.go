@@ -91,7 +91,7 @@ func TestWhateverStandsInADocumentGivesAPicture(t *testing.T) {
 		}
 		put(t, filepath.Join(root, "sessions", "s1", "status.json"), text)
 		age(t, filepath.Join(root, "sessions", "s1", "status.json"))
-		shelf := docview.NewShelf(host.OS(), root)
+		shelf := docview.NewSessionReader(host.OS(), root)
 		if list := shelf.List(); len(list) != 1 || list[0].ID != "s1" {
 			t.Errorf("%s: sessions are %v", what, list)
 		}

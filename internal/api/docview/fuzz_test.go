@@ -42,7 +42,7 @@ func FuzzAnyBytesGiveAPicture(f *testing.F) {
 		build.SawInbox(data, nil)
 		put(t, file, string(data))
 		age(t, file) // otherwise it might count as being written
-		shelf := docview.NewShelf(host.OS(), root)
+		shelf := docview.NewSessionReader(host.OS(), root)
 		one, err := shelf.Session("s")
 		if err != nil {
 			t.Fatal(err)

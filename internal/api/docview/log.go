@@ -23,8 +23,8 @@ type LogTail struct {
 	From, To int64 // its offsets in the log
 }
 
-// logs returns the names of the logs in a session's folder as a set.
-func (s *Shelf) logs(id string) map[string]string {
+// logs returns the logs in a session's folder, by name.
+func (s *SessionReader) logs(id string) map[string]string {
 	entries, err := s.host.ReadDir(opLook, filepath.Join(s.sessions(), id))
 	if err != nil {
 		return nil
@@ -39,9 +39,9 @@ func (s *Shelf) logs(id string) map[string]string {
 }
 
 // Log returns at most tail bytes from the end of an agent's log, starting at the
-// beginning of a line. The log must be a regular file in the session's own folder. Links
-// are not followed, because their target may lie outside the session.
-func (s *Shelf) Log(id, agent string, tail int64) (LogTail, error) {
+// beginning of a line. The log must be a regular file in the session's own folder.
+// Links are not followed, because their target may be outside the session.
+func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {
 		return LogTail{}, missing
@@ -68,10 +68,10 @@ func (s *Shelf) Log(id, agent string, tail int64) (LogTail, error) {
 }
 
 // logFile returns the path of an agent's log according to the session's document.
-func (s *Shelf) logFile(id, agent string) string {
+func (s *SessionReader) logFile(id, agent string) string {
 	status, err := s.store.Load(id)
 	if err != nil {
-		return "" // the default path of the protocol is used
+		return "" // use the protocol's default path
 	}
 	for _, a := range status.Agents {
 		if a.ID == agent {

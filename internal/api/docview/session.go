@@ -43,7 +43,7 @@ const maxAgents = 5000 // maximum number of agents shown
 
 // Session returns the view of one session. If its document cannot be read, the picture
 // contains the problem. If it is missing, Session returns an error.
-func (s *Shelf) Session(id string) (SessionPicture, error) {
+func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	doc, err := s.store.Document(id)
 	picture := SessionPicture{Session: SessionEntry{ID: id}, Problems: []string{}}
 	switch {
@@ -62,11 +62,12 @@ func (s *Shelf) Session(id string) (SessionPicture, error) {
 		status.Agents = status.Agents[:maxAgents]
 	}
 	picture.Session.Waves = s.waves(id, status)
-	picture.Problems = append(picture.Problems, named("status.json", session.Check("status.json", v))...)
+	picture.Problems = append(picture.Problems, problemsOf("status.json", session.Check("status.json", v))...)
 	return picture, nil
 }
 
-// notThere also covers ids that are not valid names.
+// notThere reports whether a session does not exist. It includes ids that are not valid
+// names.
 func notThere(err error) bool {
 	if _, ok := errors.AsType[*session.NotFoundError](err); ok {
 		return true
@@ -75,9 +76,9 @@ func notThere(err error) bool {
 	return ok || missing(err)
 }
 
-// waves assigns every agent to a wave: the wave that lists it, else the wave that it
-// names, else wave 0. It ignores ids of unknown agents.
-func (s *Shelf) waves(id string, status session.Status) []SessionWave {
+// waves assigns every agent to a wave: the wave that lists it, or the wave that the
+// agent names, or wave 0. It ignores ids of unknown agents.
+func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	logs := s.logs(id)
 	at := map[string]int{}
 	for i, a := range slices.Backward(status.Agents) {
@@ -127,8 +128,8 @@ func rest(list []SessionWave, number map[int]int, placed []bool, status session.
 	return list
 }
 
-// waveStatus computes the status from the agents, because other writers never set it.
-// Without agents it returns the document's status.
+// waveStatus computes a wave's status from its agents, because other programs never set
+// it. If there are no agents, it returns the document's status.
 func waveStatus(agents []SessionAgent, said session.State) string {
 	ended, begun := 0, 0
 	for _, a := range agents {
@@ -181,8 +182,8 @@ func seconds(a session.Agent) *float64 {
 	return &took
 }
 
-// logName returns the name of an agent's log in the session's folder, if it exists: the
-// name in the document, else the protocol's default.
+// logName returns the name of an agent's log in the session's folder, if the file
+// exists: the name in the document, or the protocol's default.
 func logName(id, said string, logs map[string]string) string {
 	if said != "" {
 		if name := filepath.Base(said); logs[name] != "" {

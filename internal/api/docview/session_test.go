@@ -29,7 +29,7 @@ func TestEveryWildSessionIsListedAndShown(t *testing.T) {
 	for name, text := range all {
 		put(t, filepath.Join(root, "sessions", name, "status.json"), text)
 	}
-	shelf := docview.NewShelf(host.OS(), root)
+	shelf := docview.NewSessionReader(host.OS(), root)
 	list := shelf.List()
 	if len(list) != len(all) {
 		t.Errorf("%d of %d are listed", len(list), len(all))
@@ -60,7 +60,7 @@ func TestASessionIsShownAsItsAgentsSay(t *testing.T) {
 		"summary": {"total": 99},
 		"waves": [{"wave": 1, "status": "pending", "agents": ["001", "003", "nobody"]}, {"wave": 2, "status": "pending", "agents": ["002"]}]}`)
 	put(t, filepath.Join(dir, "001.log"), "hello\n")
-	p, err := docview.NewShelf(host.OS(), root).Session("20260201-143022-abc")
+	p, err := docview.NewSessionReader(host.OS(), root).Session("20260201-143022-abc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSessionsAreListedNewestFirstAndNoMoreThanFit(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "sessions", "empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	shelf := docview.NewShelf(host.OS(), root)
+	shelf := docview.NewSessionReader(host.OS(), root)
 	list := shelf.List()
 	if len(list) != 200 || list[0].ID != "s229" || list[199].ID != "s030" {
 		t.Errorf("%d: %v", len(list), list[0])
@@ -114,7 +114,7 @@ func TestSessionsAreListedNewestFirstAndNoMoreThanFit(t *testing.T) {
 func TestASessionThatIsBeingWrittenStaysAsItWas(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "sessions", "s", "status.json")
-	shelf := docview.NewShelf(host.OS(), root)
+	shelf := docview.NewSessionReader(host.OS(), root)
 	put(t, file, `{"sta`)
 	if list := shelf.List(); len(list) != 0 {
 		t.Errorf("%+v", list)
@@ -158,7 +158,7 @@ func TestOnlyAPlainFileInTheSessionsFolderIsALog(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder.log"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	shelf := docview.NewShelf(host.OS(), root)
+	shelf := docview.NewSessionReader(host.OS(), root)
 	for ask, want := range map[[2]string]string{
 		{"s", "plain"}: "one\ntwo\nthree\n", {"s", "named"}: "by its name\n",
 	} {

@@ -41,32 +41,32 @@ type SessionEntry struct {
 	written time.Time
 }
 
-// Shelf reads the sessions of a project. It caches what it has read, and is safe for
-// concurrent use.
-type Shelf struct {
+// SessionReader reads the sessions of a project. It caches what it has read, and is
+// safe for concurrent use.
+type SessionReader struct {
 	host  host.Host
 	root  string // of the store
 	store *session.Store
 
 	mu   sync.Mutex
-	seen map[string]*shelved
+	seen map[string]*cachedSession
 }
 
-// shelved is a session as it was last read.
-type shelved struct {
+// cachedSession is a session as it was last read.
+type cachedSession struct {
 	info  fs.FileInfo // nil if the document must be read again
 	entry SessionEntry
-	whole bool // it could be read at least once
+	whole bool // it could be read completely at least once
 }
 
-// NewShelf returns the sessions below a root, such as .founder-mode/status. It accesses
-// no files yet.
-func NewShelf(h host.Host, root string) *Shelf {
-	return &Shelf{host: h, root: root, store: session.New(root, session.Options{Host: h}), seen: map[string]*shelved{}}
+// NewSessionReader returns the sessions below a root, such as .founder-mode/status. It
+// accesses no files yet.
+func NewSessionReader(h host.Host, root string) *SessionReader {
+	return &SessionReader{host: h, root: root, store: session.New(root, session.Options{Host: h}), seen: map[string]*cachedSession{}}
 }
 
 // List reads the sessions and returns the newest, the latest first.
-func (s *Shelf) List() []SessionEntry {
+func (s *SessionReader) List() []SessionEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := map[string]bool{}
@@ -100,12 +100,14 @@ func newestFirst(a, b SessionEntry) int {
 	return strings.Compare(b.ID, a.ID)
 }
 
-func (s *Shelf) sessions() string { return filepath.Join(s.root, "sessions") }
+func (s *SessionReader) sessions() string { return filepath.Join(s.root, "sessions") }
 
-func (s *Shelf) status(id string) string { return filepath.Join(s.sessions(), id, "status.json") }
+func (s *SessionReader) status(id string) string {
+	return filepath.Join(s.sessions(), id, "status.json")
+}
 
 // folders lists the folders that may be sessions, by name.
-func (s *Shelf) folders() []string {
+func (s *SessionReader) folders() []string {
 	entries, err := s.host.ReadDir(opLook, s.sessions())
 	if err != nil {
 		return nil // there are none, or they cannot be read
@@ -119,16 +121,16 @@ func (s *Shelf) folders() []string {
 	return names[max(0, len(names)-maxFolders):]
 }
 
-// look reads a session if it has changed, or may have changed. It reports whether there
+// look reads a session if it has changed or may have changed. It reports whether there
 // is a session to show.
-func (s *Shelf) look(id string) bool {
+func (s *SessionReader) look(id string) bool {
 	info, err := s.host.Stat(opLook, s.status(id))
 	if err != nil {
 		return false
 	}
 	seen := s.seen[id]
 	if seen == nil {
-		seen = &shelved{entry: SessionEntry{ID: id}}
+		seen = &cachedSession{entry: SessionEntry{ID: id}}
 	}
 	now := s.host.Now()
 	if seen.info == nil || differs(seen.info, info) || now.Sub(info.ModTime()) < coarse {
@@ -143,7 +145,7 @@ func (s *Shelf) look(id string) bool {
 
 // read reads a document. If the document is still being written, it keeps the previous
 // contents.
-func (s *Shelf) read(seen *shelved, info fs.FileInfo, now time.Time) {
+func (s *SessionReader) read(seen *cachedSession, info fs.FileInfo, now time.Time) {
 	seen.info, seen.entry.written = info, tellable(info.ModTime())
 	data, err := statefile.ReadBytes(s.host, s.status(seen.entry.ID))
 	var d document
@@ -153,7 +155,7 @@ func (s *Shelf) read(seen *shelved, info fs.FileInfo, now time.Time) {
 		return
 	}
 	seen.info = nil
-	if now.Sub(info.ModTime()) > young {
+	if now.Sub(info.ModTime()) > settleTime {
 		seen.info, seen.entry.Problem = info, d.problem
 		seen.entry.Version = version(data)
 	}
@@ -175,7 +177,7 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// listed is how much of a session a list shows.
+// listed limits how much of a session a list shows.
 var listed = limits{items: maxSessions, text: 300}
 
 // entryOf returns a session without its waves. It counts the agents itself, because the

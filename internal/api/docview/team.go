@@ -14,7 +14,7 @@ type TeamPicture struct {
 	Project   string         `json:"project"`
 	Path      string         `json:"path"`
 	Found     bool           `json:"found"` // there are documents
-	Ours      bool           `json:"ours"`  // gaffer runs it
+	Ours      bool           `json:"ours"`  // gaffer runs the team
 	Run       string         `json:"run,omitempty"`
 	Session   TeamSession    `json:"session"`
 	Groups    []TeamGroup    `json:"groups"`
@@ -54,14 +54,14 @@ type TeamCounter struct {
 	Role  string `json:"role"`
 	Count int    `json:"count"`
 	Limit int    `json:"limit"`
-	To    string `json:"to"` // the role that must look at the group when the limit is exceeded
+	To    string `json:"to"` // the role that must take over the group when the limit is exceeded
 }
 
 // Team contains the last read versions of a team's documents. It is not safe for
 // concurrent use.
 type Team struct {
 	seen  map[team.Document]*document
-	found map[team.Document][]string // the problems of each
+	found map[team.Document][]string // problems of each document
 }
 
 // NewTeam returns a team without documents.
@@ -96,7 +96,7 @@ func (t *Team) saw(d team.Document, data []byte, err error) {
 	case seen.problem != "":
 		t.found[d] = []string{name + ": " + seen.problem}
 	default:
-		t.found[d] = named(name, team.ValidateDocument(d, name, data))
+		t.found[d] = problemsOf(name, team.ValidateDocument(d, name, data))
 	}
 }
 
@@ -112,7 +112,8 @@ func (t *Team) SessionID() string {
 
 func (t *Team) value(d team.Document) jsontree.Value { return t.seen[d].value }
 
-// Picture returns the view of the documents. The caller adds the run that they belong to.
+// Picture returns the view of the documents. The caller adds the run that they belong
+// to.
 func (t *Team) Picture() TeamPicture {
 	s := t.state()
 	return fit(func(l limits) TeamPicture {
@@ -124,7 +125,8 @@ func (t *Team) Picture() TeamPicture {
 	})
 }
 
-// there reports whether any document of the team's state exists, whatever its contents.
+// there reports whether any document of the team's state exists, even if it cannot be
+// read.
 func (t *Team) there() bool {
 	for _, d := range []team.Document{team.PMStateDoc, team.GroupStatusDoc, team.OrchestratorDoc} {
 		if t.seen[d].there {

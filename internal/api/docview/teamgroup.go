@@ -39,8 +39,8 @@ type TeamBlocker struct {
 	Resolution  string `json:"resolution,omitempty"`
 }
 
-// The columns of a board, in their order. A status word that the protocol does not have
-// goes into a column of its own, and never counts as complete.
+// The columns of a board, in their order. A status word that is not part of the
+// protocol gets its own column, and never counts as complete.
 const (
 	stagePending   = "pending"
 	stageDeveloper = "developer_working"
@@ -50,8 +50,8 @@ const (
 	stageOther     = "other"
 )
 
-// stageOf returns the column of a status. It also accepts the project manager's words for
-// planned groups.
+// stageOf returns the column of a status. It also accepts the project manager's words
+// for planned groups.
 func stageOf(status string) string {
 	switch team.GroupStatus(status) {
 	case team.Pending, "", team.GroupStatus(team.WorkAssigned):
@@ -123,7 +123,8 @@ func (s teamState) group(id string, l limits) TeamGroup {
 	}
 }
 
-// status returns a group's own status, or else the status that the project manager gives.
+// status returns a group's own status, or the status that the project manager has set
+// if the group has none.
 func (s teamState) status(id string) string {
 	return cmp.Or(string(s.begun[id].Status), string(s.planned[id].Status), string(s.listed[id]), string(team.Pending))
 }

@@ -31,9 +31,9 @@ type TeamDecision struct {
 	Group string    `json:"group,omitempty"`
 }
 
-// ways are the documents with messages, and the defaults for messages that do not name
-// their sender, receiver or type.
-var ways = []struct {
+// messageDocuments lists the documents with messages, and the defaults for messages
+// that do not name their sender, receiver or type.
+var messageDocuments = []struct {
 	doc      team.Document
 	from, to team.Role
 	kind     string
@@ -46,7 +46,7 @@ var ways = []struct {
 // messages lists the latest messages of all documents, the oldest first.
 func (t *Team) messages(l limits) []TeamMessage {
 	var list dated[TeamMessage]
-	for _, w := range ways {
+	for _, w := range messageDocuments {
 		list.next()
 		items := t.value(w.doc)
 		if items.Kind() == jsontree.Object {
@@ -77,7 +77,7 @@ func message(v jsontree.Value, l limits) (TeamMessage, bool) {
 	m := TeamMessage{
 		ID: l.cut(first(v, "id")), From: l.cut(first(v, "from")), To: l.cut(first(v, "to")), Type: l.cut(first(v, "type")),
 		Text: l.cut(first(v, "subject", "text", "message", "summary")), Body: body(v, l),
-		At: moment(first(v, "timestamp", "time", "at")), Read: read, Group: l.cut(first(v, "group_id", "group")),
+		At: parseTime(first(v, "timestamp", "time", "at")), Read: read, Group: l.cut(first(v, "group_id", "group")),
 	}
 	return m, v.Kind() == jsontree.Object
 }
@@ -116,19 +116,19 @@ func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	}
 	list.next()
 	for _, v := range t.value(team.OrchestratorDoc).Get("decisions_log").Items() {
-		said(&list, decision(v, "orchestrator", "", l))
+		addDecision(&list, decision(v, "orchestrator", "", l))
 	}
 	for id, g := range t.value(team.GroupStatusDoc).Members() {
 		list.next()
 		for _, v := range g.Get("tech_lead_feedback").Items() {
-			said(&list, decision(v, string(team.TechLead), l.cut(id), l))
+			addDecision(&list, decision(v, string(team.TechLead), l.cut(id), l))
 		}
 	}
 	return last(list.sorted(), l.items)
 }
 
-// said adds a decision that is not empty.
-func said(list *dated[TeamDecision], d TeamDecision) {
+// addDecision adds a decision that is not empty.
+func addDecision(list *dated[TeamDecision], d TeamDecision) {
 	if d.What+d.Why != "" {
 		list.add(d.At, d)
 	}
@@ -142,13 +142,13 @@ func decision(v jsontree.Value, who, group string, l limits) TeamDecision {
 		who = other
 	}
 	return TeamDecision{
-		At: moment(first(v, "timestamp", "time", "at")), Who: l.cut(who), What: l.cut(first(v, "decision", "what", "action")),
+		At: parseTime(first(v, "timestamp", "time", "at")), Who: l.cut(who), What: l.cut(first(v, "decision", "what", "action")),
 		Why: l.cut(first(v, "reasoning", "why", "reason", "feedback")), Group: group,
 	}
 }
 
-// dated is a list from several sources, sorted by time. An item without a time keeps its
-// place after the previous item of its source.
+// dated collects items from several sources, sorted by time. An item without a time
+// stays after the previous item of its source.
 type dated[T any] struct {
 	list  []T
 	times []time.Time

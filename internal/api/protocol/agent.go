@@ -24,7 +24,7 @@ type agentService struct {
 // Heartbeat implements [server.Protocol].
 func (d *agentService) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
 	said := store.Worker{
-		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: present(h.Meta),
+		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: orNil(h.Meta),
 		Owner: by.ID, Holder: by.Owner(),
 	}
 	if h.Gone {
@@ -76,8 +76,8 @@ func checkHeartbeat(said store.Worker) error {
 	return c.err
 }
 
-// present returns raw, or nil if it is empty or null.
-func present(raw json.RawMessage) json.RawMessage {
+// orNil returns raw, or nil if it is empty or null.
+func orNil(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -134,8 +134,9 @@ func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, er
 	return list, err
 }
 
-// agents returns all agents except two kinds: workers that never sent a heartbeat of this
-// protocol, because they use the engine directly, and workers whose only run has ended.
+// agents returns all agents except two kinds: workers that never sent a heartbeat of
+// this protocol, because they use the engine directly, and workers that were started
+// for a single run which has ended.
 func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
@@ -172,7 +173,7 @@ func agentRow(r rows, id string) (store.Worker, error) {
 	return w, Missing(err, "agent", id)
 }
 
-// checkID reports an invalid id as not found: nothing can have this id.
+// checkID reports an invalid id as not found, because nothing can have such an id.
 func checkID(what, id string) error {
 	var c check
 	if c.id(what, id); c.err != nil {
@@ -189,7 +190,7 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 			return err
 		}
 		held, err := heldBy(r, w)
-		if err == nil && w.Slots > 0 { // one of gaffer's own workers: its row has no list of its attempts
+		if err == nil && w.Slots > 0 { // one of gaffer's own workers, whose row does not list its attempts
 			held, err = store.RunningAttempts(r)
 			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
 		}
@@ -205,8 +206,8 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 	return task, err
 }
 
-// current returns the attempt at the task that the agent reports, or else the last
-// attempt that it was given.
+// current returns the attempt at the task that the agent reports as its current one, or
+// the latest attempt that it was given.
 func current(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {

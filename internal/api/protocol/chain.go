@@ -14,11 +14,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// chainRow is a stored chain. Its status is not stored.
+// chainRow is a stored chain. Its status is not stored but computed from its tasks.
 type chainRow struct {
 	coordinator.Chain
 	Last    int       `json:"last,omitempty"`   // the highest sequence number so far
-	Deleted time.Time `json:"deleted,omitzero"` // its ended tasks can still be read
+	Deleted time.Time `json:"deleted,omitzero"` // when it was deleted; its ended tasks can still be read
 }
 
 // Chains implements [server.Protocol].
@@ -151,7 +151,7 @@ func (d *channelService) changeChain(ctx context.Context, by credential.Identity
 		return coordinator.Chain{}, err
 	}
 	c, err := d.Chain(ctx, id)
-	if isNotFound(err) { // this change or another one has deleted it
+	if isNotFound(err) { // the chain was deleted, by this change or by another request
 		return c, nil
 	}
 	return c, err
@@ -211,8 +211,8 @@ func (d *channelService) AssignChain(ctx context.Context, by credential.Identity
 	})
 }
 
-// DetachChain implements [server.Protocol]. Any agent may claim tasks of the chain again,
-// and the agent's own tasks of the chain are requeued.
+// DetachChain implements [server.Protocol]. Any agent may claim tasks of the chain
+// again, and the agent's own tasks of the chain are requeued.
 func (d *channelService) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
@@ -270,7 +270,7 @@ func sequence(s *engine.Step, t coordinator.NewTask) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if row.Last == 0 { // an earlier version did not store it
+	if row.Last == 0 { // stored by an earlier version, which did not write Last
 		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
 			return 0, err
 		}

@@ -22,7 +22,7 @@ const (
 	kindChain     = "chain"
 	kindInput     = "input"
 	kindNote      = "note"
-	kindCount     = "count"     // how many items of a kind were ever created
+	kindCount     = "count"     // number of items of a kind that were ever created
 	kindDismissed = "dismissed" // notifications that a user has dismissed
 )
 
@@ -70,7 +70,7 @@ func (d *channelService) Channels(ctx context.Context) (list []coordinator.Chann
 	return list, err
 }
 
-// all returns all items of a kind that has no parents.
+// all returns all items of a kind whose items have no parents.
 func all[W any](r store.Reader, kind string) ([]W, error) {
 	items, err := r.Items(kind, "", 0, math.MaxInt32)
 	list := make([]W, 0, len(items))

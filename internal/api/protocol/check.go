@@ -20,7 +20,7 @@ const (
 	maxInput   = 64 << 10
 	maxReason  = 16 << 10
 
-	maxDepth         = 1000 // levels of JSON; readers accept at most 10000, and rows and answers add some
+	maxDepth         = 1000 // levels of nested JSON; readers accept at most 10000, and stored rows and answers add some
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
 )
@@ -87,7 +87,7 @@ func (c *check) json(field string, value json.RawMessage, most int) {
 	}
 }
 
-// levels returns how deep the lists and objects of a JSON value are nested.
+// levels returns the depth of nesting of lists and objects in a JSON value.
 func levels(value json.RawMessage) (most int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(value); i++ {
@@ -113,7 +113,7 @@ func (c *check) number(field string, value, least, most int) {
 	}
 }
 
-// Checks that packages runs and workers use too.
+// Checks that packages runs and workers use, too.
 
 // CheckID returns an error unless a value is a valid id.
 func CheckID(field, value string) error {
@@ -122,16 +122,14 @@ func CheckID(field, value string) error {
 	return c.err
 }
 
-// CheckLine returns an error unless a value is one line. most is its maximum length in
-// bytes.
+// CheckLine returns an error unless a value is one line of at most most bytes.
 func CheckLine(field, value string, most int) error {
 	var c check
 	c.line(field, value, most)
 	return c.err
 }
 
-// CheckText returns an error unless a value is a valid text. most is its maximum length in
-// bytes.
+// CheckText returns an error unless a value is a valid text of at most most bytes.
 func CheckText(field, value string, most int) error {
 	var c check
 	c.text(field, value, most)

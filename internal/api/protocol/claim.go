@@ -60,7 +60,8 @@ func checkClaim(c coordinator.Claim) error {
 	return bad.err
 }
 
-// claim gives a task to an agent. It does not change the agent's reported state.
+// claim gives a task to an agent. It does not change the state that the agent has
+// reported.
 func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey, error) {
 	if len(w.Holds) >= maxHeld {
 		held, err := heldBy(s, w)
@@ -104,7 +105,7 @@ func (d *taskService) Fail(ctx context.Context, by credential.Identity, r coordi
 	return d.report(ctx, by, r, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Summary: summary}, Final: true})
 }
 
-// report ends a task on behalf of the agent that has it.
+// report ends a task for the agent that has it.
 func (d *taskService) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", r.TaskID)
@@ -134,8 +135,8 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 	return d.wire(ended)
 }
 
-// finish ends the agent's attempt at a task. If the agent has already ended it, with
-// either result, finish changes nothing.
+// finish ends the agent's attempt at a task. If the agent has already ended it,
+// whatever the result, finish changes nothing.
 func finish(s *engine.Step, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {

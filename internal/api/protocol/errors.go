@@ -15,14 +15,14 @@ func (p *problem) Error() string { return p.text }
 // Code returns the error code of the protocol.
 func (p *problem) Code() string { return p.code }
 
-// NotFoundError reports that something is missing.
+// NotFoundError reports that the requested object does not exist.
 type NotFoundError struct{ problem }
 
 // NotFound marks the error as not found.
 func (*NotFoundError) NotFound() bool { return true }
 
-// ConflictError reports a request that came too late, or for something that another
-// client owns. Nothing was changed.
+// ConflictError reports a request that came too late, or that concerns something which
+// another client owns. Nothing was changed.
 type ConflictError struct{ problem }
 
 // Conflict marks the error as a conflict with another request.
@@ -58,7 +58,7 @@ func Invalid(format string, args ...any) error {
 // Limited returns the error for a request that exceeds the limits of its token.
 func Limited(why string) error { return &DeniedError{problem{"limited", why}} }
 
-// Missing turns store.ErrNotFound into an error that names the missing thing.
+// Missing turns store.ErrNotFound into an error that names the missing object.
 func Missing(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{problem{what + "_not_found", fmt.Sprintf("%s %s: not found", what, id)}}
@@ -66,5 +66,6 @@ func Missing(err error, what, id string) error {
 	return err
 }
 
-// Nothing returns the error for a request that currently finds nothing, such as a claim.
+// Nothing returns the error for a request that finds nothing at the moment, such as a
+// claim without a queued task.
 func Nothing(code, text string) error { return &NotFoundError{problem{code, text}} }

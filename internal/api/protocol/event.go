@@ -23,9 +23,10 @@ const (
 // eventService answers the requests about the protocol's events.
 type eventService struct{ db *database }
 
-// noteKey returns the item key of the protocol's event number n. The protocol's events
-// are called notes in the store, where an event is something else. Their numbers have no
-// gaps, so that the last ones and the one to delete can be computed.
+// noteKey returns the item key of the protocol's event number n. The store calls the
+// protocol's events notes, because the store has other events. The numbers of notes
+// have no gaps, so that the keys of the latest notes and of the one to delete can be
+// computed.
 func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: fmt.Sprintf("e%d", n)} }
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }
@@ -72,7 +73,7 @@ func latestEvents(r store.Reader, limit int) ([]coordinator.Event, error) {
 
 // AddEvent implements [server.Protocol].
 func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n coordinator.NewEvent) (made coordinator.Event, deduped bool, err error) {
-	n.Payload = present(n.Payload)
+	n.Payload = orNil(n.Payload)
 	if err := cmp.Or(MayAct(by), checkEvent(by, n)); err != nil {
 		return made, false, err
 	}
@@ -81,7 +82,7 @@ func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n c
 		once = cmp.Or(n.AgentID, "@"+by.ID) + " " + once
 	}
 	err = d.db.do(ctx, by, func(s *engine.Step) error {
-		n := n // this function may run more than once
+		n := n // the transaction may run more than once
 		about, err := subject(s, by, n)
 		if err != nil {
 			return err
@@ -110,9 +111,9 @@ func checkEvent(by credential.Identity, n coordinator.NewEvent) error {
 	return c.err
 }
 
-// subject checks whether the client may publish an event about its agent and task. It
-// returns the task, if there is one. An agent may publish events before its first
-// heartbeat.
+// subject checks whether the client may publish an event about the agent and the task
+// that it names. It returns the task, if there is one. An agent may publish events
+// before its first heartbeat.
 func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
 		_, err := agentOf(s, by, n.AgentID)
@@ -140,7 +141,7 @@ func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (st
 	return key, mayChangeTask(s, by, t)
 }
 
-// addEvent stores a note and deletes the one that is too old.
+// addEvent stores a note, and deletes the oldest one if there are too many.
 func addEvent(s *engine.Step, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
 	last, err := countNotes(s)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Figures implements [server.Protocol] for everything in the store. It takes the numbers
-// of unfinished tasks from the rows of their runs, and reads only an index for the
-// others.
+// Figures implements [server.Protocol] for all runs in the store. It takes the numbers
+// of unfinished tasks from the rows of their runs. For other numbers it reads only an
+// index.
 func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		f = server.Figures{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.db.writes}
-		waits := func(since time.Time) { // keeps the time of the oldest question
+		waits := func(since time.Time) { // remembers the time of the oldest question
 			if f.Waiting.IsZero() || since.Before(f.Waiting) {
 				f.Waiting = since
 			}

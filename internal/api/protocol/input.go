@@ -16,9 +16,9 @@ const maxInputs = 1000
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
 // AddInput implements [server.Protocol]. An input is for the agent that has the task at
-// this moment, because the user typed it in reply to that agent. Another agent that gets
-// the task later does not get the input. If no agent has the task, the input is for the
-// next one.
+// this moment, because the user typed it in reply to that agent. If another agent gets
+// the task later, it does not get the input. If no agent has the task, the input is for
+// the next one.
 func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {
@@ -83,8 +83,8 @@ func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coord
 	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
 }
 
-// recipient returns the agent that an input is for: the agent that has the task. It returns
-// an error if the request names another agent.
+// recipient returns the agent that an input is for: the agent that has the task. It
+// returns an error if the request names another agent.
 func recipient(s *engine.Step, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
@@ -143,7 +143,7 @@ func checkHasTask(s *engine.Step, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput claims the first input of a task that the agent may have, and removes it
+// claimInput claims the first input of a task that is for this agent, and removes it
 // from the list of unclaimed inputs.
 func claimInput(s *engine.Step, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)

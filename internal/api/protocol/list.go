@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// maxListed is the maximum number of tasks in a list without a limit.
+	// maxListed is the maximum number of tasks in a list for which the client gives no
+	// limit.
 	maxListed = 10_000
-	// maxWaiting is the minimum number of queued tasks that are read to find the newest.
+	// maxWaiting is how many queued tasks are read at least to find the newest.
 	maxWaiting = 2_000
 )
 
 // Tasks implements [server.Protocol]. It returns tasks in the order in which they were
-// added. With a limit it returns the newest ones; if more than maxWaiting are queued, it
-// reads only those that are next. Without a limit it selects tasks as [Service.Dashboard]
-// does.
+// added. With a limit it returns the newest ones; if more than maxWaiting are queued,
+// it considers only those that start next. Without a limit it selects tasks as
+// [Service.Dashboard] does.
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
@@ -90,13 +91,14 @@ type lister struct {
 	store.Reader
 	filter server.TaskFilter
 	runs   []string // the runs that may contain matching tasks
-	next   int      // how many queued tasks to read
-	last   int      // how many ended tasks to read, for each final status
+	next   int      // number of queued tasks to read
+	last   int      // number of ended tasks to read, for each final status
 	list   taskList
 }
 
-// list returns tasks that match a filter, and ignores its limit. It returns all running
-// tasks, the next queued tasks, and the last ended tasks of each final status.
+// list returns the tasks that match a filter. It ignores the filter's limit. It returns
+// all running tasks, the queued tasks that start next, and the latest ended tasks of
+// each final status.
 func list(r store.Reader, f server.TaskFilter, next, last int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -191,7 +193,7 @@ func (l *lister) running() error {
 // ready adds the tasks that can be claimed.
 func (l *lister) ready() error {
 	if l.filter.Chain != "" {
-		return nil // waiting reads all queued tasks of the chain's run
+		return nil // waiting reads all queued tasks of a chain's run
 	}
 	labels := []string{channelLabel(l.filter.Channel)}
 	if l.filter.Channel == "" {
@@ -233,7 +235,7 @@ func (l *lister) waiting() error {
 func (l *lister) ended(in store.Status) error {
 	most := l.last
 	if l.filter.Agent != "" {
-		most = maxListed // most of them may belong to other agents
+		most = maxListed // many of them may belong to other agents
 	}
 	var latest []store.Task
 	for _, run := range l.runs {
@@ -248,7 +250,8 @@ func (l *lister) ended(in store.Status) error {
 	return l.addAll(newest(latest, most))
 }
 
-// endedOf leaves out tasks of other channels: a chain may have tasks of several.
+// endedOf returns the latest ended tasks of a run. It leaves out tasks of other
+// channels, because a chain may have tasks of several channels.
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {

@@ -14,10 +14,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// dismissal records that a user has dismissed a notification. It holds until the agent
-// reports a different state.
+// dismissal records that a user has dismissed a notification. It is valid until the
+// agent reports a different state.
 type dismissal struct {
-	Since time.Time `json:"since"` // the time of the agent's last change at that moment
+	Since time.Time `json:"since"` // when the agent had last changed at that moment
 }
 
 func dismissedKey(agent, kind string) store.ItemKey {

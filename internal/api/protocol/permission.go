@@ -26,9 +26,10 @@ func MayAct(by credential.Identity) error {
 	return nil
 }
 
-// MayActFor returns an error unless the client may act for an agent. A worker's token may
-// act for the agents that it registered, and for those that another token of the same
-// name and role registered: tokens are replaced, agents keep their ids.
+// MayActFor returns an error unless the client may act for an agent. A worker's token
+// may act for the agents that it registered. It may also act for those that another
+// token with the same name and role registered, because agents keep their ids when a
+// token is replaced.
 func MayActFor(by credential.Identity, w store.Worker) error {
 	if err := MayAct(by); err != nil {
 		return err
@@ -53,8 +54,8 @@ func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
 	return w, MayActFor(by, w)
 }
 
-// mayChangeTask returns an error unless the client may send events or inputs to a task. A
-// worker's token may do so only if one of its agents has the task, or had it last.
+// mayChangeTask returns an error unless the client may send events or inputs to a task.
+// A worker's token may do so only if one of its agents has the task, or had it last.
 func mayChangeTask(r rows, by credential.Identity, t store.Task) error {
 	if by.Role != credential.Worker {
 		return maySubmit(by)
@@ -91,8 +92,8 @@ type runRows interface {
 	Run(id string) (store.Run, error)
 }
 
-// CheckNotRun returns an error if an id is the id of a run. The worker of a local run has that
-// id, and no other client may register it.
+// CheckNotRun returns an error if id is the id of a run. The worker of a local run uses
+// the run's id, so no other client may register it.
 func CheckNotRun(r runRows, id string) error {
 	_, err := r.Run(id)
 	switch {

@@ -63,17 +63,17 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	return nil
 }
 
-// endOf returns when a task ended, given the end of its last attempt. For a task without
-// any attempt only its creation time is known.
+// endOf returns when a task ended; last is the end of its last attempt. If a task had
+// no attempt, only its creation time is known.
 func endOf(t store.Task, last time.Time) time.Time {
 	if !last.IsZero() {
 		return last
 	}
-	s, _ := specOf(t) // if this fails, the zero time counts as long ago
+	s, _ := specOf(t) // on an error the zero time is used, which counts as old
 	return s.Step.Created
 }
 
-// oldItems lists old items of a kind that have no parent, the oldest first.
+// oldItems lists old items of a kind, oldest first. Items of the kind have no parent.
 func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemKey, err error) {
 	for after := int64(math.MinInt64); ; {
 		items, err := r.Items(kind, "", after, itemsAtOnce)

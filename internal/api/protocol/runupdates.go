@@ -13,13 +13,13 @@ import (
 )
 
 // runTypes maps the first part of an event's kind to the type of its update, for runs
-// that belong to no channel or chain.
+// of users: runs that belong to no channel or chain.
 var runTypes = map[string]string{
 	"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions", "review": "reviews", "message": "messages",
 }
 
-// runType returns the update type of an event of a run that belongs to no channel or
-// chain. It returns "" for events that only concern the engine.
+// runType returns the update type of an event about a user's run. It returns "" for
+// events that only matter to the engine.
 func runType(e store.Event) string {
 	kind, _, _ := strings.Cut(e.Kind, ".")
 	if kind == "task" && e.To == "" {
@@ -28,8 +28,8 @@ func runType(e store.Event) string {
 	return runTypes[kind]
 }
 
-// ofRun returns the change of such a run as a type of package fleet. Prompts are left
-// out, because they may be very long.
+// ofRun returns what changed in a user's run, as a type of package fleet. It leaves out
+// prompts, because they may be very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":
@@ -61,7 +61,7 @@ func QuestionOf(q store.Question) coordinator.QuestionChange {
 }
 
 // review returns the current state of a review, without its comments and viewed files:
-// there may be many, and a page that shows them asks for them.
+// there may be many, and a page that shows them requests them separately.
 func (t *updateReader) review(e store.Event) (any, error) {
 	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TalkOf(store.TaskKey{Run: e.Run, Task: e.Task})})
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *updateReader) review(e store.Event) (any, error) {
 	return v, err
 }
 
-// message returns a message as it is now.
+// message returns the current state of a message.
 func (t *updateReader) message(e store.Event) (any, error) {
 	row, err := decoded[engine.MessageRow](e.Row)
 	if err != nil {
@@ -90,8 +90,8 @@ func decoded[V any](text json.RawMessage) (v V, err error) {
 	return v, err
 }
 
-// run returns a run as it was after an event. Its tasks are counted as they are now,
-// because each task has updates of its own.
+// run returns a run as it was after an event, but with the current numbers of its
+// tasks, because each task has its own updates.
 func (t *updateReader) run(e store.Event) (any, error) {
 	row, err := decoded[store.Run](e.Row)
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *updateReader) runTask(e store.Event) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.specify(&row, row.Run+"/"+row.Task); err != nil {
+	if err := t.addSpec(&row, row.Run+"/"+row.Task); err != nil {
 		return nil, err
 	}
 	spec, err := plan.DecodeTask(row.Spec)

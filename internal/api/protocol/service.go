@@ -1,11 +1,11 @@
 // Package protocol implements the requests of the coordinator's protocol: agents,
 // channels, chains, tasks, inputs and events, on an engine and its store.
 //
-// An agent is a worker of the store. A channel or a chain is an item with a run of the
-// engine that never ends. A task of the protocol is a task of that run: its id consists
-// of the ids of the run and the task, joined by a dot. Each request makes its changes in
-// one transaction. The service keeps no state except metrics and a cache of task specs,
-// so several services can share one store.
+// The protocol's objects are stored as follows. An agent is a worker. A channel or a
+// chain is an item, together with a run of the engine that never ends. A task of the
+// protocol is a task of that run; its id is the run's id and the task's id, joined by a
+// dot. Each request makes its changes in one transaction. The service keeps no state
+// except metrics and a cache of task specs, so several services can share one store.
 package protocol
 
 import (
@@ -57,14 +57,14 @@ type database struct {
 
 // do runs one transaction on behalf of a client.
 func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Step) error) error {
-	began := time.Now() // the real clock: this only measures a duration
+	began := time.Now() // the real clock, because this only measures a duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), do)
 	d.writes.Add(time.Since(began))
 	return err
 }
 
-// The kinds of idempotency records. They are stored, so they keep the names that the first
-// version gave them.
+// The kinds of idempotency records. Existing stores contain these names, so they cannot
+// change.
 const (
 	onceClaim = "desk-claim"
 	onceEvent = "desk-event"

@@ -20,8 +20,8 @@ import (
 // sessionPriority puts session requests before other tasks.
 const sessionPriority = 100
 
-// RequestSession implements [server.Protocol]. It queues a task that asks an agent of the
-// channel without a session to start one.
+// RequestSession implements [server.Protocol]. It queues a task for an agent of the
+// channel that has no session: the agent shall start one.
 func (d *taskService) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)
@@ -55,9 +55,9 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 	return added.wire()
 }
 
-// sessionStarted completes the task of a session request. In its new session the agent
-// may have another id than the one that claimed the task. Therefore the secret of the
-// task and the client's token are checked, not the agent's id.
+// sessionStarted completes the task of a session request. In its new session, the agent
+// may have another id than the one that claimed the task. So the task's secret and the
+// client's token are checked instead of the agent's id.
 func sessionStarted(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`
@@ -161,8 +161,8 @@ func asConflict(err error, id string) error {
 	return err
 }
 
-// SetStatus implements [server.Protocol]. A user requeues a task in progress, or ends it
-// on behalf of its agent. Setting the current status again changes nothing.
+// SetStatus implements [server.Protocol]. With it, a user requeues a task in progress,
+// or ends it in place of its agent. Setting the current status again changes nothing.
 func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err

@@ -10,8 +10,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// specs caches decoded task specs: a client that claims a task needs its spec again when
-// it reports the end. The zero value is ready to use. It is safe for concurrent use.
+// specs caches decoded task specifications: a client that claims a task needs its
+// specification again when it reports the task's end. The zero value is ready to use.
+// It is safe for concurrent use.
 type specs struct {
 	mu    sync.Mutex
 	tasks map[store.TaskKey]readSpec
@@ -27,8 +28,8 @@ const (
 	longSpec = 8 << 10 // bytes; longer specs are not cached
 )
 
-// of returns the decoded spec of a task. It compares the text, because a spec may have
-// changed since it was cached.
+// of returns the decoded specification of a task. It compares the JSON text, because a
+// specification may have changed since it was cached.
 func (s *specs) of(t store.Task) (spec, error) {
 	s.mu.Lock()
 	known, ok := s.tasks[t.TaskKey]

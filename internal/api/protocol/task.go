@@ -35,14 +35,15 @@ type details struct {
 	Created  time.Time `json:"created"`
 }
 
-// spec is the part of a task's spec that this service writes.
+// spec is the part of a task's stored specification that this service writes.
 type spec struct {
 	Name   string
 	Prompt string
 	Step   details
 }
 
-// manyRetries is how often a task is given to another agent after one was lost.
+// manyRetries is how often a task may be given to another agent because its agent was
+// lost.
 const manyRetries = 1000
 
 // wireID returns the protocol's id of a task.
@@ -57,8 +58,8 @@ func taskKey(id string) (store.TaskKey, error) {
 	return store.TaskKey{Run: run, Task: task}, nil
 }
 
-// Owns reports whether a run belongs to a channel or a chain. Other runs were submitted by
-// users.
+// Owns reports whether a run belongs to a channel or a chain. Other runs were submitted
+// by users.
 func Owns(run string) bool {
 	return strings.HasPrefix(run, channelRun) || strings.HasPrefix(run, chainRun)
 }
@@ -90,7 +91,7 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	}
 	started, ended := utc(a.Started), utc(a.Ended)
 	switch {
-	case t.Status == store.Queued: // its agent was lost
+	case t.Status == store.Queued: // queued again, because its agent was lost
 		w.UpdatedAt = ended
 	case t.Status.Final():
 		w.AssignedAgentID, w.ClaimedAt, w.DoneAt, w.UpdatedAt = a.Worker, &started, &ended, ended
@@ -100,9 +101,9 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	return w
 }
 
-// taskAndAttempt is a task with its running or last ended attempt, if any. Transactions return
-// this type and convert it afterwards, because the conversion takes time and other
-// writers wait for the transaction.
+// taskAndAttempt is a task with its running or last ended attempt, if any. Transactions
+// return this type, and it is converted afterwards: the conversion takes time, and
+// other writers wait for the transaction.
 type taskAndAttempt struct {
 	task    store.Task
 	attempt *store.Attempt
@@ -110,8 +111,8 @@ type taskAndAttempt struct {
 
 func (t taskAndAttempt) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
-// wire converts a task and caches its spec, because the client is likely to need it
-// again.
+// wire converts a task and caches its specification, because the client will probably
+// need it again.
 func (d *taskService) wire(t taskAndAttempt) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {

@@ -40,8 +40,9 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 	return d.db.store.Wait(ctx, after)
 }
 
-// Updates implements [server.Protocol]. An update contains the object as it was after the
-// change. Updates of runs that belong to no channel or chain have types of package fleet.
+// Updates implements [server.Protocol]. An update contains the object as it was after
+// the change. Updates about users' runs, which belong to no channel or chain, have
+// types of package fleet.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -58,8 +59,7 @@ func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list 
 	return list, last, err
 }
 
-// UpdatesOf returns the updates of one run that belongs to no channel or chain. It uses
-// the caller's reader.
+// UpdatesOf returns the updates of one user's run. It uses the caller's reader.
 func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []server.Update, last int64, err error) {
 	events, err := r.EventsOf(run, after, limit)
 	if err != nil || len(events) == 0 {
@@ -69,8 +69,8 @@ func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []serve
 	return list, events[len(events)-1].Seq, err
 }
 
-// isNotFound reports whether the object of an event has been pruned. The stream then skips the
-// event.
+// isNotFound reports whether the object of an event has been pruned. The stream skips
+// such events.
 func isNotFound(err error) bool {
 	missing := (*NotFoundError)(nil)
 	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
@@ -138,7 +138,7 @@ func (t *updateReader) update(e store.Event) (u server.Update, told bool, err er
 		u.Change, err = t.task(e)
 	case isRuns(e):
 		u.Change, u.Project, err = t.changed(e)
-	case !strings.HasPrefix(e.Kind, "chain."): // clients that show chains fetch them separately
+	case !strings.HasPrefix(e.Kind, "chain."): // clients that show chains request them separately
 		u.Change, err = data(e)
 	}
 	return u, true, err
@@ -155,13 +155,13 @@ func typeOf(e store.Event) string {
 	return types[e.Kind]
 }
 
-// isRuns reports whether an event is about a run that belongs to no channel or chain. A
-// question may belong to no run at all.
+// isRuns reports whether an event is about a user's run, which belongs to no channel or
+// chain. A question may belong to no run at all.
 func isRuns(e store.Event) bool {
 	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !Owns(e.Run) && types[e.Kind] == ""
 }
 
-// changed returns the changed object of such an event, and its project.
+// changed returns the changed object of an event about a user's run, and its project.
 func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	row, err := t.ofRun(e)
 	if err != nil {
@@ -182,8 +182,8 @@ func data(e store.Event) (json.RawMessage, error) {
 	return i.Data, err
 }
 
-// lane converts an agent account to the public type. A reopened account is paused until a
-// time in the past.
+// lane converts an agent account to the public type. An account that is no longer
+// paused has a time in the past.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Lane](e.Row)
 	if err != nil {
@@ -192,9 +192,9 @@ func lane(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(fleet.Lane{Name: l.Name, Until: utc(l.Until), Reason: l.Reason})
 }
 
-// agent returns an agent as it was after the event, but with its current last-seen time.
-// That time has no events, and a reader of an old event must not take the agent for
-// offline.
+// agent returns an agent as it was after the event, but with its current last-seen
+// time. That time changes without events, and a reader of an old event must not take
+// the agent for offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {
@@ -214,7 +214,7 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	if err := json.Unmarshal(e.Row, &row); err != nil {
 		return nil, err
 	}
-	if err := t.specify(&row, wireID(row.TaskKey)); err != nil {
+	if err := t.addSpec(&row, wireID(row.TaskKey)); err != nil {
 		return nil, err
 	}
 	a, err := t.attempt(e, row)
@@ -228,8 +228,8 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(task)
 }
 
-// specify adds the spec to a task. Only the first event of a task contains the spec.
-func (t *updateReader) specify(row *store.Task, name string) error {
+// addSpec adds the specification to a task. Only the first event of a task contains it.
+func (t *updateReader) addSpec(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]
 		if !known {

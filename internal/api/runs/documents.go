@@ -99,8 +99,9 @@ func (d *documentReader) ledger() *ledger.Store {
 	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.now})
 }
 
-// Records implements [server.Runs]. There may be very many records. Results are buffered
-// in memory as text while the runs, which come first, are written.
+// Records implements [server.Runs]. There may be very many records. The answer has all
+// run records first, so the result records are kept in memory as text until those are
+// written.
 func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
 	run, err := d.runs.get(ctx, id)
 	if err != nil {
@@ -199,7 +200,7 @@ func (l *latest) sorted() []row {
 
 const everything = 1 << 30
 
-// spent maps the attempts of the task that is being counted to their costs.
+// spent holds the costs of the current task's attempts, by attempt number.
 type spent map[int]int64
 
 func (s spent) of(_ string, attempt int) (float64, bool) {

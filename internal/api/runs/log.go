@@ -32,8 +32,8 @@ type part struct {
 	from, to int64 // the offsets of its kept bytes
 }
 
-// layout is the log of a task: the output of its attempts, one after the other. If the
-// whole log is in one file, there is a single part, which has the id of the first
+// layout describes the log of a task: the output of its attempts, one after the other.
+// If the whole log is in one file, there is a single part with the id of the first
 // attempt.
 type layout struct {
 	attempts []store.Attempt
@@ -47,7 +47,7 @@ type logReader struct {
 	runs  *visibleRuns
 	now   func() time.Time
 	logs  Logs
-	file  func(run store.Run, a store.Attempt) (path string, ok bool) // nil if no log is only in a file
+	file  func(run store.Run, a store.Attempt) (path string, ok bool) // nil if every log is in the store
 }
 
 func (d *logReader) layout(r store.Reader, run store.Run, task string) (l layout, err error) {
@@ -76,7 +76,7 @@ func (d *logReader) layout(r store.Reader, run store.Run, task string) (l layout
 	return l, err
 }
 
-// kept returns the offset from which on no bytes are missing.
+// kept returns the offset from which on the log has no gaps.
 func (l layout) kept() (at int64) {
 	for _, p := range l.parts {
 		if p.from > 0 {
@@ -97,8 +97,8 @@ func (l layout) end() int64 {
 // maxStarts is the maximum number of attempts whose offsets an answer contains.
 const maxStarts = 100
 
-// starts returns the offsets of the latest attempts. Attempts that share a file have
-// recorded their offsets in it.
+// starts returns the offsets of the latest attempts. If the attempts share a file, each
+// attempt's row has its offset.
 func (l layout) starts() (list []coordinator.LogStart) {
 	if l.file != "" {
 		at := int64(0)
@@ -117,8 +117,8 @@ func (l layout) starts() (list []coordinator.LogStart) {
 }
 
 // find returns the attempt that contains an offset of the whole log, and the offset
-// within it. The end of an attempt belongs to that attempt, because more output may
-// follow.
+// within that attempt's part. The offset at the end of a part belongs to that part,
+// because more output may follow.
 func (l layout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {
@@ -166,8 +166,8 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 	return t, s, err
 }
 
-// current returns the attempt whose end is the end of following: the running one, or else
-// the last.
+// current returns the attempt at whose end a follower stops: the running one, or the
+// last one.
 func (l layout) current() string {
 	if len(l.attempts) == 0 {
 		return ""
@@ -180,9 +180,9 @@ func (l layout) current() string {
 	return l.attempts[len(l.attempts)-1].ID
 }
 
-// taskLog is a position in the log of a task. It stores the attempt and the offset within
-// it, not the offset in the whole log: an abandoned attempt may still write more later,
-// which shifts the following ones.
+// taskLog is a position in the log of a task. It stores the attempt and the offset
+// within its part, not the offset in the whole log: an abandoned attempt may still
+// write output, which moves the parts after it.
 type taskLog struct {
 	reader  *logReader
 	run     store.Run // only fields that never change are used
@@ -191,17 +191,18 @@ type taskLog struct {
 	at      int64
 	left    int64 // remaining bytes if the log is not followed
 	follow  bool
-	ends    string    // the attempt with which following ends; empty if none has started
-	over    time.Time // since when that attempt has ended without further output
+	ends    string    // the attempt at whose end the follower stops; empty if none has started
+	over    time.Time // since when that attempt has ended without new output
 }
 
 const (
 	maxRead = 512 << 10
-	// endDelay is how long to wait for the last output of an ended attempt whose worker has
-	// not reported that the log is complete.
+	// endDelay is how long to wait for the last output of an ended attempt if its
+	// worker has not reported that the log is complete.
 	endDelay = 3 * time.Second
-	// handoverDelay is how long to wait for that output when another attempt has started: a
-	// follower that continues with the next attempt cannot return.
+	// handoverDelay is how long to wait for the last output of an attempt if a newer
+	// attempt has started. It is longer, because a follower that goes on to the next
+	// attempt never returns to this one.
 	handoverDelay = 20 * time.Second
 )
 
@@ -238,7 +239,7 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 		return nil, err
 	}
 	for i, p := range l.parts {
-		if t.attempt == "" { // no attempt had started
+		if t.attempt == "" { // no attempt had started before
 			t.attempt, t.ends = p.attempt, l.current()
 		}
 		if p.attempt != t.attempt {
@@ -261,8 +262,9 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	return nil, t.ended(r, l)
 }
 
-// complete reports whether an attempt that has a successor will write no more. A follower
-// waits for output that is still being sent, but not for that of a lost worker.
+// complete reports whether an attempt that has a successor will write no more output. A
+// follower waits for output that is still being sent, but not for output of a lost
+// worker.
 func (t *taskLog) complete(r store.Reader, l layout, i int) (bool, error) {
 	a := l.attempts[i]
 	if !t.follow || l.file != "" || a.Class == failure.Lost || t.reader.now().Sub(a.Ended) >= handoverDelay {
@@ -284,7 +286,7 @@ func (t *taskLog) ended(r store.Reader, l layout) error {
 	if t.ends == "" {
 		task, err := r.Task(t.key)
 		if err == nil && task.Status.Final() {
-			err = io.EOF // it never started
+			err = io.EOF // the task ended without an attempt
 		}
 		return err
 	}
@@ -294,7 +296,7 @@ func (t *taskLog) ended(r store.Reader, l layout) error {
 		}
 	}
 	if l.file != "" {
-		return io.EOF // the file was complete before the end was recorded
+		return io.EOF // a log in a file is complete before the end of the attempt is stored
 	}
 	if done, err := t.reader.logs.Done(r, t.ends); err != nil || done {
 		return cmp.Or(err, io.EOF)

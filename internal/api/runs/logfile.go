@@ -26,8 +26,8 @@ func (d *logReader) fileOf(run store.Run, attempts []store.Attempt) (file string
 	return file
 }
 
-// openLog opens a log. Another program may have replaced the file, so openLog does not
-// follow links and does not block on pipes. It returns nil if the file is missing.
+// openLog opens a log. Another program may have replaced the file, so openLog follows
+// no links and does not block on a FIFO. It returns nil if the file is missing.
 func openLog(path string) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {

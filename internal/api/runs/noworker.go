@@ -13,9 +13,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// explain sets NoWorker for tasks that could start but that no online worker may take.
-// Only tasks of a project wait for workers of a coordinator.
-func (d *runReader) explain(ctx context.Context, run string, tasks []fleet.Task) error {
+// setNoWorker sets NoWorker for tasks that could start but that no online worker may
+// take. It does so only for tasks of a project, because others do not wait for workers
+// of a coordinator.
+func (d *runReader) setNoWorker(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {
 		if tasks[i].Status == fleet.Queued {
@@ -59,7 +60,7 @@ func (d *runReader) online(r store.Reader) (list []fleet.Worker, err error) {
 
 // noWorker returns why none of the workers may take a task, or "".
 func noWorker(workers []fleet.Worker, labels []string, agent string) string {
-	var own []string // the labels that the user has given
+	var own []string // labels from the user, without those that gaffer adds
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, ProjectLabel(""))
 		place, ofPlace := strings.CutPrefix(label, engine.PlaceLabel(""))

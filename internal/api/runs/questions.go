@@ -66,7 +66,7 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
-	case q.Run == "": // an agent that the user started reads the answer itself
+	case q.Run == "": // the agent was started by a user and reads the answer itself
 		return nil
 	}
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
@@ -84,13 +84,14 @@ func (d *questionService) Ask(ctx context.Context, by credential.Identity, q coo
 	if err != nil {
 		return v, err
 	}
-	asked, err := d.own(ctx, by, id)
+	asked, err := d.mayWithdraw(ctx, by, id)
 	return protocol.QuestionOf(asked), err
 }
 
-// own returns a question, if the client may ask it again and withdraw it. Clients may
-// do so with their own questions, and with all questions if they may answer them.
-func (d *questionService) own(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
+// mayWithdraw returns a question if the client may ask it again and withdraw it.
+// Clients may do so with their own questions, or with all questions if they may answer
+// them.
+func (d *questionService) mayWithdraw(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		q, err = r.Question(id)
 		return runquery.Missing(err, "question", id)
@@ -109,7 +110,7 @@ func checkAsk(q coordinator.NewQuestion) error {
 	switch {
 	case err != nil:
 		return err
-	// An agent of another fleet may ask too; its attempt is not known here.
+	// The agent may belong to another fleet, so its attempt may be unknown here.
 	case len(q.Attempt) > maxName || strings.Trim(q.Attempt, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
 		return protocol.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
 	case len(q.Options) > maxOptions:
@@ -135,7 +136,7 @@ func (d *questionService) Withdraw(ctx context.Context, by credential.Identity, 
 	if err := checkText("why", why, maxReason); err != nil {
 		return err
 	}
-	if _, err := d.own(ctx, by, question); err != nil {
+	if _, err := d.mayWithdraw(ctx, by, question); err != nil {
 		return err
 	}
 	return d.engine.Withdraw(ctx, question, why)

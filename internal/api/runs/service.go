@@ -33,22 +33,22 @@ type Options struct {
 	Random io.Reader
 	Logs   Logs
 
-	// File returns the file with the log of an attempt that ran on this machine and whose
-	// log exists only there. It may be nil.
+	// File returns the file with the log of an attempt that ran on this machine, if the
+	// log is only in that file. It may be nil.
 	File func(run store.Run, a store.Attempt) (path string, ok bool)
 	// Annotate adds information to a run that is not in the store. It may be nil.
 	Annotate func(v *fleet.Run, run store.Run)
 
-	// EnsureProcess starts a process on this machine for a run that only this machine can run,
-	// if no process works on it. It is called after a user has changed the run. It may be
-	// nil if other processes always work on the runs.
+	// EnsureProcess starts a process on this machine for a run that only this machine
+	// can run, unless a process works on it already. It is called after a user has
+	// changed the run. It is nil if runs always have a process.
 	EnsureProcess func(ctx context.Context, run string) error
 
-	// Hide reports which runs are internal, such as the runs that hold the tasks of
-	// channels. They are not found here. Nil hides none.
+	// Hide reports whether a run is internal, such as a run that holds the tasks of a
+	// channel. Clients do not see hidden runs. If Hide is nil, all runs are visible.
 	Hide func(run store.Run) bool
-	// AddMergeTasks adds tasks to a plan that is bound to one machine, such as merges between its
-	// tasks. Nil adds nothing.
+	// AddMergeTasks adds tasks to a plan that can run on one machine only, such as
+	// merges between its tasks. If it is nil, no tasks are added.
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 }
 
@@ -132,8 +132,8 @@ func (v *visibleRuns) read(ctx context.Context, id string, read func(r store.Rea
 // ensureProcess starts a process for a run if none works on it.
 type ensureProcess func(ctx context.Context, run string) error
 
-// after does so after a change that is already stored. done describes the change; the error
-// starts with it. A client that disconnects does not stop this.
+// after starts the process after a change that is already stored. done describes the
+// change; an error starts with it. It goes on even if the client disconnects.
 func (e ensureProcess) after(ctx context.Context, run, done string) error {
 	if err := e(context.WithoutCancel(ctx), run); err != nil {
 		return protocol.Conflict("unattended", "%s%s", done, err)
@@ -166,7 +166,7 @@ func (d *runReader) Run(ctx context.Context, id string) (run fleet.Run, err erro
 	for i := range run.Tasks {
 		run.Tasks[i].Prompt = ""
 	}
-	return run, d.explain(ctx, id, run.Tasks)
+	return run, d.setNoWorker(ctx, id, run.Tasks)
 }
 
 // FindRun implements [server.Runs].
@@ -197,7 +197,7 @@ func (d *runReader) Task(ctx context.Context, run, task string) (fleet.Task, err
 		return t, err
 	}
 	list := []fleet.Task{t}
-	err = d.explain(ctx, run, list)
+	err = d.setNoWorker(ctx, run, list)
 	return list[0], err
 }
 

@@ -37,7 +37,7 @@ func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coord
 		}
 		s := engine.Submission{Plan: p, ID: id, Project: n.Project, Place: n.On, Who: who(by)}
 		if n.Key != "" {
-			s.Key = "run " + by.ID + " " + n.Key // keys of different tokens are independent
+			s.Key = "run " + by.ID + " " + n.Key // so that tokens do not share keys
 		}
 		if d.addMergeTasks != nil {
 			if s.Plan, err = d.addMergeTasks(p, id); err != nil {
@@ -91,8 +91,8 @@ func checkLabel(field, name string, wanted bool) error {
 	return nil
 }
 
-// checkReach returns an error if a plan needs something that only one machine has, but
-// names no worker.
+// checkReach returns an error if a plan can run on one machine only but names no
+// worker.
 func checkReach(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
@@ -113,7 +113,8 @@ func checkReach(p plan.Plan, on string) error {
 	return nil
 }
 
-// hasZero reports whether JSON has a zero byte in a text, which databases do not accept.
+// hasZero reports whether a text in the JSON contains a zero byte, which databases do
+// not accept.
 func hasZero(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -127,8 +128,8 @@ func hasZero(text []byte) bool {
 	return false
 }
 
-// sentPlan is a plan whose tasks are decoded one by one, because a few bytes of JSON may
-// become a much larger task.
+// sentPlan is a plan whose tasks are decoded one by one. So a plan with too many tasks
+// is rejected early: a few bytes of JSON may become a large task in memory.
 type sentPlan struct {
 	Version int `json:"Version"`
 	plan.Plan

@@ -10,15 +10,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// talk answers the requests by which users review changes and talk to agents.
+// talk answers the requests about reviews of changes and messages to agents.
 type talk struct {
 	runs          *visibleRuns
 	engine        *engine.Engine
 	ensureProcess ensureProcess
 }
 
-// mayTalk checks that the client may talk to agents, and that the run exists and is not
-// hidden.
+// mayTalk checks that the client may send messages to agents, and that the run exists
+// and is not hidden.
 func (d *talk) mayTalk(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err

@@ -15,9 +15,9 @@ const (
 	maxContent = 64 << 10 // bytes of an idea
 )
 
-// AddEvent adds an event to the feed of a project and returns its kind. If the event has
-// a timestamp and the feed already contains it, AddEvent does nothing: it was sent twice,
-// or its sender has written it to the file itself.
+// AddEvent adds an event to the feed of a project and returns its kind. If the event
+// has a timestamp and is already in the feed, AddEvent does nothing: the event was sent
+// twice, or its sender has also written it to the file.
 func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
 	l, err := v.projects.toChange(ctx, ref)
 	if err != nil {
@@ -29,7 +29,7 @@ func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte)
 	}
 	event, err := draft.Event(v.now())
 	if err != nil {
-		return "", told(err)
+		return "", clientError(err)
 	}
 	said := digestOf(event.Raw())
 	err = l.store.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
@@ -38,7 +38,7 @@ func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte)
 		}
 		return []jsontree.Value{event}, nil
 	})
-	return draft.Kind, told(err)
+	return draft.Kind, clientError(err)
 }
 
 // draftOf parses an event. dated reports whether it has a timestamp.
@@ -75,7 +75,7 @@ func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMess
 	}
 	items, err := l.store.Inbox().List()
 	if err != nil {
-		return nil, told(err)
+		return nil, clientError(err)
 	}
 	list := []json.RawMessage{}
 	for _, i := range items {
@@ -94,13 +94,13 @@ func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string
 		return nil, refuse(invalid, "invalid_request", "the content has %d bytes: want at most %d", len(content), maxContent)
 	}
 	item, err := l.store.Inbox().Add(ctx, workflow.ItemType(kind), strings.TrimSpace(content))
-	return raw(item.Raw), told(err)
+	return raw(item.Raw), clientError(err)
 }
 
 // ItemChange is a status change of an inbox item.
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
-	ConsumedBy string `json:"consumedBy"` // what consumed a processed item
+	ConsumedBy string `json:"consumedBy"` // what used the idea of a processed item
 	Error      string `json:"error"`      // why it could not be processed
 }
 
@@ -125,7 +125,7 @@ func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c Item
 	default:
 		return nil, refuse(invalid, "invalid_request", "status %.60q: want processing, processed or error", c.Status)
 	}
-	return raw(item.Raw), told(err)
+	return raw(item.Raw), clientError(err)
 }
 
 // DropItem removes an item from a project's inbox.
@@ -135,5 +135,5 @@ func (v *workflowService) DropItem(ctx context.Context, ref, id string) error {
 		return err
 	}
 	_, err = l.store.Inbox().Dismiss(ctx, id)
-	return told(err)
+	return clientError(err)
 }

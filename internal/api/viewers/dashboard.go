@@ -30,7 +30,7 @@ type specReader struct {
 // document. The spec has no default: it must exist.
 var texts = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
-// Text reads one of the documents in texts.
+// Text reads one of the Markdown documents of a project.
 func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	without, known := texts[name]
 	if !known {
@@ -52,8 +52,8 @@ func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error)
 	return text, nil
 }
 
-// document reads a file in the workflow folder of a project. found is false if it is
-// missing. Links are not followed, because their target may lie outside the project.
+// document reads a file in the workflow folder of a project. found is false if the file
+// is missing. Links are not followed, because their target may be outside the project.
 func (v *specReader) document(l *live, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)
@@ -71,7 +71,7 @@ func (v *specReader) document(l *live, name string) (data []byte, found bool, er
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
-	return data, err == nil, told(err)
+	return data, err == nil, clientError(err)
 }
 
 // spec reads the spec of a project. It returns an empty spec if there is none.
@@ -99,7 +99,7 @@ type Section struct {
 	Body      string   `json:"body"`
 }
 
-// claim matches bold text in a section.
+// claim matches bold text in a section, which states a claim.
 var claim = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
 // Sections returns the sections of a project's spec, with their readiness from the
@@ -125,8 +125,8 @@ func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error)
 // maxClaims is the maximum number of claims that are read from a section.
 const maxClaims = 200
 
-// specWithReadiness reads the spec of a project. The function of returns the readiness of
-// a section according to the workflow state.
+// specWithReadiness reads the spec of a project. The function of returns the readiness
+// of a section according to the workflow state.
 func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
 	l, err := v.projects.of(ctx, ref)
 	if err != nil {
@@ -197,7 +197,7 @@ type Recommendation struct {
 }
 
 // Dashboard returns an overview of all projects. If a project cannot be read, its
-// recommendation contains the error, and the other projects are shown.
+// recommendation shows the error.
 func (v *workflowService) Dashboard(ctx context.Context) (Dashboard, error) {
 	board := Dashboard{Projects: []Card{}}
 	projects, err := v.projects.Projects(ctx)
@@ -253,8 +253,8 @@ func (v *workflowService) fill(ctx context.Context, p Project, card *Card) error
 	}
 	if data, err := statefile.ReadBytes(v.host, filepath.Join(l.folder, spec.ConfigFile)); err == nil {
 		if doc, err := jsontree.Parse(data); err == nil {
-			card.ExternalVersion = said(doc.Value().Get("versions").Get("external").Get("current"))
-			card.AccentColor = said(doc.Value().Get("color"))
+			card.ExternalVersion = textOrNil(doc.Value().Get("versions").Get("external").Get("current"))
+			card.AccentColor = textOrNil(doc.Value().Get("color"))
 		}
 	}
 	if step := state.Get("workflowStep").Text(); step == "executor-build" || step == "executor-plan" {
@@ -274,8 +274,8 @@ func (v *workflowService) fill(ctx context.Context, p Project, card *Card) error
 	return nil
 }
 
-// said returns a string or number of a document as text, or nil if there is none.
-func said(v jsontree.Value) *string {
+// textOrNil returns a string or number of a document as text, or nil if there is none.
+func textOrNil(v jsontree.Value) *string {
 	if v.Kind() != jsontree.String && v.Kind() != jsontree.Number {
 		return nil
 	}

@@ -9,11 +9,11 @@ import (
 	"gaffer/statefile/host"
 )
 
-// documents are the last read versions of a project's documents other than the
-// workflow's.
+// documents holds what was last read of a project's documents that do not belong to the
+// workflow.
 type documents struct {
 	place ProjectFolders
-	shelf *docview.Shelf
+	shelf *docview.SessionReader
 
 	mu    sync.Mutex
 	team  *docview.Team
@@ -23,7 +23,7 @@ type documents struct {
 }
 
 func newDocuments(h host.Host, place ProjectFolders) *documents {
-	return &documents{place: place, shelf: docview.NewShelf(h, place.Sessions), team: docview.NewTeam(), build: &docview.Build{}}
+	return &documents{place: place, shelf: docview.NewSessionReader(h, place.Sessions), team: docview.NewTeam(), build: &docview.Build{}}
 }
 
 // documentReader answers the requests about the documents of teams and sessions.
@@ -40,7 +40,7 @@ func (v *documentReader) Team(ctx context.Context, ref string) (docview.TeamPict
 		return docview.TeamPicture{}, err
 	}
 	t := docview.ReadTeam(v.host, l.documents.place.Team)
-	return v.owners.credit(ctx, l, t.Picture(), t.SessionID()), nil
+	return v.owners.withTeamRun(ctx, l, t.Picture(), t.SessionID()), nil
 }
 
 // Sessions lists the newest sessions of a project, the latest first.

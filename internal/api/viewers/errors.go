@@ -36,9 +36,9 @@ func (e *Error) Conflict() bool { return e.kind == conflict }
 // Invalid reports that the request is invalid.
 func (e *Error) Invalid() bool { return e.kind == invalid }
 
-// told converts an error of the documents into one for the client. A document that cannot
-// be read is a conflict, because the request itself is valid.
-func told(err error) error {
+// clientError converts an error from reading or writing documents for the client. A
+// document that cannot be read is a conflict, because the request itself is valid.
+func clientError(err error) error {
 	if a, ok := errors.AsType[*workflow.ArgumentError](err); ok {
 		return refuse(invalid, "invalid_request", "%s", a.Error())
 	}

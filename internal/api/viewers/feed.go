@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxFeed is the maximum number of events of a feed that are compared, the latest ones. A
-// feed has about a hundred.
+// maxFeed is the maximum number of events that are compared, the latest ones. A feed
+// usually has about a hundred.
 const maxFeed = 1000
 
 // feed describes the events in the workflow state at one read.
@@ -38,10 +38,10 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// news returns the indexes of the events that were not in an earlier feed. The later feed
-// starts with the end of the earlier one, because the oldest events are dropped when the
-// feed is full. news uses the archive counter if it fits. Otherwise it searches for the
-// overlap, because other programs do not maintain the counter.
+// news returns the indexes of the events that were not in an earlier feed. A full feed
+// loses its oldest events, so the later feed starts with the end of the earlier one. If
+// the archive counter says how many events were lost, news uses it. Otherwise it
+// searches for the overlap, because other programs do not maintain the counter.
 func (f feed) news(before feed) []int {
 	if left := f.left - before.left; !f.cut && !before.cut && left >= 0 && left <= int64(len(before.said)) {
 		if kept := before.said[left:]; begins(f.said, kept) {
@@ -53,7 +53,7 @@ func (f feed) news(before feed) []int {
 			return f.from(len(kept))
 		}
 	}
-	return f.unheard(before)
+	return f.newContents(before)
 }
 
 func begins(list, with []digest) bool {
@@ -67,9 +67,9 @@ func (f feed) from(first int) (places []int) {
 	return places
 }
 
-// unheard returns the indexes of the events whose contents are new. It handles a feed in
-// which a program without a lock has lost or changed events in between.
-func (f feed) unheard(before feed) (places []int) {
+// newContents returns the indexes of the events whose contents are new. It is for a
+// feed in which a program that does not lock the file has removed or changed events.
+func (f feed) newContents(before feed) (places []int) {
 	heard := map[digest]int{}
 	for _, said := range before.said {
 		heard[said]++

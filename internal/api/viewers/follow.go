@@ -40,22 +40,22 @@ func (v *watches) Close() {
 	v.projects.mu.Lock()
 	for _, l := range v.projects.lives {
 		l.mu.Lock()
-		l.rest()
-		l.restWide()
+		l.stopWatch()
+		l.stopWideWatch()
 		l.mu.Unlock()
 	}
 	v.projects.mu.Unlock()
 	v.running.Wait()
 }
 
-// Follow starts to follow the workflow of a project. The files are watched while there is
-// a follower.
+// Follow starts to follow the workflow of a project. The files are watched while there
+// is a follower.
 func (v *watches) Follow(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, false)
 }
 
-// FollowAll starts to follow all documents of a project: also its team, its sessions, and
-// the view of its build.
+// FollowAll starts to follow all documents of a project: also its team, its sessions,
+// and the view of its build.
 func (v *watches) FollowAll(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, true)
 }
@@ -70,13 +70,14 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 		return nil, err
 	}
 	select {
-	case <-ready: // later changes are reported as news
+	case <-ready: // changes after this are sent as news
 	case <-ctx.Done():
 	}
 	return &Follower{l, wide}, nil
 }
 
-// join registers a follower. ready is closed when the watch has read the spec.
+// join registers a follower. ready is closed when the watch has read the spec for the
+// first time.
 func (v *watches) join(l *live, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -100,11 +101,11 @@ func (f *Follower) Leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.followers--; l.followers == 0 {
-		l.rest()
+		l.stopWatch()
 	}
 	if f.wide {
 		if l.wide.followers--; l.wide.followers == 0 {
-			l.restWide()
+			l.stopWideWatch()
 		}
 	}
 }
@@ -126,8 +127,8 @@ func (f *Follower) After(seq int64) Reading {
 }
 
 // History returns one message with all kept messages after a number, and the number of
-// the last. An unknown number, for example of another server, gets all messages. Messages
-// that only wide followers get are not included.
+// the last. If the number is unknown, for example because it comes from another server,
+// it returns all messages. It leaves out messages for wide followers only.
 func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
@@ -148,7 +149,7 @@ func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 func (f *Follower) State() ([]byte, error) {
 	state, err := f.live.store.Load()
 	if err != nil {
-		return nil, told(err)
+		return nil, clientError(err)
 	}
 	f.live.mu.Lock()
 	seq := f.live.seq
@@ -157,8 +158,8 @@ func (f *Follower) State() ([]byte, error) {
 }
 
 // Latest returns the last message about each document, in the order in which they were
-// sent, and the number of the last message. Each contains the whole document. Spec
-// updates are not included, because they only report a change.
+// sent, and the number of the last message. Each contains the whole document. It leaves
+// out spec updates, because they only say that the spec has changed.
 func (f *Follower) Latest() (list [][]byte, at int64) {
 	l := f.live
 	l.mu.Lock()

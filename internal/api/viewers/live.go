@@ -15,13 +15,12 @@ import (
 
 const (
 	maxEvents = 500            // events kept for clients that reconnect
-	maxBytes  = 2 * maxMessage // of these events; leaves room beside one message of maximum length
+	maxBytes  = 2 * maxMessage // size limit of these events; one message of maximum length always fits
 )
 
-// live is a project with its recent messages. It keeps the last message about each
-// document, which contains the whole document, and the last few hundred events. Followers
-// read from these at their own pace. No follower has a buffer of its own, and none delays
-// another.
+// live is a project with its recent messages: the last message about each document,
+// which contains the whole document, and the last few hundred events. Followers read
+// them at their own pace. Followers have no buffers, so none delays another.
 type live struct {
 	path, name, folder string
 	store              *workflow.Store
@@ -29,14 +28,14 @@ type live struct {
 
 	mu      sync.Mutex
 	seq     int64 // number of the last message
-	floor   int64 // events up to this number may be gone
+	floor   int64 // events up to this number may have been dropped
 	latest  map[string]message
 	events  []message
 	size    int           // bytes of events
 	changed chan struct{} // closed and replaced when seq has grown
 
 	followers int
-	watch     int                // number of the current watch; results of earlier watches are ignored
+	watch     int                // number of the current watch; results of earlier ones are ignored
 	stop      context.CancelFunc // ends the watch; nil if there is none
 	ready     chan struct{}      // closed when the watch has read the spec
 	seen      seen
@@ -51,7 +50,7 @@ type message struct {
 	data []byte
 }
 
-// seen is the contents of the documents at the last read.
+// seen holds the contents of the documents at the last read.
 type seen struct {
 	state, inbox, spec [sha256.Size]byte
 	feed               feed
@@ -59,8 +58,8 @@ type seen struct {
 	read               bool // the spec was read
 }
 
-// newLive starts to number messages at the current time in milliseconds, so that a
-// restarted server gives greater numbers than before.
+// newLive numbers messages from the current time in milliseconds on, so that the
+// numbers keep growing after a restart of the server.
 func newLive(path string, place ProjectFolders, now time.Time) *live {
 	base := now.UnixMilli()
 	return &live{
@@ -69,8 +68,8 @@ func newLive(path string, place ProjectFolders, now time.Time) *live {
 	}
 }
 
-// tell adds a message for the followers. The caller holds l.mu.
-func (l *live) tell(kind string, list ...member) {
+// addMessage adds a message for the followers. The caller holds l.mu.
+func (l *live) addMessage(kind string, list ...member) {
 	data, err := wire(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {
 		l.notice(kind + " of " + l.path + " cannot be told: it is too long, or no JSON")
@@ -132,9 +131,9 @@ func (l *live) sawState(watch int, state jsontree.Value) {
 		news = f.news(l.seen.feed)
 	}
 	l.seen.looked, l.seen.state, l.seen.feed = true, sum, f
-	l.tell(ViewerState, members(state)...)
+	l.addMessage(ViewerState, members(state)...)
 	for _, i := range news {
-		l.tell(BuildEvent, member{"event", events[i]})
+		l.addMessage(BuildEvent, member{"event", events[i]})
 	}
 }
 
@@ -145,7 +144,7 @@ func (l *live) sawInbox(watch int, items jsontree.Value) {
 	defer l.mu.Unlock()
 	if sum := sha256.Sum256(text); watch == l.watch && sum != l.seen.inbox {
 		l.seen.inbox = sum
-		l.tell(InboxUpdate, member{"items", text})
+		l.addMessage(InboxUpdate, member{"items", text})
 	}
 }
 
@@ -166,11 +165,11 @@ func (l *live) sawSpec(watch int, text []byte, at time.Time) {
 	if len(text) <= maxSpec {
 		list = append(list, member{"content", quoted(string(text))})
 	}
-	l.tell(SpecUpdate, list...)
+	l.addMessage(SpecUpdate, list...)
 }
 
-// sawNoSpec records that there is no spec at the first read. A spec that is written later
-// is a change.
+// sawNoSpec records that the spec was missing at the first read, so that its creation
+// counts as a change.
 func (l *live) sawNoSpec(watch int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,7 +29,8 @@ func isWide(kind string) bool {
 	return kind == TeamUpdate || kind == SessionsUpdate || kind == BuildUpdate
 }
 
-// maxMessage is the maximum length of a message in bytes. A longer document is not sent.
+// maxMessage is the maximum length of a message in bytes. A document that would exceed
+// it is not sent.
 const maxMessage = 2 << 20
 
 // member is one member of a message. Its value is JSON.
@@ -38,8 +39,8 @@ type member struct {
 	value []byte
 }
 
-// wire encodes a message about a project. It drops members of a document that would
-// overwrite the message's type, project or number.
+// wire encodes a message about a project. It drops members of the document that have
+// the names of the message's own members: type, project and number.
 func wire(kind, project string, seq int64, members ...member) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"type":%s`, quoted(kind))
@@ -52,8 +53,8 @@ func wire(kind, project string, seq int64, members ...member) ([]byte, error) {
 	return safe(b.Bytes())
 }
 
-// safe returns JSON that can be embedded anywhere: compact, with HTML characters escaped,
-// and valid UTF-8. Browsers close a socket that sends invalid UTF-8.
+// safe returns JSON that can be embedded anywhere: compact, with HTML characters
+// escaped, and valid UTF-8. Browsers close a socket that sends invalid UTF-8.
 func safe(data []byte) (json.RawMessage, error) {
 	text, err := json.Marshal(json.RawMessage(bytes.ToValidUTF8(data, []byte("\uFFFD"))))
 	if err != nil {
@@ -110,7 +111,7 @@ func raws(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	return list
 }
 
-// essence returns the contents of an event in a normalized spelling.
+// essence returns the contents of an event in normalized JSON, for comparison.
 func essence(raw []byte) string {
 	var value any
 	read := json.NewDecoder(bytes.NewReader(raw))
@@ -118,30 +119,30 @@ func essence(raw []byte) string {
 	if err := read.Decode(&value); err != nil {
 		return string(raw)
 	}
-	text, err := json.Marshal(plain(value))
+	text, err := json.Marshal(normalizeNumber(value))
 	if err != nil {
 		return string(raw)
 	}
 	return string(text)
 }
 
-// exact is the maximum length of a number that a float64 represents without loss.
-const exact = 15
+// exactDigits is the maximum length of a number that a float64 represents without loss.
+const exactDigits = 15
 
-// plain normalizes short numbers, for example 1.0 to 1. It keeps longer ones, because two
-// different numbers must not become equal.
-func plain(value any) any {
+// normalizeNumber normalizes short numbers, for example 1.0 to 1. It leaves longer ones
+// unchanged, because two different numbers must not become equal.
+func normalizeNumber(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for name := range v {
-			v[name] = plain(v[name])
+			v[name] = normalizeNumber(v[name])
 		}
 	case []any:
 		for i := range v {
-			v[i] = plain(v[i])
+			v[i] = normalizeNumber(v[i])
 		}
 	case json.Number:
-		if f, err := v.Float64(); err == nil && len(v) <= exact {
+		if f, err := v.Float64(); err == nil && len(v) <= exactDigits {
 			return f
 		}
 	}

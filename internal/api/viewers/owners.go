@@ -11,9 +11,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Ours reports which documents gaffer's own runs write. Other programs write all others.
+// Ours reports which documents belong to runs of gaffer. All other documents belong to
+// other programs.
 type Ours interface {
-	// Sessions returns the runs of those sessions that are gaffer's, by session id.
+	// Sessions returns the runs of those sessions that belong to gaffer, by session id.
 	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)
 	// Team returns the run of a team's session, or "".
 	Team(ctx context.Context, root, session string) (run string, err error)
@@ -22,12 +23,12 @@ type Ours interface {
 	Build(ctx context.Context, root string, state jsontree.Value) (run string, working bool, err error)
 }
 
-// asking is how long a query to Ours may take.
-const asking = 5 * time.Second
+// askWithin limits how long a query to Ours may take.
+const askWithin = 5 * time.Second
 
-// runOwners adds to the views of documents which of gaffer's runs they belong to.
+// runOwners adds to the views of documents the run of gaffer that they belong to.
 type runOwners struct {
-	ours   Ours // nil if no documents are gaffer's
+	ours   Ours // nil if no document belongs to gaffer
 	now    func() time.Time
 	notice func(text string)
 
@@ -35,12 +36,12 @@ type runOwners struct {
 	quietUntil time.Time // no further error is logged until then
 }
 
-// credit adds the project and the run that a team belongs to.
-func (v *runOwners) credit(ctx context.Context, l *live, p docview.TeamPicture, session string) docview.TeamPicture {
+// withTeamRun adds to a team's view its project and its run.
+func (v *runOwners) withTeamRun(ctx context.Context, l *live, p docview.TeamPicture, session string) docview.TeamPicture {
 	p.Project, p.Path = l.name, l.path
 	if v.ours != nil && session != "" {
 		p.Run = l.documents.owners.team(session, v.now(), func() (string, error) {
-			ctx, cancel := context.WithTimeout(ctx, asking)
+			ctx, cancel := context.WithTimeout(ctx, askWithin)
 			defer cancel()
 			run, err := v.ours.Team(ctx, l.path, session)
 			v.logError(err)
@@ -51,8 +52,9 @@ func (v *runOwners) credit(ctx context.Context, l *live, p docview.TeamPicture, 
 	return p
 }
 
-// logError logs that the owner of a document is unknown. The document is shown anyway.
-// Queries happen several times per second, so it logs at most once per minute.
+// logError logs that the owner of a document could not be determined. The document is
+// shown anyway. It logs at most once per minute, because there are several queries per
+// second.
 func (v *runOwners) logError(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -78,7 +80,7 @@ func (v *runOwners) creditAll(ctx context.Context, l *live, list []docview.Sessi
 		ids[i] = list[i].ID
 	}
 	runs := l.documents.owners.sessions(ids, v.now(), func(ids []string) (map[string]string, error) {
-		ctx, cancel := context.WithTimeout(ctx, asking)
+		ctx, cancel := context.WithTimeout(ctx, askWithin)
 		defer cancel()
 		runs, err := v.ours.Sessions(ctx, l.path, ids)
 		v.logError(err)
@@ -91,9 +93,9 @@ func (v *runOwners) creditAll(ctx context.Context, l *live, list []docview.Sessi
 	return list
 }
 
-// paint returns the view of a build with its run. If a process works on it, the view
-// offers no resume.
-func (v *runOwners) paint(ctx context.Context, l *live, b *docview.Build) docview.BuildPicture {
+// withBuildRun returns the view of a build with its run. While a process works on the
+// run, the view does not offer to resume it.
+func (v *runOwners) withBuildRun(ctx context.Context, l *live, b *docview.Build) docview.BuildPicture {
 	text, err := spec.Read(l.folder)
 	p := b.Picture(text, v.now())
 	if err != nil {
@@ -102,7 +104,7 @@ func (v *runOwners) paint(ctx context.Context, l *live, b *docview.Build) docvie
 	if v.ours == nil || !p.Found {
 		return p
 	}
-	ctx, cancel := context.WithTimeout(ctx, asking)
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	p.Run, p.Working, err = v.ours.Build(ctx, l.path, b.State())
 	v.logError(err)
@@ -112,11 +114,11 @@ func (v *runOwners) paint(ctx context.Context, l *live, b *docview.Build) docvie
 	return p
 }
 
-// owners caches which runs documents belong to: documents change often, their runs hardly
-// ever.
+// owners caches which run each document belongs to, because documents change much more
+// often than their runs.
 type owners struct {
 	mu    sync.Mutex
-	runs  map[string]string // by session; "" for another program's
+	runs  map[string]string // by session; "" if it belongs to another program
 	until time.Time
 
 	session   string // of the team
@@ -126,8 +128,10 @@ type owners struct {
 
 const (
 	remember = time.Minute
-	// unknown is short, because a team's documents exist a moment before its run does.
-	unknown = 2 * time.Second
+	// forgetUnknown is the cache time of the answer that a document belongs to no run.
+	// It is short, because a team's documents are written shortly before its run is
+	// stored.
+	forgetUnknown = 2 * time.Second
 )
 
 // sessions returns the runs of sessions. It calls ask for those that are not cached.
@@ -169,7 +173,7 @@ func (o *owners) team(session string, now time.Time, ask func() (string, error))
 	}
 	run, err := ask()
 	if err == nil {
-		o.session, o.run, o.teamUntil = session, run, now.Add(unknown)
+		o.session, o.run, o.teamUntil = session, run, now.Add(forgetUnknown)
 	}
 	if run != "" {
 		o.teamUntil = now.Add(remember)

@@ -15,7 +15,7 @@ import (
 
 const opDropPort host.Op = "remove port file"
 
-// Port is the address at which programs on this machine find the viewer.
+// Port is the address at which other programs on this machine reach the viewer.
 type Port struct {
 	Port int    `json:"port"`
 	PID  int    `json:"pid"`
@@ -28,8 +28,8 @@ func PortFile(home string) string { return filepath.Join(home, folder, "viewer.p
 // pidFile is the file beside the port file that contains only the process id.
 const pidFile = "viewer.pid"
 
-// Announce writes the port file and viewer.pid beside it, and replaces existing files. It
-// returns a function that removes each file if it is still unchanged.
+// Announce writes the port file and viewer.pid, and replaces existing files. It returns
+// a function that removes each file unless another process has changed it.
 func Announce(file string, p Port) (remove func() error, err error) {
 	data, err := json.Marshal(p)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	folder      = ".fctry" // marks a project, as does gaffer's own file
+	folder      = ".fctry" // a folder with this name marks a project, as does gaffer's own file
 	maxProjects = 100
 	maxPath     = 4096
 )
@@ -67,8 +67,8 @@ type projectList struct {
 	listed chan struct{}    // closed and replaced when the list of projects has changed
 }
 
-// live returns the state of the project at a root. There is only one per project, so that
-// concurrent changes to a document are written together.
+// live returns the state of the project at a root. There is one per project, so that
+// concurrent changes of a document are written in one batch.
 func (v *projectList) live(root string) (*live, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,7 +110,7 @@ func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	active := 0
 	for _, e := range entries {
 		if !there(e.Path) {
-			continue // removed, or on a disk that is not mounted
+			continue // the folder was removed, or its disk is not mounted
 		}
 		l, err := v.live(e.Path)
 		if err != nil {
@@ -128,8 +128,8 @@ func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	return list, nil
 }
 
-// find returns the project with a path or a name. ref is only compared, never looked up
-// on the disk. An empty ref means the active project.
+// find returns the project with a path or a name. It only compares ref and does not
+// access the disk. An empty ref means the active project.
 func (v *projectList) find(ctx context.Context, ref string) (Project, error) {
 	list, err := v.Projects(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func (v *projectList) find(ctx context.Context, ref string) (Project, error) {
 		fits = func(p Project) bool { return p.Active }
 	case filepath.IsAbs(ref):
 		fits = func(p Project) bool { return p.Path == clean }
-		if !slices.ContainsFunc(list, fits) { // a current path takes precedence over a path given at registration
+		if !slices.ContainsFunc(list, fits) { // a current path takes precedence over one given at registration
 			fits = func(p Project) bool { return p.as == clean }
 		}
 	default:
@@ -160,8 +160,9 @@ func only(found []Project, ref string) (Project, error) {
 	return found[0], nil
 }
 
-// toChange returns the project that a change is about. The active project depends on what
-// users look at, so with several projects a change must name one.
+// toChange returns the project that a change request is about. The active project
+// depends on what users look at. So if there are several projects, a change request
+// must name one.
 func (v *projectList) toChange(ctx context.Context, ref string) (*live, error) {
 	if ref == "" {
 		if list, err := v.Projects(ctx); err != nil {
@@ -173,8 +174,8 @@ func (v *projectList) toChange(ctx context.Context, ref string) (*live, error) {
 	return v.of(ctx, ref)
 }
 
-// Register adds the project at a path and activates it. The path must be a folder that is
-// marked as a project.
+// Register adds the project at a path and activates it. The path must be a folder that
+// is marked as a project.
 func (v *projectList) Register(ctx context.Context, path string) (Project, error) {
 	root, err := marked(path)
 	if err != nil {
@@ -222,8 +223,8 @@ func there(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// gone reports which projects have no folder. It is called before the registry is
-// changed, because a disk may be slow and other writers wait for the registry.
+// gone returns the projects whose folder is missing. It is called before the registry
+// is changed, because a disk may be slow and other writers wait for the registry.
 func (v *projectList) gone(ctx context.Context) (map[string]bool, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -243,9 +244,9 @@ func (v *projectList) Listed() <-chan struct{} {
 	return v.listed
 }
 
-// with adds or replaces an entry and makes it the active one. If its path was another
-// entry's alias, that alias is outdated and is removed. If the list is full, with deletes
-// the least recently used entries whose folders are missing.
+// with adds or replaces an entry and makes it the active one. If another entry has this
+// path as its alias, the alias is outdated and removed. If the list is full, with
+// deletes the least recently used entries whose folders are missing.
 func with(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
@@ -281,7 +282,7 @@ func oldest(list []Entry, which map[string]bool) int {
 }
 
 // marked returns the project root of a path. The error is the same for every cause, so
-// that clients cannot probe the disk.
+// that clients cannot find out what exists on the disk.
 func marked(path string) (string, error) {
 	no := refuse(invalid, "no_project", "%.200q is no project: want the absolute path of a folder that holds %s or %s", path, folder, project.ConfigFile)
 	if len(path) > maxPath || !filepath.IsAbs(path) || !printable(path) || slices.Contains(strings.Split(path, "/"), "..") {

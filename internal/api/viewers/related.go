@@ -122,8 +122,8 @@ type Diagram struct {
 	Source string `json:"source"`
 }
 
-// Diagrams returns, for each section of a project's spec, a diagram of the sections that
-// it mentions and that mention it. Nothing else in a spec is regular enough to be drawn.
+// Diagrams returns, for each section of a project's spec, a diagram of the sections
+// that it mentions and that mention it.
 func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	all := Diagrams{map[string]map[string]Diagram{}}
 	l, err := v.projects.of(ctx, ref)
@@ -136,7 +136,7 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	}
 	const kind = "dependencies"
 	names, drawn := map[string]int{}, map[string]*strings.Builder{}
-	node := func(alias string) string { // the text must not contain characters that end the node
+	node := func(alias string) string { // removes characters that would end the node
 		if _, ok := names[alias]; !ok {
 			names[alias] = len(names)
 		}

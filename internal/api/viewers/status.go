@@ -31,7 +31,7 @@ type BuildStatus struct {
 	BuildRun            json.RawMessage `json:"buildRun"`
 	ContextState        json.RawMessage `json:"contextState"`
 
-	Mission docview.BuildPicture `json:"mission"` // the interpretation of these members
+	Mission docview.BuildPicture `json:"mission"` // the view that is derived from these members
 }
 
 // workflowService answers the requests about builds, their feeds and inboxes.
@@ -51,7 +51,7 @@ func (v *workflowService) BuildStatus(ctx context.Context, ref string) (BuildSta
 	}
 	state, err := l.store.Load()
 	if err != nil {
-		return BuildStatus{}, told(err)
+		return BuildStatus{}, clientError(err)
 	}
 	one := func(name string) json.RawMessage { return raw(state.Get(name)) }
 	many := func(name string) json.RawMessage {
@@ -103,7 +103,7 @@ func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, e
 	}
 	state, err := l.store.Load()
 	if err != nil {
-		return BuildLog{}, told(err)
+		return BuildLog{}, clientError(err)
 	}
 	log := BuildLog{Project: l.name, ExportedAt: v.now().UTC(), Events: []LoggedEvent{}}
 	log.Archived, _ = state.Get("buildEventsArchived").Int()
@@ -129,7 +129,8 @@ type SectionReadiness struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Readiness returns the readiness of each section from the state, or else from the spec.
+// Readiness returns the readiness of each section: from the workflow state, or from the
+// spec if the state has none.
 func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, error) {
 	l, err := v.projects.of(ctx, ref)
 	if err != nil {
@@ -137,11 +138,11 @@ func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, erro
 	}
 	state, err := l.store.State()
 	if err != nil {
-		return Readiness{}, told(err)
+		return Readiness{}, clientError(err)
 	}
 	text, err := spec.Read(l.folder)
 	if err != nil {
-		return Readiness{}, told(err)
+		return Readiness{}, clientError(err)
 	}
 	return readiness(state, text), nil
 }
@@ -175,5 +176,5 @@ func (v *workflowService) mission(ctx context.Context, l *live, state jsontree.V
 	var b docview.Build
 	b.SawState(state.Raw(), nil)
 	b.SawInbox(docview.Look(v.host, l.store.Inbox().Path()))
-	return v.owners.paint(ctx, l, &b)
+	return v.owners.withBuildRun(ctx, l, &b)
 }

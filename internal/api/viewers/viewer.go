@@ -2,8 +2,8 @@
 // projects: the list of projects, the status of a build, the contents of an inbox, and
 // changes while a client follows them. It does not depend on HTTP.
 //
-// The files are the source of truth, and other programs write them too. Viewers only
-// report what they have read from the files, so the reports are the same whichever
+// The files are the source of truth, and other programs write them, too. A viewer
+// reports only what it has read from the files, so its reports do not depend on which
 // program wrote them.
 package viewers
 
@@ -22,7 +22,7 @@ type Options struct {
 	// Locate returns the name of a project and the folders of its documents. If it is
 	// nil, the default folders of the protocols are used.
 	Locate func(root string) (ProjectFolders, error)
-	Ours   Ours             // reports which documents are gaffer's; if nil, none are
+	Ours   Ours             // reports which documents belong to gaffer's runs; nil if none do
 	Now    func() time.Time // nil means the machine's clock
 	Rand   io.Reader        // for ids; nil means the machine's random source
 	Notice func(text string)
@@ -31,13 +31,13 @@ type Options struct {
 // ProjectFolders contains the name of a project and the folders of its documents.
 type ProjectFolders struct {
 	Name     string
-	Folder   string // of the workflow
+	Folder   string // folder of the workflow
 	Team     string
 	Sessions string
 }
 
-// Viewer answers requests about the projects of one machine. Each of its parts answers the
-// requests about one subject. Close ends its watches.
+// Viewer answers requests about the projects of one machine. Each of its parts answers
+// the requests about one subject. Close ends its watches.
 type Viewer struct {
 	*projectList
 	*workflowService

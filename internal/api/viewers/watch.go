@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	opWatchSpec host.Op = "watch spec"
-	looking             = 250 * time.Millisecond // interval between checks of the spec
-	coarse              = 2 * time.Second        // a file this young may change without a new modification time
-	maxSpec             = 1 << 20                // a longer spec is not sent, only the fact that it changed
+	opWatchSpec    host.Op = "watch spec"
+	checkEvery             = 250 * time.Millisecond // interval between checks of the spec
+	timestampGrain         = 2 * time.Second        // a file that changed more recently may change again without a new modification time
+	maxSpec                = 1 << 20                // of a longer spec, only the fact that it changed is sent
 )
 
-// begin starts to watch the documents of a project, unless a watch is running. The caller
-// holds l.mu and also v.mu, so that the viewer is not closed meanwhile.
+// begin starts to watch the documents of a project, unless a watch is running. The
+// caller holds l.mu and v.mu, so that the viewer cannot be closed meanwhile.
 func (v *watches) begin(l *live) {
 	if l.stop != nil {
 		return
@@ -41,16 +41,16 @@ func (v *watches) begin(l *live) {
 	v.running.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
 }
 
-// rest ends the watch, if there is one. The caller holds l.mu.
-func (l *live) rest() {
+// stopWatch ends the watch, if there is one. The caller holds l.mu.
+func (l *live) stopWatch() {
 	if l.stop != nil {
 		l.stop()
 		l.stop = nil
 	}
 }
 
-// looked calls saw if a document could be read. Otherwise it only logs the error: the
-// last message stays valid until the document can be read again.
+// looked calls saw if a document could be read. Otherwise it only logs the error, and
+// the last message stays valid until the document can be read again.
 func (l *live) looked(err error, saw func()) {
 	if err != nil {
 		l.notice("viewer: " + err.Error())
@@ -76,7 +76,7 @@ func (v *watches) watchInbox(ctx context.Context, l *live, watch int) {
 	})
 }
 
-// list returns an error unless a document can be an inbox: an array, or empty.
+// list returns an error unless the document is an array or empty, as an inbox must be.
 func list(v jsontree.Value) error {
 	switch kind := v.Kind(); {
 	case kind == jsontree.Array, kind == jsontree.Null, kind == jsontree.Object && v.Len() == 0:
@@ -86,13 +86,13 @@ func list(v jsontree.Value) error {
 	}
 }
 
-// watchSpec checks the spec, which is not JSON, at intervals. Links are not followed,
-// because their target may lie outside the project. It calls looked after the first
-// check.
+// watchSpec checks the spec at intervals; it is not JSON, so statefile cannot watch it.
+// Links are not followed, because their target may be outside the project. It calls
+// looked after the first check.
 func (v *watches) watchSpec(ctx context.Context, l *live, watch int, looked func()) {
-	defer looked() // the watch may end before the first check
+	defer looked() // in case the watch ends before the first check
 	var looks specLooks
-	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, looking) { // the loop checks ctx
+	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // the loop checks ctx
 		v.lookAtSpec(l, watch, &looks)
 		looked()
 	}
@@ -121,11 +121,11 @@ type specLooks struct {
 	last, read fs.FileInfo // at the last check, and when the file was last read
 }
 
-// due reports whether the spec must be read: at the first check, and when it has changed
-// or may have changed, but not while it is being written.
+// due reports whether the spec must be read: at the first check, and when it has
+// changed or may have changed. While it is being written, it is not read.
 func (s *specLooks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.looked || s.last != nil && !differs(s.last, info)
-	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < coarse
+	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain
 	s.looked, s.last = true, info
 	if still && changed {
 		s.read = info

@@ -13,8 +13,9 @@ import (
 	"gaffer/workflow"
 )
 
-// rethink is how often a view is recomputed although no document has changed.
-const rethink = 5 * time.Second
+// recomputeEvery is the interval at which a view is computed again even if no document
+// has changed.
+const recomputeEvery = 5 * time.Second
 
 // wideWatch is the watch of all documents of a project.
 type wideWatch struct {
@@ -42,8 +43,8 @@ func (v *watches) beginWide(l *live) {
 	v.running.Go(func() { w.watchBuild(ctx) })
 }
 
-// restWide ends the watch of all documents, if there is one. The caller holds l.mu.
-func (l *live) restWide() {
+// stopWideWatch ends the watch of all documents, if there is one. The caller holds l.mu.
+func (l *live) stopWideWatch() {
 	if l.wide.stop != nil {
 		l.wide.stop()
 		l.wide.stop = nil
@@ -57,8 +58,8 @@ type watcher struct {
 	watch int
 }
 
-// tell sends a view, unless it is the same as the last one sent.
-func (w *watcher) tell(kind, name string, picture any) {
+// send sends a view, unless it is the same as the last one sent.
+func (w *watcher) send(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {
 		w.notice(kind + " of " + w.live.path + ": " + err.Error())
@@ -72,7 +73,7 @@ func (w *watcher) tell(kind, name string, picture any) {
 		return
 	}
 	l.wide.told[kind] = sum
-	l.tell(kind, member{name, data})
+	l.addMessage(kind, member{name, data})
 }
 
 // watchTeam sends the state of the team, at once and after each change.
@@ -89,7 +90,7 @@ func (w *watcher) tellTeam(ctx context.Context) {
 	d.mu.Lock()
 	picture, session := d.team.Picture(), d.team.SessionID()
 	d.mu.Unlock()
-	w.tell(TeamUpdate, "team", w.owners.credit(ctx, w.live, picture, session))
+	w.send(TeamUpdate, "team", w.owners.withTeamRun(ctx, w.live, picture, session))
 }
 
 // watchBuild sends the status of the build, at once and after each change.
@@ -106,7 +107,7 @@ func (w *watcher) tellBuild(ctx context.Context) {
 	d.mu.Lock()
 	build := *d.build
 	d.mu.Unlock()
-	w.tell(BuildUpdate, "build", w.owners.paint(ctx, w.live, &build))
+	w.send(BuildUpdate, "build", w.owners.withBuildRun(ctx, w.live, &build))
 }
 
 // watched is a watched file and the function that receives its contents.
@@ -115,9 +116,9 @@ type watched struct {
 	saw  func(data []byte, err error)
 }
 
-// watchFiles calls tell when all files have been read, after each change, and every
-// rethink, until ctx ends. The owner of the documents and whether a process works on them
-// may change without the files.
+// watchFiles calls tell when all files have been read, after each change, and at the
+// interval recomputeEvery, until ctx ends. The interval is needed because a document's
+// run, and whether a process works on it, may change without the files.
 func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(context.Context)) {
 	changed := make(chan struct{}, 1)
 	for _, f := range files {
@@ -135,7 +136,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(con
 			})
 		})
 	}
-	again := time.NewTicker(rethink)
+	again := time.NewTicker(recomputeEvery)
 	defer again.Stop()
 	for {
 		select {
@@ -149,7 +150,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(con
 }
 
 // saw passes on the contents of a file, unless the watch has ended: a newer watch may
-// have newer contents.
+// already have newer contents.
 func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err error) {
 	return func(data []byte, err error) {
 		d := w.live.documents
@@ -163,7 +164,7 @@ func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err erro
 
 // watchSessions sends the list of sessions, at once and after each change.
 func (w *watcher) watchSessions(ctx context.Context) {
-	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, looking) { // the loop checks ctx
-		w.tell(SessionsUpdate, "sessions", w.owners.creditAll(ctx, w.live, w.live.documents.shelf.List()))
+	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, checkEvery) { // the loop checks ctx
+		w.send(SessionsUpdate, "sessions", w.owners.creditAll(ctx, w.live, w.live.documents.shelf.List()))
 	}
 }

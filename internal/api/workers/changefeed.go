@@ -15,14 +15,14 @@ import (
 	"gaffer/internal/pause"
 )
 
-// changeFeed reads changes once for all waiting workers, and keeps the latest of those
-// that concern a worker.
+// changeFeed reads changes from the store once for all waiting workers, and keeps the
+// latest changes that concern a worker.
 type changeFeed struct {
 	store store.Store
 
 	mu      sync.Mutex
 	changes []change
-	floor   int64         // changes up to this number are no longer kept
+	floor   int64         // changes up to this number have been dropped
 	last    int64         // changes up to this number were read
 	changed chan struct{} // closed and replaced when last has grown
 	waiting int
@@ -35,8 +35,8 @@ type changeFeed struct {
 type change struct {
 	seq    int64
 	worker string // the worker that has new orders or answers; empty if there may be a task to claim
-	labels string // of the task
-	all    bool   // concerns workers with any labels
+	labels string // labels of the task
+	all    bool   // the change concerns workers with any labels
 }
 
 // listener is a waiting worker.
@@ -57,15 +57,15 @@ const (
 	maxChanges = 4096                  // maximum number of changes kept
 	pace       = 10 * time.Millisecond // pause between reads
 	retry      = time.Second           // pause after the database did not answer
-	patience   = time.Minute           // how long to continue reading while no worker waits
+	idleLimit  = time.Minute           // go on reading for this long while no worker waits
 )
 
 func newChangeFeed(s store.Store) *changeFeed {
 	return &changeFeed{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// run reads changes until ctx ends. It stops reading while no worker has waited for
-// patience.
+// run reads changes until ctx ends. It pauses after no worker has waited for as long as
+// idleLimit.
 func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
 		if b.asleep() {
@@ -89,18 +89,18 @@ func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 func (b *changeFeed) asleep() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.waiting == 0 && time.Since(b.left) > patience {
+	if b.waiting == 0 && time.Since(b.left) > idleLimit {
 		b.awake, b.changes = false, nil
 	}
 	return !b.awake
 }
 
-// read waits for changes, at most for patience, and publishes a page of them.
+// read waits for changes, but no longer than idleLimit, and publishes a page of them.
 func (b *changeFeed) read(ctx context.Context) error {
 	b.mu.Lock()
 	after := b.last
 	b.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, idleLimit)
 	defer cancel()
 	if err := b.store.Wait(ctx, after); err != nil {
 		return err
@@ -131,7 +131,8 @@ func (b *changeFeed) read(ctx context.Context) error {
 	return err
 }
 
-// changeOf returns what an event means to workers. ok is false if it means nothing.
+// changeOf returns what an event means to workers. ok is false if workers need not know
+// of it.
 func changeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 	s.seq = e.Seq
 	switch e.Kind {
@@ -176,8 +177,8 @@ func (b *changeFeed) publish(found []change, last int64) {
 	b.changed = make(chan struct{})
 }
 
-// join registers a waiting worker. If the feed is not reading, it starts from the last
-// change.
+// join registers a waiting worker. If the feed is paused, it continues from the current
+// last change.
 func (b *changeFeed) join(ctx context.Context) error {
 	b.mu.Lock()
 	b.waiting++
@@ -215,8 +216,8 @@ func (b *changeFeed) leave() {
 }
 
 // wait returns when there is news for a worker after a change, or without news when ctx
-// ends. If the change number is not known here, for example because it is from another
-// database, the worker is asked to check everything.
+// ends. If the change number is unknown, for example because it comes from another
+// database, the news tells the worker to check everything.
 func (b *changeFeed) wait(ctx context.Context, l listener, after int64) (news coordinator.WorkNews, err error) {
 	if err := b.join(ctx); err != nil {
 		return news, err

@@ -90,7 +90,8 @@ func checkProgress(of string, p fleet.Progress) error {
 	)
 }
 
-// checkLabels rejects commas: a row stores its labels as one comma-separated text.
+// checkLabels rejects labels with commas, because the store keeps labels as one
+// comma-separated text.
 func checkLabels(labels []string) error {
 	err := protocol.CheckNumber("labels", len(labels), 0, maxLabels)
 	for _, label := range labels {
@@ -102,7 +103,7 @@ func checkLabels(labels []string) error {
 	return err
 }
 
-// maxAgents is the maximum number of agents that a worker may name.
+// maxAgents is the maximum number of agents that a worker may say it runs.
 const maxAgents = 100
 
 func checkAgents(agents []string) error {
@@ -120,7 +121,7 @@ func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// ownPlaces returns an error if a label is the place of another worker.
+// ownPlaces returns an error if a label selects the machine of another worker.
 func ownPlaces(labels []string, name string) error {
 	for _, label := range labels {
 		place, ok := strings.CutPrefix(label, engine.PlaceLabel(""))
@@ -165,7 +166,8 @@ func checkTurn(t coordinator.WorkTurn) error {
 	return err
 }
 
-// checkQuestion requires a ref: the question's id is made from the attempt and the ref.
+// checkQuestion requires a ref, because the question's id is derived from the attempt
+// and the ref.
 func checkQuestion(q coordinator.WorkQuestion) error {
 	err := first(
 		protocol.CheckID("attempt", q.Attempt), protocol.CheckText("ref", q.Ref, maxPath),
@@ -191,10 +193,10 @@ func checkRelease(r coordinator.WorkRelease) error {
 
 func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-name", ID: name} }
 
-// takeName gives a name to a worker. Runs are placed by worker name, so two online
-// workers must not have the same name. A worker must not have the id of a run as its
-// name, because that is the place of a run that is limited to one machine.
-func takeName(s *engine.Step, w store.Worker, name string) error {
+// setName gives a worker its name. A run may be submitted for a worker by name, so two
+// online workers must not have the same name. Nor may a worker have the id of a run as
+// its name: that name selects the worker of a run that is limited to one machine.
+func setName(s *engine.Step, w store.Worker, name string) error {
 	item, err := s.Item(nameKey(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -208,7 +210,7 @@ func takeName(s *engine.Step, w store.Worker, name string) error {
 	if has == w.ID {
 		return nil
 	}
-	if err := free(s, has, name); err != nil {
+	if err := checkNameFree(s, has, name); err != nil {
 		return err
 	}
 	data, err := json.Marshal(w.ID)
@@ -219,8 +221,9 @@ func takeName(s *engine.Step, w store.Worker, name string) error {
 	return nil
 }
 
-// free returns an error if a name belongs to a run or to an online worker.
-func free(s *engine.Step, has, name string) error {
+// checkNameFree returns an error if a name is the id of a run or the name of an online
+// worker.
+func checkNameFree(s *engine.Step, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return first(err, protocol.Invalid("worker.name: %s is a run", name))
 	}

@@ -1,7 +1,7 @@
 // Package workers implements the requests of gaffer's own workers on an engine and its
-// store: heartbeats, claims, ends of attempts, questions and logs. Each request makes its
-// changes in one transaction. The service keeps no state except the recent changes that
-// it sends to waiting workers, so several services can share one store.
+// store: heartbeats, claims, ends of attempts, questions and logs. Each request makes
+// its changes in one transaction. The service keeps no state except the recent changes
+// that it sends to waiting workers, so several services can share one store.
 package workers
 
 import (
@@ -24,7 +24,7 @@ type Options struct {
 	Store  store.Store
 	Engine *engine.Engine // on the same store
 	Lease  time.Duration  // the engine's lease; zero means its default
-	Keep   int64          // how many bytes of an attempt's log are kept; zero means logstore's default
+	Keep   int64          // number of bytes of an attempt's log to keep; zero means logstore's default
 	Notice func(text string)
 }
 
@@ -61,9 +61,9 @@ type rows interface {
 	Attempt(id string) (store.Attempt, error)
 }
 
-// workerOf returns a worker that the client may act for. An unknown worker becomes the
-// client's, unless it is the worker of a run, which has no row before its first
-// heartbeat.
+// workerOf returns a worker that the client may act for. An unknown worker is
+// registered for the client, unless its id is the id of a run: the worker of a run has
+// no row before its first heartbeat.
 func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := protocol.MayAct(by); err != nil {
 		return w, false, err
@@ -75,13 +75,14 @@ func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known 
 	if err != nil {
 		return w, false, err
 	}
-	if w.Holder == "" && by.ID == w.Owner { // the row is older than this field
+	if w.Holder == "" && by.ID == w.Owner { // the row was stored before this field existed
 		w.Holder = by.Owner()
 	}
 	return w, true, protocol.MayActFor(by, w)
 }
 
-// attemptOf returns an attempt, if the client may act for its worker and has its token.
+// attemptOf returns an attempt if the client may act for its worker and has sent the
+// attempt's token.
 func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.Attempt, error) {
 	if err := protocol.MayAct(by); err != nil {
 		return store.Attempt{}, err
@@ -96,7 +97,7 @@ func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.A
 	if a.Token != key.Token {
 		return a, protocol.Conflict("not_owner", "attempt %s now belongs to another worker", key.Attempt)
 	}
-	return a, within(r, by, a)
+	return a, checkLimits(r, by, a)
 }
 
 // Beat implements [server.Work].
@@ -123,14 +124,14 @@ func beat(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) ([]coo
 	if why := by.MayHave(b.Worker.Labels); why != "" {
 		return nil, protocol.Limited(why)
 	}
-	if err := takeName(s, w, b.Worker.Name); err != nil {
+	if err := setName(s, w, b.Worker.Name); err != nil {
 		return nil, err
 	}
-	held, gone, current, err := sorted(s, by, b)
+	held, gone, current, err := separateHeld(s, by, b)
 	if err != nil {
 		return nil, err
 	}
-	orders, err := s.Beat(said(by, b, w, current), held)
+	orders, err := s.Beat(rowAfterBeat(by, b, w, current), held)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +150,9 @@ func beat(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) ([]coo
 	return list, nil
 }
 
-// sorted separates the attempts that belong to the worker from those that do not. current
-// is the task of one running attempt of the worker.
-func sorted(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
+// separateHeld separates the worker's attempts from those that are no longer its own.
+// current is the task of one of its running attempts.
+func separateHeld(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
 		a, err := s.Attempt(h.Attempt)
@@ -162,11 +163,11 @@ func sorted(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (hel
 		case err != nil:
 			return nil, nil, "", err
 		}
-		if err := within(s, by, a); err != nil {
+		if err := checkLimits(s, by, a); err != nil {
 			return nil, nil, "", err
 		}
 		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
-			shown, current = a, a.Run+"."+a.Task // the lowest id, because attempts may arrive in any order
+			shown, current = a, a.Run+"."+a.Task // use the lowest id, because the order of attempts varies
 		}
 		held = append(held, heldOf(h, s.Now()))
 	}
@@ -186,7 +187,7 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 			return err
 		}
 		if !known {
-			if err := enter(s, w); err != nil {
+			if err := registerOnClaim(s, w); err != nil {
 				return err
 			}
 		}
@@ -211,9 +212,10 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
 }
 
-// enter registers a worker that claims before its first heartbeat. Its name is its id.
-func enter(s *engine.Step, w store.Worker) error {
-	if err := takeName(s, w, w.ID); err != nil {
+// registerOnClaim registers a worker that claims before its first heartbeat. Its name
+// is its id.
+func registerOnClaim(s *engine.Step, w store.Worker) error {
+	if err := setName(s, w, w.ID); err != nil {
 		return err
 	}
 	w.Name, w.Status = w.ID, coordinator.Idle
@@ -221,7 +223,8 @@ func enter(s *engine.Step, w store.Worker) error {
 	return err
 }
 
-// claimOf returns the engine's form of a claim, or an error if it is not permitted.
+// claimOf converts a claim for the engine. It returns an error if the claim is not
+// permitted.
 func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
 	if why := by.MayHave(c.Labels); why != "" {
 		return engine.Claim{}, protocol.Limited(why)
@@ -229,8 +232,8 @@ func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (e
 	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.Wants(), Agents: c.Agents}, ownPlaces(c.Labels, cmp.Or(w.Name, w.ID))
 }
 
-// within returns an error if an attempt is outside the limits of the token.
-func within(r rows, by credential.Identity, a store.Attempt) error {
+// checkLimits returns an error if an attempt is outside the limits of the token.
+func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 	if !by.Limited() {
 		return nil
 	}
@@ -278,8 +281,8 @@ func (d *Service) Release(ctx context.Context, by credential.Identity, r coordin
 		}
 		held := make([]engine.Held, len(r.Attempts))
 		for i, h := range r.Attempts {
-			if a, err := s.Attempt(h.Attempt); err == nil { // Release below rejects a missing attempt
-				if err := within(s, by, a); err != nil {
+			if a, err := s.Attempt(h.Attempt); err == nil { // the call of Release below reports a missing attempt
+				if err := checkLimits(s, by, a); err != nil {
 					return err
 				}
 			}
@@ -304,7 +307,7 @@ func (d *Service) Held(ctx context.Context, by credential.Identity, worker strin
 			return err
 		}
 		for _, a := range held {
-			if err := within(s, by, a); err != nil {
+			if err := checkLimits(s, by, a); err != nil {
 				return err
 			}
 			work, err := workOf(s, a, s.Now())

@@ -15,8 +15,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// said converts a heartbeat into the worker's row. The owner of the stored row stays.
-func said(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
+// rowAfterBeat returns the worker's row after a heartbeat. The owner of the stored row
+// does not change.
+func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
 		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Agents: w.Agents, Pools: by.Pools, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held),
@@ -30,7 +31,7 @@ func said(by credential.Identity, b coordinator.WorkBeat, row store.Worker, curr
 	}
 }
 
-// sourceOf returns how a worker knows what its agents do, or "worker" if it has none.
+// sourceOf returns how a worker knows what its agents do, or "worker" if it runs none.
 func sourceOf(held []coordinator.HeldWork) string {
 	for _, h := range held {
 		if h.Now.Source != "" {
@@ -65,7 +66,8 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
 	return held
 }
 
-// progressOf removes what only the worker's machine can use, and clamps the cost.
+// progressOf removes values that only the worker's machine can use, and limits the
+// cost.
 func progressOf(p fleet.Progress) fleet.Progress {
 	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
 	return p
@@ -75,7 +77,7 @@ func progressOf(p fleet.Progress) fleet.Progress {
 // overflow.
 const maxSpent = 1e15
 
-// amount clamps a cost, because a worker may report wrong values.
+// amount limits a cost to the accepted range, because a worker may report wrong values.
 func amount(a coordinator.Amount) store.Amount {
 	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
 }
@@ -154,8 +156,8 @@ func workOf(r *engine.Step, a store.Attempt, now time.Time) (*coordinator.Work, 
 	return w, nil
 }
 
-// runOf returns what a worker needs to know about a run. Only a run with a place can be a
-// workflow, so other plans are not decoded.
+// runOf returns what a worker needs to know about a run. Only a run that is limited to
+// one machine can be a workflow, so the plans of other runs are not decoded.
 func runOf(run store.Run) (coordinator.WorkRun, error) {
 	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.Place}
 	if run.Place == "" {
