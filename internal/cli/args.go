@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// plainly replaces cobra's error about the number of arguments by one that names the
-// missing or unexpected argument. Cobra's own would be "accepts 2 arg(s), received 1".
-// Other errors are returned unchanged.
-func plainly(cmd *cobra.Command, args []string, err error) error {
+// argumentError replaces cobra's error about the number of arguments, such as "accepts 2
+// arg(s), received 1", by one that names the missing or unexpected argument. Other
+// errors are returned unchanged.
+func argumentError(cmd *cobra.Command, args []string, err error) error {
 	if err == nil {
 		return nil
 	}

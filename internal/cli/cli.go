@@ -1,5 +1,5 @@
-// Package cli is gaffer's command line. Each command has a folder of its name: 'gaffer
-// session new' is in session/new.go.
+// Package cli is gaffer's command line. Each command has a folder with its name:
+// 'gaffer session new' is in session/new.go.
 //
 // Commands contain no rules. Each one parses its flags, calls the package that does the
 // work, and prints the result.
@@ -22,16 +22,16 @@ import (
 // gaffer/internal/cli.release=1.2.3".
 var release = "0.1.0-dev"
 
-// frugal is the soft memory limit of a command, in bytes. Above it, the garbage
+// softMemoryLimit is the soft memory limit of a command, in bytes. Above it, the garbage
 // collector runs more often. It is not a hard limit.
-const frugal = 48 << 20
+const softMemoryLimit = 48 << 20
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	if code, ok := self(os.Args[1:]); ok {
+	if code, ok := runDirectly(os.Args[1:]); ok {
 		return code
 	}
-	debug.SetMemoryLimit(frugal)
+	debug.SetMemoryLimit(softMemoryLimit)
 	ctx, stop := interruptible(context.Background())
 	defer stop()
 	return Run(ctx, env.System(release), os.Args[1:])
@@ -45,7 +45,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	}
 	silent := false
 	switch stopped := ctx.Err(); {
-	case stopped != nil && err.Error() == stopped.Error(): // the user who sent the signal needs no message
+	case stopped != nil && err.Error() == stopped.Error(): // the user sent the signal and needs no message about it
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)
@@ -60,7 +60,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 }
 
 // wantsJSON reports whether the arguments contain --json. It does not parse the command
-// line, so that an error in the command line is reported as JSON, too.
+// line, so that mistakes in the command line can be reported as JSON, too.
 func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

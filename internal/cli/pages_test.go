@@ -52,7 +52,7 @@ var flagInText = regexp.MustCompile(`^\[?(--?)([a-z][a-z-]*)`)
 func unknownWord(words []string) string {
 	cmd := newRoot(&env.Env{})
 	if slices.Contains([]string{"fake-agent", "supervise", "pane"}, words[0]) {
-		return "" // commands that gaffer starts itself, see self.go
+		return "" // commands that gaffer starts itself, see direct.go
 	}
 	if words[0] == "help" {
 		words = words[1:]

@@ -19,23 +19,23 @@ type Options struct {
 	Since time.Time      // drops older entries
 	Width int            // columns of the terminal; 0 wraps no lines
 	Paint func(s display.Style, text string) string
-	// Live is the clock for entries that arrive while the log is followed and that have
-	// no time of their own. Such entries have no time if Live is nil or returns a zero
-	// time.
+	// Live is the clock for entries that arrive while the log is followed and that
+	// contain no time. If Live is nil or returns a zero time, such entries are printed
+	// without a time.
 	Live func() time.Time
 	// Heading returns the line to print above the output of an attempt, and the
 	// attempt's start time.
 	Heading func(attempt int) (line string, began time.Time)
 }
 
-// Writer formats a log for users. Lines that are not in the agent program's protocol
-// are printed unchanged. It keeps nothing of the lines that it has written.
+// Writer formats a log for users. It prints lines unchanged that are not in the agent
+// program's protocol. It does not keep lines that it has written.
 type Writer struct {
 	to   io.Writer
 	opts Options
 
 	log   agent.Transcript
-	known bool // the log was recognized as that of an agent program
+	known bool // the log is known to be in the protocol of an agent program
 	rest  []byte
 	long  bool      // the current line is too long to be parsed
 	now   time.Time // the last known time of an entry
@@ -141,8 +141,8 @@ func (w *Writer) plain(out *bytes.Buffer, line string) {
 	out.WriteString(line + "\n")
 }
 
-// looks holds the sign before an entry and its style, by kind of entry.
-var looks = map[agent.EntryKind]struct {
+// entryStyles holds the sign and the style of each kind of entry.
+var entryStyles = map[agent.EntryKind]struct {
 	sign  string
 	style display.Style
 }{
@@ -170,7 +170,7 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 		if w.now.Before(w.opts.Since) {
 			continue
 		}
-		margin, look := w.margin(), looks[e.Kind]
+		margin, look := w.margin(), entryStyles[e.Kind]
 		for i, line := range strings.Split(e.Text, "\n") {
 			sign := look.sign
 			if i > 0 {

@@ -12,9 +12,10 @@ import (
 )
 
 // find returns the question that a user means by name. It tries, in this order: the
-// question with this name or id; the question of the task that the project calls so;
-// the question of the only waiting task with this id; the only question whose name
-// starts so. If a task or agent has several questions, it returns the oldest.
+// question with this name or id; the question of the task with this name in the
+// project; the question of the only waiting task with this id; the only question whose
+// name starts with this text. If a task or agent has several questions, it returns the
+// oldest.
 func find(ctx context.Context, all connect.Everything, name string) (connect.Asked, error) {
 	for _, a := range all.Asked {
 		if a.Name == name || a.ID == name && name != "" {

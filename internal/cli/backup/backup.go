@@ -55,8 +55,8 @@ func Progress(e *env.Env) func(done, total int64) {
 	return func(done, total int64) { e.Talk("copied %s of about %s", display.Bytes(done), display.Bytes(total)) }
 }
 
-// Instead adds a hint to an error about a server's database: the command line of the
-// database's own tool.
+// Instead adds a hint to an error about a server's database: the command line of that
+// database's backup tool.
 func Instead(err error) error {
 	if server := (*app.ServerError)(nil); errors.As(err, &server) {
 		return exit.WithHint(err, display.ShellLine(server.Argv))

@@ -186,8 +186,7 @@ func (o options) work(ctx context.Context, t *runview.View, id string) error {
 	return t.Work(ctx, id, *o.json)
 }
 
-// incomplete asks the user whether to resume or to replace a build that is not
-// completed.
+// incomplete asks the user whether to resume or to replace an incomplete build.
 func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n buildrun.Request, found *buildrun.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")

@@ -145,7 +145,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *runview.View, asked bool
 		e.Talk("build %s is left as it is", display.Printable(f.Run.RunID))
 		return nil
 	case r.fresh:
-		return r.anew(ctx, e, t)
+		return r.startNew(ctx, e, t)
 	}
 	again, err := r.decide(ctx, e, f)
 	if err != nil {
@@ -174,8 +174,8 @@ func (r resume) given(e *env.Env) (*build.Plan, error) {
 	return &p, err
 }
 
-// anew starts a new build with the plan that the user named, or with the same plan.
-func (r resume) anew(ctx context.Context, e *env.Env, t *runview.View) error {
+// startNew starts a new build with the plan that the user named, or with the same plan.
+func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error {
 	p, err := r.given(e)
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 type Asked struct {
 	fleet.Question
 	Server string `json:"server,omitempty"` // empty for this machine
-	// Terminal is true if only the agent's own terminal takes the answer. That is so if
-	// a user has started the agent and the setting hooks.answer_within is 0.
+	// Terminal is true if the question can only be answered in the agent's own
+	// terminal: a user has started the agent, and the setting hooks.answer_within is 0.
 	Terminal bool   `json:"terminal,omitempty"`
 	Dir      string `json:"dir,omitempty"`  // the folder of that agent
 	Pane     string `json:"pane,omitempty"` // the tmux pane of that agent
@@ -49,10 +49,9 @@ func (a Asked) Line() string {
 	return phrase.Asks(a.Question)
 }
 
-// ByHand returns the agents that users started by hand and that are online, on this
-// machine and in the fleet. If everywhere is false, it returns only those of the
-// project. An agent on this machine is matched by its folder, any other by the name of
-// its folder.
+// ByHand returns the online agents that users have started by hand, on this machine and
+// in the fleet. If everywhere is false, it returns only those of the project. For an
+// agent on this machine it compares the folder, for any other the name of the folder.
 func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.Worker, error) {
 	opts, err := Options(e, nil)
 	if err != nil {
@@ -69,7 +68,7 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 		}
 		list = fleet.MergeWorkers(list, here)
 	}
-	machine, _ := os.Hostname() // the agents' workers report the same host name
+	machine, _ := os.Hostname() // agents on this machine report the same host name
 	return slices.DeleteFunc(list, func(w fleet.Worker) bool {
 		switch {
 		case !w.ByHand || !w.Online():
@@ -139,7 +138,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	}
 	all := Everything{Fleets: fleets}
 	var byHand []fleet.Worker
-	known := map[string]bool{} // question ids; the server may use this machine's database
+	known := map[string]bool{} // question ids, because the server may use this machine's database
 	for _, f := range fleets {
 		list, err := questionsOf(ctx, f)
 		workers, failed := f.Workers(ctx)

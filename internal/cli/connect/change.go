@@ -27,7 +27,8 @@ func HasChange(t fleet.Task) bool {
 	return t.Attempt != nil && (t.Worktree != "" || t.Branch != "" || t.Attempt.Diff != nil)
 }
 
-// ChangedPaths completes a task that has a change, and then the files of the change.
+// ChangedPaths completes the name of a task that has a change, and then the files of
+// the change.
 func ChangedPaths(e *env.Env) Completer {
 	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (words []string) {
 		_ = asked(ctx, e, cmd, func(f Fleet) error {

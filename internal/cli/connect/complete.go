@@ -81,14 +81,14 @@ func complete(words func(ctx context.Context, cmd *cobra.Command, args []string,
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, completeWithin)
 		defer cancel()
 		return words(ctx, cmd, args, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// patience is the timeout for collecting suggestions.
-const patience = 3 * time.Second
+// completeWithin is the timeout for collecting suggestions.
+const completeWithin = 3 * time.Second
 
 // asked opens the fleet that the command itself would use. A command that cannot use a
 // server has no flag --server.

@@ -51,12 +51,12 @@ func FindEither(ctx context.Context, f Fleet, name string) (run, task string, er
 	case noRun == nil && exit.Of(noTask) == exit.CodeNotFound:
 		return run, "", nil
 	}
-	return "", "", neither(name, noRun, noTask)
+	return "", "", notFoundError(name, noRun, noTask)
 }
 
-// neither returns the first error that is not "not found". If there is none, it returns
-// an error that no run and no task has the name.
-func neither(name string, errs ...error) error {
+// notFoundError returns the first error that is not "not found". If there is none, it
+// returns an error that no run and no task has the name.
+func notFoundError(name string, errs ...error) error {
 	for _, err := range errs {
 		if err != nil && exit.Of(err) != exit.CodeNotFound {
 			return err

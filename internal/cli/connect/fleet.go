@@ -41,7 +41,7 @@ type Fleet interface {
 	Latest(ctx context.Context, n int) ([]fleet.Run, error)
 	Workers(ctx context.Context) ([]fleet.Worker, error)
 	Questions(ctx context.Context) ([]fleet.Question, error) // open questions, the oldest first
-	Lanes(ctx context.Context) ([]fleet.Lane, error)         // paused lanes
+	Lanes(ctx context.Context) ([]fleet.Lane, error)         // paused agent accounts
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 
@@ -66,12 +66,12 @@ type Fleet interface {
 	Question(ctx context.Context, id string) (fleet.Answered, error)
 	Withdraw(ctx context.Context, question, why string) error
 
-	// Review returns the review of a task's change. ChangeReview does what the user
-	// wants with it, also sends it back to the agent, and returns it.
+	// Review returns the review of a task's change. ChangeReview performs an action on
+	// the review, such as sending it back to the agent, and returns the review.
 	Review(ctx context.Context, run, task string) (fleet.Review, error)
 	ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error)
-	// Send sends a message to the agent of m.Task in m.Run. A task that has ended
-	// continues. A message with the id of an earlier one is that message.
+	// Send sends a message to the agent of m.Task in m.Run. If the task has ended, the
+	// agent continues. A message with the id of an earlier message is not sent again.
 	Send(ctx context.Context, m fleet.Message) (fleet.Message, error)
 	Messages(ctx context.Context, run, task string) ([]fleet.Message, error)
 	WithdrawMessage(ctx context.Context, run, task, message string) error
@@ -81,13 +81,13 @@ type Fleet interface {
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
 	// Attend starts a process for a run of this machine if none works on it. Call it
-	// after a user has changed the run, also after a message and after a review was sent
-	// back. A server does this by itself.
+	// after a user has changed the run, including messages and reviews that were sent
+	// back. A server does this without being asked.
 	Attend(ctx context.Context, run string) error
 
-	// Merge merges changes of tasks, one after the other, and UndoMerge takes the last
-	// merge of a task back. Discard deletes a task's worktree and keeps its content,
-	// which Restore brings back.
+	// Merge merges the changes of tasks, one after the other. UndoMerge undoes the last
+	// merge of a task. Discard deletes a task's worktree but keeps a copy of its
+	// content. Restore creates the worktree again.
 	Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error)
 	UndoMerge(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error)
 	Discard(ctx context.Context, run, task string) (fleet.Review, error)

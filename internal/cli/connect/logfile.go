@@ -125,8 +125,8 @@ type part struct {
 	from, to int64
 }
 
-// parts returns the sections of the requested attempts. While an attempt is starting
-// and its offset in the log is unknown, it returns none, unless last is true.
+// parts returns the sections of the requested attempts. While the offset of a starting
+// attempt is unknown, it returns none, unless last is true.
 func (l *logFile) parts(last bool) ([]part, error) {
 	attempts, err := l.attempts()
 	if err != nil {

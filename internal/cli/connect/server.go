@@ -21,9 +21,9 @@ import (
 	"gaffer/internal/exit"
 )
 
-// plainHTTP is an environment variable. If it is 1, tokens may be sent to other
-// machines over plain HTTP. It is not a setting, because a project's file must not
-// decide this.
+// plainHTTP is an environment variable. If its value is 1, tokens may be sent to other
+// machines over plain HTTP. It is not a setting, because a project's file must not be
+// able to allow this.
 const plainHTTP = "GAFFER_INSECURE_HTTP"
 
 // ServerFlags adds the flags that choose the server and the token.
@@ -130,12 +130,12 @@ func token(e *env.Env, servers []*url.URL) (string, error) {
 	if text := strings.TrimSpace(e.Getenv("GAFFER_TOKEN")); text != "" {
 		return text, nil
 	}
-	if !here(servers) {
+	if !onLoopback(servers) {
 		return "", nil
 	}
 	state, err := e.StateDir()
 	if err != nil {
-		return "", nil // without a state folder, no server of this user has created one
+		return "", nil // without a state folder, no server of this user has written a token
 	}
 	text, err := readToken(filepath.Join(state, "token"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -144,8 +144,8 @@ func token(e *env.Env, servers []*url.URL) (string, error) {
 	return text, err
 }
 
-// readToken returns the last line that is not empty. 'gaffer token create' prints the
-// token there.
+// readToken returns the last line that is not empty, because 'gaffer token create'
+// prints the token there.
 func readToken(path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -165,9 +165,9 @@ func readToken(path string) (string, error) {
 	return text, nil
 }
 
-// here reports whether all servers have loopback addresses. A token for this machine
-// must not be sent to others.
-func here(servers []*url.URL) bool {
+// onLoopback reports whether all servers have loopback addresses. A token for this
+// machine must not be sent to others.
+func onLoopback(servers []*url.URL) bool {
 	return !slices.ContainsFunc(servers, func(u *url.URL) bool {
 		ip := net.ParseIP(u.Hostname())
 		return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())

@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Submit creates a run from a plan. On this machine no process works on it yet. On a
-// server its workers run it, or only the worker on, if that is not empty. The warnings
-// describe what its tasks will wait for.
+// Submit creates a run from a plan. On this machine, no process works on it yet. On a
+// server, any of its workers may run it, or only the worker named on if that is not
+// empty. The warnings say what its tasks will have to wait for.
 func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (id string, warnings []string, err error) {
 	far, ok := f.(*serverfleet.Fleet)
 	if !ok {
@@ -31,15 +31,15 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (i
 			"--on WORKER has one of them run the whole plan; 'gaffer workers' lists them")
 	}
 	if workers, err := far.Workers(ctx); err == nil {
-		warnings = idle(workers, p, far.Project(), on, e.ServerArg())
+		warnings = idleWarnings(workers, p, far.Project(), on, e.ServerArg())
 	}
 	id, err = far.SubmitOn(ctx, p, on)
 	return id, warnings, err
 }
 
-// idle returns warnings about tasks that no current worker can run. The run is
+// idleWarnings returns warnings about tasks that no current worker can run. The run is
 // submitted anyway, because a suitable worker may start later.
-func idle(workers []serverfleet.Worker, p plan.Plan, project, on, serverArg string) (warnings []string) {
+func idleWarnings(workers []serverfleet.Worker, p plan.Plan, project, on, serverArg string) (warnings []string) {
 	for _, name := range serverfleet.Disallowed(workers, p, project, on, engine.AgentOf) {
 		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", display.Printable(name)))
 	}

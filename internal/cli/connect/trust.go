@@ -18,10 +18,10 @@ import (
 	"gaffer/internal/exit"
 )
 
-// trusted returns the TLS configuration that verifies the server. It accepts the
-// certificate with the configured fingerprint, or one from the configured or the
-// system's authorities. A server on this machine may have created its own certificate,
-// which is stored beside its token. trusted returns nil if the system's authorities are
+// trusted returns the TLS configuration for the server. It accepts the certificate with
+// the configured fingerprint, or one from the configured or the system's authorities. A
+// server on this machine may have created its own certificate, which is stored beside
+// its token and accepted, too. trusted returns nil if the system's authorities are
 // enough.
 func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
 	if !slices.ContainsFunc(servers, func(u *url.URL) bool { return u.Scheme == "https" }) {
@@ -48,7 +48,7 @@ func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, err
 // the system's authorities.
 func ownServer(e *env.Env, servers []*url.URL) *tls.Config {
 	state, err := e.StateDir()
-	if err != nil || !here(servers) {
+	if err != nil || !onLoopback(servers) {
 		return nil
 	}
 	pool, err := x509.SystemCertPool()

@@ -71,13 +71,13 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	defer func() { err = errors.Join(err, o.tidy(e, f, keeper)) }()
+	defer func() { err = errors.Join(err, o.cleanUp(e, f, keeper)) }()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	if err := o.show(ctx, end, e, f, l); ctx.Err() == nil {
 		return err
 	}
-	return nil // the demo was stopped; an error that this caused does not matter
+	return nil // the demo was stopped, which may have caused this error
 }
 
 func (o options) hear(ctx context.Context) (net.Listener, error) {
@@ -118,7 +118,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 	if o.lasts > 0 {
 		defer time.AfterFunc(o.lasts, end).Stop()
 	}
-	o.offer(ctx, e, f, p)
+	o.offerDashboard(ctx, e, f, p)
 	defer cast.End()
 	if err := cast.Play(ctx, p.URL); err != nil {
 		return err
@@ -127,8 +127,8 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 	return nil
 }
 
-// offer opens the dashboard in a browser, or prints how to open it.
-func (o options) offer(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
+// offerDashboard opens the dashboard in a browser, or prints how to open it.
+func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
 		return // the limit of unused links is reached
@@ -153,8 +153,9 @@ In another terminal: . %s && gaffer ps
 `, f, display.ShellLine([]string{f.Variables()}))
 }
 
-// tidy stops everything. It prints the path of the folder if the folder is kept.
-func (o options) tidy(e *env.Env, f demo.Folder, k *demo.Keeper) error {
+// cleanUp stops all processes of the demo. If the demo's folder is kept, it prints its
+// path.
+func (o options) cleanUp(e *env.Env, f demo.Folder, k *demo.Keeper) error {
 	if err := k.End(); err != nil {
 		return fmt.Errorf("tidy up after the demo: %w", err)
 	}

@@ -34,7 +34,7 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	// Workers and commands on this machine find the token in the state folder.
 	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
 	if err == nil {
-		defer tokens.Release() // the demo has a state folder of its own
+		defer tokens.Release() // no other server uses the demo's state folder
 		_, err = tokens.CreateFirst(ctx, credential.NewTokenStore(b.Tokens, e.Now, rand.Reader))
 	}
 	if err == nil {

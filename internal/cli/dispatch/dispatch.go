@@ -1,4 +1,4 @@
-// Package dispatch implements the command 'gaffer dispatch': it hands beads to agents,
+// Package dispatch implements the command 'gaffer dispatch': it starts agents on beads,
 // in tmux sessions that users can attach to.
 package dispatch
 

@@ -13,8 +13,8 @@ type callerOf struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
-// An agent that works on a fleet other than its own user's counts as a user there. This
-// lets an agent test a program that uses gaffer.
+// An agent counts as a user if the command works on another fleet than that of the
+// agent's user. So an agent can test a program that uses gaffer.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &callerOf{e.findAgent()}
@@ -40,13 +40,13 @@ func (e *Env) AgentName() string {
 	return ""
 }
 
-// isFleetOf reports whether this command works on the fleet of the agent's user: with
-// that user's state folder, database or token. agent reads the environment that the
-// agent was started with.
+// isFleetOf reports whether this command works on the fleet of the agent's user: it
+// uses that user's state folder, database or token. agent returns variables of the
+// environment that the agent was started with.
 func (e *Env) isFleetOf(agent func(string) string) bool {
 	theirs, err := statedir.Path(agent)
 	if err != nil {
-		return true // the agent's environment cannot be read
+		return true // the agent's environment cannot be read, so assume it
 	}
 	ours, err := e.StateDir()
 	if err != nil {
@@ -84,8 +84,8 @@ func resolved(path string) string {
 	}
 }
 
-// RefuseAgents returns an error if an agent started the command. Commands that act for the
-// user call it. what is the command, such as "gaffer answer".
+// RefuseAgents returns an error if an agent started the command. Commands that act for
+// the user call it. what is the command, such as "gaffer answer".
 func (e *Env) RefuseAgents(what string) error {
 	a := e.Agent()
 	if a == nil {

@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Paint styles text if colour is written to w. Colour must never be the only carrier of
-// information.
+// Paint styles text if colour is written to w. No information may depend on colour
+// alone.
 func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	if !e.Color(w) {
 		return text
@@ -33,8 +33,8 @@ func (e *Env) Color(w io.Writer) bool {
 	return e.Getenv("TERM") != "dumb" && display.IsTerminal(w)
 }
 
-// colorSetting returns auto if the settings cannot be read. The command itself reports
-// that error.
+// colorSetting returns the setting. It returns auto if the settings cannot be read; the
+// command itself reports that error.
 func (e *Env) colorSetting() string {
 	c, err := e.Config()
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *Env) colorSetting() string {
 	return c.Choice("color")
 }
 
-// Interactive reports whether the user can be asked.
+// Interactive reports whether the command can ask the user a question.
 func (e *Env) Interactive() bool { return display.IsTerminal(e.In) && display.IsTerminal(e.Err) }
 
 // ForOut returns a result for stdout: made printable if stdout is a terminal, otherwise

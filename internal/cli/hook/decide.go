@@ -22,8 +22,8 @@ const (
 	deny  = "Deny"
 )
 
-// decide asks a user on behalf of the agent, for at most the time in the setting
-// hooks.answer_within. If that does not apply, it prints nothing, and the agent asks at
+// decide asks the user in place of the agent, for at most the time in the setting
+// hooks.answer_within. If gaffer cannot ask, it prints nothing, and the agent asks at
 // its own prompt.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
@@ -56,8 +56,9 @@ func (c *call) asks() bool {
 	return false
 }
 
-// question returns the question for the user. It returns false if only the agent's own
-// prompt can answer: for several questions at once, or without options.
+// question returns the question for the user. It returns false if the question can be
+// answered only at the agent's own prompt: several questions at once, or one without
+// options.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.WaitsFor(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
@@ -75,8 +76,8 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 // questionTool is the tool that Claude Code uses to ask the user.
 const questionTool = "AskUserQuestion"
 
-// An agent program's timeout for the hook is 10 seconds longer than the time to answer
-// (package agentsettings). The timeouts below and Budget must fit into these 10
+// Agent programs stop a hook 10 seconds after the time to answer (see package
+// agentsettings). The sum of the timeouts below and Budget must be less than these 10
 // seconds.
 const (
 	openWithin     = 5 * time.Second // to open the store and ask the question
@@ -129,7 +130,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // nothing is lost: the question is either closed or still open
+	defer func() { _ = f.Close() }() // the question is either closed or still open, so nothing is lost
 	if a, err := f.Question(ctx, id); err != nil || a.Closed {
 		return err
 	}
@@ -138,8 +139,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 
 const lookEvery = 250 * time.Millisecond
 
-// await polls until the question is answered. Otherwise why is the reason for not
-// waiting longer.
+// await polls until the question is answered. If it stops before, why is the reason.
 func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.Answered, why string, err error) {
 	for {
 		a, err := f.Question(ctx, id)
@@ -155,7 +155,7 @@ func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.A
 		case a.Closed:
 			return a, "", nil
 		}
-		if why := c.moot(); why != "" {
+		if why := c.notNeededReason(); why != "" {
 			return a, why, nil
 		}
 		select {
@@ -165,8 +165,8 @@ func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.A
 	}
 }
 
-// moot returns why an answer is no longer needed, or "".
-func (c *call) moot() string {
+// notNeededReason returns why an answer is no longer needed, or "".
+func (c *call) notNeededReason() string {
 	if host.OS().Alive(c.Session.Process) == host.Dead {
 		return "the agent has ended"
 	}

@@ -7,9 +7,10 @@ import (
 	"gaffer/workflow"
 )
 
-// tellLoop adds an event to the activity feed: the agent repeats the same action.
-func (c *call) tellLoop(ctx context.Context, text string) error {
-	return c.tell(ctx, func(chunk string) workflow.Draft {
+// addLoopEvent adds an event to the activity feed which says that the agent repeats the
+// same action.
+func (c *call) addLoopEvent(ctx context.Context, text string) error {
+	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		fields := []workflow.Field{
 			{Name: "summary", Value: c.Session.Worker() + " may be in a loop: " + text},
 			{Name: "reason", Value: "doom-loop"},
@@ -21,10 +22,10 @@ func (c *call) tellLoop(ctx context.Context, text string) error {
 	})
 }
 
-// tellContext adds an event to the activity feed: the agent compacts its context and
-// will lose details.
-func (c *call) tellContext(ctx context.Context, trigger string) error {
-	return c.tell(ctx, func(chunk string) workflow.Draft {
+// addContextEvent adds an event to the activity feed which says that the agent compacts
+// its context and will lose details.
+func (c *call) addContextEvent(ctx context.Context, trigger string) error {
+	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		how := "because it is full"
 		if trigger == "manual" {
 			how = "because a person asked for it"
@@ -37,8 +38,8 @@ func (c *call) tellContext(ctx context.Context, trigger string) error {
 	})
 }
 
-// tell adds an event to the activity feed if the project has a workflow.
-func (c *call) tell(ctx context.Context, draft func(chunk string) workflow.Draft) error {
+// addEvent adds an event to the activity feed if the project has a workflow.
+func (c *call) addEvent(ctx context.Context, draft func(chunk string) workflow.Draft) error {
 	at, err := locate(c.Env, c.Raw)
 	if err != nil || at.folder == "" {
 		return err

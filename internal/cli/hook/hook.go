@@ -36,9 +36,9 @@ what goes wrong is said on stderr.`,
 	return cmd
 }
 
-// unknown reports an unknown hook as an ordinary error, not as a usage error. The exit
-// code of a usage error would make the agent stop. An agent program's settings may have
-// been written for a newer gaffer.
+// unknown reports an unknown hook as an ordinary error. The exit code of a usage error
+// would make the agent stop. Settings that a newer gaffer has written may name hooks
+// that this version does not know.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -46,10 +46,10 @@ func unknown(cmd *cobra.Command, args []string) error {
 	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
-// Budget is the time limit of a hook, except while a user is asked. Unfinished work is
-// dropped: on a busy machine, twenty concurrent hooks that wrote to one document took
-// more than a second. The limit is below that of the agent programs, which kill a
-// slower hook and report it as failed.
+// Budget is the time limit of a hook, except while the user is asked. Unfinished work
+// is dropped. A limit is needed: on a busy machine, twenty concurrent hooks that wrote
+// to one document took more than a second. It is below the limit of the agent programs,
+// which kill a slower hook and report it as failed.
 const Budget = 2 * time.Second
 
 // hookCommand turns a function into a command that always succeeds.
@@ -63,7 +63,7 @@ func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.C
 }
 
 // within runs a hook until ctx ends, and reports its errors and panics on stderr. Work
-// that is still running then ends with the process; that leaves every document intact.
+// that is unfinished then ends with the process, which leaves every document intact.
 // within returns true if the hook completed without an error.
 func within(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
 	ended := make(chan error, 1)

@@ -88,7 +88,7 @@ func worktree(dir string) string {
 }
 
 // resolved resolves symbolic links in the folder of a file, but not in the file itself.
-// The file may be missing, and a link is itself the file that was written.
+// The file may be missing; and if it is a link, the link is what was written.
 func resolved(file string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {

@@ -85,9 +85,9 @@ func describe(folder string, at place, files []string, now time.Time) ([]workflo
 	return changes, nil
 }
 
-// record stores the changes unless a workflow command is in progress: its writes are
-// expected. That is the usual case, so record checks it before it takes the lock, and
-// again with the lock.
+// record stores the changes, unless a workflow command is in progress, whose writes are
+// expected. Usually one is, so record checks this before it takes the lock, and again
+// with the lock.
 func record(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil

@@ -82,9 +82,9 @@ func (c *call) act(ctx context.Context) error {
 		case hookevents.NoteWritten:
 			errs = append(errs, noteWritten(ctx, c.Env, c.Raw))
 		case hookevents.NoteLoop:
-			errs = append(errs, c.tellLoop(ctx, d.Text))
+			errs = append(errs, c.addLoopEvent(ctx, d.Text))
 		case hookevents.NoteContext:
-			errs = append(errs, c.tellContext(ctx, d.Text))
+			errs = append(errs, c.addContextEvent(ctx, d.Text))
 		case hookevents.Withdraw:
 			errs = append(errs, c.withdraw(ctx, d.Text))
 		}

@@ -21,9 +21,9 @@ type options struct {
 	json                                *bool
 }
 
-// projectFlag is the value of --project. Here the flag selects the project's settings
-// instead of the user's. As --project=DIR it also sets the project, as for other
-// commands.
+// projectFlag is the value of --project. For this command, the flag selects the
+// project's settings instead of the user's. As --project=DIR it also sets the project,
+// as for other commands.
 type projectFlag struct {
 	given bool
 	dir   string
@@ -104,7 +104,7 @@ func run(cmd *cobra.Command, e *env.Env, o *options, args []string) error {
 	if err != nil {
 		return refused(err)
 	}
-	return s.settle(cmd.Context(), edits)
+	return s.applyEdits(cmd.Context(), edits)
 }
 
 func check(e *env.Env, o *options) error {
@@ -140,8 +140,8 @@ func (s *site) editor() *agentsettings.Editor {
 	return &agentsettings.Editor{Host: host.OS(), Dir: filepath.Join(s.state, "init")}
 }
 
-// settle shows the edits, asks the user, and applies them.
-func (s *site) settle(ctx context.Context, edits []agentsettings.Edit) error {
+// applyEdits shows the edits, asks the user, and applies them.
+func (s *site) applyEdits(ctx context.Context, edits []agentsettings.Edit) error {
 	r := s.report(edits)
 	if !*s.opts.json {
 		if err := s.showDiffs(edits); err != nil {
@@ -166,5 +166,5 @@ func (s *site) settle(ctx context.Context, edits []agentsettings.Edit) error {
 	if *s.opts.json {
 		return s.env.PrintJSON(r)
 	}
-	return s.tell(r)
+	return s.printReport(r)
 }

@@ -81,8 +81,8 @@ func remarks(e agentsettings.Edit) (list []string) {
 	return list
 }
 
-// line and what return the two parts of a position such as "line 3: a comment": the line,
-// and what is there.
+// line and what return the two parts of a position such as "line 3: a comment": the
+// line, and what is there.
 func line(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
 func what(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
 
@@ -152,8 +152,8 @@ func (s *site) showDiffs(edits []agentsettings.Edit) error {
 	return nil
 }
 
-// tell prints the result for the user.
-func (s *site) tell(r report) error {
+// printReport prints the result for the user.
+func (s *site) printReport(r report) error {
 	done := map[string]string{"create": "made", "change": "changed", "remove": "removed"}
 	switch {
 	case !r.changes() && r.Undo:

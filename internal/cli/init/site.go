@@ -130,8 +130,8 @@ func (s *site) makeWish(c *config.Config) error {
 	return nil
 }
 
-// program returns how others start this gaffer: its name if PATH finds this file,
-// otherwise its path.
+// program returns the command with which other programs start this gaffer: its name if
+// PATH leads to this file, otherwise its path.
 func (s *site) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *site) listFiles() error {
 }
 
 // yieldStatusLine adds no status line to the project if the user's own settings have
-// another one, because the project's would hide it.
+// one that is not gaffer's, because the project's would hide it.
 func (s *site) yieldStatusLine(claude, codex string) error {
 	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, agentsettings.Claude) {
 		return nil
@@ -219,8 +219,8 @@ func (s *site) yieldStatusLine(claude, codex string) error {
 	return nil
 }
 
-// stillUsed reports whether, after an undo for one program, another one is still set up
-// and needs the .gitignore.
+// stillUsed reports whether another program is still set up after an undo for one
+// program, so that the .gitignore is needed.
 func (s *site) stillUsed() (bool, error) {
 	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil

@@ -115,8 +115,8 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 }
 
 // identify returns which agent calls. An agent program may start its MCP servers
-// without most of its environment. So the environment of the parent processes is
-// checked first: gaffer may have started one of them.
+// without most of its environment. So identify first checks the environments of the
+// parent processes, because gaffer may have started one of them.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
 	for _, a := range caller.Ancestors(os.Getpid()) {
 		if a.Attempt != "" {

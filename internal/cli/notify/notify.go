@@ -1,5 +1,5 @@
-// Package notify implements the command 'gaffer notify': it tests notifications and
-// lists the settings and the last ones sent.
+// Package notify implements the command 'gaffer notify': it tests notifications, and
+// lists the settings and the latest notifications.
 package notify
 
 import (
@@ -84,7 +84,7 @@ func showTests(e *env.Env, results []notifications.Tested, asJSON bool) error {
 	return err
 }
 
-// lately is the age of the oldest notifications that are listed.
+// lately is the maximum age of the notifications that are listed.
 const lately = 7 * 24 * time.Hour
 
 func list(e *env.Env) *cobra.Command {

@@ -30,7 +30,7 @@ type checked struct {
 	Tasks      []checkedTask       `json:"tasks"`
 	Warnings   plan.Problems       `json:"warnings"`
 	Ready      bool                `json:"ready"` // it can run on this machine
-	Lacks      []preflight.Problem `json:"lacks"` // what prevents that
+	Lacks      []preflight.Problem `json:"lacks"` // what prevents it from running here
 }
 
 type checkedTask struct {

@@ -77,7 +77,7 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 		list = append(list, struct {
 			Name   string         `json:"name"`
 			Agents []fleet.Worker `json:"agents"`
-			Tasks  []fleet.Task   `json:"tasks"` // empty, so that a filter over all tasks works
+			Tasks  []fleet.Task   `json:"tasks"` // always empty; so that a filter over all tasks works
 		}{byHandName, byHand, []fleet.Task{}})
 	}
 	return list
@@ -193,8 +193,8 @@ func row(r fleet.Run, t fleet.Task, now time.Time, remote bool) []table.Cell {
 	return cells
 }
 
-// remarks returns the open questions, the paused lanes, and the runs that no gaffer
-// process works on.
+// remarks returns the open questions, the paused agent accounts, and the runs that no
+// gaffer process works on.
 func remarks(p picture, now time.Time) (lines []string) {
 	for _, a := range p.questions {
 		lines = append(lines, a.Line())

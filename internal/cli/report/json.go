@@ -13,8 +13,8 @@ import (
 	"gaffer/ledger"
 )
 
-// printJSON writes the report with its raw data at the end. The statistics come first
-// but are known last, so the rows are kept in a temporary file instead of memory.
+// printJSON writes the report and then its raw data. The statistics are written first
+// but known last, so the raw data is kept in a temporary file meanwhile.
 func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledger.Query) error {
 	file, err := os.CreateTemp("", "gaffer-report-")
 	if err != nil {

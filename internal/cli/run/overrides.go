@@ -132,14 +132,14 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 	}
 	if o.given("budget") {
 		p.Budget.USD = o.budget
-		return p, o.afford(p)
+		return p, o.checkBudget(p)
 	}
 	return p, nil
 }
 
-// idle returns warnings for --agent and --model if they have no effect because every
-// task names its own.
-func (o overrides) idle(tasks []plan.Task) (warnings plan.Problems) {
+// unusedFlagWarnings returns warnings for --agent and --model if they have no effect
+// because every task names its own.
+func (o overrides) unusedFlagWarnings(tasks []plan.Task) (warnings plan.Problems) {
 	if o.bestOf > 0 {
 		return nil
 	}
@@ -158,8 +158,8 @@ func (o overrides) idle(tasks []plan.Task) (warnings plan.Problems) {
 	return warnings
 }
 
-// contest lets several agents do a task that has no candidates yet. The list of agents is
-// repeated if it is too short.
+// contest lets several agents work on a task that has no candidates yet. If the list of
+// agents is too short, it is repeated.
 func (o overrides) contest(t *plan.Task) {
 	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
 		return
@@ -196,8 +196,9 @@ func (o overrides) applyTask(t *plan.Task) {
 	}
 }
 
-// afford returns an error if the budget is too small for a task ever to start.
-func (o overrides) afford(p plan.Plan) error {
+// checkBudget returns an error if the budget is so small that some task could never
+// start.
+func (o overrides) checkBudget(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if t.Budget.USD > o.budget {
 			return exit.Usage(fmt.Errorf("--budget %g: task %s alone may cost %g USD: it could never start", o.budget, t.ID, t.Budget.USD))

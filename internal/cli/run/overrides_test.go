@@ -64,7 +64,7 @@ func TestWithoutFlagsThePlanStays(t *testing.T) {
 }
 
 func TestSeveralPlansAreOne(t *testing.T) {
-	whole, err := together([]plan.Plan{
+	whole, err := combine([]plan.Plan{
 		{Name: "a", Source: plan.SourceRunPrompt, SourceFile: "a.md", Tasks: []plan.Task{{ID: "a"}}, Budget: plan.Budget{USD: 1}},
 		{Name: "b", Source: plan.SourceRunPrompt, Parallel: 3, OnFailure: plan.Stop, Tasks: []plan.Task{{ID: "b"}}, Budget: plan.Budget{USD: 2}},
 		{Name: "c", Source: plan.SourceExecutePhase, Parallel: 2, OnFailure: plan.Continue, Tasks: []plan.Task{{ID: "c"}}},
@@ -84,7 +84,7 @@ func TestPlansThatCannotBeOneAreRefused(t *testing.T) {
 		`the id "a" is also in one`: {Name: "two", Tasks: []plan.Task{{ID: "a"}}},
 		"a workflow is run alone":   {Name: "flow", Workflow: &plan.Workflow{}},
 	} {
-		if _, err := together([]plan.Plan{one, other}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := combine([]plan.Plan{one, other}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -118,7 +118,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if err != nil {
 		return err
 	}
-	if !far { // the programs of a server's workers are not known here
+	if !far { // unknown for a server, whose workers run the programs
 		err := runview.Ready(ctx, e, nameOf(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
@@ -172,11 +172,11 @@ func load(e *env.Env, args []string, o options) (plan.Plan, error) {
 	if len(problems) > 0 {
 		return plan.Plan{}, problems
 	}
-	whole, err := together(plans)
+	whole, err := combine(plans)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], o.over.idle(whole.Tasks)...)
+	whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], o.over.unusedFlagWarnings(whole.Tasks)...)
 	return o.over.apply(whole)
 }
 

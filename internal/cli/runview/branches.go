@@ -11,12 +11,12 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// branchesWithin is the timeout for git in a summary.
+// branchesWithin is the timeout for git while a summary is created.
 const branchesWithin = 10 * time.Second
 
 // branches returns the branches of the project's repository if a task of the run has a
-// branch. If git does not answer, the summary names only branches whose worktree
-// exists.
+// branch. If git does not answer in time, the summary names only branches whose
+// worktree exists.
 func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
@@ -58,14 +58,14 @@ func (v *View) Changes(r fleet.Run) fleet.Changes {
 func workPlaces(r fleet.Run, at site) (lines []string) {
 	seen := map[string]bool{}
 	for _, t := range r.Tasks {
-		if t.Worktree == "" || seen[t.Worktree] || len(lines) == maxTold {
+		if t.Worktree == "" || seen[t.Worktree] || len(lines) == maxListed {
 			continue
 		}
 		seen[t.Worktree] = true
 		there, path := at.exists(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
-		case t.Branch == "" && there: // an older gaffer created the run
+		case t.Branch == "" && there: // the run was created by an older gaffer
 			lines = append(lines, "  worktree  "+path)
 		case there:
 			lines = append(lines, "  branch    "+display.Printable(t.Branch)+" in "+path)
@@ -104,7 +104,7 @@ func mergeCommands(r fleet.Run, at site) (lines []string) {
 	}
 	told := map[string]bool{}
 	for _, t := range r.Tasks {
-		if !at.branches[t.Branch] || inLater[t.ID] || told[t.Branch] || len(lines) == maxTold {
+		if !at.branches[t.Branch] || inLater[t.ID] || told[t.Branch] || len(lines) == maxListed {
 			continue
 		}
 		told[t.Branch] = true

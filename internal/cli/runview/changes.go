@@ -48,8 +48,8 @@ func pauses(r fleet.Run, now time.Time) string {
 }
 
 // changes returns a line for each difference between two states of a run. A line starts
-// with the task's id, or with "run" and the run's id, and a colon. States in between
-// may have been missed, so the lines follow from the two states alone.
+// with the task's id, or with "run" and the run's id, and a colon. The lines depend
+// only on the two states, because states in between may have been missed.
 func changes(before, after fleet.Run, now time.Time) []string {
 	var lines []string
 	run := "run " + after.ID + ": "

@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// ShowFlag adds the flag --open, whose value belongs into [View.Show].
+// ShowFlag adds the flag --open, whose value must be stored in [View.Show].
 func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
@@ -42,8 +42,8 @@ func CheckFlags(e *env.Env, show, detach, remote bool) error {
 // reconnect.
 const lingering = 10 * time.Second
 
-// dashboard is the dashboard of a run that this process serves. It is nil if there is
-// none.
+// dashboard is the dashboard of a run that this process serves. It is nil if this
+// process serves none.
 type dashboard struct {
 	view     *View
 	page     *page.Page
@@ -52,7 +52,7 @@ type dashboard struct {
 	released bool // another process has taken over the run
 }
 
-// openDashboard opens the run in the browser if --open was given. It does so once. An
+// openDashboard opens the run in the browser if --open was given, but only once. An
 // error is only reported, and the run continues.
 func (v *View) openDashboard(ctx context.Context, run string) {
 	if !v.Show {

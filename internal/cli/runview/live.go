@@ -14,8 +14,8 @@ import (
 // errHungUp ends a live view after its terminal was closed.
 var errHungUp = errors.New("hung up")
 
-// live shows a run in the terminal until the run ends or the user leaves. It leaves the
-// final state of the tasks where the view was.
+// live shows a run in the terminal until the run ends or the user leaves the view.
+// Afterwards the final state of the tasks stays visible in the terminal.
 func (v *View) live(ctx context.Context, term *terminal.Terminal, j job) (ending, error) {
 	end := ending{run: j.run}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -61,7 +61,7 @@ func (v *View) live(ctx context.Context, term *terminal.Terminal, j job) (ending
 	return end, err
 }
 
-// liveView is the state that the live view and the work on the run share.
+// liveView is the state that the live view shares with the work on the run.
 type liveView struct {
 	fleet connect.Fleet
 	job   job
@@ -75,8 +75,8 @@ type liveView struct {
 	cancelled bool      // written by act
 }
 
-// note shows a note in the view. It never blocks: if the view is behind, it drops the
-// note.
+// note shows a note in the view. It never blocks: if the view is too slow, the note is
+// dropped.
 func (l *liveView) note(text string) {
 	select {
 	case l.notes <- text:

@@ -8,9 +8,9 @@ import (
 )
 
 // plain shows a run as lines on stderr, one per change. The first signal cancels the
-// run and waits for its agents to end. The second signal exits at once. SIGHUP leaves
-// the run to a background process. For a server's run, any signal only stops following
-// it.
+// run and waits until its agents have ended. The second signal exits at once. After
+// SIGHUP, a background process continues the run. For a server's run, any signal only
+// stops following it.
 func (v *View) plain(ctx context.Context, j job) (end ending, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -20,7 +20,7 @@ func (v *View) plain(ctx context.Context, j job) (end ending, err error) {
 	runs, failed := follow(ctx, v.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
-	end.run, j.run = j.run, fleet.Run{} // keep one copy only, since a run may be large
+	end.run, j.run = j.run, fleet.Run{} // keep only one copy, because a run may be large
 	for _, line := range opening(end.run, v.remote(), v.env.Now()) {
 		v.env.Talk("%s", line)
 	}

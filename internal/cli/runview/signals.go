@@ -18,8 +18,8 @@ const (
 
 // takeSignals replaces the command line's signal handler while this process works on a
 // run. That handler exits at the second signal, without restoring the terminal and
-// without ending the agents. The signal that ended the command's context before the call
-// counts as well. release stops the delivery of requests.
+// without ending the agents. A signal that has already ended the command's context
+// counts, too. release stops the delivery of requests.
 func takeSignals(ctx context.Context) (requests <-chan request, release func()) {
 	received := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}

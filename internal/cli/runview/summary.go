@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// maxTold is the maximum number of lines of one kind in a summary.
-const maxTold = 20
+// maxListed is the maximum number of lines of one kind in a summary.
+const maxListed = 20
 
 func (v *View) printSummary(r fleet.Run) error {
 	exists := func(path string) bool {
@@ -38,9 +38,9 @@ func (v *View) printSummary(r fleet.Run) error {
 	return table.Lines(v.env, style, summary(r, v.env.Now(), at)...)
 }
 
-// site is the place where a summary is printed. Paths below dir are printed relative to
+// site describes where a summary is printed. Paths below dir are printed relative to
 // it. Worktrees and branches are printed only if they exist. A server's run has no
-// files here.
+// files on this machine.
 type site struct {
 	dir      string
 	exists   func(path string) bool
@@ -86,7 +86,7 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 		lines = append(lines, teamTroubles(r)...)
 	} else {
 		lines = append(lines, troubles(r)...)
-		lines = append(lines, words(r)...)
+		lines = append(lines, lastMessages(r)...)
 		lines = append(lines, next(r)...)
 	}
 	if at.changes.Total == 0 {
@@ -103,7 +103,7 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 func workers(r fleet.Run) []string {
 	var names []string
 	for _, t := range r.Tasks {
-		if t.Attempt != nil && t.Attempt.Worker != "" && !slices.Contains(names, t.Attempt.Worker) && len(names) < maxTold {
+		if t.Attempt != nil && t.Attempt.Worker != "" && !slices.Contains(names, t.Attempt.Worker) && len(names) < maxListed {
 			names = append(names, t.Attempt.Worker)
 		}
 	}
@@ -150,7 +150,7 @@ func troubles(r fleet.Run) (lines []string) {
 		switch {
 		case t.Status != fleet.Failed:
 			continue
-		case told == maxTold:
+		case told == maxListed:
 			more++
 			continue
 		}
@@ -183,9 +183,8 @@ func next(r fleet.Run) []string {
 	return nil
 }
 
-// teamTroubles returns lines about the last failed task of a session that is not
-// complete. The session has already handled earlier failures, and says what to do about
-// this one.
+// teamTroubles returns lines about the last failed task of an incomplete session. The
+// session has already handled earlier failures, and says what to do about this one.
 func teamTroubles(r fleet.Run) (lines []string) {
 	if r.Status == fleet.Complete {
 		return nil
@@ -213,14 +212,14 @@ func resuming(r fleet.Run) string {
 	return "gaffer resume " + r.ID
 }
 
-// words returns the last message of each complete task that has one.
-func words(r fleet.Run) (lines []string) {
+// lastMessages returns the last message of each complete task that has one.
+func lastMessages(r fleet.Run) (lines []string) {
 	more := 0
 	for _, t := range r.Tasks {
 		said := phrase.Words(t)
 		switch {
 		case said == "":
-		case len(lines) == maxTold:
+		case len(lines) == maxListed:
 			more++
 		default:
 			lines = append(lines, fmt.Sprintf("✓ %s: %s", display.Printable(t.ID), said))

@@ -97,8 +97,8 @@ type job struct {
 }
 
 // Work works on a run until it has ended, and prints the result. A server's run is only
-// followed. The returned error determines the exit code. It is nil if the run is complete,
-// see [verdict].
+// followed. The returned error determines the exit code. It is nil if the run is
+// complete, see [verdict].
 func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	v.openDashboard(ctx, run)
 	r, err := v.Fleet.Run(ctx, run)
@@ -130,7 +130,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	return v.App.Pending.Check(ctx, run) // scripts that read the documents next must not mistake old ones for the result
+	return v.App.Pending.Check(ctx, run) // if the documents are not written yet, scripts would read the old ones as the result
 }
 
 // printResult prints the result and returns the error for the exit code.
@@ -145,9 +145,10 @@ func (v *View) printResult(end ending, asJSON bool) error {
 	return verdict(end)
 }
 
-// verdict returns the error for the exit code. It is nil if the run is complete and no task
-// was cancelled. A complete run of a team may have cancelled tasks. If a team's run is not
-// complete, the error tells the user to continue the session, not to retry a task.
+// verdict returns the error for the exit code. It is nil if the run is complete and no
+// task was cancelled. A complete run of a team may have cancelled tasks. If a team's
+// run is not complete, the error tells the user to continue the session, not to retry a
+// task.
 func verdict(end ending) error {
 	r := end.run
 	switch {

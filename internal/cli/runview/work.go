@@ -13,8 +13,9 @@ import (
 	"gaffer/internal/cli/connect"
 )
 
-// work runs the work on a run in the background of its view. It can be halted and
-// started again; the agents keep running meanwhile. For a server's run it does nothing.
+// work runs the work on a run in the background, while a view shows it. It can be
+// halted and started again; the agents keep running meanwhile. For a server's run it
+// does nothing.
 type work struct {
 	ctx   context.Context
 	app   *app.App // nil for a server's run
@@ -71,7 +72,7 @@ func (w *work) untilEnd(ctx context.Context) (r result) {
 	return r
 }
 
-// halt stops taking work and waits until that is done.
+// halt stops the work and waits until it has stopped.
 func (w *work) halt() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +82,8 @@ func (w *work) halt() {
 	}
 }
 
-// cancel cancels the run. It also starts the work, which is needed to end the agents.
+// cancel cancels the run. It also starts the work if it is halted, because only the
+// work ends the agents.
 func (w *work) cancel(ctx context.Context, why string) error {
 	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }

@@ -105,7 +105,8 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 }
 
 const (
-	// shortestKeep gives clients that follow events the time to see how a run ended.
+	// shortestKeep is the minimum for --keep. It gives clients that follow events the
+	// time to see how a run ended.
 	shortestKeep = time.Hour
 
 	minLease    = 2 * time.Second // workers send four heartbeats per lease
@@ -132,8 +133,8 @@ func (o options) check() error {
 	return nil
 }
 
-// garbage is the GC percentage of a server. See [debug.SetGCPercent].
-const garbage = 300
+// gcPercent is the GC percentage of a server. See [debug.SetGCPercent].
+const gcPercent = 300
 
 // run serves until ctx ends.
 func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
@@ -152,9 +153,9 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	// The memory limit of short commands would make a server collect garbage all the
-	// time. A server holds little memory and allocates a lot.
+	// time: it holds little memory but allocates a lot.
 	debug.SetMemoryLimit(math.MaxInt64)
-	debug.SetGCPercent(garbage)
+	debug.SetGCPercent(gcPercent)
 	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
 	if err != nil {
 		return err
@@ -164,7 +165,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err != nil {
 		return err
 	}
-	defer note(e, b, opts, l)()
+	defer register(e, b, opts, l)()
 	if err := greet(e, s, o, opts, l); err != nil {
 		return err
 	}
@@ -275,9 +276,9 @@ func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.L
 	return nil
 }
 
-// note registers the server for 'gaffer open' if it listens on loopback. An error is
-// only logged.
-func note(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
+// register registers the server on this machine, so that 'gaffer open' finds it, if it
+// listens on loopback. An error is only logged.
+func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
 	s := localservers.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
 	if p, err := e.Project(); err == nil {
 		s.Project = p.Root
@@ -290,11 +291,11 @@ func note(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forg
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}
 	}
-	return func() { _ = remove() } // a file that stays names a dead process and is ignored
+	return func() { _ = remove() } // a file that cannot be removed names a process that no longer exists, and is ignored
 }
 
 // announce writes the file in which programs on this machine look for a viewer's
-// address. gone deletes it.
+// address. gone deletes the file.
 func announce(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
 	home := e.Getenv("HOME")
 	if home == "" {

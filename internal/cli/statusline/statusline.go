@@ -58,8 +58,8 @@ coloured unless NO_COLOR is set or --color is never.`,
 }
 
 // Main runs the command without building the command tree, which takes too long for a
-// prompt. If the arguments are not plain, it does nothing and returns false; the
-// command tree then handles help and mistakes.
+// prompt. If the command line is not valid or asks for help, it does nothing and returns
+// false; the command tree then handles help and mistakes.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	cmd := New(e)
 	e.GlobalFlags(cmd)

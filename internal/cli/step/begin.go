@@ -50,13 +50,13 @@ missing.`,
 		if err != nil {
 			return err
 		}
-		return goOn(cmd.Context(), e, s, missing, choice)
+		return carryOut(cmd.Context(), e, s, missing, choice)
 	}
 	return cmd
 }
 
-// choose returns the choice of a flag, otherwise that of the user at the terminal.
-// Without a terminal it returns the missing prerequisite as the error.
+// choose returns the choice that a flag makes, otherwise the user's choice at the
+// terminal. Without a terminal it returns the missing prerequisite as the error.
 func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError, flags map[int]*bool) (int, error) {
 	for choice, set := range flags {
 		if *set {
@@ -69,8 +69,8 @@ func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError
 	return ask(ctx, e.In, e.Err, missing)
 }
 
-// goOn carries out the choice.
-func goOn(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
+// carryOut carries out the choice.
+func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
 	err := s.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choice) })
 	switch {
 	case err != nil:
@@ -88,5 +88,6 @@ type aborted struct{ missing *workflow.PrerequisiteError }
 
 func (a *aborted) Error() string { return "step " + string(a.missing.Step) + ": aborted" }
 
-// Conflict returns true: the exit code is that of the missing prerequisite.
+// Conflict returns true, so that the exit code is the same as for the missing
+// prerequisite.
 func (a *aborted) Conflict() bool { return true }

@@ -21,9 +21,9 @@ type Cell struct {
 	Style display.Style
 
 	// For headings only: how the column shrinks in a narrow terminal.
-	Keep  bool // it is not cut while any other column can be cut
-	Least int  // it is not cut below this width while another column can be dropped; 0 means 16
-	Drop  int  // the column may be dropped, the lowest number first; 0: never
+	Keep  bool // the column is not cut while any other column can be cut
+	Least int  // the column is not cut below this width while another column can be dropped; 0 means 16
+	Drop  int  // the column may be dropped, the lowest number first; 0 means never
 }
 
 // Row returns a row of plain texts.
@@ -110,7 +110,7 @@ func clean(rows [][]Cell) [][]Cell {
 }
 
 // readable is the width that a column keeps while other columns can be dropped, unless
-// its heading sets another.
+// its heading sets another width.
 const readable = 16
 
 // fit returns the rows without the columns that do not fit the terminal, and the widths

@@ -24,7 +24,7 @@ works on is refused; the run of one that was left is ended.`,
 			if err != nil {
 				return err
 			}
-			if err := free(cmd.Context(), e); err != nil {
+			if err := endRun(cmd.Context(), e); err != nil {
 				return err
 			}
 			folder, err := s.Archive(cmd.Context())
@@ -36,7 +36,7 @@ works on is refused; the run of one that was left is ended.`,
 	}
 }
 
-// free ends the run of the session that is to be archived.
-func free(ctx context.Context, e *env.Env) error {
+// endRun ends the run of the session before the session is archived.
+func endRun(ctx context.Context, e *env.Env) error {
 	return connect.With(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
 }

@@ -109,8 +109,8 @@ func (v view) agents(e *env.Env) error {
 	return section(e, "Running", lines)
 }
 
-// unread lists the unread messages. It skips those of complete groups, because no agent
-// will be started to read them.
+// unread lists the unread messages. It skips messages about complete groups, because no
+// agent will be started to read them.
 func (v view) unread(e *env.Env) error {
 	var lines []string
 	for _, m := range v.Unread {

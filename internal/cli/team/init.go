@@ -54,7 +54,7 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 		}
 		return e.Printf("%s\n", id)
 	}
-	if err := free(ctx, e); err != nil {
+	if err := endRun(ctx, e); err != nil {
 		return err
 	}
 	id, archive, err := s.InitNew(ctx, requirements)

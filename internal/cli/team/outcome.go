@@ -84,7 +84,7 @@ func (v view) next(e *env.Env) error {
 	case v.Orchestrator.Status == team.SessionCompleted:
 		return e.Printf("\nIt is done: all of it is on branch %[1]s\n'git merge %[1]s' takes it into yours\n", display.Printable(f.Branch))
 	case v.problem() != "":
-		return nil // the problem itself says what to do
+		return nil // the printed problem already says what to do
 	}
 	return e.Printf("\nNobody works on it: 'gaffer team resume' goes on\n")
 }

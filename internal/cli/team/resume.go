@@ -34,7 +34,7 @@ keeps what it was begun with.`,
 	}
 	o.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		n, err := o.wish(e)
+		n, err := o.request(e)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ keeps what it was begun with.`,
 }
 
 // checkKept returns an error for flags that have no effect on a session that has
-// already run.
+// already been started.
 func checkKept(ctx context.Context, e *env.Env, t *runview.View, flags *pflag.FlagSet) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Run == "" {

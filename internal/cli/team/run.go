@@ -53,8 +53,8 @@ func (o *options) flags(cmd *cobra.Command) {
 
 var modes = []string{"auto", "simple", "parallel"}
 
-// wish returns the options of a team from the flags and gaffer.yaml, and checks them.
-func (o options) wish(e *env.Env) (n teamsession.Request, err error) {
+// request returns the options of a team from the flags and gaffer.yaml, and checks them.
+func (o options) request(e *env.Env) (n teamsession.Request, err error) {
 	c, err := e.Config()
 	if err != nil {
 		return n, err
@@ -113,15 +113,16 @@ func (o options) work(ctx context.Context, e *env.Env, t *runview.View, run stri
 	t.Show = *o.open
 	err := t.Work(ctx, run, *o.json)
 	if !*o.json {
-		if told := o.tell(ctx, e, t); told != nil {
+		if told := o.printResult(ctx, e, t); told != nil {
 			return errors.Join(err, told)
 		}
 	}
 	return err
 }
 
-// tell prints the result of the session, unless another gaffer process works on it now.
-func (o options) tell(ctx context.Context, e *env.Env, t *runview.View) error {
+// printResult prints the result of the session, unless another gaffer process works on
+// it now.
+func (o options) printResult(ctx context.Context, e *env.Env, t *runview.View) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Owner > 0 {
 		return err

@@ -69,7 +69,7 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	n, err := o.wish(e)
+	n, err := o.request(e)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func checkWords(cmd *cobra.Command, args []string) error {
 	}
 	if len(args) > 1 {
 		return exit.WithHint(exit.Usage(errors.New("the requirements are several arguments, want one")),
-			fmt.Sprintf("put them in quotes: %s %q", cmd.CommandPath(), clipped(args)))
+			fmt.Sprintf("put them in quotes: %s %q", cmd.CommandPath(), firstWords(args)))
 	}
 	return exit.WithHint(exit.Usage(unknown), "requirements of one word are given with -f FILE, or -f - and stdin")
 }
@@ -38,8 +38,8 @@ func commandNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// clipped returns the first words of the arguments.
-func clipped(args []string) string {
+// firstWords returns the first words of the arguments.
+func firstWords(args []string) string {
 	if len(args) > 4 {
 		return strings.Join(args[:4], " ") + " …"
 	}

@@ -7,7 +7,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Focus implements [screen.Backend]. Only the newest focus counts.
+// Focus implements [screen.Backend]. Only the newest call counts.
 func (f *feed) Focus(at screen.Focus) {
 	select {
 	case <-f.focuses:
@@ -30,7 +30,7 @@ func (f *feed) Answer(ctx context.Context, question, text string, deny bool) err
 	}
 	for _, q := range open {
 		if q.ID == question && q.Run != "" {
-			return f.attend(ctx, q.Run, "it is answered")
+			return f.ensureProcess(ctx, q.Run, "it is answered")
 		}
 	}
 	return nil
@@ -41,7 +41,7 @@ func (f *feed) Cancel(ctx context.Context, run, task string) error {
 	if err := f.fleet.Cancel(ctx, run, task, ""); err != nil {
 		return err
 	}
-	return f.attend(ctx, run, "it is cancelled")
+	return f.ensureProcess(ctx, run, "it is cancelled")
 }
 
 // Retry implements [screen.Backend].
@@ -49,12 +49,12 @@ func (f *feed) Retry(ctx context.Context, run, task string) error {
 	if err := f.fleet.Retry(ctx, run, task); err != nil {
 		return err
 	}
-	return f.attend(ctx, run, "it is queued again")
+	return f.ensureProcess(ctx, run, "it is queued again")
 }
 
-// attend makes sure that a process works on a run that was changed. The error includes
-// done, the change that was already made.
-func (f *feed) attend(ctx context.Context, run, done string) error {
+// ensureProcess ensures that a process works on a run that was changed. done describes
+// the change, which is already stored; an error starts with it.
+func (f *feed) ensureProcess(ctx context.Context, run, done string) error {
 	if err := f.fleet.Attend(ctx, run); err != nil {
 		return fmt.Errorf("%s, but %w", done, err)
 	}

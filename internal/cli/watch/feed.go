@@ -44,7 +44,7 @@ type feed struct {
 	runs     []fleet.Run   // as last read
 	nextRead chan struct{} // closed at the next read
 	last     time.Time     // the time of the last read
-	away     bool          // reading has failed since then
+	failing     bool          // reading has failed since the last read
 }
 
 const (
@@ -61,7 +61,7 @@ func (f *feed) run(ctx context.Context) {
 		for {
 			select {
 			case text := <-f.notices:
-				if f.fleet.Where() == "" { // the screen shows anyway that a server does not answer
+				if f.fleet.Where() == "" { // for a server, the screen itself shows that there is no answer
 					f.send(screen.Result{Text: text})
 				}
 			case <-ctx.Done():
@@ -80,7 +80,7 @@ func (f *feed) followFleet(ctx context.Context) {
 			return
 		}
 		f.mu.Lock()
-		f.away = true
+		f.failing = true
 		since := f.last
 		f.mu.Unlock()
 		f.send(screen.Away{Since: since, Why: strings.TrimPrefix(err.Error(), "server "+f.fleet.Where()+": ")})
@@ -93,8 +93,8 @@ func (f *feed) followFleet(ctx context.Context) {
 				return nil
 			}
 			f.mu.Lock()
-			wasAway := f.away
-			f.runs, f.last, f.away = v.Runs, f.now(), false
+			wasAway := f.failing
+			f.runs, f.last, f.failing = v.Runs, f.now(), false
 			close(f.nextRead)
 			f.nextRead = make(chan struct{})
 			f.mu.Unlock()

@@ -55,7 +55,7 @@ func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 	fleet, err := connect.New(ctx, e, func(text string) {
 		select {
 		case notices <- text:
-		default: // drop notices while the screen is behind
+		default: // drop notices while the screen is too slow
 		}
 	})
 	if err != nil {
@@ -75,8 +75,9 @@ func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 	return show(ctx, e, fleet, notices, run, first)
 }
 
-// farewell is how long pending actions may take after the user has left.
-const farewell = 5 * time.Second
+// finishWithin limits how long pending actions may take after the user has left the
+// screen.
+const finishWithin = 5 * time.Second
 
 func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan string, run string, first screen.Fleet) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -91,7 +92,7 @@ func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan s
 		f.run(ctx)
 	}()
 	err := p.Show()
-	waiting, stop := context.WithTimeout(ctx, farewell)
+	waiting, stop := context.WithTimeout(ctx, finishWithin)
 	err = errors.Join(err, p.Finish(waiting))
 	stop()
 	cancel()

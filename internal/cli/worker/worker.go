@@ -70,10 +70,10 @@ coordinator gives their tasks to others; after ten minutes they end.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.RefuseAgents("gaffer worker"); err != nil { // its token has access to all of its tasks
+	if err := e.RefuseAgents("gaffer worker"); err != nil { // the worker's token gives access to all of its tasks
 		return err
 	}
-	opts, err := station(e, o)
+	opts, err := workerOptions(e, o)
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	return attend(ctx, s, shown)
 }
 
-// station combines the flags and the settings into the options of a worker.
-func station(e *env.Env, o options) (opts app.ServerWorkerOptions, err error) {
+// workerOptions combines the flags and the settings into the options of a worker.
+func workerOptions(e *env.Env, o options) (opts app.ServerWorkerOptions, err error) {
 	if opts.Project, err = e.Project(); err != nil {
 		return opts, err
 	}
@@ -126,7 +126,7 @@ func check(opts app.ServerWorkerOptions) error {
 	switch {
 	case opts.Slots < 1 || opts.Slots > maxSlots:
 		return exit.Usage(fmt.Errorf("--slots %d: want 1 to %d", opts.Slots, maxSlots))
-	case slices.ContainsFunc(opts.Labels, bad):
+	case slices.ContainsFunc(opts.Labels, isInvalidLabel):
 		return exit.Usage(fmt.Errorf("--labels %s: project: is given, and there can be no @, space or comma in a label", strings.Join(opts.Labels, ",")))
 	case slices.ContainsFunc(opts.Allow, func(name string) bool { return name == "" || strings.ContainsAny(name, "/, \t") }):
 		return exit.Usage(fmt.Errorf("--allow %s: want names of agents, such as claude,codex", strings.Join(opts.Allow, ",")))
@@ -136,7 +136,8 @@ func check(opts app.ServerWorkerOptions) error {
 	return nil
 }
 
-// bad reports whether a label is reserved for gaffer or cannot occur in a task.
-func bad(label string) bool {
+// isInvalidLabel reports whether a label is reserved for gaffer or contains characters
+// that labels of tasks cannot contain.
+func isInvalidLabel(label string) bool {
 	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "project:")
 }

@@ -59,7 +59,7 @@ type row struct {
 	Missing    bool   `json:"missing,omitempty"` // the folder no longer exists
 	Dirty      int    `json:"dirty"`             // number of uncommitted files
 	Ahead      int    `json:"ahead"`             // commits since its base
-	Unpushed   int    `json:"unpushed"`          // commits among those that exist on no other branch or remote
+	Unpushed   int    `json:"unpushed"`          // how many of them exist on no other branch or remote
 	Files      int    `json:"files"`             // files that differ from the base
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`

@@ -22,7 +22,7 @@ import (
 )
 
 // attend runs a worker and handles signals for it. It replaces the command line's
-// handler, which would end the process at the second signal.
+// signal handler, which would end the process at the second signal.
 func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	heard := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -34,7 +34,7 @@ func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(working) }()
-	before := ctx.Done() // a signal before this function took over
+	before := ctx.Done() // also counts a signal that came before this function was called
 	for n := 0; ; {
 		select {
 		case err := <-ended:
@@ -44,12 +44,12 @@ func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 			before = nil
 		}
 		n++
-		react(n, s, shown, leave)
+		handleSignal(n, s, shown, leave)
 	}
 }
 
-// react handles the n-th signal.
-func react(n int, s *app.ServerWorker, shown *lines, leave func()) {
+// handleSignal handles the n-th signal.
+func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.Holding()
 	switch n {
 	case 1:
@@ -65,7 +65,7 @@ func react(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	}
 }
 
-// end returns the error of the command. It names the tasks that were left running.
+// end returns the error of the command. It names the tasks that are still running.
 func end(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err
@@ -89,7 +89,8 @@ func (l *lines) say(format string, args ...any) {
 	l.tell(workerclient.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
 }
 
-// tell prints an event. It ignores errors, so that the worker survives its terminal.
+// tell prints an event. It ignores errors, so that the worker goes on if its terminal
+// is closed.
 func (l *lines) tell(e workerclient.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

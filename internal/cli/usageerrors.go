@@ -11,14 +11,14 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// strict makes every level of the tree reject an unknown command, where cobra would
-// print the help and succeed. It also rejects a repeated flag with a single value,
-// where the parser would use the last one. After the run, started is true if the
-// command line was valid and the command itself was started.
+// strict makes every level of the command tree reject an unknown command; cobra would
+// print the help and succeed. It also rejects a repeated flag with a single value; the
+// parser would use the last value. After the run, started is true if the command line
+// was valid and the command itself was started.
 func strict(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
-		// A parent's flags are declared there, so each flag is visited once.
+		// Flags that a command inherits are visited with the parent that declares them.
 		cmd.Flags().VisitAll(onlyOnce)
 		cmd.PersistentFlags().VisitAll(onlyOnce)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
@@ -27,7 +27,7 @@ func strict(root *cobra.Command) (started *bool) {
 		}
 		if check := cmd.Args; check != nil && !cmd.HasSubCommands() {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
-				return plainly(cmd, args, check(cmd, args))
+				return argumentError(cmd, args, check(cmd, args))
 			}
 		}
 		if run := cmd.RunE; run != nil {
@@ -83,14 +83,14 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	next := didYouMean(cmd, suggest.Nearest(args[0], names))
-	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
+	if other := otherPrograms[args[0]]; other != "" && !cmd.HasParent() {
 		next = other
 	}
 	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), Next: next}
 }
 
-// elsewhere maps commands of other programs to hints about gaffer's equivalent.
-var elsewhere = map[string]string{
+// otherPrograms maps commands of other programs to hints about gaffer's equivalent.
+var otherPrograms = map[string]string{
 	"rm":     removes,
 	"remove": removes,
 	"delete": removes,
@@ -103,7 +103,7 @@ const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer can
 // misuse turns an error of the command line's parser into a usage error with a hint.
 func misuse(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
-		return e // without the text that the parser adds
+		return e // drop the text that the parser adds
 	}
 	// The flags of an unknown command are unknown, too: report the unknown command. A
 	// command such as 'gaffer build PLAN' takes arguments besides its subcommands.

@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// together combines several plans into one. Tasks of different plans do not depend on
-// each other, except that equal wave numbers form one wave. The strictest limits apply:
-// the smallest number of parallel tasks, the strictest reaction to a failure. Budgets
-// are added.
-func together(plans []plan.Plan) (plan.Plan, error) {
+// combine combines several plans into one. Tasks of different plans do not depend on
+// each other, except that tasks with the same wave number form one wave. Of each limit,
+// the strictest applies: the smallest number of parallel tasks, the strictest reaction
+// to a failure. Budgets are added.
+func combine(plans []plan.Plan) (plan.Plan, error) {
 	whole := plans[0]
 	if len(plans) == 1 {
 		return whole, nil
@@ -36,7 +36,7 @@ func together(plans []plan.Plan) (plan.Plan, error) {
 		whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], p.Warnings...)
 	}
 	whole.Name, whole.SourceFile, whole.Format = strings.Join(names, ", "), "", plan.List
-	return whole, separate(plans)
+	return whole, checkCombinable(plans)
 }
 
 func harder(a, b plan.OnFailure) bool {
@@ -44,9 +44,9 @@ func harder(a, b plan.OnFailure) bool {
 	return rank[a] > rank[b]
 }
 
-// separate returns an error if the plans cannot be combined. A workflow has a branch of
-// its own and must run alone. Two tasks must not have the same id.
-func separate(plans []plan.Plan) error {
+// checkCombinable returns an error if the plans cannot be combined. A workflow has a
+// branch of its own and must run alone. Two tasks must not have the same id.
+func checkCombinable(plans []plan.Plan) error {
 	var problems plan.Problems
 	from := map[string]plan.Plan{}
 	for _, p := range plans {

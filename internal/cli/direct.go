@@ -17,9 +17,9 @@ import (
 	"gaffer/internal/flow/teamrun"
 )
 
-// self runs the commands that gaffer or an agent program starts itself, often once per
-// attempt or event. It bypasses the command tree, which takes time to build.
-func self(args []string) (code int, ok bool) {
+// runDirectly runs the commands that gaffer or an agent program starts, often once per
+// attempt or event. It does not build the command tree, because that takes time.
+func runDirectly(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":
 		return supervisor.Main(args[1:]), true
