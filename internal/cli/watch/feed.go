@@ -44,7 +44,7 @@ type feed struct {
 	runs     []fleet.Run   // as last read
 	nextRead chan struct{} // closed at the next read
 	last     time.Time     // the time of the last read
-	failing     bool          // reading has failed since the last read
+	failing  bool          // reading has failed since the last read
 }
 
 const (
