@@ -26,7 +26,7 @@ type Review struct {
 	Comments []Comment         `json:"comments,omitempty"` // oldest first
 	Viewed   map[string]string `json:"viewed,omitempty"`   // by path: the digest of the file's diff when the user marked it as viewed
 	Seen     string            `json:"seen,omitempty"`     // the tree of the change when the user last sent it back or approved it
-	By       string            `json:"by,omitempty"`       // who changed it last
+	By       string            `json:"by,omitempty"`       // the user who changed it last
 	Updated  time.Time         `json:"updated,omitzero"`
 
 	Landing *Landing `json:"landing,omitempty"` // the last merge of the change

@@ -104,6 +104,7 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if v.State == fleet.ReviewApproved && before != v.State && !t.Status.Final() {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: its change can be approved when it has ended", t.Status)}
 		}
+		v.By = tx.who
 		return tx.reviews.put(t, v, before)
 	})
 }
@@ -124,7 +125,7 @@ func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string,
 
 // put stores a review and appends the event.
 func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) error {
-	v.Run, v.Task, v.By, v.Updated = t.Run, t.Task, rs.who, rs.now
+	v.Run, v.Task, v.Updated = t.Run, t.Task, rs.now
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("review of %s: %w", t.Task, err)
@@ -141,7 +142,8 @@ func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) e
 	return nil
 }
 
-// update applies a rule to the review of a task, if the task has one.
+// update applies a rule to the review of a task, if the task has one. Its By stays: that
+// is the user who changed it last, and not the worker of an agent that answers.
 func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	v, known, err := reviewOf(rs.Tx, key)
 	if err != nil || !known {

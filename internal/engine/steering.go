@@ -144,6 +144,7 @@ func (s *steering) sendBack(key store.TaskKey, tree string) error {
 	if len(text) > MaxMessage {
 		return &MessageError{fmt.Sprintf("the comments have %d bytes together, and may have %d: send some of them later", len(text), MaxMessage)}
 	}
+	v.By = s.who
 	if err := s.reviews.put(t, v, before); err != nil {
 		return err
 	}

@@ -466,7 +466,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 	got(fleet.ReviewSentBack)
 	a = f.claim()
 	f.say(a, "ok", a.Messages[0].ID)
-	if v := got(fleet.ReviewOpen); v.Comments[2].Answer == nil || v.Round != 2 {
+	if v := got(fleet.ReviewOpen); v.Comments[2].Answer == nil || v.Round != 2 || v.By != "sam" {
 		t.Errorf("%+v", v)
 	}
 	f.must(approve())
