@@ -153,3 +153,16 @@ func TestNothingIsWrittenToCodexBeforeItsTurn(t *testing.T) {
 		t.Error("codex exec cannot take messages")
 	}
 }
+
+func TestAMessageThatCodexRefusesIsKnown(t *testing.T) {
+	t.Parallel()
+	a, err := agent.New("codex", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := agent.MessageKey("m1")
+	signals := a.Reader(agent.Request{}).Line([]byte(`{"id":"gaffer-message-` + key + `","error":{"code":-32600,"message":"no"}}`))
+	if len(signals) != 1 || signals[0].Refused != key {
+		t.Errorf("%q", shown(signals))
+	}
+}

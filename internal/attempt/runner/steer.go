@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -11,8 +12,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// interruptWithin is how long an agent may take to end its turn after an interrupt.
-// Then it is stopped.
+// interruptWithin is how long an agent may take to end its turn after an interrupt,
+// unless [Job.Grace] says otherwise. Then it is stopped.
 const interruptWithin = 10 * time.Second
 
 // inbox is what the user wants to tell the agent, as the owner knows it. It is safe for
@@ -141,7 +142,7 @@ func (a *Attempt) interrupt(now time.Time) {
 	s := &a.steering
 	var data []byte
 	switch {
-	case !s.interrupted.IsZero() && a.ended.IsZero() && now.Sub(s.interrupted) > interruptWithin:
+	case !s.interrupted.IsZero() && a.ended.IsZero() && now.Sub(s.interrupted) > cmp.Or(a.job.Grace, interruptWithin):
 	case !s.interrupted.IsZero():
 		return
 	case s.agent != nil && a.closed.IsZero():

@@ -213,3 +213,50 @@ func TestAMessageThatTheUserTakesBackIsTakenFromTheQueue(t *testing.T) {
 		t.Errorf("attempts %+v", a)
 	}
 }
+
+// An agent that cannot resume its conversation is told everything again.
+func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, time.Minute)
+	f.agents = func(name string) (agent.Agent, error) {
+		script := "cat >" + f.dir + "/prompt-$GAFFER_ATTEMPT_NUMBER; echo done by $GAFFER_ATTEMPT_NUMBER"
+		return agent.New(name, map[string]agent.Custom{"plain": {Argv: []string{"sh", "-c", script}}})
+	}
+	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "plain", Prompt: "Do it."}}}})
+	f.must(err)
+	k := &talk{fleet: f, t: t, run: run, hand: f.hire("w", 1)}
+	k.until(run, "a", store.Complete)
+	for n, text := range []string{"Be kind.", "And brief."} {
+		m := k.send(text)
+		testenv.WaitFor(t, "the message to be delivered", func() []seen.Message {
+			all, err := k.Messages(t.Context(), k.key())
+			k.must(err)
+			return all
+		}, func(all []seen.Message) bool { return !all[n].Delivered.IsZero() })
+		k.until(run, "a", store.Complete)
+		k.isDelivered(m, n+2)
+	}
+	got, err := os.ReadFile(filepath.Join(f.dir, "prompt-3"))
+	want := "Do it.\n\n---\nThis was worked on before. The result of attempt 2 was:\ndone by 2\n\n---\nThe user has said since:\nBe kind.\n\nAnd brief.\n"
+	if err != nil || string(got) != want {
+		t.Errorf("the prompt of the third attempt is %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestAnAgentThatDoesNotEndItsTurnIsStopped(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, time.Minute)
+	f.agents = func(name string) (agent.Agent, error) {
+		return agent.New(name, map[string]agent.Custom{"deaf": {Like: "claude", Argv: []string{"sh", "-c", `echo '{"type":"system","subtype":"init","session_id":"s"}'; sleep 600`}}})
+	}
+	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "deaf", Prompt: "go"}}}})
+	f.must(err)
+	k := &talk{fleet: f, t: t, run: run, hand: f.hire("w", 1)}
+	k.logHas("init")
+	k.must(k.Interrupt(t.Context(), k.key(), "ann"))
+	k.hand.Attend()
+	k.until(run, "a", store.Cancelled)
+	if a := k.attempts(run, "a")[0]; a.Class != failure.Interrupted || a.Thread != "s" {
+		t.Errorf("attempt %+v", a)
+	}
+}
