@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// landRun merges the changes of a run whose plan says so, and reports what became of
-// each.
+// landRun merges the changes of a run and opens pull requests, as its plan says, and
+// reports what became of each.
 func (a *App) landRun(ctx context.Context, run store.Run) error {
 	results, err := a.Landing.WithProgress(a.opts.Notice).Auto(ctx, run.ID)
 	for _, m := range results {
@@ -25,6 +25,13 @@ func (a *App) landRun(ctx context.Context, run store.Run) error {
 		case fleet.MergeConflict, fleet.MergeFailed, fleet.MergeBlocked, fleet.MergeSkipped:
 			a.opts.Notice(fmt.Sprintf("%s: not merged into %s: %s; 'gaffer merge %s/%s' says what to do", m.Task, m.Into, m.Why, m.Run, m.Task))
 		}
+	}
+	if err != nil {
+		return err
+	}
+	opened, err := a.Landing.WithProgress(a.opts.Notice).AutoPR(ctx, run.ID)
+	for _, p := range opened {
+		a.opts.Notice(fmt.Sprintf("%s: the pull request is %s", p.Task, p.URL))
 	}
 	return err
 }

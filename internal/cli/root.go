@@ -33,6 +33,7 @@ import (
 	"gaffer/internal/cli/pick"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
+	"gaffer/internal/cli/pr"
 	"gaffer/internal/cli/prune"
 	"gaffer/internal/cli/ps"
 	"gaffer/internal/cli/rebase"
@@ -89,7 +90,7 @@ func groups() []group {
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
-		{changes, []func(*env.Env) *cobra.Command{send.New, interrupt.New, diff.New, review.New, merge.New, rebase.New, discard.New, compare.New, pick.New}},
+		{changes, []func(*env.Env) *cobra.Command{send.New, interrupt.New, diff.New, review.New, merge.New, rebase.New, discard.New, pr.New, compare.New, pick.New}},
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},

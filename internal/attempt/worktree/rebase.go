@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -171,14 +170,16 @@ func (r *Repo) TreeOf(ctx context.Context, branch string) (string, error) {
 	return r.git.resolve(ctx, headsPrefix+branch+"^{tree}")
 }
 
-// Worktree returns the folder of the worktree that has a branch checked out, or "".
-func (r *Repo) Worktree(ctx context.Context, branch string) (string, error) {
-	list, err := r.entries(ctx, r.git)
-	if err != nil {
+// LinesOf returns lines of a file in a tree, from 1, or "" if it does not have all of
+// them.
+func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) (string, error) {
+	out, err := r.Inspect(ctx, "", "cat-file", "blob", tree+":"+path)
+	if exitCode(err) > 0 {
+		return "", nil
+	}
+	lines := strings.SplitAfter(out, "\n")
+	if first < 1 || last < first || last > len(lines) {
 		return "", err
 	}
-	if where := holders(list, branch); len(where) > 0 {
-		return filepath.Clean(where[0].path), nil
-	}
-	return "", nil
+	return strings.Join(lines[first-1:last], ""), err
 }

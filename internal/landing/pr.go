@@ -1,0 +1,427 @@
+package landing
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/review"
+	"gaffer/internal/plan"
+	"gaffer/internal/text/truncate"
+)
+
+// PullRequest is a pull request of GitHub, or a merge request of GitLab.
+type PullRequest struct {
+	Task   string `json:"task"`
+	URL    string `json:"url"`
+	Number int    `json:"number"`
+	State  string `json:"state,omitempty"`
+	New    bool   `json:"new,omitempty"` // it was opened now
+}
+
+// Feedback is what others say about a pull request.
+type Feedback struct {
+	PullRequest
+	Added  []fleet.Comment `json:"added"`  // comments that are now in the review
+	Known  int             `json:"known"`  // comments that were in the review already
+	Failed []string        `json:"failed"` // the checks that have failed
+}
+
+// ForgeError reports a problem with the program of a forge.
+type ForgeError struct{ Program, Problem, Advice string }
+
+func (e *ForgeError) Error() string { return e.Program + ": " + e.Problem }
+
+// Conflict marks the error as a conflict with the current state.
+func (e *ForgeError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *ForgeError) Hint() string { return e.Advice }
+
+// forge runs the program gh or glab in a repository.
+type forge struct {
+	program string // gh or glab
+	dir     string
+	env     []string
+}
+
+// forgeOf returns the program for a repository's remote origin: glab if the address
+// mentions GitLab, else gh. A name replaces that choice.
+func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forge, error) {
+	env, err := repo.Environ()
+	if err != nil {
+		return nil, err
+	}
+	f := &forge{program: "git", dir: repo.Main(), env: env}
+	address, err := f.run(ctx, "", "remote", "get-url", "origin")
+	if err != nil {
+		return nil, &ForgeError{"git", "the repository has no remote origin", "add it with 'git remote add origin URL'"}
+	}
+	if f.program = program; program == "" {
+		f.program = "gh"
+		if strings.Contains(strings.ToLower(address), "gitlab") {
+			f.program = "glab"
+		}
+	}
+	if f.program != "gh" && f.program != "glab" {
+		return nil, &worktree.SpecError{Problem: fmt.Sprintf("%q: want gh or glab", program)}
+	}
+	if _, err := exec.LookPath(f.program); err != nil {
+		return nil, &ForgeError{f.program, "the program is not installed", "install it and log in, or push the branch and open the pull request yourself"}
+	}
+	return f, nil
+}
+
+// forgeTime limits one call of the program.
+const forgeTime = 2 * time.Minute
+
+func (f *forge) run(ctx context.Context, input string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, forgeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, f.program, args...)
+	var out, said bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = f.dir, f.env, strings.NewReader(input), &out, &said
+	cmd.WaitDelay = endGrace
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+		return "", &ForgeError{f.program + " " + args[0], truncate.Bytes(strings.TrimSpace(said.String()), 1000), fmt.Sprintf("try it yourself in %s", f.dir)}
+	}
+	return strings.TrimSpace(out.String()), err
+}
+
+// ask runs a command that prints JSON.
+func (f *forge) ask(ctx context.Context, into any, args ...string) error {
+	out, err := f.run(ctx, "", args...)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		return fmt.Errorf("%s %s: its answer is not the expected JSON: %w", f.program, args[0], err)
+	}
+	return nil
+}
+
+// find returns the open request of a branch, or the latest other one.
+func (f *forge) find(ctx context.Context, branch, into string) (p PullRequest, err error) {
+	type found struct {
+		Number int    `json:"number"`
+		IID    int    `json:"iid"`
+		URL    string `json:"url"`
+		WebURL string `json:"web_url"`
+		State  string `json:"state"`
+	}
+	var list []found
+	if f.program == "gh" {
+		err = f.ask(ctx, &list, "pr", "list", "--head", branch, "--base", into, "--state", "all", "--json", "number,url,state")
+	} else {
+		err = f.ask(ctx, &list, "mr", "list", "--source-branch", branch, "--target-branch", into, "--all", "--output", "json")
+	}
+	slices.SortStableFunc(list, func(a, b found) int { return cmp.Compare(max(b.Number, b.IID), max(a.Number, a.IID)) })
+	for i, e := range list {
+		if open := strings.EqualFold(e.State, "open") || strings.EqualFold(e.State, "opened"); open || i == 0 {
+			p = PullRequest{URL: cmp.Or(e.URL, e.WebURL), Number: max(e.Number, e.IID), State: strings.ToLower(e.State)}
+			if open {
+				break
+			}
+		}
+	}
+	return p, err
+}
+
+// PR pushes the branch of a task and opens a pull request, unless one is open.
+func (l *Lander) PR(ctx context.Context, run, task, into, program string) (PullRequest, error) {
+	c, _, err := l.find(ctx, run, task)
+	if err != nil {
+		return PullRequest{}, err
+	}
+	return l.pr(ctx, c, cmp.Or(into, c.into), program)
+}
+
+func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullRequest, error) {
+	task := c.task.Task
+	switch {
+	case into == "":
+		return PullRequest{}, &NoChangeError{"task " + task, "no branch is checked out; name one with --into"}
+	case !c.task.Status.Final():
+		return PullRequest{}, &NoChangeError{"task " + task, fmt.Sprintf("it is %s; wait until it has ended", c.task.Status)}
+	case c.review.State == fleet.ReviewDiscarded:
+		return PullRequest{}, &NoChangeError{"task " + task, "it was discarded"}
+	}
+	f, err := forgeOf(ctx, c.repo, program)
+	if err != nil {
+		return PullRequest{}, err
+	}
+	if !c.gone {
+		if err := workspace.CommitWork(ctx, c.repo, c.tree, c.spec.Name); err != nil {
+			return PullRequest{}, err
+		}
+	}
+	l.opts.Progress(fmt.Sprintf("%s: pushing %s to origin", task, c.tree.Branch))
+	ref := "refs/heads/" + c.tree.Branch // the full name, because git reads a leading plus as "force"
+	git := *f
+	git.program = "git"
+	if _, err := git.run(ctx, "", "push", "origin", ref+":"+ref); err != nil {
+		return PullRequest{}, err
+	}
+	p, err := f.find(ctx, c.tree.Branch, into)
+	if err != nil {
+		return p, err
+	}
+	p.Task = task
+	if p.State == "open" || p.State == "opened" {
+		return p, nil
+	}
+	title, _, _ := strings.Cut(strings.TrimSpace(c.spec.Name), "\n")
+	if title == "" || title == task {
+		title = "Task " + task
+	}
+	body := fmt.Sprintf("Task %s of gaffer run %s.\n", task, c.task.Run)
+	if f.program == "gh" {
+		_, err = f.run(ctx, body, "pr", "create", "--base", into, "--head", c.tree.Branch, "--title", title, "--body-file", "-")
+	} else {
+		_, err = f.run(ctx, "", "mr", "create", "--target-branch", into, "--source-branch", c.tree.Branch, "--title", title, "--description", body, "--yes")
+	}
+	if err != nil {
+		return p, err
+	}
+	if p, err = f.find(ctx, c.tree.Branch, into); err != nil {
+		return p, err
+	}
+	p.Task, p.New = task, true
+	return p, nil
+}
+
+// AutoPR opens pull requests for the changes of a run's tasks whose plan says 'land: pr'.
+func (l *Lander) AutoPR(ctx context.Context, run string) (opened []PullRequest, err error) {
+	list, err := l.changes(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		if c.spec.Land != plan.LandPR || c.review.State == fleet.ReviewDiscarded {
+			continue
+		}
+		tip, err := c.repo.Tip(ctx, c.tree.Branch)
+		if err != nil {
+			return opened, err
+		}
+		if tip == c.tree.Base.Commit { // it has changed nothing
+			continue
+		}
+		p, err := l.pr(ctx, c, c.into, "")
+		if err != nil {
+			return opened, fmt.Errorf("pull request of %s: %w", c.task.Task, err)
+		}
+		opened = append(opened, p)
+	}
+	return opened, nil
+}
+
+// Feedback reads the review comments and the failed checks of a task's pull request and
+// adds them to the task's review as comments that were not sent yet. Those that the
+// review has already are not added again.
+func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) (Feedback, error) {
+	c, _, err := l.find(ctx, run, task)
+	if err != nil {
+		return Feedback{}, err
+	}
+	f, err := forgeOf(ctx, c.repo, program)
+	if err != nil {
+		return Feedback{}, err
+	}
+	p, err := f.find(ctx, c.tree.Branch, cmp.Or(into, c.into))
+	if err != nil {
+		return Feedback{}, err
+	}
+	if p.Number == 0 {
+		return Feedback{}, &NoChangeError{"task " + task, fmt.Sprintf("there is no pull request of branch %s; 'gaffer pr %s/%s' opens one", c.tree.Branch, run, task)}
+	}
+	p.Task = task
+	read := f.github
+	if f.program == "glab" {
+		read = f.gitlab
+	}
+	comments, failed, err := read(ctx, p.Number)
+	if err != nil {
+		return Feedback{}, err
+	}
+	tree, err := c.repo.TreeOf(ctx, c.tree.Branch)
+	if err != nil {
+		return Feedback{}, err
+	}
+	for i := range comments {
+		said := &comments[i]
+		if said.First == 0 {
+			continue
+		}
+		said.Tree = tree
+		if said.Lines, err = c.repo.LinesOf(ctx, tree, said.Path, said.First, max(said.First, said.Last)); err != nil {
+			return Feedback{}, err
+		}
+		if said.Lines == "" { // our files do not have these lines, so it is about the file
+			said.First, said.Last, said.Side = 0, 0, ""
+		}
+	}
+	done := Feedback{PullRequest: p, Added: []fleet.Comment{}, Failed: append([]string{}, failed...)}
+	err = l.record(ctx, c, func(r *fleet.Review) error {
+		done.Added, done.Known = []fleet.Comment{}, 0
+		for _, said := range comments {
+			if slices.ContainsFunc(r.Comments, func(old fleet.Comment) bool {
+				return old.By == said.By && old.Path == said.Path && old.Text == strings.TrimSpace(said.Text)
+			}) {
+				done.Known++
+				continue
+			}
+			added, err := review.AddComment(r, said, said.By, time.Now())
+			if err != nil {
+				return err
+			}
+			done.Added = append(done.Added, added)
+		}
+		return nil
+	})
+	return done, err
+}
+
+// maxLog is how much of the log of a failed check is quoted, in bytes.
+const maxLog = 4 << 10
+
+// github reads the comments and checks of a pull request with gh.
+func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
+	var whole struct {
+		Checks []struct {
+			Name, Conclusion, DetailsURL string // of a check run
+			Context, State, TargetURL    string // of a commit status
+		} `json:"statusCheckRollup"`
+		Reviews []struct {
+			Author struct{ Login string }
+			Body   string
+		}
+		Comments []struct {
+			Author struct{ Login string }
+			Body   string
+		}
+	}
+	id := fmt.Sprint(number)
+	if err := f.ask(ctx, &whole, "pr", "view", id, "--json", "statusCheckRollup,reviews,comments"); err != nil {
+		return nil, nil, err
+	}
+	var lines []struct {
+		User         struct{ Login string }
+		Body         string
+		Path         string
+		Line         int
+		StartLine    int `json:"start_line"`
+		Side         string
+		OriginalLine int `json:"original_line"`
+	}
+	if err := f.ask(ctx, &lines, "api", "--paginate", fmt.Sprintf("repos/{owner}/{repo}/pulls/%d/comments", number)); err != nil {
+		return nil, nil, err
+	}
+	for _, r := range append(whole.Reviews, whole.Comments...) {
+		if strings.TrimSpace(r.Body) != "" {
+			list = append(list, fleet.Comment{Text: r.Body, By: r.Author.Login})
+		}
+	}
+	for _, c := range lines {
+		said := fleet.Comment{Text: c.Body, By: c.User.Login, Path: c.Path, First: cmp.Or(c.StartLine, c.Line), Last: c.Line, Side: fleet.NewSide}
+		if c.Side == "LEFT" { // a removed line: our files do not have it
+			said.First, said.Last, said.Side = 0, 0, ""
+			said.Text = fmt.Sprintf("(about the removed line %d) %s", cmp.Or(c.Line, c.OriginalLine), c.Body)
+		}
+		list = append(list, said)
+	}
+	for _, c := range whole.Checks {
+		result := strings.ToLower(cmp.Or(c.Conclusion, c.State))
+		if !slices.Contains([]string{"failure", "error", "timed_out", "startup_failure"}, result) {
+			continue
+		}
+		name, url, log := cmp.Or(c.Name, c.Context), cmp.Or(c.DetailsURL, c.TargetURL), ""
+		if _, rest, ok := strings.Cut(url, "/actions/runs/"); ok {
+			run, _, _ := strings.Cut(rest, "/")
+			log, _ = f.run(ctx, "", "run", "view", run, "--log-failed") // the log is an extra: some checks have none
+		}
+		failed = append(failed, name)
+		list = append(list, failedCheck(name, result, url, log))
+	}
+	return list, failed, nil
+}
+
+// gitlab reads the comments and jobs of a merge request with glab.
+func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
+	base := fmt.Sprintf("projects/:fullpath/merge_requests/%d", number)
+	var threads []struct {
+		Notes []struct {
+			Author   struct{ Username string }
+			Body     string
+			System   bool
+			Resolved bool
+			Position *struct {
+				NewPath string `json:"new_path"`
+				NewLine int    `json:"new_line"`
+			}
+		}
+	}
+	if err := f.ask(ctx, &threads, "api", base+"/discussions?per_page=100"); err != nil {
+		return nil, nil, err
+	}
+	for _, thread := range threads {
+		for _, n := range thread.Notes {
+			if n.System || n.Resolved || strings.TrimSpace(n.Body) == "" {
+				continue
+			}
+			said := fleet.Comment{Text: n.Body, By: n.Author.Username}
+			if n.Position != nil {
+				if said.Path, said.First = n.Position.NewPath, n.Position.NewLine; said.First > 0 {
+					said.Side, said.Last = fleet.NewSide, said.First
+				}
+			}
+			list = append(list, said)
+		}
+	}
+	var pipelines []struct{ ID int }
+	if err := f.ask(ctx, &pipelines, "api", base+"/pipelines"); err != nil || len(pipelines) == 0 {
+		return list, nil, err
+	}
+	var jobs []struct {
+		ID     int
+		Name   string
+		Status string
+		WebURL string `json:"web_url"`
+		Allow  bool   `json:"allow_failure"`
+	}
+	if err := f.ask(ctx, &jobs, "api", fmt.Sprintf("projects/:fullpath/pipelines/%d/jobs?per_page=100", pipelines[0].ID)); err != nil {
+		return nil, nil, err
+	}
+	for _, j := range jobs {
+		if j.Status != "failed" || j.Allow {
+			continue
+		}
+		log, _ := f.run(ctx, "", "api", fmt.Sprintf("projects/:fullpath/jobs/%d/trace", j.ID)) // the log is an extra
+		failed = append(failed, j.Name)
+		list = append(list, failedCheck(j.Name, j.Status, j.WebURL, log))
+	}
+	return list, failed, nil
+}
+
+// failedCheck returns the comment about a failed check.
+func failedCheck(name, result, url, log string) fleet.Comment {
+	text := fmt.Sprintf("The check %s of the pull request has failed (%s). %s", name, result, url)
+	if log = strings.TrimSpace(strings.ToValidUTF8(truncate.Tail(log, maxLog), "\ufffd")); log != "" {
+		text += "\n\n" + log
+	}
+	return fleet.Comment{Text: strings.ReplaceAll(text, "\x00", ""), By: name}
+}
