@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -33,7 +34,7 @@ func (p *page) threads(run, task string) (all []string) {
 	return all
 }
 
-func TestAChangeIsCommentedSentBackAndApproved(t *testing.T) {
+func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.git("symbolic-ref", "HEAD", "refs/heads/main")
@@ -96,9 +97,32 @@ at(from, 'pointerdown', 1); at(to, 'pointerover', 1); at(to, 'pointerup', 0)`)
 
 	p.press("u")
 	p.wait("two columns", `document.querySelector('.diffs.split .pair')`)
+	p.wait("no line is cut off", `[...document.querySelectorAll('.filebody')].every((b) => b.scrollHeight <= b.clientHeight)`)
 	p.shot("review-split")
 	p.press("a")
 	p.sees("Approved.")
+	before := w.git("rev-parse", "main")
+	p.press("m")
+	p.click("Merge")
+	p.click("Merge and change the files of main")
+	p.sees("Merged into main as " + until(w, "main has moved", func() (string, bool) { at := w.git("rev-parse", "main"); return at, at != before })[:9])
+	if got := w.git("show", "main:api.go"); !strings.HasPrefix(got, "package shop_api") {
+		t.Errorf("api.go of main is %q", got)
+	}
+	p.looks("review-merged")
+	p.click("Undo merge…")
+	p.click("Undo")
+	p.click("Undo and change the files of main")
+	p.sees("The merge is undone.")
+	if got := w.git("rev-parse", "main"); got != before {
+		t.Errorf("main is %s, want %s", got, before)
+	}
+	p.click("Discard…")
+	p.click("Discard")
+	p.sees("A copy is kept")
+	p.click("Undo discard…")
+	p.click("Undo")
+	p.sees("The change is restored.", "2 files")
 	p.press(kb.Escape)
 	p.wait("the task's page", `location.hash.endsWith('/tasks/api')`)
 }

@@ -44,12 +44,14 @@ export function decisions(source, task, result) {
   const run = async (doing, action) => {
     if (result.value?.doing) return;
     result.value = { doing };
+    let end;
     try {
-      result.value = await action();
+      end = await action();
     } catch (e) {
-      result.value = { bad: e.message };
+      end = { bad: e.message };
     }
-    source.look();
+    await source.look();
+    result.value = end;
   };
   const allowed = (what) => {
     const why = choices(source.review.value, task)[what];

@@ -19,7 +19,8 @@ export function DiffView({ source, desk, may }) {
   const split = layout.value === 'split' && kept.size.width >= narrow;
   const gutter = split ? 8 : innerWidth <= 900 ? 10.4 : 13.5; // characters, as in the style
   const text = (split ? (kept.size.width - 3) / 2 : kept.size.width - 2) - gutter * kept.size.ch - 12;
-  const held = sheet.blocks.length && kept.y > -kept.sticky ? sheet.hold(kept.y + kept.sticky) : null;
+  const edge = kept.y + kept.sticky + 2; // what is there stays there; browsers round where they scroll to
+  const held = sheet.blocks.length && edge > 0 ? sheet.hold(edge) : null;
   sheet.fill(source.files.value);
   sheet.shape(split, Math.max(16, Math.floor(text / kept.size.ch)));
   const byPath = commentsByPath(source);
@@ -34,7 +35,7 @@ export function DiffView({ source, desk, may }) {
     sheet.make(block, source, mine, here);
   }
   sheet.stack();
-  if (held) kept.shift = sheet.blocks.includes(held.block) ? sheet.topOf(held.block, held.key) + held.over - kept.y - kept.sticky : 0;
+  if (held) kept.shift = sheet.blocks.includes(held.block) ? sheet.topOf(held.block, held.key) + held.over - edge : 0;
   kept.y += kept.shift ?? 0;
   kept.from = kept.y - spare;
   kept.to = kept.y + kept.height + spare;
@@ -127,7 +128,7 @@ function wanted(sheet, sight) {
   return files;
 }
 
-// settle notes rows that are not as high as it was computed, such as those with wide
+// settle notes rows that are not as high as it was computed: comments, and lines with wide
 // characters.
 function settle(sheet, el) {
   const block = sheet.blocks[Number(el.dataset.block)];
@@ -135,15 +136,16 @@ function settle(sheet, el) {
   let wrong = false;
   for (const node of el.children) {
     const { kind, key, short, left, right } = block.rows[i++] ?? {};
-    if (kind === 'line' ? short : kind !== 'pair' || ((left?.short ?? true) && (right?.short ?? true))) continue;
-    if (block.checked.has(key)) continue;
-    block.checked.add(key);
+    const lines = kind === 'line' || kind === 'pair';
+    if (kind === 'gap' || kind === 'wait' || !kind || (kind === 'line' ? short : lines && (left?.short ?? true) && (right?.short ?? true))) continue;
+    if (lines && block.checked.has(key)) continue;
+    if (lines) block.checked.add(key);
     const height = node.offsetHeight;
     if (block.tops[i] - block.tops[i - 1] === height) continue;
     block.measured.set(key, height);
     wrong = true;
   }
-  if (wrong) sheet.place(block);
+  if (wrong) block.made = ''; // it is computed anew when it is drawn next
   return wrong;
 }
 
