@@ -61,7 +61,7 @@ func parseAddress(text string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, &badCall{fmt.Sprintf("coordinator's address %q: want http://host:port or https://host", u.Redacted())}
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token is given apart", u.Redacted())}
+		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token is given separately", u.Redacted())}
 	}
 	return u, nil
 }

@@ -62,7 +62,7 @@ func New(base string, o Options) (*Client, error) {
 		return nil, err
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, &badCall{"coordinator's token: has characters that no token has"}
+		return nil, &badCall{"coordinator's token: contains characters that are not allowed in a token"}
 	}
 	for _, a := range at.list {
 		if o.Token != "" && !o.PlainHTTP && a.Scheme == "http" && !loopback(a.Hostname()) {

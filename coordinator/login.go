@@ -39,7 +39,7 @@ func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	// The path is appended to the server's address. It must not change the host of that
 	// address.
 	if !strings.HasPrefix(l.Path, "/login?") {
-		return Login{}, badAnswer("the path of the answer is no link to log in with")
+		return Login{}, badAnswer("the path of the answer is not a login link")
 	}
 	return l, nil
 }

@@ -139,11 +139,11 @@ func (c *check) word(r rule, s, at string) {
 	words := strings.Join(r.oneOf, ", ")
 	switch {
 	case !r.open:
-		c.invalid(at, unknownValue, "%s is none of %s", shorten(s), words)
+		c.invalid(at, unknownValue, "%s is not one of %s", shorten(s), words)
 	case s == "":
 		c.invalid(at, emptyText, "is empty")
 	case c.strict && !strings.HasPrefix(s, ownSteps):
-		c.invalid(at, unknownAgent, "%s is none of %s", shorten(s), words)
+		c.invalid(at, unknownAgent, "%s is not one of %s", shorten(s), words)
 	}
 }
 

@@ -22,7 +22,7 @@ func CheckBead(bead string) error {
 		return err
 	}
 	if strings.Contains(bead, attemptInfix) {
-		return &statefile.NameError{What: "bead", Name: bead, Problem: fmt.Sprintf("has %q, which names kept attempts", attemptInfix)}
+		return &statefile.NameError{What: "bead", Name: bead, Problem: fmt.Sprintf("has %q, which is reserved for earlier attempts", attemptInfix)}
 	}
 	return nil
 }

@@ -76,9 +76,9 @@ func (c *checker) session(v jsontree.Value, s Status) {
 		switch {
 		case !v.Get(name).Absent():
 		case slices.Contains(required, name):
-			c.invalid(name, "missing-field", "there is none")
+			c.invalid(name, "missing-field", "is missing")
 		default:
-			c.irregular(name, "missing-field", "there is none")
+			c.irregular(name, "missing-field", "is missing")
 		}
 	}
 	if s.SchemaVersion != "" && s.SchemaVersion != SchemaVersion {
@@ -113,7 +113,7 @@ func (c *checker) ending(v jsontree.Value, s Status) {
 		c.irregular("status", "status-disagrees", "%s although an agent has not ended", s.Status)
 	}
 	if s.Status.Final() && v.Get("completed_at").Absent() {
-		c.irregular("completed_at", "missing-field", "there is none although the session is %s", s.Status)
+		c.irregular("completed_at", "missing-field", "is missing although the session is %s", s.Status)
 	}
 }
 
@@ -133,7 +133,7 @@ func (c *checker) agentID(at string, i int, agent jsontree.Value, first map[stri
 	id, ok := agent.Get("id").Str()
 	if !ok {
 		if agent.Get("id").Absent() {
-			c.invalid(at+".id", "missing-field", "there is none")
+			c.invalid(at+".id", "missing-field", "is missing")
 		}
 		return
 	}
@@ -150,11 +150,11 @@ func (c *checker) agentID(at string, i int, agent jsontree.Value, first map[stri
 func (c *checker) agent(at string, agent jsontree.Value) {
 	state := stateOf(agent.Get("status"), Queued)
 	if agent.Get("status").Absent() {
-		c.irregular(at+".status", "missing-field", "there is none; read as queued")
+		c.irregular(at+".status", "missing-field", "is missing; read as queued")
 	}
 	c.status(at+".status", agent.Get("status"), agentStates)
 	if state == Running && agent.Get("started_at").Absent() {
-		c.irregular(at+".started_at", "missing-field", "there is none although the agent runs")
+		c.irregular(at+".started_at", "missing-field", "is missing although the agent runs")
 	}
 	if state.Final() && !agent.Get("pid").Absent() {
 		c.irregular(at+".pid", "pid-left", "%s although the agent is %s; should be null", shown(agent.Get("pid")), state)

@@ -227,7 +227,7 @@ type watchedLock struct {
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
 	info, err := m.Lstat(opLookAtLock, folder) // a link also blocks other programs, wherever it points
 	if err != nil {
-		return "a program that just let go", false
+		return "a program that has just released it", false
 	}
 	now := m.Now()
 	if made := info.ModTime(); !made.Equal(w.made) || w.since.IsZero() {
@@ -236,7 +236,7 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	watched := now.Sub(w.since) > staleLockAge
 	owner, signed := readOwner(m, folder)
 	if !signed {
-		return "a program that left no name", watched || now.Sub(w.made) > staleLockAge
+		return "an unknown program", watched || now.Sub(w.made) > staleLockAge
 	}
 	holder = fmt.Sprintf("process %d on %s", owner.PID, owner.Host)
 	if m.Alive(owner) == host.Dead {

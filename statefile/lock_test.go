@@ -105,7 +105,7 @@ func TestAStaleLockIsBrokenAtOnce(t *testing.T) {
 		lock   func(path string) string
 		holder string
 	}{
-		"a foreign one, 11 s old": {func(path string) string { return foreignLock(t, path, 11*time.Second) }, "a program that left no name"},
+		"a foreign one, 11 s old": {func(path string) string { return foreignLock(t, path, 11*time.Second) }, "an unknown program"},
 		"of a dead process":       {func(path string) string { return signedLock(t, path, gone, 0) }, fmt.Sprintf("process %d on %s, which is dead", gone.PID, gone.Host)},
 		"of an earlier boot":      {func(path string) string { return signedLock(t, path, lastBoot, 0) }, "which is dead"},
 		"half signed, 11 s old": {func(path string) string {
@@ -116,7 +116,7 @@ func TestAStaleLockIsBrokenAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			return lock
-		}, "a program that left no name"},
+		}, "an unknown program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{}`)
@@ -295,7 +295,7 @@ func TestALiveProcessIsRespectedUntilTheTimeout(t *testing.T) {
 	}{
 		"of ours":           {func(path string) string { return signedLock(t, path, holder, 0) }, fmt.Sprintf("process %d on %s", holder.PID, holder.Host)},
 		"of ours elsewhere": {func(path string) string { return signedLock(t, path, elsewhere, 0) }, fmt.Sprintf("process %d on %s", elsewhere.PID, elsewhere.Host)},
-		"of others":         {func(path string) string { return foreignLock(t, path, 0) }, "a program that left no name"},
+		"of others":         {func(path string) string { return foreignLock(t, path, 0) }, "an unknown program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{"a":1}`)

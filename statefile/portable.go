@@ -48,7 +48,7 @@ func (c *portable) value(v jsontree.Value, at string) {
 		for name, member := range v.Members() {
 			place := join(at, name)
 			if seen[name] {
-				c.invalid(place, "duplicate-member", "stands there twice; the last one counts here, the first one in other readers")
+				c.invalid(place, "duplicate-member", "occurs twice; gaffer reads the last one, some other programs the first")
 			}
 			seen[name] = true
 			c.value(member, place)

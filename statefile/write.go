@@ -347,5 +347,5 @@ func resolve(h host.Host, path string) (string, error) {
 		}
 		path = target
 	}
-	return "", &FormError{given, "is a link that leads round in a circle"}
+	return "", &FormError{given, "is part of a cycle of links"}
 }

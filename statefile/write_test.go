@@ -235,7 +235,7 @@ func TestALinkThatLeadsRoundInACircleIsAnError(t *testing.T) {
 		t.Errorf("reading it: %v", err)
 	}
 	err := set(context.Background(), f, "a", 1)
-	if err == nil || !strings.Contains(err.Error(), "is a link that leads round in a circle") {
+	if err == nil || !strings.Contains(err.Error(), "is part of a cycle of links") {
 		t.Errorf("updating it: %v", err)
 	}
 }

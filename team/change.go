@@ -244,7 +244,7 @@ type PlanError struct {
 	Err  error
 }
 
-func (e *PlanError) Error() string { return fmt.Sprintf("%s: not a plan of ours: %v", e.Path, e.Err) }
+func (e *PlanError) Error() string { return fmt.Sprintf("%s: not a valid plan: %v", e.Path, e.Err) }
 
 func (e *PlanError) Unwrap() error { return e.Err }
 

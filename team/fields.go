@@ -119,7 +119,7 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 	}
 	switch {
 	case l.rule.form != list && !n.Get(l.name).Absent():
-		return &BodyError{Problem: fmt.Sprintf("%s: there are several; it is one text", f.Name)}
+		return &BodyError{Problem: fmt.Sprintf("%s: it is given several times, but takes only one text", f.Name)}
 	case l.rule.form != list:
 		n.Set(l.name, f.Value)
 	case l.rule.each.form == object:

@@ -215,7 +215,7 @@ type MessageError struct {
 
 func (e *MessageError) Error() string {
 	if len(e.In) == 0 {
-		return fmt.Sprintf("message %q: there is none of that id", e.ID)
+		return fmt.Sprintf("message %q: there is none with this id", e.ID)
 	}
 	return fmt.Sprintf("message %q: there is one in each of %v", e.ID, e.In)
 }
@@ -231,7 +231,7 @@ func (e *MessageError) Hint() string {
 	if len(e.In) == 0 {
 		return "'gaffer team message list' shows them"
 	}
-	return "say whose it is with --to"
+	return "name the receiver with --to"
 }
 
 // BodyError reports a message that violates the protocol.

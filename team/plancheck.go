@@ -37,12 +37,12 @@ func (p Plan) checkDependencies(ids map[string]bool) error {
 	for _, g := range p.Groups {
 		for _, id := range g.DependsOn {
 			if !ids[id] || id == g.ID {
-				return badPlan("group %s depends on %q, which is no other group", g.ID, id)
+				return badPlan("group %s depends on %q, which is not another group", g.ID, id)
 			}
 		}
 	}
 	if circle := p.cycle(); circle != nil {
-		return badPlan("groups wait for each other, each for the next: %s", strings.Join(circle, " → "))
+		return badPlan("groups depend on each other in a cycle: %s", strings.Join(circle, " → "))
 	}
 	return nil
 }

@@ -217,5 +217,5 @@ func (e *OtherSessionError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.
 func (e *OtherSessionError) Hint() string {
-	return fmt.Sprintf("'gaffer team archive' puts session %s away", e.Found)
+	return fmt.Sprintf("'gaffer team archive' archives session %s", e.Found)
 }

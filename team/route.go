@@ -87,7 +87,7 @@ func (e *UnknownWordError) Error() string {
 	for i, w := range e.Known {
 		known[i] = string(w)
 	}
-	return fmt.Sprintf("%s said %q, which is none of its words: %s", e.By, e.Word, strings.Join(known, ", "))
+	return fmt.Sprintf("%s said %q, which is not one of its words: %s", e.By, e.Word, strings.Join(known, ", "))
 }
 
 // Conflict marks the error as a refused transition.

@@ -196,7 +196,7 @@ func (f *folder) checkChange() {
 	if begun, err := f.store.exists(path); err == nil && begun {
 		f.found = append(f.found, statefile.Finding{
 			Path: path, Name: "unfinished-change", Severity: statefile.Irregular,
-			Text: "a session was being archived or begun; the next command that reads or writes it finishes that",
+			Text: "archiving or starting a session was interrupted; the next command that reads or writes it completes that",
 		})
 	}
 }

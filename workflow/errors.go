@@ -30,7 +30,7 @@ func (e *ShapeError) Invalid() bool { return true }
 
 // Hint returns what the user can do next.
 func (e *ShapeError) Hint() string {
-	return "correct it by hand; 'gaffer validate --workflow' lists every departure"
+	return "correct it by hand; 'gaffer validate --workflow' lists every violation"
 }
 
 // withPath sets the document's path in a ShapeError that has none.

@@ -87,7 +87,7 @@ func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	now := readItem(n.Value())
 	return nil, &TransitionError{
 		What: "inbox item " + shorten(taken.ID), From: string(now.Status), To: string(Processed),
-		Why: "it is no longer held by whoever took it at " + shorten(taken.TakenAt),
+		Why: "it is no longer held by the process that took it at " + shorten(taken.TakenAt),
 	}
 }
 

@@ -114,7 +114,7 @@ func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 // command starts.
 func EndCommand(root *jsontree.Node) error {
 	if root.Get("currentCommand").Absent() {
-		return &TransitionError{What: "command", From: "none", To: "ended", Why: "no command is under way"}
+		return &TransitionError{What: "command", From: "none", To: "ended", Why: "no command is active"}
 	}
 	clearField(root, "currentCommand")
 	clearField(root, "workflowStep")

@@ -32,7 +32,7 @@ func (b *Inbox) check(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path, found: CheckInbox(path, v)}
 	for i, item := range v.Items() {
 		if b.abandoned(readItem(item), b.store.opts.Now()) {
-			in.irregular("item-left-processing", fmt.Sprintf("[%d].status", i), "is processing, and whoever took it is gone; it can be taken again")
+			in.irregular("item-left-processing", fmt.Sprintf("[%d].status", i), "is processing, but the process that took it is gone; it can be taken again")
 		}
 	}
 	return in.found

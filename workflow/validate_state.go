@@ -107,7 +107,7 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 		}
 		for _, id := range c.DependsOn {
 			if !ids[id] {
-				in.irregular("dangling-dependency", at, "depends on %q, which no chunk is called", shorten(string(id)))
+				in.irregular("dangling-dependency", at, "depends on %q, which is not the id of a chunk", shorten(string(id)))
 			}
 		}
 		in.time(at+".startedAt", c.StartedAt)
@@ -120,7 +120,7 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	switch id := v.Get("id"); {
 	case id.Absent():
-		in.irregular("chunk-id-missing", at, "has no id; its place in the list is taken for one")
+		in.irregular("chunk-id-missing", at, "has no id; its position in the list is used as the id")
 	case id.Kind() == jsontree.String:
 		in.irregular("chunk-id-string", at+".id", "is %s where a number should be", describe(id))
 	}

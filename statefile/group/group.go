@@ -35,7 +35,7 @@ type entry[R any] struct {
 
 // ErrPanic is returned to the other callers of a batch when the work on the batch
 // panics or ends its goroutine.
-var ErrPanic = errors.New("the work that was shared with others panicked")
+var ErrPanic = errors.New("the shared work panicked")
 
 // Leader does the work of a batch.
 type Leader[R any] interface {

@@ -132,7 +132,7 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	case alive:
 		p.State, p.Why = Unattended, fmt.Sprintf("'gaffer resume %s' continues the run", p.Run)
 	default:
-		p.State, p.Why, p.PID = Stale, "nothing of it is alive, and no gaffer looks after its run", 0
+		p.State, p.Why, p.PID = Stale, "none of its processes is alive, and no gaffer works on its run", 0
 	}
 }
 
@@ -218,7 +218,7 @@ func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair b
 			p.State = string(store.Running)
 			continue
 		}
-		p.State, p.Why = Stale, "nothing of it is alive"
+		p.State, p.Why = Stale, "none of its processes is alive"
 		p.Session = ""
 	}
 	if repair {

@@ -186,7 +186,7 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 type StateError struct{ Problem string }
 
 func (e *StateError) Error() string {
-	return "the build in the state cannot be gone on with: " + e.Problem
+	return "the build in the state cannot be continued: " + e.Problem
 }
 
 // Invalid marks the error as invalid content of a document.

@@ -105,7 +105,7 @@ func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 		return "", err
 	}
 	if kept != "" {
-		b.project.Notice(fmt.Sprintf("the build that was there is kept as %s", kept))
+		b.project.Notice(fmt.Sprintf("the previous build is kept as %s", kept))
 	}
 	return b.submit(ctx, n.Plan, build.Start{RunID: fmt.Sprintf("run-%d", b.project.Now().UnixMilli())})
 }

@@ -83,7 +83,7 @@ type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
 	first := e.Held[0]
-	text := "nothing of the build is left for an agent: " + strings.ReplaceAll(first.Label()+" "+first.Why, "\n", " ")
+	text := "no remaining chunk is for an agent: " + strings.ReplaceAll(first.Label()+" "+first.Why, "\n", " ")
 	if first.Note != "" {
 		text += ": " + first.Note
 	}

@@ -43,7 +43,7 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 func (w *Writer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.Flush(ctx); err != nil && ctx.Err() == nil {
-			w.project.Notice(fmt.Sprintf("the state of the build is behind: %v; it is tried again", err))
+			w.project.Notice(fmt.Sprintf("the state of the build could not be updated: %v; gaffer tries again", err))
 			pause.For(ctx, time.Second)
 			continue
 		}

@@ -62,7 +62,7 @@ func (e *AgentError) Usage() bool { return true }
 // Hint suggests a similar name.
 func (e *AgentError) Hint() string {
 	if e.Meant == "" {
-		return "agents of your own stand under agents: in gaffer.yaml"
+		return "define your own agents under agents: in gaffer.yaml"
 	}
 	return fmt.Sprintf("did you mean %q?", e.Meant)
 }

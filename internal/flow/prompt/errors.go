@@ -102,7 +102,7 @@ func (e *NotFoundError) Hint() string {
 	if len(e.Has) == 0 {
 		return "write the prompt to that file, with variables such as {{TASK}}"
 	}
-	return "'gaffer templates' lists those that there are"
+	return "'gaffer templates' lists the templates"
 }
 
 // BrokenError reports a file that cannot be used as a template.

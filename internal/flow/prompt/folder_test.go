@@ -114,7 +114,7 @@ func TestATemplateThatIsNotThereIsToldWithTheNearest(t *testing.T) {
 	dir := folder(t, map[string]string{"bug-fix.md": "Fix {{BUG}}"})
 	for _, c := range []struct{ dir, name, hint string }{
 		{dir, "bugfix", `did you mean "bug-fix"?`},
-		{dir, "banana", "'gaffer templates' lists those that there are"},
+		{dir, "banana", "'gaffer templates' lists the templates"},
 		{filepath.Join(dir, "none"), "bug-fix", "write the prompt to that file, with variables such as {{TASK}}"},
 	} {
 		_, err := Load(c.dir, c.name)

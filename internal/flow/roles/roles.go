@@ -121,7 +121,7 @@ func hintOf(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "agents of your own stand under agents: in gaffer.yaml"
+	return "define your own agents under agents: in gaffer.yaml"
 }
 
 // at adds the location of the setting to an error.

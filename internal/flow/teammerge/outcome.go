@@ -69,7 +69,7 @@ func lastLine(m teamstate.Merged) (string, error) {
 func describe(s Spec, result worktree.MergeResult, m teamstate.Merged) string {
 	switch {
 	case m.Outcome == teamstate.MergeFailed:
-		return fmt.Sprintf("%s is not merged into %s: %s fails on what it would become", s.Branch, s.Into, m.Test)
+		return fmt.Sprintf("%s is not merged into %s: %s fails on the merged result", s.Branch, s.Into, m.Test)
 	case m.Outcome == teamstate.MergeConflict:
 		return m.Output
 	case len(result.Merged) == 0:

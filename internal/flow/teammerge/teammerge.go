@@ -60,10 +60,10 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s Spec
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
-		return fmt.Errorf("what to merge: %w", err)
+		return fmt.Errorf("merge spec: %w", err)
 	}
 	if s.Run == "" || s.Branch == "" || s.Into == "" {
-		return fmt.Errorf("what to merge: run %q, branch %q into %q: one is missing", s.Run, s.Branch, s.Into)
+		return fmt.Errorf("merge spec: run %q, branch %q into %q: one is missing", s.Run, s.Branch, s.Into)
 	}
 	repo, err := worktree.Open(ctx, root)
 	if err != nil {

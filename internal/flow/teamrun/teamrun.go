@@ -76,7 +76,7 @@ func StartOf(run store.Run) (*teamstate.Start, error) {
 func New(o Options) (*Conductor, error) {
 	start, err := StartOf(o.Run)
 	if err != nil || start == nil {
-		return nil, cmp.Or(err, fmt.Errorf("run %s: is not a team's", o.Run.ID))
+		return nil, cmp.Or(err, fmt.Errorf("run %s is not the run of a team", o.Run.ID))
 	}
 	return &Conductor{
 		opts: o, start: *start, session: teamstate.New(*start, o.Run.Created), seq: o.Since,
@@ -94,7 +94,7 @@ func (c *Conductor) Run(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		if text := fmt.Sprintf("team: %v; it is tried again", err); text != told {
+		if text := fmt.Sprintf("team: %v; gaffer tries again", err); text != told {
 			c.opts.Notice(text)
 			told = text
 		}

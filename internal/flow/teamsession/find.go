@@ -74,7 +74,7 @@ func (e *NotResumableError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
 func (e *NotResumableError) Hint() string {
-	return "'gaffer team archive' puts it away, 'gaffer team --new REQUIREMENTS' archives it and begins another"
+	return "'gaffer team archive' archives it, 'gaffer team --new REQUIREMENTS' archives it and begins another"
 }
 
 // Resume returns the run that continues the session in the documents. If n has a
@@ -133,7 +133,7 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 	if err != nil {
 		return "", err
 	}
-	s.project.Notice(fmt.Sprintf("session %s was begun by another program; its documents as they were are kept in %s", session, kept))
+	s.project.Notice(fmt.Sprintf("session %s was started by another program; a copy of its documents is kept in %s", session, kept))
 	n.found = found
 	return s.submit(ctx, n, session)
 }

@@ -111,7 +111,7 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 	for _, id := range g.DependsOn {
 		switch at := p.phaseOf(id); {
 		case id == g.ID || p.group(id).ID == "":
-			return fmt.Errorf("group %s depends on %q, which is no other group", g.ID, clip(id, 60))
+			return fmt.Errorf("group %s depends on %q, which is not another group", g.ID, clip(id, 60))
 		case at > own:
 			return fmt.Errorf("group %s of phase %d depends on group %s of phase %d, which opens later", g.ID, own+1, id, at+1)
 		}
