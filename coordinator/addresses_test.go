@@ -153,7 +153,7 @@ func TestWhatIsNotSafeGoesToAnotherAddressOnlyIfItWasNotSent(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsLongForAConnectionIfThereIsAnotherAddress(t *testing.T) {
+func TestConnectingTimesOutEarlyIfThereIsAnotherAddress(t *testing.T) {
 	for request, ask := range unsafe {
 		among(t, map[string]http.HandlerFunc{"a": full, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 			d.cutOff = "a"
@@ -196,7 +196,7 @@ func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 
 // A coordinator that is cut off from the network closes no connection. When one request
 // detects that, the requests that still wait for this coordinator must be redirected.
-func TestWhatWaitsForAnAddressThatWasLeftComesToTheOne(t *testing.T) {
+func TestWaitingRequestsAreRedirectedToTheWorkingAddress(t *testing.T) {
 	for what, ask := range map[string]func(*Client, context.Context) error{
 		"a request": func(c *Client, ctx context.Context) error { _, err := c.Agents.List(ctx); return err },
 		"a stream": func(c *Client, ctx context.Context) error {
@@ -241,7 +241,7 @@ func oneHeartbeat(ctx context.Context, c *Client) error {
 	return err
 }
 
-func TestNobodyIsSentAroundWhileNoAddressAnswers(t *testing.T) {
+func TestRequestsAreNotRedirectedWhileNoAddressAnswers(t *testing.T) {
 	slow := func(w http.ResponseWriter, q *http.Request) {
 		if q.Method == http.MethodPost {
 			<-q.Context().Done()
@@ -267,7 +267,7 @@ func TestNobodyIsSentAroundWhileNoAddressAnswers(t *testing.T) {
 	})
 }
 
-func TestACallerWhoHasGoneSaysNothingAboutTheAddress(t *testing.T) {
+func TestARequestCancelledByItsCallerDoesNotSwitchTheAddress(t *testing.T) {
 	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)

@@ -140,7 +140,7 @@ func TestAFailedHeartbeatIsRepeatedBeforeTheNextIsDue(t *testing.T) {
 	})
 }
 
-func TestNoOtherRequestHoldsUpAHeartbeat(t *testing.T) {
+func TestOtherRequestsDoNotDelayHeartbeats(t *testing.T) {
 	h := &heart{}
 	synctestWithOneConnection(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.Method == http.MethodGet {

@@ -135,7 +135,7 @@ func TestARequestThatIsNotSafeIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestAHangEndsWithTheTimeOfOneRequest(t *testing.T) {
+func TestARequestThatHangsTimesOut(t *testing.T) {
 	withClient(t, troubles["a hang"], Options{Tries: 3, Timeout: 7 * time.Second, Pause: time.Second}, func(t *testing.T, c *Client) {
 		start := time.Now()
 		_, err := c.Agents.List(t.Context())
@@ -145,7 +145,7 @@ func TestAHangEndsWithTheTimeOfOneRequest(t *testing.T) {
 	})
 }
 
-func TestALogWhoseBeginningNeverComesIsGivenUp(t *testing.T) {
+func TestALogWithoutAResponseTimesOut(t *testing.T) {
 	withClient(t, troubles["a hang"], Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
 		start := time.Now()
 		_, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{})
@@ -155,7 +155,7 @@ func TestALogWhoseBeginningNeverComesIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestALogMayTakeItsTime(t *testing.T) {
+func TestALogMayTakeLongerThanTheTimeout(t *testing.T) {
 	slow := func(w http.ResponseWriter, _ *http.Request) {
 		flush(w)
 		time.Sleep(time.Hour)
@@ -182,7 +182,7 @@ func TestAProgramMayHaveReplacedTheStandardTransport(t *testing.T) {
 	}
 }
 
-func TestACallersContextEndsARequestAndTheRestBetweenTwo(t *testing.T) {
+func TestACallersContextEndsARequestAndThePauseBetweenTries(t *testing.T) {
 	for _, trouble := range []string{"a hang", "500"} {
 		withClient(t, troubles[trouble], Options{Tries: 1000, Pause: time.Hour}, func(t *testing.T, c *Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -195,7 +195,7 @@ func TestACallersContextEndsARequestAndTheRestBetweenTwo(t *testing.T) {
 	}
 }
 
-func TestACoordinatorIsLeftAloneForAsLongAsItAsks(t *testing.T) {
+func TestARetryWaitsAsLongAsTheCoordinatorAsks(t *testing.T) {
 	for header, want := range map[string]time.Duration{
 		"17": 17 * time.Second, "Sat, 01 Jan 2000 00:00:20 GMT": 20 * time.Second, "99999": longestWait, "-5": 0, "soon": 0,
 	} {
@@ -242,7 +242,7 @@ func TestARefusalIsNotRepeatedAndSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNotTheProtocolsIsNotBelieved(t *testing.T) {
+func TestAnAnswerThatViolatesTheProtocolIsAnError(t *testing.T) {
 	for _, body := range []string{"", "<html>", "[]", "null", "7", "{}", `{"agents":7}`, `{"agents":[7]}`, `{"agents":[{"last_seen":"yesterday"}]}`, `{"agents":[]} more`, `{"agents":[`} {
 		withClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }, Options{}, func(t *testing.T, c *Client) {
 			if _, err := c.Agents.List(t.Context()); refused(t, err).Code != BadAnswer {
@@ -319,7 +319,7 @@ func TestTheTokenIsSentAsABearerAndNeverInAnAddress(t *testing.T) {
 	})
 }
 
-func TestAnAddressOrATokenThatCannotBeIsRefused(t *testing.T) {
+func TestAnInvalidAddressOrTokenIsRefused(t *testing.T) {
 	for _, base := range []string{"", "desk:4870", "ftp://desk", "http://", "http://u:secret@desk", "http://desk?token=secret", "http://desk#secret", "://", "http://de sk"} {
 		_, err := New(base, Options{})
 		if e, ok := errors.AsType[interface {

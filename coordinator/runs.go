@@ -112,19 +112,19 @@ func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 }
 
 // Merge merges the change of a task, or the approved changes of a run, in a repository
-// on the coordinator's machine. A merge whose checks take long goes on there, see
-// [fleet.MergeRunning].
+// on the coordinator's machine. If its checks take long, the merge continues on
+// the coordinator after the answer; see [fleet.MergeRunning].
 func (c *RunClient) Merge(ctx context.Context, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, landing(m.Run, m.Task, "merge")...), "merges")
 }
 
-// UndoMerge takes the last merge of a task's change back.
+// UndoMerge reverts the last merge of a task's change.
 func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.MergeResult, error) {
 	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, landing(m.Run, m.Task, "undo")...), "merge")
 }
 
-// Discard deletes the worktree of a task and keeps its content. With undo it brings the
-// worktree back.
+// Discard deletes the worktree of a task and keeps its content. With undo it restores
+// the worktree.
 func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
 	body := map[string]bool{"undo": undo}
 	return ask[fleet.Review](ctx, c.conn, post(body, false, landing(run, task, "discard")...), "review")

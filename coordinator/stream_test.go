@@ -68,7 +68,7 @@ func event(id int) string {
 	return fmt.Sprintf("id: %d\nevent: update\ndata: {\"type\":\"tasks\",\"time\":\"2026-02-06T12:00:00Z\",\"change\":{\"id\":\"t%d\"}}\n\n", id, id)
 }
 
-func TestAStreamThatTearsGoesOnWhereItWas(t *testing.T) {
+func TestABrokenStreamContinuesAfterItsLastChange(t *testing.T) {
 	const last = 20
 	torn := 0
 	withClient(t, func(w http.ResponseWriter, q *http.Request) {
@@ -97,7 +97,7 @@ func TestAStreamThatTearsGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-func TestAStreamIsDeadWithoutAPing(t *testing.T) {
+func TestAStreamWithoutPingsIsReplaced(t *testing.T) {
 	for what, said := range map[string]string{"nothing": "", "hello": "event: hello\nid: 4\ndata: {}\n\n", "half a line": "event: hello\nid: 4\n\ndata: {"} {
 		withClient(t, script(said, event(5)), Options{}, func(t *testing.T, c *Client) {
 			start := time.Now()
@@ -109,7 +109,7 @@ func TestAStreamIsDeadWithoutAPing(t *testing.T) {
 	}
 }
 
-func TestAStreamWhoseHeaderNeverComesIsDeadToo(t *testing.T) {
+func TestAStreamWithoutAResponseHeaderIsReplaced(t *testing.T) {
 	var hits atomic.Int32
 	withClient(t, firstThen(&hits, troubles["a hang"], script(event(1))), Options{}, func(t *testing.T, c *Client) {
 		expect(t, c, From{}, "1 tasks")
@@ -157,7 +157,7 @@ func TestPingsKeepAConnection(t *testing.T) {
 	})
 }
 
-func TestAReaderMayTakeItsTime(t *testing.T) {
+func TestASlowReaderOfAStreamIsNotDisconnected(t *testing.T) {
 	var hits atomic.Int32
 	slow := func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -183,7 +183,7 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 	})
 }
 
-func TestAGapIsTold(t *testing.T) {
+func TestAGapIsReported(t *testing.T) {
 	hello := func(id string) string { return "id: " + id + "\nevent: hello\ndata: {}\n\n" }
 	seen := "event: seen\ndata: {\"time\":\"2026-02-06T12:00:00Z\",\"seen\":{\"a\":\"2026-02-06T12:00:00Z\"}}\n\n"
 	plain := "event: update\ndata: {\"type\":\"agents\"}\n\n"
@@ -258,7 +258,7 @@ func TestAStreamSurvivesACoordinatorThatIsAway(t *testing.T) {
 	}
 }
 
-func TestAStreamIsAskedForAsItIsWanted(t *testing.T) {
+func TestAStreamRequestContainsItsFilters(t *testing.T) {
 	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Accept-Encoding") != "identity" || q.Header.Get("Accept") != "text/event-stream" || q.Header.Get("Last-Event-ID") != "4" {
 			t.Errorf("the header is %v", q.Header)
@@ -284,7 +284,7 @@ func TestAStreamEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAServerSaysHowLongToWaitAfterATear(t *testing.T) {
+func TestAServerSetsThePauseBeforeAReconnect(t *testing.T) {
 	withClient(t, script("retry: 9000\n\n#", event(1)), Options{}, func(t *testing.T, c *Client) {
 		start := time.Now()
 		told, err := follow(t, c, From{}, 1)

@@ -8,7 +8,7 @@ import (
 	"gaffer/fleet"
 )
 
-// TalkClient reviews the changes of tasks and talks to their agents.
+// TalkClient reviews the changes of tasks and exchanges messages with their agents.
 type TalkClient struct{ conn *connection }
 
 // Review returns the review of a task's change. A task that was not reviewed yet has an
@@ -17,8 +17,8 @@ func (c *TalkClient) Review(ctx context.Context, run, task string) (fleet.Review
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
-// Change does what a user wants with a review, and returns the review. The request is
-// never repeated, because a comment would be added twice.
+// Change applies a user's action to a review and returns the changed review. The
+// request is never repeated, because a comment would be added twice.
 func (c *TalkClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	return ask[fleet.Review](ctx, c.conn, post(a, false, "v1", "runs", run, "tasks", task, "review"), "review")
 }
@@ -28,8 +28,8 @@ func (c *TalkClient) Messages(ctx context.Context, run, task string) ([]fleet.Me
 	return ask[[]fleet.Message](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "messages"), "messages")
 }
 
-// Send sends a message to the agent of a task: its Run, Task, Text and Now. It gets an id
-// if it has none, so that the request can be repeated.
+// Send sends a message to the agent of a task. Only Run, Task, Text, Now and the id of
+// m are sent. A message without an id gets one, so that the request can be repeated.
 func (c *TalkClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
 	if m.ID == "" {
 		m.ID = rand.Text()
@@ -38,7 +38,8 @@ func (c *TalkClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, 
 	return ask[fleet.Message](ctx, c.conn, post(body, true, "v1", "runs", m.Run, "tasks", m.Task, "messages"), "message")
 }
 
-// Withdraw takes a message back. If it was delivered already, the [Error] is a Conflict.
+// Withdraw withdraws a message that was not delivered yet. If it was delivered, the
+// [Error] is a Conflict.
 func (c *TalkClient) Withdraw(ctx context.Context, run, task, message string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "runs", run, "tasks", task, "messages", message}, safe: true})
 	return err

@@ -47,7 +47,7 @@ type HeldWork struct {
 	Now     WorkNow  `json:"now,omitzero"`
 	Asking  []string `json:"asking,omitempty"`  // ids of questions whose answers the agent waits for
 	Dropped []string `json:"dropped,omitempty"` // the refs of questions that the agent has withdrawn
-	// Delivered are the ids of messages that the agent's program has taken.
+	// Delivered lists the ids of messages that the agent's program has received.
 	Delivered []string `json:"delivered,omitempty"`
 }
 
@@ -80,8 +80,8 @@ type WorkOrder struct {
 	// Messages are the user's messages that wait for the agent, the oldest first. They
 	// are repeated until the worker reports that they were delivered.
 	Messages []fleet.Message `json:"messages,omitempty"`
-	// Interrupt says that Stop is the wish of a user to interrupt the agent and to keep
-	// its conversation.
+	// Interrupt reports that a user wants to interrupt the agent and to keep its
+	// conversation. Stop is then set too.
 	Interrupt bool `json:"interrupt,omitempty"`
 }
 
@@ -114,7 +114,7 @@ type Work struct {
 	Before  *WorkBefore `json:"before,omitempty"` // the previous attempt, if any
 	LeaseMS int64       `json:"lease_ms"`         // remaining time of the lease
 	// Messages are the user's messages that wait for the agent, the oldest first. Earlier
-	// are those that the agent of an earlier attempt has received.
+	// holds the messages that agents of earlier attempts have received.
 	Messages []fleet.Message `json:"messages,omitempty"`
 	Earlier  []fleet.Message `json:"earlier,omitempty"`
 }
@@ -136,7 +136,8 @@ type WorkTask struct {
 	Spec  json.RawMessage `json:"spec"` // the task as described in the plan
 	Fresh bool            `json:"fresh,omitempty"`
 	Tries int             `json:"tries,omitempty"`
-	// SentBack says that the agent answers a review: its whole last message is wanted.
+	// SentBack reports that the agent answers a review. The worker must then send its
+	// whole last message.
 	SentBack bool `json:"sent_back,omitempty"`
 }
 

@@ -29,7 +29,7 @@ func wholes() (list []Whole) {
 	return append(list, again)
 }
 
-func TestAttemptsThatAreRecordedTogetherAreRecordedAsTheirHalvesAre(t *testing.T) {
+func TestRecordNewEqualsBeginAndFinish(t *testing.T) {
 	halves, together := Open(t.TempDir(), Options{Name: "state"}), Open(t.TempDir(), Options{Name: "state"})
 	list := wholes()
 	for _, w := range list[:4] {

@@ -8,7 +8,7 @@ import (
 
 // Recording a finished attempt with one call gives the same records as Begin followed
 // by Finish, even if the call is repeated or other attempts follow.
-func TestAWholeAttemptIsRecordedAsItsTwoHalvesAre(t *testing.T) {
+func TestRecordEqualsBeginAndFinish(t *testing.T) {
 	at := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	code := 3
 	for attempt := 1; attempt <= 3; attempt++ {

@@ -216,7 +216,7 @@ func TestAnEarlierAttemptMayEndAfterALaterOneBegan(t *testing.T) {
 	}
 }
 
-func TestAKeptAttemptWithOtherValuesIsNeverReplacedAndStopsNobody(t *testing.T) {
+func TestAKeptAttemptWithOtherValuesIsNeverReplaced(t *testing.T) {
 	s := testStore(t)
 	begin(t, s, dispatch(1))
 	kept := s.keptPath(RunKind, "bd-1", 1)

@@ -207,7 +207,7 @@ func TestLostRunsAreCountedWhateverElseTheirReasonSays(t *testing.T) {
 	}
 }
 
-func TestADurationThatCannotBeIsNotCounted(t *testing.T) {
+func TestAnImpossibleDurationIsNotCounted(t *testing.T) {
 	s := testStore(t)
 	for i, seconds := range []string{"1e308", "1e308", "1e999", "-5", "60"} {
 		put(t, s, ResultKind, fmt.Sprintf("bd-%d", i), `{"status": "done", "duration_seconds": %s}`, seconds)

@@ -70,7 +70,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestHostileFilesAreNamedAndStopNobody(t *testing.T) {
+func TestHostileFilesAreReportedAndBlockNothing(t *testing.T) {
 	s := testStore(t)
 	dir := s.Dir(RunKind)
 	writeFile(t, filepath.Join(dir, "bd-z.json"), sound(RunKind))

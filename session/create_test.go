@@ -139,7 +139,7 @@ func TestAnActiveSessionThatIsNoLinkIsLeftAloneAndReported(t *testing.T) {
 	}
 }
 
-func TestAgentsAndWavesThatCannotBeAreRefusedAndNothingIsWritten(t *testing.T) {
+func TestInvalidAgentsAndWavesAreRefused(t *testing.T) {
 	deep := strings.Repeat("[", 998) + strings.Repeat("]", 998)
 	for _, c := range []struct{ agents, waves, want string }{
 		{`[1]`, ``, `agents\[0\]: a number where an object should be`},

@@ -323,7 +323,7 @@ func TestALeaderThatGetsNoLockAnswersForItselfAlone(t *testing.T) {
 }
 
 // A server may survive a panic in a handler; its documents must not stay locked.
-func TestAChangeThatPanicsGivesTheLockBack(t *testing.T) {
+func TestAChangeThatPanicsReleasesTheLock(t *testing.T) {
 	for name, locking := range lockings {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{}`)

@@ -197,7 +197,7 @@ func TestADocumentBehindALinkToAnotherDiskIsLockedBesideTheLink(t *testing.T) {
 
 // If neither the folder's time nor its owner can be trusted, only the time for which
 // the lock was observed counts.
-func TestALockThatNobodyCanVouchForIsBrokenAfterItWasWatched(t *testing.T) {
+func TestAnUnchangedLockIsBrokenAfterItWasWatched(t *testing.T) {
 	elsewhere := host.OS().Self()
 	elsewhere.Host += "-other"
 	for name, lock := range map[string]func(path string) string{

@@ -256,7 +256,7 @@ type stopped struct {
 
 func (s stopped) Now() time.Time { return s.now }
 
-func TestAFileThatSomebodyIsStillWritingIsWaitedFor(t *testing.T) {
+func TestAFileThatIsBeingWrittenIsReadAgain(t *testing.T) {
 	const whole = "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
 	for name, half := range map[string]string{"half": whole[:12], "nothing yet": ""} {
 		t.Run(name, func(t *testing.T) {

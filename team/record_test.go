@@ -353,7 +353,7 @@ func TestASessionThatWasRenamedHalfWayIsPutRight(t *testing.T) {
 	}
 }
 
-func TestAPictureThatDocumentsCannotShowIsRefused(t *testing.T) {
+func TestInvalidContentsAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*Contents){
 		"of session":  func(p *Contents) { p.Orchestrator.SessionID = "v4_other" },
 		`session ""`:  func(p *Contents) { p.PM.SessionID, p.Orchestrator.SessionID = "", "" },
@@ -435,7 +435,7 @@ func readUntil(t *testing.T, stop <-chan struct{}, d Document, path string) {
 	}
 }
 
-func TestAMessageThatSomebodyHasReadStaysRead(t *testing.T) {
+func TestAMessageThatWasReadStaysRead(t *testing.T) {
 	s, p := Open(t.TempDir(), Options{}), seedContents(t)
 	for i := range p.Messages {
 		p.Messages[i].Read = false

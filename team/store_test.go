@@ -192,7 +192,7 @@ func TestALinkIsNotArchived(t *testing.T) {
 	}
 }
 
-func TestAPlanFileThatIsNotOursIsNotFollowed(t *testing.T) {
+func TestAnInvalidPlanFileIsNotExecuted(t *testing.T) {
 	for _, text := range []string{
 		"{", "null garbage", `{"move": ["../../etc/passwd"], "archive": "x"}`, `{"move": ["pm_state"], "archive": "../up"}`,
 		`{"move": ["pm_state"]}`, `{"move": "pm_state"}`, strings.Repeat("[", 5000),
@@ -367,7 +367,7 @@ func TestOfManyWhoStartOneAgentAtOnceOneIsLetIn(t *testing.T) {
 	}
 }
 
-func TestNobodyIsStartedInASessionThatHasEnded(t *testing.T) {
+func TestNoAgentIsStartedInASessionThatHasEnded(t *testing.T) {
 	s := begin(t)
 	if err := s.Plan(ctx, Plan{Mode: Parallel, Groups: groupsOf("A", "B")}); err != nil {
 		t.Fatal(err)

@@ -160,7 +160,7 @@ func TestWhatMovesInAListTakesWithItWhatOthersAdded(t *testing.T) {
 	}
 }
 
-func TestAGroupThatIsNotInThePictureGoes(t *testing.T) {
+func TestAGroupThatIsNotInTheContentsIsDeleted(t *testing.T) {
 	root := seedFolder(t)
 	text := strings.Replace(string(seed(t, GroupStatusDoc)), "{", `{"Z": {"status": "complete"}, "note": 1, `, 1)
 	put(t, root, GroupStatusDoc, []byte(text))

@@ -71,7 +71,7 @@ func TestANewRunHasThePlansChunksInTheProtocolsForm(t *testing.T) {
 	}
 }
 
-func TestAPlanThatCannotBeIsRefused(t *testing.T) {
+func TestAnInvalidPlanIsRefused(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	for _, chunks := range [][]workflow.Chunk{
 		{{ID: "a"}, {ID: "a"}},

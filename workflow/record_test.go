@@ -9,7 +9,7 @@ import (
 	"gaffer/workflow"
 )
 
-func TestARunIsWrittenWhateverAPersonHasDoneToItsChunks(t *testing.T) {
+func TestARunIsWrittenWhateverTheUserHasDoneToItsChunks(t *testing.T) {
 	const done, active = `{"id":1,"status":"completed"}`, `{"id":2,"status":"active","attempt":1}`
 	const added = `{"id":2,"name":"Two","status":"active","sections":[],"scenarios":[],"dependsOn":[],"attempt":1}`
 	run := workflow.BuildRun{RunID: "run-1", Status: workflow.Running, StartedAt: "2026-02-17T12:00:00Z", Chunks: []workflow.Chunk{

@@ -154,7 +154,7 @@ func TestABuildIsResumedFromTheChunkThatIsRunning(t *testing.T) {
 	}
 }
 
-func TestAChunkThatOnlyAPersonCanMoveHoldsWhatDependsOnIt(t *testing.T) {
+func TestAChunkThatTheUserMustDoHoldsItsDependents(t *testing.T) {
 	run := workflow.BuildRun{Status: workflow.Running, Chunks: []workflow.Chunk{
 		{ID: "1", Status: workflow.Completed, DependsOn: []workflow.ID{"whatever"}},
 		{ID: "2", Status: "awaiting-user"},

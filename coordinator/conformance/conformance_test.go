@@ -126,7 +126,7 @@ func TestThePageNamesEveryRoute(t *testing.T) {
 const brokenVar = "CONFORMANCE_BROKEN"
 
 // A broken promise fails its test, so each mutant runs in a separate process.
-func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
+func TestTheSuiteFailsOnABrokenServer(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	for _, m := range mutants {
@@ -157,7 +157,7 @@ func TestTheBrokenReference(t *testing.T) {
 	Run(t, target)
 }
 
-func TestEveryPromiseIsOneThatTheSuiteCanFindBroken(t *testing.T) {
+func TestEveryPromiseHasAMutant(t *testing.T) {
 	t.Parallel()
 	covered := map[string]bool{}
 	for _, m := range mutants {

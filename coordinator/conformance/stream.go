@@ -41,7 +41,7 @@ func (s *script) listen(query, lastID string) *feed {
 	}
 	transport := &http.Transport{DisableCompression: true}
 	s.Cleanup(transport.CloseIdleConnections)
-	res, err := transport.RoundTrip(req) //nolint:bodyclose  // the goroutine that reads the body closes it
+	res, err := transport.RoundTrip(req) //nolint:bodyclose // the goroutine that reads the body closes it
 	if err != nil {
 		cancel()
 		s.Fatalf("GET /v1/stream: %v", err)

@@ -36,7 +36,7 @@ func (l leader) Work(all []int) []error {
 
 // A busy group runs one batch directly after the other. Nothing is left running when
 // the last caller returns.
-func TestWorkFollowsWorkForAsLongAsAnybodyWaits(t *testing.T) {
+func TestBatchesFollowEachOtherWhileCallersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group.Group[int]
 		var mu sync.Mutex
@@ -107,7 +107,7 @@ func TestAPanicIsTheLeadersAndTheOthersAreTold(t *testing.T) {
 	}
 }
 
-func TestACallerWhoseOwnWorkEndsItLeavesNobodyWaiting(t *testing.T) {
+func TestAWorkerThatEndsItsGoroutineLeavesNoCallerWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group.Group[int]
 		var all sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 
 // A killed process keeps its pid until its parent reads its exit code. Some parents,
 // such as the first process of a container, never do that.
-func TestAKilledChildThatNobodyWaitedForIsDead(t *testing.T) {
+func TestAZombieIsDead(t *testing.T) {
 	c := start(t, "self")
 	p := identify(t, c)
 	if err := c.Process.Kill(); err != nil {
@@ -48,7 +48,7 @@ func awaitZombie(t *testing.T, pid int) {
 }
 
 // The kernel shows a program's name in parentheses, whatever characters it contains.
-func TestAProgramsNameDoesNotConfuseItsStart(t *testing.T) {
+func TestAProgramNameWithParenthesesIsParsed(t *testing.T) {
 	self := host.OS().Self()
 	const comm = "/proc/self/comm"
 	old, err := os.ReadFile(comm)

@@ -61,7 +61,7 @@ func result(t *testing.T, done <-chan error) error {
 	}
 }
 
-func TestALockExcludesOthersUntilItIsGivenBack(t *testing.T) {
+func TestALockExcludesOthersUntilItIsReleased(t *testing.T) {
 	name := lockName(t)
 	l := take(t, name)
 	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)

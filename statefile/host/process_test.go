@@ -17,7 +17,7 @@ func identify(t *testing.T, c *child) host.Process {
 	return p
 }
 
-func TestAProcessKnowsItselfCompletely(t *testing.T) {
+func TestAProcessIdentifiesItself(t *testing.T) {
 	self := host.OS().Self()
 	if self.PID != os.Getpid() || self.Start == 0 || self.Boot == "" || self.Space == "" || self.Host == "" {
 		t.Errorf("something is missing: %+v", self)
@@ -45,7 +45,7 @@ func TestAChildIsAliveUntilItExits(t *testing.T) {
 	}
 }
 
-func TestOnlyCertaintyIsCalledDead(t *testing.T) {
+func TestAProcessIsDeadOnlyIfThatIsCertain(t *testing.T) {
 	self := host.OS().Self()
 	for _, c := range []struct {
 		name   string

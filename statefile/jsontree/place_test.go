@@ -2,7 +2,7 @@ package jsontree
 
 import "testing"
 
-func TestAValueSaysWhereItStands(t *testing.T) {
+func TestAValueReturnsItsPlace(t *testing.T) {
 	text := []byte("\xef\xbb\xbf {\"a\": [1, {\"b\" : \"x\"}]}")
 	root, err := ParseValue(text)
 	if err != nil {

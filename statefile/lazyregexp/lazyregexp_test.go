@@ -16,7 +16,7 @@ func TestAnExpressionIsCompiledOnce(t *testing.T) {
 	}
 }
 
-func TestAMistakeComesToLightAtTheFirstUse(t *testing.T) {
+func TestAnInvalidExpressionPanicsAtTheFirstUse(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")

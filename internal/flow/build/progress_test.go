@@ -172,7 +172,7 @@ func (n *eventWriter) expect(what, got, want string) {
 	}
 }
 
-func TestABuildIsToldOnceInTheFeedAndTruly(t *testing.T) {
+func TestABuildIsReportedOnceInTheFeed(t *testing.T) {
 	n := newTeller(t)
 	checks := json.RawMessage(`[{"command":"x","ok":false}]`)
 	n.event("task.running", "chunk-1", "running", &store.Attempt{Number: 1})
@@ -229,7 +229,7 @@ func TestABuildThatIsDoneLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestAStateThatWasLostIsToldAgainAndAnothersBuildIsLeftAlone(t *testing.T) {
+func TestALostStateIsWrittenAgainAndAnotherBuildIsLeftAlone(t *testing.T) {
 	n := newTeller(t)
 	n.event("task.running", "chunk-1", "running", &store.Attempt{Number: 1})
 	n.doc, _ = jsontree.Parse([]byte(`{}`))
@@ -246,7 +246,7 @@ func TestAStateThatWasLostIsToldAgainAndAnothersBuildIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestPlansThatCannotBeBuiltAreToldOf(t *testing.T) {
+func TestInvalidPlansAreReported(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no chunks":      {"name: x", "found no chunks"},
 		"a typo":         {"chunks:\n  - {id: 1, name: a, promt: x}", `did you mean "prompt"?`},

@@ -318,7 +318,7 @@ func (p *project) halved() (fetch inbox.Fetch, whole func()) {
 	return fetch, func() { write(text) }
 }
 
-func TestAResultThatCannotBeKeptForTheMomentIsKeptAtTheNextLookOfAWatch(t *testing.T) {
+func TestAResultThatCannotBeStoredNowIsStoredLaterByWatch(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	id := p.add(workflow.ReferenceItem, "https://example.com/")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -337,7 +337,7 @@ func TestAResultThatCannotBeKeptForTheMomentIsKeptAtTheNextLookOfAWatch(t *testi
 	}
 }
 
-func TestAResultThatCannotBeKeptIsAnErrorWhereNobodyLooksAgain(t *testing.T) {
+func TestAResultThatCannotBeStoredIsAnError(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	id := p.add(workflow.ReferenceItem, "https://example.com/")
 	w := p.worker()
@@ -403,7 +403,7 @@ func TestAWatchProcessesWhatComesAndEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAWatchEndsWhenNobodyTakesItsOutput(t *testing.T) {
+func TestAWatchEndsWhenItsOutputIsClosed(t *testing.T) {
 	p := newProject(t, nil)
 	p.add(workflow.EvolveItem, "search")
 	broken := errors.New("pipe broke")

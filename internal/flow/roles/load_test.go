@@ -128,7 +128,7 @@ func TestATemplateThatIsALinkIsRefused(t *testing.T) {
 	}
 }
 
-func TestASettingOfARoleThatCannotBeIsRefusedWithItsPlace(t *testing.T) {
+func TestAnInvalidRoleSettingIsRefusedWithItsLocation(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"team:\n  roles:\n    pm: {agent: cladue}": {"gaffer.yaml:3:17: team.roles.pm.agent: no agent is called \"cladue\", want one of claude, codex,", "did you mean \"claude\"?"},
 		"team.roles.pm.agent: command":             {"gaffer.yaml:1:22: team.roles.pm.agent: no agent is called \"command\"", "agents"},
@@ -144,7 +144,7 @@ func TestASettingOfARoleThatCannotBeIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestAnAgentOfThePersonsOwnPlaysARole(t *testing.T) {
+func TestAUserDefinedAgentPlaysARole(t *testing.T) {
 	c := settings(t, "agents: {mine: {argv: [mine]}}\nteam.roles.qa_expert: {agent: mine, model: m, timeout: 5m, stall_timeout: 0s, retries: 0, questions: allow, labels: [gpu]}")
 	s, err := Load(c, t.TempDir())
 	if err != nil {

@@ -233,7 +233,7 @@ func TestTheExamplesOfAnAnswerCanBeRead(t *testing.T) {
 	}
 }
 
-func TestOurOwnTemplatesPassWhatAPersonsMust(t *testing.T) {
+func TestGaffersTemplatesPassTheChecksOfUserTemplates(t *testing.T) {
 	for _, u := range uses {
 		tmpl, err := template(u, nil)
 		if err != nil {

@@ -221,7 +221,7 @@ func TestTheSessionIsDelivered(t *testing.T) {
 	p.noLeftovers(1)
 }
 
-func TestAPersonsUncommittedWorkIsNotTouched(t *testing.T) {
+func TestTheUsersUncommittedWorkIsNotTouched(t *testing.T) {
 	p := newProject(t)
 	p.merge(p.order(p.worked("A", "a.txt", "a\n")))
 	p.write(p.dir, "shared.txt", "mine\n")
@@ -242,7 +242,7 @@ func TestAPersonsUncommittedWorkIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestADeliveryWithAConflictSaysHowAPersonFinishesIt(t *testing.T) {
+func TestADeliveryWithAConflictSaysHowTheUserFinishesIt(t *testing.T) {
 	p := newProject(t)
 	p.merge(p.order(p.worked("A", "shared.txt", "A\n")))
 	p.write(p.dir, "shared.txt", "mine\n")

@@ -450,7 +450,7 @@ func TestAnUnreadableAnswerIsAskedForOnceMoreAndThenRouted(t *testing.T) {
 	p.expectLog("refuse_answer", "pm-1: the answer has no status")
 }
 
-func TestATechLeadThatGivesNoHelpIsForAPerson(t *testing.T) {
+func TestATechLeadThatGivesNoHelpStopsTheSession(t *testing.T) {
 	p := newPlay(t, Start{}, script{
 		"A-developer-1": word("BLOCKED"), "A-tech-lead-1": "hm", "A-tech-lead-2": "hm", "A-tech-lead-3": "hm", "A-tech-lead-4": "hm",
 	})
@@ -460,7 +460,7 @@ func TestATechLeadThatGivesNoHelpIsForAPerson(t *testing.T) {
 		A-qa-1 A-tech-lead-6 A-merge-1 pm-2`)
 }
 
-func TestAProjectManagerWithoutAPlanIsForAPerson(t *testing.T) {
+func TestAProjectManagerWithoutAPlanStopsTheSession(t *testing.T) {
 	p := newPlay(t, Start{Mode: team.Parallel}, script{"pm-1": simplePlan, "pm-2": simplePlan})
 	p.stops("mode is simple, but parallel was asked for", "pm-1 pm-2")
 	p.session.Resume(p.now)
@@ -493,7 +493,7 @@ func TestACrashedAgentGoesToTheTechLead(t *testing.T) {
 	p.expectLog("fail_tech_lead_group_A", "as the script says")
 }
 
-func TestAGroupThatNeedsTooManyAgentsIsForAPerson(t *testing.T) {
+func TestAGroupThatNeedsTooManyAgentsStopsTheSession(t *testing.T) {
 	p := newPlay(t, Start{Iterations: 4}, script{"A-qa-1": word("FAIL"), "A-qa-2": word("FAIL")})
 	p.stops("group A is qa_failed after 4 starts", "pm-1 A-developer-1 A-qa-1 A-developer-2 A-qa-2")
 	p.session.Resume(p.now)

@@ -15,9 +15,9 @@ const (
 	maxList = 200      // items in a list
 )
 
-// clip cuts s to at most most bytes, at a rune boundary.
-func clip(s string, most int) string {
-	return truncate.Bytes(strings.ToValidUTF8(s, "\uFFFD"), most)
+// clip cuts s to at most limit bytes, at a rune boundary.
+func clip(s string, limit int) string {
+	return truncate.Bytes(strings.ToValidUTF8(s, "\uFFFD"), limit)
 }
 
 // dropMiddle shortens a long text by dropping its middle: the important part of an answer is

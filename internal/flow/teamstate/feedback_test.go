@@ -93,7 +93,7 @@ func TestAStatusThatItsOwnFactsContradictIsAskedForOnceMore(t *testing.T) {
 	}
 }
 
-func TestBazingaCountsOnlyFromTheProjectManagerAndWhenEveryGroupIsComplete(t *testing.T) {
+func TestBazingaCountsOnlyFromTheProjectManagerWhenAllGroupsAreComplete(t *testing.T) {
 	p := newPlay(t, Start{}, script{
 		"pm-1": threeGroups, "A-developer-1": word("BAZINGA"), "A-tech-lead-1": word("BAZINGA"),
 		"pm-2": "BAZINGA", "pm-3": word("BAZINGA"),
