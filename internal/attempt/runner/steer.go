@@ -119,10 +119,10 @@ func (a *Attempt) steer(now time.Time) {
 		if data == nil {
 			return // later messages must not overtake it
 		}
-		if a.process.Input(data) != nil {
+		if a.process.InputOnce("message "+m.ID, data) != nil {
 			return
 		}
-		_ = s.written.note(m.ID) // if this fails, a process that takes over may write it again
+		_ = s.written.note(m.ID) // if this fails, a process that takes over gives it again, which changes nothing
 		s.keys[agent.MessageKey(m.ID)], s.due[m.ID] = m.ID, true
 		a.progress = now
 	}

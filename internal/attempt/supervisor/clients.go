@@ -186,7 +186,7 @@ func (a *attempt) follow(o order) reply {
 	a.mu.Unlock()
 	switch o.Do {
 	case doInput:
-		if err := in.give(o.Input); err != nil {
+		if err := in.give(o.Key, o.Input); err != nil {
 			r.Error = err.Error()
 		}
 	case doClose:

@@ -20,6 +20,20 @@ func (p *Process) Input(data []byte) error {
 	return nil
 }
 
+// InputOnce is Input for data that was possibly given before, by this process or by one
+// that was killed: the agent reads the data with a key once. Input with the same key must
+// be the same data.
+func (p *Process) InputOnce(key string, data []byte) error {
+	for n := 0; len(data) > 0; n++ {
+		size := min(len(data), maxChunk)
+		if _, err := p.ask(order{Do: doInput, Input: data[:size], Key: fmt.Sprintf("%s %d", key, n)}, true); err != nil {
+			return err
+		}
+		data = data[size:]
+	}
+	return nil
+}
+
 // CloseInput closes the agent's stdin after the data that was queued before.
 func (p *Process) CloseInput() error {
 	_, err := p.ask(order{Do: doClose}, true)

@@ -17,6 +17,7 @@ type order struct {
 	ID    int    `json:"id"`
 	Do    string `json:"do"`
 	Input []byte `json:"input,omitempty"`
+	Key   string `json:"key,omitempty"` // input with the key of earlier input is dropped
 	Why   string `json:"why,omitempty"`
 	Now   bool   `json:"now,omitempty"`
 	Lease lease  `json:"lease,omitzero"`

@@ -133,6 +133,34 @@ func TestInputThatIsKeptOpenIsGivenPieceByPiece(t *testing.T) {
 	})
 }
 
+// A process that takes over does not know what the killed one has given.
+func TestInputWithAKeyIsGivenOnce(t *testing.T) {
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("while read line; do echo got $line; done")
+		spec.Open = true
+		p := a.start(spec)
+		big := strings.Repeat("x", 300<<10) + "\n" // more than one order
+		for _, line := range []string{"one\n", big} {
+			if err := p.InputOnce(line[:3], []byte(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, _ := a.attach()
+		defer again.Close()
+		for _, line := range []string{"one\n", big, "two\n"} {
+			if err := again.InputOnce(line[:3], []byte(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := again.CloseInput(); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); e.Code != 0 || a.text() != "got one\ngot "+big+"got two\n" {
+			t.Errorf("exit %+v, it said %d bytes", e, len(a.text()))
+		}
+	})
+}
+
 func TestInputAfterItsEndIsRefused(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("echo ready; exec sleep 1000")

@@ -22,9 +22,10 @@ type stdin struct {
 	mu      sync.Mutex
 	more    sync.Cond // signals the writing goroutine
 	queue   [][]byte
-	pending int  // bytes not written yet
-	last    bool // no input will be added to the queue
-	closed  bool // the agent no longer reads
+	given   map[string]bool // keys of input that was added
+	pending int             // bytes not written yet
+	last    bool            // no input will be added to the queue
+	closed  bool            // the agent no longer reads
 }
 
 // newStdin also returns the agent's end. An agent without input gets /dev/null and a
@@ -86,14 +87,17 @@ func (in *stdin) wrote(n int) {
 	in.pending -= n
 }
 
-// give adds a piece of input to the queue.
-func (in *stdin) give(piece []byte) error {
+// give adds a piece of input to the queue, unless a piece with the same key was added
+// before. The empty key is no key.
+func (in *stdin) give(key string, piece []byte) error {
 	if in == nil {
 		return errInputClosed
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
+	case key != "" && in.given[key]:
+		return nil
 	case in.closed || in.last:
 		return errInputClosed
 	case in.pending+len(piece) > maxPending:
@@ -103,6 +107,12 @@ func (in *stdin) give(piece []byte) error {
 	}
 	in.queue = append(in.queue, piece)
 	in.pending += len(piece)
+	if key != "" {
+		if in.given == nil {
+			in.given = map[string]bool{}
+		}
+		in.given[key] = true
+	}
 	in.more.Signal()
 	return nil
 }
