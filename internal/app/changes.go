@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync"
+	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/api/changes"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -18,8 +22,48 @@ import (
 // newChanges returns the service that reads the changes in this machine's repositories.
 func (a *App) newChanges() *changes.Service {
 	return changes.New(changes.Options{
-		Store: a.store, Reviews: a.engine, Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+		Store:     a.store,
+		Reviews:   &syncedReviews{Engine: a.engine, app: a, last: map[string]time.Time{}},
+		Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
 	})
+}
+
+// syncedReviews are reviews that are completed before they are read: a process that died
+// during a merge may have moved a branch and not stored it.
+type syncedReviews struct {
+	*engine.Engine
+	app *App
+
+	mu   sync.Mutex
+	last map[string]time.Time // by run: when it was completed
+}
+
+// syncEvery is the shortest interval between two looks at a repository for one run.
+const syncEvery = 30 * time.Second
+
+// Review returns the review of a task.
+func (s *syncedReviews) Review(ctx context.Context, key store.TaskKey) (fleet.Review, error) {
+	s.complete(ctx, key.Run)
+	return s.Engine.Review(ctx, key)
+}
+
+// Reviews returns the reviews of a run.
+func (s *syncedReviews) Reviews(ctx context.Context, run string) ([]fleet.Review, error) {
+	s.complete(ctx, run)
+	return s.Engine.Reviews(ctx, run)
+}
+
+func (s *syncedReviews) complete(ctx context.Context, run string) {
+	now := s.app.opts.Now()
+	s.mu.Lock()
+	due := now.Sub(s.last[run]) >= syncEvery
+	if due {
+		s.last[run] = now
+	}
+	s.mu.Unlock()
+	if due {
+		_ = s.app.Landing.Sync(ctx, run) // on an error the stored review is shown; the next merge reports it
+	}
 }
 
 // worktreesOf returns a function that finds the worktrees of a run's tasks on this machine.

@@ -8,6 +8,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/api/credential"
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/plan"
 )
 
@@ -56,5 +57,31 @@ func TestAServerMergesAndDiscardsTheChangesOfItsOwnMachine(t *testing.T) {
 	}
 	if _, err := c.Landing.Merge(t.Context(), by, request); err == nil || !strings.Contains(err.Error(), "not on this machine") {
 		t.Errorf("on another machine: %v", err)
+	}
+}
+
+func TestAReviewTellsOfAMergeWhoseProcessDied(t *testing.T) {
+	p := newRepository(t)
+	c, a := p.coordinate(), p.open()
+	defer a.Close()
+	defer c.Close()
+	one := shell("one", "echo 1 > one.txt")
+	one.Worktree = true
+	run := p.work(a, plan.Plan{Name: "n", Source: plan.SourceOrchestrate, Tasks: []plan.Task{one}})
+	repo, err := worktree.Open(t.Context(), p.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees, err := repo.List(t.Context(), run.ID)
+	if err != nil || len(trees) != 1 {
+		t.Fatalf("%+v, %v", trees, err)
+	}
+	// The branch moves, and the process dies before it stores that.
+	if _, err := repo.Land(t.Context(), worktree.LandSpec{Tree: trees[0], Into: p.git("branch", "--show-current"), MoveCheckedOut: true, Scratch: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.Changes.Change(t.Context(), run.ID, "one", fleet.ChangeQuery{})
+	if err != nil || v.Review.State != fleet.ReviewMerged || v.Review.Landing == nil {
+		t.Errorf("%+v, %v", v.Review, err)
 	}
 }
