@@ -36,18 +36,18 @@ func New(e *env.Env) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "List open questions, or answer one",
 		Long: `Without a name, list every open question: of runs and of agents that you started
-by hand, on this machine and of the server that is set, in all projects.
+by hand, in all projects, on this machine and on the configured server.
 
 With a name alone, show the question and its options. Answer it with a text, with
-one of its options, or by refusing what it asks for, with TEXT as the reason. Where
+one of its options, or by refusing what it asks for, with TEXT as the reason. If
 there are options, a TEXT that is a number chooses one, as --option does.
 
 Every view shows the same NAME: RUN/TASK with the last part of the run's id, or
 the name of an agent that you started by hand. The id of a task is enough if no
-other task with that id asks something.
+other task with that id has a question.
 
-The gaffer that works on the run passes the answer on. If none does, 'gaffer
-resume' takes the run up and does so; the run to name is printed.`,
+The gaffer process that works on the run passes the answer on. If there is none,
+'gaffer resume' continues the run and does so; the run to name is printed.`,
 		Example: `  gaffer answer
   gaffer answer 4cebc8bf/api
   gaffer answer api 1

@@ -27,9 +27,9 @@ func New(e *env.Env) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Attach to the tmux session of an agent",
 		Long: `Show the agent of a bead in this terminal, as it runs in tmux. Ctrl-B and then d
-detaches. Neither attaching nor detaching changes anything for the agent: it has
-its own input, and what is typed answers a question that it waits with, or
-nothing. Ctrl-C does not end it; 'gaffer cancel BEAD' does.
+detaches. Attaching and detaching do not affect the agent. What you type answers
+the agent's open question; if there is none, it is ignored. Ctrl-C does not end
+the agent; 'gaffer cancel BEAD' does.
 
 With --command, print the tmux command instead of running it.`,
 		Example:           "  gaffer attach bd-42\n  gaffer attach bd-42 --read-only\n  ssh host \"$(gaffer attach bd-42 --command)\"",

@@ -21,13 +21,13 @@ func New(e *env.Env) *cobra.Command {
 		Use:                   "backup FILE [--force]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Copy the database to a file while it is in use",
-		Long: `Write a copy of the database, as it is at one moment, to FILE, while everything
-goes on. It is on the disk, has been checked from end to end, and is as small as
-it can be before FILE gets its name. It holds all that agents were told and have
-answered: only you can read it, keep it so.
+		Long: `Write a copy of the database to FILE, while it is in use. The copy is consistent,
+compact and fully checked, and is on the disk before FILE gets its name. It
+contains the prompts and answers of all agents: only you can read it, so keep it
+private.
 
-'gaffer restore FILE' puts it back. Of a database that is a server's it says which
-program to use.`,
+'gaffer restore FILE' restores it. If the database belongs to a server, the
+command says which program to use instead.`,
 		Example: "  gaffer backup gaffer-$(date +%F).db\n  gaffer backup --force latest.db",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -13,9 +13,10 @@ func newDone(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "done CHUNK",
 		Short: "Mark a chunk done that the user has done",
-		Long: `Mark CHUNK of the build in .fctry/state.json completed: one that waits for a
-person, such as one that is awaiting-user. 'gaffer build resume' builds what
-depends on it. A chunk that gaffer builds is refused.`,
+		Long: `Mark CHUNK of the build in .fctry/state.json as completed. This is for a chunk
+that waits for the user, such as one with the status awaiting-user. 'gaffer build
+resume' then builds the chunks that depend on it. A chunk that gaffer itself
+builds cannot be marked.`,
 		Example: "  gaffer build done MANUAL && gaffer build resume",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

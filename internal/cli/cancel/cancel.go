@@ -19,12 +19,12 @@ func New(e *env.Env) *cobra.Command {
 		Use:                   "cancel RUN|TASK",
 		DisableFlagsInUseLine: true,
 		Short:                 "End a run, or a task and what waits for it",
-		Long: `End a run with everything in it, or one task with what waits for it. Agents that
-run are told to end, and ended if they do not. A task is named by its id, or as
-RUN/TASK; - is the latest run.
+		Long: `End a run with all its tasks, or one task with the tasks that wait for it. Running
+agents are asked to end, and killed if they do not. A task is named by its id, or
+as RUN/TASK; - is the latest run.
 
-The gaffer that works on the run ends its agents. If none does, 'gaffer resume'
-takes the run up and ends them; the run to name is printed.
+The gaffer process that works on the run ends its agents. If there is none,
+'gaffer resume' continues the run and ends them; the run to name is printed.
 
 The exit code is 1 if the run has ended and its documents could not be written.`,
 		Example:           "  gaffer cancel api\n  gaffer cancel 20260201-143022-abc12345\n  gaffer cancel abc1/api --why 'wrong branch'\n  gaffer cancel -",

@@ -13,15 +13,15 @@ import (
 )
 
 const long = `Open the dashboard in the browser, at a run or a task if one is named; - is the
-latest run that has not ended. The server makes a link for it that logs one browser
-in, within a minute, with what your token is good for.
+latest run that has not ended. The server creates a link that logs one browser in,
+within a minute, with the permissions of your token.
 
-The server is the one that a flag or the settings name. Without one it is a server
-of yours on this machine: that of 'gaffer run --open' in this project, then 'gaffer
-serve', wherever it listens.
+The server is the one that a flag or the settings name. Otherwise it is a server
+of yours on this machine: first the one of 'gaffer run --open' in this project,
+then 'gaffer serve' at any address.
 
-The browser is that of BROWSER, or the system's. Without one, or with --print, the
-link is printed.`
+The browser is the one that BROWSER names, or the system's. Without a browser, or
+with --print, the link is printed.`
 
 // New creates the command.
 func New(e *env.Env) *cobra.Command {

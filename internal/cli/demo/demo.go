@@ -20,13 +20,13 @@ import (
 	"gaffer/internal/text/display"
 )
 
-const long = `Show an example fleet in the browser: four workers, a plan that asks you things,
-fails and tries again, an agent whose rate limit is used up, a build and a team.
-The agents are part of gaffer and have no model: there is no key and no network.
+const long = `Show an example fleet in the browser: four workers, a plan that asks you questions,
+fails and is retried, an agent whose rate limit is used up, a build and a team.
+The agents are part of gaffer and have no model. They need no key and no network.
 
-Everything is in a folder of its own and disturbs nothing of yours. It goes on for
-about three minutes and then stays, until Ctrl-C ends all of it and removes the
-folder. A demo that is killed is tidied up after, too.`
+Everything is in a separate folder, and your own projects are not affected. The
+demo runs for about three minutes and then stays visible, until Ctrl-C ends it and
+removes the folder. If a demo is killed, its processes and files are removed, too.`
 
 // options holds the values of the command's flags.
 type options struct {

@@ -30,25 +30,25 @@ import (
 	"gaffer/statefile/host"
 )
 
-const long = `Hand a bead to an agent, and show it until it ends. PROMPT is the text of the
+const long = `Start an agent on a bead, and show it until it ends. PROMPT is the text of the
 task, or - to read it from stdin. With --template it is the template's
 {{PROMPT}}, and may be left out if the template has none. In a template without
 {{PROMPT}} it is the DESCRIPTION, or follows the text; a PROMPT that is the
-template with its variables filled in is taken as it is.
+template with its variables filled in is used unchanged.
 
-The agent runs in a tmux session called agent-BEAD, on a tmux server of gaffer's
-own, if tmux is installed: 'gaffer attach BEAD' shows it. The prompt is given to
-the program and never typed. Whether it is done is told by its recorded end and
-by --verify, never by the screen. If tmux or its server is killed the agent goes
-on without a terminal, and 'gaffer logs BEAD -f' shows it.
+If tmux is installed, the agent runs in a tmux session called agent-BEAD, on a
+separate tmux server: 'gaffer attach BEAD' shows it. The prompt is passed to the
+program and never typed. The recorded end of the agent and --verify decide whether
+the bead is done, never the screen. If tmux or its server is killed, the agent
+continues without a terminal, and 'gaffer logs BEAD -f' shows it.
 
-Each attempt has a run record and a result record in the ledger. One that fails
-is tried again up to --retries times, after a pause, with what went wrong in its
-prompt. A bead that has an agent is refused with exit code 4, unless --force
-ends that agent first, with everything that it has started.
+Each attempt has a run record and a result record in the ledger. A failed attempt
+is repeated up to --retries times, after a pause, with the failure described in
+the prompt. A bead that already has an agent is refused with exit code 4, unless
+--force first ends that agent and all processes that it has started.
 
 With --from, the beads of a JSONL file are dispatched as one run, by priority and
-by what they wait for: lines such as {"bead": "bd-1", "prompt": "…", "priority":
+by their dependencies: lines such as {"bead": "bd-1", "prompt": "…", "priority":
 0, "after": ["bd-0"]}, or an export of the beads issue tracker.
 
 Ctrl-C, signals and exit codes are as for 'gaffer run'.`

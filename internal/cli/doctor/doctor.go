@@ -25,26 +25,26 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell what is installed, what is orphaned, what to do",
-		Long: `Look at this machine: which agents are installed and logged in, what holds
-capacity now, which processes attempts have left behind, which agents of the project's
-sessions should run and have no process, which runs have ended without their
-documents saying so, and what is weaker on this system. --repair ends what is
-orphaned and writes the documents.
+		Long: `Check this machine: which agents are installed and logged in, what uses capacity
+now, which processes attempts have left behind, which agents of the project's
+sessions should be running but have no process, which ended runs have documents
+that do not say so, and what this system does not support. --repair ends orphaned
+processes and writes the documents.
 
-A task whose supervisor was killed waits if a process may be left of it, which
-doctor names. It goes on when that process has ended. If the process is not of the
-task, say so with --gone and the id of the attempt.
+If a supervisor was killed, its task waits while a process of it may be left;
+doctor names that process. The task continues when the process has ended. If the
+process does not belong to the task, use --gone with the id of the attempt.
 
 The exit code is 1 if a run could not work: no agent can be used, or the database
-is damaged or cannot be read, which keeps nothing else from being looked at. It
-is 1, too, if attempts have left processes behind, or may have. It is 0 whatever
-else is found. Agent programs that gaffer.yaml names are looked up
-and not run; claude, codex, gemini and opencode are asked for their version.
+is damaged or cannot be read. All other checks are made nevertheless. It is also
+1 if attempts have left processes behind, or may have. Other findings do not
+change the exit code. Agent programs that gaffer.yaml names are looked up but not
+run; claude, codex, gemini and opencode are asked for their version.
 
-Of a server: whether it can be reached, which version it is, what your token is
-good for, its workers and what they could take, who waits for an answer, and
-which accounts are paused. The exit code is 1 if no worker of the project is
-online, or the token may not run anything.`,
+For a server: whether it can be reached, its version, the permissions of your
+token, its workers and what they can run, open questions, and paused accounts. The
+exit code is 1 if no worker of the project is online, or if the token may not run
+anything.`,
 		Example: "  gaffer doctor\n  gaffer doctor --repair\n  gaffer doctor --json | jq .orphans\n  gaffer doctor --server https://build.example:4870",
 		Args:    cobra.NoArgs,
 	}

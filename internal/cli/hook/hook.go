@@ -20,11 +20,11 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook",
 		Short: "What an agent program calls when something happens in it",
-		Long: `What an agent program calls when something happens in it.
+		Long: `Commands that agent programs call when an event happens.
 
-The event is JSON on stdin. A hook always succeeds, prints nothing unless it
-decides something, and takes two seconds at most, but where a person is asked;
-what goes wrong is said on stderr.`,
+The event is JSON on stdin. A hook always succeeds, and prints only decisions.
+It takes two seconds at most, except while the user is asked. Errors are printed
+to stderr.`,
 		Example: "  gaffer hook claude <event.json\n  gaffer hook post-tool-use <event.json",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    unknown,

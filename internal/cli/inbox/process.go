@@ -25,13 +25,13 @@ func processCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "process [ID]",
 		Short: "Find out what the pending items are about",
-		Long: `Process the item with this ID, or every one that is pending or whose taker is
-gone, and keep what was found as its analysis.
+		Long: `Process the item with this ID, or every item that is pending or whose process has
+ended, and store the result as the item's analysis.
 
-For evolve and feature these are the sections of the spec that it touches. The
-page of a reference is fetched only with --fetch, within 10 seconds, 1 MiB of it
-at most, and never from this machine or a private network. Items of other types
-are left alone. Any number of processes may do this at once.`,
+For evolve and feature the result is the sections of the spec that the item
+concerns. The page of a reference is fetched only with --fetch: within 10 seconds,
+at most 1 MiB, and never from this machine or a private network. Items of other
+types stay unchanged. Any number of processes may do this at once.`,
 		Example: `  gaffer inbox process
   gaffer inbox process inbox-1708012345678-a1b2c3 --fetch
   gaffer inbox process --watch --json | jq --unbuffered -r .analysis.summary`,

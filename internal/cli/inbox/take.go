@@ -17,11 +17,11 @@ func takeCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "take [ID]",
 		Short: "Take an item to work on it",
-		Long: `Mark an item as being processed, and show it: its id, then its content.
+		Long: `Mark an item as being processed, and show its id and its content.
 
-Without an ID it is the oldest that is pending, or whose taker is gone: the
-process named with --owner has ended, or without one, an hour has passed. With
---again an item is taken although another may be at it.`,
+Without an ID, take the oldest item that is pending or that was abandoned: the
+process named with --owner has ended or, without --owner, an hour has passed. With
+--again, take the item even if another process may be working on it.`,
 		Example: `  gaffer inbox take --type evolve
   id=$(gaffer inbox take --json | jq -r .id)
   gaffer inbox take --owner $$

@@ -50,21 +50,21 @@ func New(e *env.Env) *cobra.Command {
 		Use:                   "init [claude|codex|all] [--project|--user] [--dry-run] [--undo]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Put gaffer into the settings of Claude Code and Codex, or out again",
-		Long: `Put gaffer into the settings of the agent programs that you work with: hooks, by
-which it knows what an agent does that you started yourself; an MCP server, by
-which an agent uses gaffer; Claude Code's status line; and for a project the lines
-of .gitignore for what belongs to this machine.
+		Long: `Add gaffer to the settings of the agent programs that you use: hooks, which tell
+gaffer what an agent does that you started yourself; an MCP server, with which an
+agent uses gaffer; Claude Code's status line; and, for a project, lines in
+.gitignore for files that belong to this machine.
 
-It shows the exact change and asks, or needs --yes where nobody can be asked.
-Everything that is in your settings stays as it is, to the byte; what is added
-stands beside it. A status line that is not gaffer's stays, unless you say
---statusline. A second time changes nothing. --undo takes out what was put in: files
-that nobody has touched since are what they were.
+The command shows the exact change and asks. Without a terminal it needs --yes.
+Existing settings stay unchanged, byte for byte; gaffer's are added to them. A
+status line that is not gaffer's stays, unless you use --statusline. Running the
+command again changes nothing. --undo removes what was added: a file that has not
+been changed since is restored exactly.
 
-Without a name it is for those of both programs that are installed. Without --user
-or --project it is for the project, if you are in one, else for all you do. A file
-that is not what its program expects is refused with its line, and then nothing is
-written anywhere.`,
+Without a name, the command sets up those of both programs that are installed.
+Without --user or --project, it changes the settings of the project if you are in
+one, otherwise your own. A file with unexpected content is reported with its line,
+and then no file is written.`,
 		Example: `  gaffer init --dry-run
   gaffer init claude --project
   gaffer init --user --yes

@@ -41,14 +41,14 @@ func New(e *env.Env) *cobra.Command {
 		Use:                   "logs TASK [-f] [-n N] [--attempt N] [--since WHEN] [--raw]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Print what a task's agent said and did",
-		Long: `Print what a task's agent said and did: its words, its tools with what matters of
-their input (→), what they returned, shortened, errors (✗) and questions (?), with
-times where the agent's program gives them. What a program without such a protocol
-printed is shown as it is. With several attempts, each has a heading.
+		Long: `Print what a task's agent said and did: its messages, its tools with the main part
+of their input (→), their shortened results, errors (✗) and questions (?), with
+times if the agent program reports them. Output of a program without such a
+protocol is printed unchanged. If there are several attempts, each has a heading.
 
---raw prints the log as it was written, such as for jq. On a terminal whatever
-could steer the terminal is left out. --since shows what came since then; what has
-no time counts as said with what was before it.`,
+--raw prints the log as it was written, for example for jq. On a terminal, control
+sequences are left out. --since shows only later entries; an entry without a time
+belongs to the entry before it.`,
 		Example: `  gaffer logs api
   gaffer logs api -f -n 20
   gaffer logs api --attempt 1 --since 10m

@@ -25,10 +25,10 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify",
 		Short: "Show how notifications are sent, and which were sent",
-		Long: `gaffer tells you when an agent asks something, a task has failed for good, a
+		Long: `gaffer notifies you when an agent asks something, a task has finally failed, a
 worker went offline, a run has ended or a budget is used up: on the screen of this
-machine, by HTTP, or with a program of yours. 'gaffer run' tells you of its run,
-'gaffer serve' of everything. The settings are below notify: see 'gaffer config'.`,
+machine, by HTTP, or with a program of yours. 'gaffer run' notifies you of its
+run, 'gaffer serve' of all runs. The settings are below notify: see 'gaffer config'.`,
 	}
 	cmd.AddCommand(test(e), list(e))
 	return cmd
@@ -39,9 +39,9 @@ func test(e *env.Env) *cobra.Command {
 		Use:                   "test [CHANNEL]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Send a notification and say what happened",
-		Long: `Tell you over every channel that is set, or over one of desktop, webhook and
-command, that it works. Quiet hours do not matter. The exit code is 1 if one of
-them does not work.`,
+		Long: `Send a test message over every configured channel, or over one of desktop, webhook
+and command. Quiet hours do not apply. The exit code is 1 if a channel does not
+work.`,
 		Example:   "  gaffer notify test\n  gaffer notify test webhook",
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: []string{"desktop", "webhook", "command"},
@@ -93,9 +93,9 @@ func list(e *env.Env) *cobra.Command {
 		Use:                   "list",
 		DisableFlagsInUseLine: true,
 		Short:                 "Show what is set, and what you were told lately",
-		Long: `Show how you are told, what is wrong with that, and what you were told in the last
-days, the latest first: told, waiting to be told, given up, or overtaken, such as a
-question that was answered before you could be told of it.`,
+		Long: `Show the channels, their problems, and the notifications of the last days, the
+latest first: told (sent), waiting, given up, or overtaken, such as a question that
+was answered before the notification was sent.`,
 		Example: "  gaffer notify list\n  gaffer notify list --json | jq '.lately[] | select(.state == \"given up\")'",
 		Args:    cobra.NoArgs,
 	}

@@ -29,17 +29,17 @@ func checkCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check PLAN",
 		Short: "Draw the order of a plan's tasks, or tell all that is wrong with it",
-		Long: `Read a plan and draw its tasks in the order in which they may start, or tell every
-problem at once, with file, line and column. PLAN is a file, a folder, ids or
+		Long: `Read a plan and draw its tasks in the order in which they may start, or report all
+of its problems, with file, line and column. PLAN is a file, a folder, ids or
 files with commas between them, or the text of a prompt. An invalid plan ends with
 exit code 5.
 
-What is missing on this machine is told as well, one line for each problem with
-what to do: agent programs, logins, models as far as the program can tell, git
-and branches for worktrees. The exit code is then 3, or 4 for a repository that
-cannot be used as it is. With --server none of this is looked for, since the
-workers have programs of their own. Nothing is created, and no program that the
-plan or gaffer.yaml names is run.`,
+The command also reports what is missing on this machine, one line for each
+problem with what to do: agent programs, logins, models as far as the program can
+tell, git and branches for worktrees. The exit code is then 3, or 4 for a
+repository that cannot be used in its current state. With --server none of this is
+checked, because the workers have their own programs. Nothing is created, and no
+program that the plan or gaffer.yaml names is run.`,
 		Example: `  gaffer plan check plan.yaml
   gaffer plan check prompts/000-orchestrator.md --pending-only
   gaffer plan check 001,002 --prompts-dir prompts

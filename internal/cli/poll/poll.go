@@ -28,14 +28,14 @@ func New(e *env.Env) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "List what the records say is running, and whether it is",
 		Long: `List every attempt whose record says that it is running: what its agent does, or
-that it is unattended (it lives, and no gaffer looks after it) or stale (nothing
-of it is alive, as after a reboot).
+that it is unattended (it runs, but no gaffer process manages it) or stale (none
+of its processes is alive, for example after a reboot).
 
-With --repair, the missing result of what is stale is written: as the agent
-ended, if that is known, or as lost. A task of gaffer's that may be tried again
-waits for 'gaffer resume'. Nothing that lives is touched.
+With --repair, the missing result of a stale attempt is written: how the agent
+ended, if that is known, or lost. If the task may be retried, 'gaffer resume'
+does so. Running agents are not affected.
 
-The exit code is 1 if something is stale and was not repaired, or if documents
+The exit code is 1 if an attempt is stale and was not repaired, or if documents
 could not be written.`,
 		Example: "  gaffer poll\n  gaffer poll --repair\n  gaffer poll --json | jq '.[] | select(.state == \"stale\").bead'",
 		Args:    cobra.NoArgs,

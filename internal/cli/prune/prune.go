@@ -37,18 +37,18 @@ func New(e *env.Env) *cobra.Command {
 		Use:                   "prune [--older AGE] [--keep N] [--dry-run] [--yes]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Take away what ended long ago",
-		Long: `Take away from the database what ended more than 30 days ago, of all projects:
-runs with their tasks, attempts, questions, logs and events, ended tasks of
-channels, inputs and notes, workers that nobody has heard of, and on this machine
-the folders of those runs' attempts. The answers to idempotency keys go after a
-day. Documents and records of projects stay as they are.
+		Long: `Delete from the database what ended more than 30 days ago, in all projects: runs
+with their tasks, attempts, questions, logs and events, ended tasks of channels,
+inputs and notes, workers without a recent heartbeat, and on this machine the
+folders of those runs' attempts. Answers to idempotency keys are deleted after a
+day. Documents and records of projects stay unchanged.
 
-What has not ended always stays, and so does a run that a gaffer works on or a
-process is alive of, and the latest team and the latest build of a project that
+What has not ended is never deleted, nor is a run that a gaffer works on or that
+has a living process, nor the latest team and the latest build of a project that
 can still be resumed.
 
-It asks before it does so, or needs --yes where nobody can be asked. It may be
-interrupted at any time, while everything else goes on; the next one finishes it.
+The command asks first. Without a terminal it needs --yes. It may be interrupted
+at any time; the next prune finishes it. Other commands can work at the same time.
 'gaffer serve --keep AGE' does the same every hour.`,
 		Example: "  gaffer prune --dry-run\n  gaffer prune --older 90d --keep 20\n  gaffer prune --older 12h --yes --json",
 		Args:    cobra.NoArgs,

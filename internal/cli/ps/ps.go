@@ -23,9 +23,9 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List what runs now: agents, what they do, who waits",
-		Long: `List the agents that run now, in this project or in all: what each does, since
-when and who says so. Agents that you started by hand are among them. Then come
-open questions, paused lanes, and runs that nobody looks after.
+		Long: `List the running agents, in this project or in all: what each does, since when,
+and the source of that information. Agents that you started by hand are included.
+Then come open questions, paused lanes, and runs that no gaffer works on.
 
 With --json each run is an element of the list. Agents that were started by hand
 are in one more element, which has "agents" and no tasks.`,

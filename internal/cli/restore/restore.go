@@ -18,14 +18,14 @@ func New(e *env.Env) *cobra.Command {
 		Use:                   "restore FILE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Put a backup in the place of the database",
-		Long: `Put a copy of FILE, which 'gaffer backup' has made, in the place of the database.
-It is refused while any program has the database open: stop 'gaffer serve' and
-what runs first. FILE is checked from end to end before anything is touched, and
-one of a newer gaffer is refused.
+		Long: `Replace the database by a copy of FILE, which 'gaffer backup' has written. The
+command is refused while any program has the database open: stop 'gaffer serve'
+and all runs first. FILE is fully checked before anything is changed. A file of a
+newer gaffer is refused.
 
-The database before stays beside it, by a name that is printed: restore that file
-to undo it. Agents that run meanwhile go on; of what began after the backup the
-database knows nothing then.`,
+The replaced database is kept under a name that is printed: restore that file to
+undo the command. Running agents continue, but the restored database does not know
+of anything that began after the backup.`,
 		Example: "  gaffer restore gaffer-2026-03-01.db",
 		Args:    cobra.ExactArgs(1),
 	}

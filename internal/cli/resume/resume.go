@@ -24,7 +24,7 @@ those that ended meanwhile are collected; nothing is started twice.
 It shows the run and ends as 'gaffer run' does, with the same exit codes. A run
 that another gaffer works on is refused with exit code 4.
 
-A server's run needs nobody to take it up: it is followed.`,
+A server continues its runs without this command; they are only shown.`,
 		Example:           "  gaffer resume\n  gaffer resume 20260201-143022-abc12345\n  gaffer resume abc1 --detach",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: connect.Runs(e, false),

@@ -18,9 +18,10 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry TASK",
 		Short: "Queue a task again that failed or was cancelled",
-		Long: `Queue a task again that failed or was cancelled, with as many attempts as it
-had, and with it the tasks that were cancelled because of it. A gaffer that
-works on the run takes it up; otherwise 'gaffer resume' does, or --resume here.`,
+		Long: `Queue a task again that failed or was cancelled, with as many attempts as at
+first, and the tasks that were cancelled because of it. The gaffer process that
+works on the run starts it. If there is none, use 'gaffer resume', or --resume
+here.`,
 		Example: "  gaffer retry api\n  gaffer retry abc1/api --resume",
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool {

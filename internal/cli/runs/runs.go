@@ -49,8 +49,8 @@ func New(e *env.Env) *cobra.Command {
 		Aliases:               []string{"list", "ls"},
 		Short:                 "List runs, also those that have ended",
 		Long: `List the runs of this project, the latest first: their tasks, when they began, how
-long they took and what they cost. A run of which a task waits for a person is
-"waiting". Every command takes the last part of a run's id for the whole.`,
+long they took and what they cost. A run with a task that waits for the user is
+"waiting". In every command, the last part of a run's id stands for the whole id.`,
 		Example: `  gaffer runs
   gaffer runs --all --status failed,waiting --since 7d
   gaffer runs -n 0 --json | jq -r '.[] | select(.spent.usd > 1).id'`,

@@ -32,13 +32,13 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "statusline [--fleet]",
 		Short: "Print how the project stands, for an agent's status line",
-		Long: `Print how the project stands in two rows: the project, its branch, its spec and
+		Long: `Print the state of the project in two rows: the project, its branch, its spec and
 the agent's context; then the command, chunk, section, scores and next step.
 
-The agent's JSON is read from stdin if one is given. It is for a prompt, so it
-starts nothing, waits for nobody, and shows what it can find out: what cannot be
-read is left out without a word. Rows are cut to COLUMNS if that is set, and
-coloured unless NO_COLOR is set or --color is never.`,
+The agent's JSON is read from stdin if there is any. The command is meant for a
+prompt: it starts no process, waits for nothing, and leaves out what it cannot
+read. Rows are cut to COLUMNS if that is set, and coloured unless NO_COLOR is set
+or --color is never.`,
 		Example: `  gaffer statusline
   gaffer statusline --fleet
   echo '{"cwd": "/src/demo", "context_window": {"used_percentage": 42}}' | gaffer statusline --json`,

@@ -17,12 +17,12 @@ func beginCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "begin STEP",
 		Short: "Begin a step, if what it needs is complete",
-		Long: `Begin a step, if the steps it needs are complete.
+		Long: `Begin a step, if the steps that it requires are complete.
 
-If one is missing, a person at a terminal chooses: run the missing step first,
-skip it, or abort the command. Elsewhere the choices are shown and the code is
-4. --run, --skip and --abort choose beforehand; they do nothing if nothing is
-missing.`,
+If one is missing, the user at a terminal chooses: run the missing step first,
+skip it, or abort the command. Without a terminal the choices are printed and the
+exit code is 4. --run, --skip and --abort choose beforehand; they have no effect
+if nothing is missing.`,
 		Example: `  gaffer step begin interviewer
   gaffer step begin interviewer --skip`,
 		Args:      cobra.ExactArgs(1),

@@ -18,10 +18,10 @@ func statusCommand(e *env.Env) *cobra.Command {
 		Use:     "status",
 		Aliases: []string{"show"},
 		Short:   "Show the groups by status, who runs, and what was decided last",
-		Long: `Show where the session stands: its phase, its groups by status with who works
-on them, what was decided last, the messages that somebody has yet to read, and
-what a person should do. The columns DEV, QA and REVIEW count starts against
-their limit; '!' marks a counter that has reached it.`,
+		Long: `Show the state of the session: its phase, its groups by status with the agents
+that work on them, the latest decisions, the unread messages, and what you should
+do next. The columns DEV, QA and REVIEW count starts against their limit; '!'
+marks a counter that has reached it.`,
 		Example: "  gaffer team status\n  gaffer team status --json | jq '.groups.A.status'",
 		Args:    cobra.NoArgs,
 	}

@@ -22,15 +22,16 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "See the whole fleet in the terminal, answer, cancel, retry",
-		Long: `Show everything that runs, of all projects, until you leave: questions first, the
-oldest on top, then lanes that are paused, runs and workers. Enter opens a run, a
-task with its log, a question; '?' shows the keys. With RUN, begin with that run.
+		Long: `Show everything that runs, in all projects, until you leave: questions first, the
+oldest on top, then paused lanes, runs and workers. Enter opens a run, a task with
+its log, or a question; '?' shows the keys. With RUN, begin with that run.
 
 If you answer, cancel or retry in a run of this machine that no process works on,
 'gaffer resume' is started in the background.
 
-It shows this machine, or the server that --server or the settings name. A server
-that is away is said to be so, and waited for. Leaving ends nothing that runs.`,
+The screen shows this machine, or the server that --server or the settings name.
+If the server is unreachable, the screen says so and waits. Leaving the screen ends
+nothing that runs.`,
 		Example: `  gaffer watch
   gaffer watch -
   gaffer watch --server https://build.example:4870`,

@@ -42,15 +42,16 @@ func New(e *env.Env) *cobra.Command {
 		Short:                 "Run tasks for a coordinator on this machine",
 		Long: `Take tasks of this project from a coordinator, run them here, and report them.
 
-It needs a token of role worker, and trusts a certificate that 'gaffer serve --tls'
-has made with --fingerprint; 'gaffer help server' says where both may come from. A
+The worker needs a token of role worker. With --fingerprint it trusts a certificate
+that 'gaffer serve --tls' has created; 'gaffer help server' says how to set both. A
 coordinator on this machine needs neither.
 
-SIGTERM or Ctrl-C takes no more tasks and waits for those that run; the second
-one stops them and hands them back, the third leaves them running. Killed, or
-with its terminal gone, it leaves them running too: the next worker of that name
-takes them over. Until then they stand still when their time is up, and the
-coordinator gives their tasks to others; after ten minutes they end.`,
+After SIGTERM or Ctrl-C, the worker takes no more tasks and waits for the running
+ones; the second signal stops them and returns them to the queue, the third leaves
+them running. They also continue if the worker is killed or its terminal is closed:
+the next worker of that name takes them over. If none does, they are paused when
+their lease ends, and the coordinator gives the tasks to other workers; after ten
+minutes they are ended.`,
 		Example: `  gaffer worker --server http://127.0.0.1:4870
   gaffer worker --server https://build.example:4870 --token-file token --fingerprint 5E:1F:…
   gaffer worker --server https://build.example:4870 --name gpu-1 --slots 2 --labels gpu,linux`,

@@ -24,11 +24,11 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
 		Short: "List the workers, and the agents that users started, and what they do",
-		Long: `List who runs tasks, on this machine or for a server: whether each was heard of in
-the last half minute, and what it last said that its agents do, with how long ago
-that was. Both are told apart: a worker that is offline may have agents that run.
-Claude Code, Codex and Gemini that people have started by hand are among them, with
-what they wait for and where they work. Then come the open questions.`,
+		Long: `List the workers, of this machine or of a server: whether each has sent a
+heartbeat in the last half minute, and what it last reported about its agents,
+with the age of that report. A worker that is offline may still have running
+agents. Claude Code, Codex and Gemini that users have started by hand are included,
+with what they wait for and where they work. Then come the open questions.`,
 		Example: "  gaffer workers --server https://build.example:4870\n  gaffer workers --json | jq -r '.[] | select(.worker_status == \"online\").name'",
 		Args:    cobra.NoArgs,
 	}

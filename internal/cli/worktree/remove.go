@@ -17,10 +17,10 @@ func remove(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove [RUN/]TASK…",
 		Short: "Remove worktrees; what is in them is kept under a rescue ref",
-		Long: `Remove worktrees of which nothing can be lost. One with files that are not
-committed or commits that are nowhere else is removed only with --force; one that
-is in use, or locked, never is. Before that, what is in it is kept under
-refs/gaffer/rescue.`,
+		Long: `Remove worktrees whose content is not lost by that. A worktree with uncommitted
+files, or with commits that exist nowhere else, is removed only with --force; one
+that is in use or locked is never removed. Before the removal, the content is kept
+under refs/gaffer/rescue.`,
 		Example: "  gaffer worktree remove api\n  gaffer worktree remove abc1/api --force",
 		Args:    cobra.MinimumNArgs(1),
 		ValidArgsFunction: completer(e, func(trees []worktree.Tree) (tasks []string) {
