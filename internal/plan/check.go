@@ -89,7 +89,7 @@ func (c *planCheck) task(i int, t *Task) {
 	if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("task", t.ID)); ok {
 		c.report(t, true, "task %d: the id %.60q %s", i+1, t.ID, bad.Problem)
 	}
-	c.report(t, c.known[t.ID], "the id %.60q is that of two tasks", t.ID)
+	c.report(t, c.known[t.ID], "two tasks have the id %.60q", t.ID)
 	c.known[t.ID] = true
 	wrong := func(is bool, format string, args ...any) {
 		c.report(t, is, "task %.60q: "+format, append([]any{t.ID}, args...)...)

@@ -64,7 +64,7 @@ func (d *draft) checkIDs(r *reader, word string) {
 			r.report(at, "the id %.60q %s", t.ID, bad.Problem)
 		}
 		if line, taken := lines[t.ID]; taken {
-			r.report(at, "the id %q is already that of the %s in line %d", t.ID, word, line)
+			r.report(at, "the id %q is already used by the %s in line %d", t.ID, word, line)
 			continue
 		}
 		lines[t.ID] = at.line

@@ -154,7 +154,7 @@ func TestTheFirstPromptWithAnIdIsTaken(t *testing.T) {
 	if got := p.Tasks[0].Prompt + " " + p.Tasks[1].Prompt; got != "beside shallow" {
 		t.Errorf("got %s", got)
 	}
-	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "002 is that of 2 files; prompts/002-shallow.md is taken") {
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "002 belongs to 2 files; prompts/002-shallow.md is used") {
 		t.Errorf("warnings: %v", p.Warnings)
 	}
 }

@@ -100,7 +100,7 @@ func (l *loader) byID(id string, at position, dir string) (string, bool) {
 		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 	})
 	if len(files) > 1 {
-		l.warn(at, "the id %s is that of %d files; %s is taken", id, len(files), l.displayPath(files[0]))
+		l.warn(at, "the id %s belongs to %d files; %s is used", id, len(files), l.displayPath(files[0]))
 	}
 	return l.displayPath(files[0]), true
 }

@@ -126,7 +126,7 @@ func ownPlaces(labels []string, name string) error {
 	for _, label := range labels {
 		place, ok := strings.CutPrefix(label, engine.PlaceLabel(""))
 		if ok && place != name {
-			return protocol.Invalid("labels: %.60q is the place of another worker than %s", label, name)
+			return protocol.Invalid("labels: %.60q selects another worker than %s", label, name)
 		}
 	}
 	return nil

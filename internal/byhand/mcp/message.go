@@ -59,7 +59,7 @@ func (c Caller) route(from, to string) (team.Role, team.Role, error) {
 	case from == "":
 		from = string(c.Role)
 	case c.Role != Person && from != string(c.Role):
-		return "", "", &RefusedError{Role: c.Role, Tool: "message_send as " + from, Why: "nobody speaks for another role", Next: "leave from out, or use " + string(c.Role)}
+		return "", "", &RefusedError{Role: c.Role, Tool: "message_send as " + from, Why: "a role cannot send messages for another role", Next: "leave from out, or use " + string(c.Role)}
 	}
 	for _, p := range team.Pairs() {
 		if to == "" && string(p[0]) == from {

@@ -62,7 +62,7 @@ func (c Caller) refusal(t tool) error {
 		return &RefusedError{
 			Role: c.Role, Tool: t.def.Name,
 			Why:  "what the agent of a task starts would end with it",
-			Next: "say in your answer what should be run; whoever runs you submits it",
+			Next: "say in your answer what should be run; the user who runs you can submit it",
 		}
 	case slices.Contains(rights[c.Role], t.need):
 		return nil

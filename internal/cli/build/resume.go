@@ -44,7 +44,7 @@ A chunk with a status of another program, such as awaiting-user, is not built, a
 neither is what depends on it: what it asks for is shown, and 'gaffer build done'
 marks it done.
 
---fresh starts anew, with PLAN or else with the same plan, and keeps the build run
+--fresh starts a new build, with PLAN or the same plan, and keeps the build run
 that was there in .fctry/builds; --cancel leaves everything as it is. A build that another program began can be resumed as well;
 PLAN, if it is given, has the prompts and checks of its chunks. With --json the
 question itself is printed and nothing runs, unless --yes is given.`,
@@ -53,7 +53,7 @@ question itself is printed and nothing runs, unless --yes is given.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&r.fresh, "fresh", false, "start anew, with PLAN or else with the same plan")
+	flags.BoolVar(&r.fresh, "fresh", false, "start again from the beginning, with PLAN or the same plan")
 	flags.BoolVar(&r.cancel, "cancel", false, "leave everything as it is")
 	flags.StringSliceVar(&r.rebuild, "rebuild", nil, "build `CHUNK` again although it is completed; may be repeated")
 	flags.StringSliceVar(&r.keep, "keep", nil, "keep `CHUNK` although its spec has changed; may be repeated")

@@ -283,7 +283,7 @@ func run(ctx context.Context, t *runview.View, p plan.Plan, o options) error {
 	}
 	id, err := t.App.Beads.Dispatch(ctx, d)
 	if held := (*engine.HeldError)(nil); errors.As(err, &held) {
-		return exit.WithHint(err, fmt.Sprintf("'gaffer attach %s' shows it, 'gaffer resume %s' looks after it, --force ends it first", held.Bead, held.By.Run))
+		return exit.WithHint(err, fmt.Sprintf("'gaffer attach %s' shows it, 'gaffer resume %s' continues it, --force ends it first", held.Bead, held.By.Run))
 	}
 	if err != nil {
 		return err

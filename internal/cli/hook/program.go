@@ -17,15 +17,15 @@ import (
 func programCommand(e *env.Env, program string) *cobra.Command {
 	return &cobra.Command{
 		Use:   program,
-		Short: "Note what " + program + " does, and decide for it if a person is asked",
-		Long: `Note what ` + program + ` does, for whoever looks at the fleet: idle, running or waiting
-for a person. The event is JSON on stdin; all events may be given to it.
+		Short: "Record what " + program + " does, and ask the user for it",
+		Long: `Record what ` + program + ` does, for views of the fleet: idle, running or waiting for
+the user. The event is JSON on stdin; events that it does not know are ignored.
 
-After a tool it notes files that were written outside a command, as
-'gaffer hook post-tool-use' does, and an agent that does the same again and
-again. Before a context is compacted it tells the activity feed. Where a person
-must permit something, it asks for as long as the setting hooks.answer_within
-says, by default not at all, and then leaves it to the agent's own prompt.`,
+After a tool call, the hook records files that were written outside a command, as
+'gaffer hook post-tool-use' does, and agents that repeat the same action. Before a
+context is compacted, it adds an event to the activity feed. If the user must
+permit something, it asks for as long as the setting hooks.answer_within says, by
+default not at all; then the agent asks at its own prompt.`,
 		Example: `  echo '{"hook_event_name": "Stop", "session_id": "1", "cwd": "/src/web"}' | gaffer hook ` + program,
 		// A wrongly configured hook must not stop the agent either.
 		Args:               cobra.ArbitraryArgs,

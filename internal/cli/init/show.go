@@ -100,7 +100,7 @@ func (s *site) next(edits []agentsettings.Edit) (list []string) {
 	if changed(".mcp.json") {
 		list = append(list, "Claude Code asks each user once whether it may start the server in .mcp.json")
 	}
-	return append(list, "sessions that run already know nothing of it: start them anew")
+	return append(list, "running sessions do not use it yet: restart them")
 }
 
 // diff returns the change of a file in the format of 'diff -u'.

@@ -178,7 +178,7 @@ func TestWhatARoleMayNotDoIsRefusedWithTheReason(t *testing.T) {
 	qa := p.serve([]string{"GAFFER_ATTEMPT=a", "GAFFER_ROLE=qa_expert"})
 	qa.refused("plan_submit", plan, "conflict: role qa_expert may not use plan_submit", "next: ")
 	qa.refused("step_begin", `{"step": "observer"}`, "only person or worker may work on the steps")
-	qa.refused("message_send", `{"from": "tech_lead", "group": "A", "subject": "s"}`, "role qa_expert may not use message_send as tech_lead", "nobody speaks for another role")
+	qa.refused("message_send", `{"from": "tech_lead", "group": "A", "subject": "s"}`, "role qa_expert may not use message_send as tech_lead", "a role cannot send messages for another role")
 	qa.refused("message_read", `{"to": "developer", "mark_read": true}`, "messages are marked by whom they are for")
 	qa.call("message_send", `{"group": "A", "subject": "s", "body": {"result": "PASS"}}`, nil)
 

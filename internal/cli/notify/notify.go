@@ -125,7 +125,7 @@ func show(e *env.Env, n notifications.Overview) error {
 		return err
 	}
 	if len(n.Lately) == 0 {
-		e.Talk("nothing was told in the last %d days", lately/(24*time.Hour))
+		e.Talk("no notifications in the last %d days", lately/(24*time.Hour))
 		return nil
 	}
 	return table.Print(e, records(n.Lately, e.Now()))

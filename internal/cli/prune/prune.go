@@ -36,7 +36,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "prune [--older AGE] [--keep N] [--dry-run] [--yes]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Take away what ended long ago",
+		Short:                 "Delete what ended long ago",
 		Long: `Delete from the database what ended more than 30 days ago, in all projects: runs
 with their tasks, attempts, questions, logs and events, ended tasks of channels,
 inputs and notes, workers without a recent heartbeat, and on this machine the
@@ -57,7 +57,7 @@ at any time; the next prune finishes it. Other commands can work at the same tim
 	flags.SortFlags = false
 	flags.Var(&o.older, "older", "how long ago it ended, such as 30d, 12h or 90m")
 	flags.IntVar(&o.keep, "keep", 0, "let the last `N` runs of each project stay, however old")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "take nothing away, only say what would go")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "delete nothing, only show what would be deleted")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask")
 	o.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) }
@@ -70,7 +70,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return exit.Usage(fmt.Errorf("--keep %d: want 0 or more", o.keep))
 	case !o.dryRun && !o.yes && !e.Interactive():
 		return exit.WithHint(exit.Usage(errors.New("there is no terminal to ask whether it may be deleted")),
-			"--yes takes it away without asking, --dry-run shows what would go")
+			"--yes deletes without asking, --dry-run shows what would be deleted")
 	}
 	if !o.dryRun {
 		if err := e.RefuseAgents("gaffer prune"); err != nil {
@@ -102,7 +102,7 @@ func agreed(ctx context.Context, e *env.Env, p retention.Pruned) (bool, error) {
 	for _, row := range counts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
 	}
-	return e.Confirm(ctx, "Take it away?")
+	return e.Confirm(ctx, "Delete it?")
 }
 
 func show(e *env.Env, p retention.Pruned, asJSON bool) error {

@@ -217,7 +217,7 @@ func (r *Recorder) keepAside(corrupt *statefile.CorruptError, e entry) error {
 	if err != nil {
 		return err
 	}
-	r.opts.Notice(fmt.Sprintf("%v; its bytes are kept as %s and it is written anew", corrupt, aside))
+	r.opts.Notice(fmt.Sprintf("%v; its bytes are kept as %s and it is written again", corrupt, aside))
 	return os.Remove(corrupt.Path)
 }
 
