@@ -50,9 +50,9 @@ func SplitAgent(text string) (agent, model string) {
 	return agent, model
 }
 
-// Expand replaces each task with candidates by one task for each candidate, in a
-// worktree of its own, and a task with the original id that picks one of them. Tasks that
-// wait for that id start from the picked work.
+// Expand replaces each task that has candidates by one task for each candidate, which
+// works in its own worktree, and a task with the original id that picks one of the
+// results. Tasks that wait for the original id start from the picked work.
 func (p Plan) Expand() Plan {
 	taken := make(map[string]bool, len(p.Tasks))
 	for _, t := range p.Tasks {

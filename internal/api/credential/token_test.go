@@ -357,7 +357,7 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 	}
 }
 
-// busy can be written but, once it has rows, not read.
+// busy is a storage that can be written but, once it has rows, cannot be read.
 type busy struct{ *memory }
 
 func (b busy) List(ctx context.Context) ([]Token, error) {
@@ -390,7 +390,7 @@ func TestAFirstTokenIsInItsFileBeforeItWorks(t *testing.T) {
 	}
 }
 
-// before calls look before a row is stored.
+// before is a storage that calls look before it stores a row.
 type before struct {
 	*memory
 	look func()

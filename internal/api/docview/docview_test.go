@@ -59,7 +59,7 @@ func shown(t *testing.T, what string, picture any) map[string]any {
 	return m
 }
 
-// wild returns real documents of a protocol that other programs wrote.
+// wild returns documents of a protocol that other programs have really written.
 func wild(t *testing.T, protocol string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", protocol, "testdata", "wild", "*.json"))

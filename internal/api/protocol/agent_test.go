@@ -303,7 +303,8 @@ func TestAWorkerOfTheEngineIsNoAgentAndNoTokenGetsHoldOfIt(t *testing.T) {
 	f.refused(err, "denied", "forbidden")
 }
 
-// Its row is created by its first heartbeat. Until then its id is public.
+// The worker's row is created by its first heartbeat. Until then, other clients could
+// use its id, which is public.
 func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {

@@ -94,7 +94,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 	}
 }
 
-// inMemory is for tests of rules that do not depend on the database.
+// inMemory is the fixture for tests of rules that do not depend on the database.
 func inMemory(t *testing.T) *fixture {
 	return newFixture(t, func() store.Store { return memory.New() })
 }
@@ -114,7 +114,8 @@ func (f *fixture) engineOn(s store.Store) *engine.Engine {
 	})
 }
 
-// another returns a second service, as another coordinator on the same database has.
+// another returns a second service, like that of another coordinator on the same
+// database.
 func (f *fixture) another() *protocol.Service {
 	s := f.open()
 	return protocol.New(s, f.engineOn(s), f.clock)

@@ -461,7 +461,8 @@ func TestAWorkerThatClaimsBeforeItBeatsIsItsTokens(t *testing.T) {
 	})
 }
 
-// Its row is created by its first heartbeat. Until then its id is public.
+// The worker's row is created by its first heartbeat. Until then, other clients could
+// use its id, which is public.
 func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(plan.Task{ID: "one"})

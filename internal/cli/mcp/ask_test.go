@@ -125,7 +125,8 @@ func TestAQuestionGoesWithWhoAsksIt(t *testing.T) {
 	}
 }
 
-// deaf starts a server whose client has asked the user a question and does not read.
+// deaf starts a server whose client has asked the user a question and then stops
+// reading.
 func deaf(t *testing.T, p project) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
 	t.Helper()
 	cmd = p.gaffer("mcp")

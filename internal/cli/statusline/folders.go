@@ -23,8 +23,8 @@ type folders struct {
 	workflow string
 }
 
-// findFolders finds the project: the one that a flag or variable names, otherwise that of
-// the agent's working folder, otherwise that of the current folder.
+// findFolders finds the project: the one that a flag or variable names, otherwise the
+// project of the agent's working folder, otherwise the project of the current folder.
 func findFolders(e *env.Env, named bool, dirs []string) folders {
 	dir := e.Dir
 	for _, d := range dirs {
