@@ -233,10 +233,12 @@ type RunReviews struct {
 	Reviews []Review `json:"reviews"`
 	// How many of the changes are in which state. Ready changes are those of completed
 	// tasks that are approved, or open without a comment that waits for the agent.
-	Changes   int `json:"changes"`
-	Ready     int `json:"ready"`
-	Commented int `json:"commented"`
-	SentBack  int `json:"sent_back"`
-	Merged    int `json:"merged"`
-	Discarded int `json:"discarded"`
+	Changes   int    `json:"changes"`
+	Ready     int    `json:"ready"`
+	Commented int    `json:"commented"`
+	SentBack  int    `json:"sent_back"`
+	Merged    int    `json:"merged"`
+	Discarded int    `json:"discarded"`
+	Conflicts int    `json:"conflicts"`      // completed, but in conflict with the branch that they are for; not among Ready
+	Into      string `json:"into,omitempty"` // that branch, if it is the same for all
 }

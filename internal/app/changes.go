@@ -25,6 +25,7 @@ func (a *App) newChanges() *changes.Service {
 		Store:     a.store,
 		Reviews:   &syncedReviews{Engine: a.engine, app: a, last: map[string]time.Time{}},
 		Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+		Overview: func(ctx context.Context, run string) (fleet.Changes, error) { return a.Landing.Overview(ctx, run) },
 	})
 }
 

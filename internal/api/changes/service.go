@@ -40,6 +40,8 @@ type Options struct {
 	Hide func(run store.Run) bool
 	// Worktrees returns a function that finds the worktrees of a run's tasks.
 	Worktrees func(run store.Run) (Locate, error)
+	// Overview counts the changes of a run that conflict with their branch. Nil counts none.
+	Overview func(ctx context.Context, run string) (fleet.Changes, error)
 }
 
 // Locate returns the repository of a task's worktree, and the worktree's name there. It
@@ -285,6 +287,19 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 			}
 		}
 	}
+	if all.Ready == 0 || s.opts.Overview == nil {
+		return all, nil
+	}
+	if err := s.enter(ctx); err != nil {
+		return all, err
+	}
+	defer s.leave()
+	sum, err := s.opts.Overview(ctx, id)
+	if err != nil { // a repository that cannot be read has an error of its own when a change is opened
+		return all, nil
+	}
+	all.Conflicts, all.Into = min(sum.Conflicts, all.Ready), sum.Into
+	all.Ready -= all.Conflicts
 	return all, nil
 }
 

@@ -12,7 +12,7 @@ const order = ['open', 'commented', 'approved', 'sent_back']; // what the user s
  * @param {any} a a fleet.RunReviews
  */
 export function summaryOf(a) {
-  const parts = [[a.ready, 'ready to merge'], [a.commented, 'with comments'], [a.sent_back, 'sent back'], [a.merged, 'merged'], [a.discarded, 'discarded']].filter(([n]) => n > 0);
+  const parts = [[a.ready, 'ready to merge'], [a.commented, 'with comments'], [a.sent_back, 'sent back'], [a.conflicts, `${a.conflicts > 1 ? 'conflict' : 'conflicts'} with ${a.into || 'the target branch'}`], [a.merged, 'merged'], [a.discarded, 'discarded']].filter(([n]) => n > 0);
   const others = a.changes - parts.reduce((sum, [n]) => sum + n, 0);
   if (others > 0) parts.push([others, 'not ready']);
   return `${many(a.changes, 'change')}: ${parts.map(([n, word]) => `${n} ${word}`).join(', ')}`;
@@ -29,7 +29,7 @@ export function Changes({ run }) {
     const forget = onChange(({ type, change: c }) => {
       if (c.run !== run.id || (type !== 'reviews' && type !== 'tasks')) return;
       clearTimeout(timer); // many tasks may end at once
-      timer = setTimeout(load, 300);
+      timer = setTimeout(load, 1_000);
     });
     return () => { over = true; clearTimeout(timer); forget(); };
   }, [run.id]);
