@@ -493,7 +493,7 @@ tasks:
 `)
 	w.ends(run)
 	p := w.open(task(run, "only") + "?find=here")
-	p.sees("2 lines")
+	p.sees("3 lines") // the prompt, the answer, the result
 	p.act(`const set = setTimeout; window.setTimeout = (f, ms, ...rest) => { if (ms === 200) window.due = f; return set(f, ms, ...rest); }`)
 	p.visit(task(run, "only") + "?find=it")
 	p.wait("the search is due", `window.due`)

@@ -70,7 +70,7 @@ export function decisions(source, task, result) {
       case 'nothing': return { good: 'The task has changed nothing. There is nothing to merge.' };
       case 'running': return { good: 'The checks still run. The result is shown here when they end.' };
       case 'sent_back': return { good: 'The agent works on it, in the same conversation.' };
-      case 'conflict': return { bad: `It conflicts with ${m.into}. Nothing was changed.${m.why ? ` ${m.why}` : ''}`, ...more, next: fix };
+      case 'conflict': return { bad: `It conflicts with ${m.into}. Nothing was changed. The files:`, ...more, next: fix };
       case 'check_failed': return { bad: `The checks of the merged result failed. ${m.into} was not changed.\n${m.why ?? ''}`, ...more, next: fix };
       default: return { bad: m.why || `It was not merged: ${m.state}.`, ...more };
     }
@@ -163,7 +163,7 @@ export function Result({ source, result }) {
     ${r?.doing && html`<p class="outcome" role="status"><span class="spin" aria-hidden="true">◌</span> ${r.doing}</p>`}
     ${r?.bad && html`<div class="wrong" role="alert"><span class="sign" aria-hidden="true">✗</span><div class="why">${r.bad}
       ${r.lines?.length > 0 && html`<ul>${r.lines.map((l) => html`<li key=${l}><code>${String(l)}</code></li>`)}</ul>`}
-      ${r.hint && html`<p class="faint">${r.hint}</p>`}
+      ${r.hint && !r.commands?.length && html`<p class="faint">${r.hint}</p>`}${r.commands?.length > 0 && html`<p>To resolve the conflict yourself, run these commands and merge again:</p>`}
       ${r.commands?.length > 0 && html`<pre>${r.commands.join('\n')}</pre>`}
       <p class="row-actions">${r.next && html`<button onClick=${r.next.act}>${r.next.word}</button>`}${r.commands?.length > 0 && html`<${Copy} text=${r.commands.join('\n')} what="the commands" label="Copy the commands" />`}</p></div>
       <span class="space"></span><button class="quiet" aria-label="Close" onClick=${() => { result.value = null; }}>✕</button></div>`}
