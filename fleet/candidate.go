@@ -68,7 +68,12 @@ func (t Task) Picked() (id, why string) {
 	if t.Attempt == nil || t.Status != Complete || len(t.Candidates) == 0 {
 		return "", ""
 	}
-	for line := range strings.Lines(t.Attempt.Summary) {
+	return PickedIn(t.Attempt.Summary)
+}
+
+// PickedIn returns the candidate that the output of a task that picks names, and why.
+func PickedIn(output string) (id, why string) {
+	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {
 			id, why, _ = strings.Cut(text, ": ")
 		}

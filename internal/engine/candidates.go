@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -30,6 +31,15 @@ func (c *claims) compareCandidates(t *store.Task) error {
 		spec.Prompt = contest.JudgePrompt(*spec.Pick, list)
 	} else {
 		step := contest.Step{Run: t.Run, Task: t.Task, By: spec.Pick.By, Candidates: list}
+		if t.Last != "" {
+			a, err := c.attempt(t.Last)
+			if err != nil {
+				return err
+			}
+			if a.Status == store.Complete {
+				step.Picked, _ = fleet.PickedIn(cmp.Or(a.Answer, a.Summary))
+			}
+		}
 		if spec.Pick.Judge != "" {
 			judge, err := c.task(store.TaskKey{Run: t.Run, Task: spec.Pick.Judge})
 			if err != nil {
@@ -84,4 +94,21 @@ func (c *claims) candidate(key store.TaskKey) (fleet.Candidate, error) {
 		one.Files, one.Added, one.Removed = d.Changed, d.Added, d.Removed
 	}
 	return one, nil
+}
+
+// onlyPicks returns the error that a task that picks a candidate has no agent to talk to.
+// It names the candidate whose agent has done the work.
+func (c *change) onlyPicks(t store.Task) error {
+	id := ""
+	if t.Last != "" {
+		a, err := c.attempt(t.Last)
+		if err != nil {
+			return err
+		}
+		id, _ = fleet.PickedIn(cmp.Or(a.Answer, a.Summary))
+	}
+	if id == "" {
+		return &ConflictError{"task " + t.Task, "picks one of its candidates and has no agent; comments and messages go to a candidate"}
+	}
+	return &ConflictError{"task " + t.Task, fmt.Sprintf("has picked the work of another agent; comments and messages go to that one: 'gaffer review %s/%s', and 'gaffer retry %s/%s' takes its newer work", t.Run, id, t.Run, t.Task)}
 }

@@ -56,11 +56,33 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 		t.Errorf("the result of codex is %+v", c)
 	}
 	f.nothing() // docs waits for the pick
-	f.finish(pick, failure.None)
+	_, err = f.Finish(context.Background(), engine.Finish{Attempt: pick.Attempt.ID, Token: pick.Attempt.Token, Ending: fleet.Ending{Answer: "picked api.codex: why not\n"}})
+	f.must(err)
+	// A comment could never be sent, so it is refused. The error names whose work it is.
+	_, err = f.ActOnReview(context.Background(), store.TaskKey{Run: run, Task: "api"}, "ada", fleet.ReviewAction{Action: fleet.ActComment, Comment: fleet.Comment{Text: "why?"}})
+	if !conflict(err) || !strings.Contains(err.Error(), "'gaffer review "+run+"/api.codex'") {
+		t.Errorf("a comment on the picked work: %v", err)
+	}
+	_, err = f.ActOnReview(context.Background(), store.TaskKey{Run: run, Task: "api"}, "ada", fleet.ReviewAction{Action: fleet.ActApprove})
+	f.must(err)
 	f.end("docs", fleet.Ending{})
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s although its only failure is a candidate", got)
 	}
+	// The picked agent continues with a message. The pick takes the newer work on request,
+	// and what is complete after it stays so.
+	_, err = f.Send(context.Background(), fleet.Message{Run: run, Task: "api.codex", Text: "more"})
+	f.must(err)
+	f.end("api.codex", fleet.Ending{})
+	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api"}, "ada", ""))
+	spec, err = plan.DecodeTask(f.claim().Task.Spec)
+	f.must(err)
+	step = contest.Step{}
+	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
+	if step.Picked != "api.codex" {
+		t.Errorf("the candidate that was picked before is %q", step.Picked)
+	}
+	f.expect(run, map[string]store.Status{"api": store.Running, "docs": store.Complete})
 }
 
 func TestATaskThatPicksFailsIfNoCandidateIsComplete(t *testing.T) {

@@ -22,7 +22,8 @@ type retries struct {
 
 // Retry queues a failed or cancelled task again, with its full number of retries. It
 // also queues the tasks that were cancelled only because of it. A run that had ended
-// continues.
+// continues. A complete task that has picked a candidate takes the candidate's newer work;
+// tasks after it that are complete stay so.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)
@@ -36,7 +37,8 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 		if err != nil {
 			return err
 		}
-		if t.Status != store.Failed && t.Status != store.Cancelled {
+		again := t.Status == store.Complete && t.Lane == plan.PickAgent
+		if t.Status != store.Failed && t.Status != store.Cancelled && !again {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s and cannot be retried", t.Status)}
 		}
 		tasks, err := tx.Tasks(key.Run)
@@ -51,6 +53,11 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 		}
 		if err := tx.retries.requeue(t, why); err != nil {
 			return err
+		}
+		if again {
+			if err := tx.schedule.block(key); err != nil {
+				return err
+			}
 		}
 		if err := tx.retries.requeueDropped(key.Run, why); err != nil {
 			return err

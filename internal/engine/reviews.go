@@ -12,6 +12,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/engine/review"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 )
 
 // ReviewKind is the kind of the items that hold reviews. Their parent is their run.
@@ -97,9 +98,12 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if err != nil {
 			return err
 		}
-		before := v.State
+		before, comments := v.State, len(v.Comments)
 		if err := change(&v); err != nil {
 			return err
+		}
+		if len(v.Comments) > comments && t.Lane == plan.PickAgent { // they could never be sent
+			return tx.onlyPicks(t)
 		}
 		if v.State == fleet.ReviewApproved && before != v.State && !t.Status.Final() {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: its change can be approved when it has ended", t.Status)}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"gaffer/fleet"
 	"gaffer/internal/engine/review"
@@ -103,7 +102,7 @@ func (s *steering) reachable(key store.TaskKey) (run store.Run, t store.Task, er
 		return run, t, &ConflictError{"task " + t.Task, "runs a command, which takes no messages"}
 	}
 	if AgentOf(spec) == plan.PickAgent {
-		return run, t, &ConflictError{"task " + t.Task, "picks one of its candidates; their agents take messages: " + strings.Join(spec.Pick.Candidates, ", ")}
+		return run, t, s.onlyPicks(t)
 	}
 	if t.Status == store.Running {
 		a, err := s.attempt(t.Attempt)

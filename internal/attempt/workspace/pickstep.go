@@ -76,9 +76,11 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	if err != nil {
 		return err
 	}
-	id, why, err := picked(ctx, repo, s, own, find)
-	if err != nil {
-		return err
+	id, why := s.Picked, "it was picked before, and its newer work is taken"
+	if id == "" {
+		if id, why, err = picked(ctx, repo, s, own, find); err != nil {
+			return err
+		}
 	}
 	if id == "" {
 		if id, why, err = choose(s, in, out); err != nil {

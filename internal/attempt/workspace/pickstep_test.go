@@ -99,4 +99,22 @@ func TestTheUserPicksAndASecondAttemptKeepsTheDecision(t *testing.T) {
 	if data, _ := os.ReadFile(filepath.Join(own.Path, "out.txt")); string(data) != "api.codex" {
 		t.Errorf("the worktree has %q now", data)
 	}
+	// The agent of the picked candidate continues, and the task that picks is queued again.
+	text, err := os.ReadFile(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := strings.Replace(string(text), `"by":"user"`, `"by":"user","picked":"api.codex"`, 1)
+	if err := os.WriteFile(step, []byte(again), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(own.Path), "api.codex", "out.txt"), []byte("newer"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pick(""); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(own.Path, "out.txt")); string(data) != "newer" {
+		t.Errorf("the newer work is not taken: %q", data)
+	}
 }

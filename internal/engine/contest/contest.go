@@ -21,6 +21,7 @@ type Step struct {
 	By         plan.PickBy       `json:"by"`
 	Candidates []fleet.Candidate `json:"candidates"`
 	Verdict    string            `json:"verdict,omitempty"` // the judge's last message, if it was successful
+	Picked     string            `json:"picked,omitempty"`  // the candidate that was picked before; its newer work is taken
 }
 
 // Complete returns the candidates that can be picked.
