@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,21 +120,30 @@ func (f *feed) readAll(ctx context.Context) {
 	if shown.Task == "" {
 		return
 	}
-	state := "?"
-	for _, e := range list.Entries {
-		if e.Task.ID == shown.Task {
-			state = stateOf(e)
+	failed := func(err error) bool {
+		if err != nil && ctx.Err() == nil {
+			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: text(err)})
+		}
+		return err != nil
+	}
+	at := slices.IndexFunc(list.Entries, func(e screen.Entry) bool { return e.Task.ID == shown.Task })
+	var entry screen.Entry
+	if at >= 0 {
+		entry = list.Entries[at]
+	} else { // the list leaves out candidates, and tasks that have changed nothing
+		if entry.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); failed(err) {
+			return
+		}
+		if entry.Review, err = f.fleet.Review(ctx, shown.Run, shown.Task); failed(err) {
+			return
 		}
 	}
+	state := stateOf(entry)
 	if state == before {
 		return
 	}
 	page, err := f.page(ctx, shown)
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: text(err)})
+	if failed(err) {
 		return
 	}
 	f.send(page)

@@ -94,9 +94,13 @@ func (p placed) rows(width int) []row {
 		}
 	}
 	if p.anchor.Outdated || p.elsewhere {
+		quote := "> "
+		if p.anchor.Outdated {
+			quote = "was: "
+		}
 		for _, line := range strings.SplitN(p.Lines, "\n", 6) {
 			if line = strings.ReplaceAll(line, "\t", "    "); strings.TrimSpace(line) != "" {
-				rows = append(rows, row{key: head.key, text: paint.Line{{Text: bar, Style: display.Yellow}, {Text: "was: " + display.Line(line, 200), Style: display.Faint}}})
+				rows = append(rows, row{key: head.key, text: paint.Line{{Text: bar, Style: display.Yellow}, {Text: quote + display.Line(line, 200), Style: display.Faint}}})
 			}
 		}
 	}
