@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -102,7 +103,7 @@ func readMerge(c *request, run, task string) (fleet.MergeRequest, error) {
 		return fleet.MergeRequest{}, err
 	}
 	trim(&ask.Into, &ask.Method)
-	if err := texts("into", ask.Into, "method", ask.Method); err != nil {
+	if err := cmp.Or(names("into", ask.Into), ids("method", ask.Method)); err != nil {
 		return fleet.MergeRequest{}, err
 	}
 	c.about = about(run, task)

@@ -21,7 +21,7 @@ var (
 	// words may contain slashes.
 	words = []string{
 		"name", "claude_status", "status", "subscriptions", "type", "execution_mode", "channel", "idempotency_key", "kind",
-		"project", "on", "key", "labels", "version", "host", "role", "since", "agent", "model", "template", "run", "path", "from",
+		"project", "on", "key", "labels", "version", "host", "role", "since", "agent", "model", "template", "run", "path", "from", "into",
 	}
 	// lines come from programs; a line break would be taken for their end.
 	lines = []string{"state", "source", "thread", "class"}
