@@ -49,17 +49,40 @@ func CandidateOf(t Task) Candidate {
 	return c
 }
 
-// CandidatesOf returns the candidates from which a task picks, in the order of the plan.
-func (r Run) CandidatesOf(t Task) (list []Candidate) {
-	picked, _ := t.Picked()
+// Comparison shows the candidates of a task side by side.
+type Comparison struct {
+	Run        string      `json:"run"`
+	Task       string      `json:"task"`             // the task that picks
+	Status     Status      `json:"status"`           // of that task
+	Picked     string      `json:"picked,omitempty"` // the id of the picked candidate
+	Why        string      `json:"why,omitempty"`
+	Question   *Question   `json:"question,omitempty"` // set while the user must pick
+	Candidates []Candidate `json:"candidates"`         // in the order of the plan
+}
+
+// Compare compares the candidates of a task. id is that of the task that picks, or of one
+// of its candidates. Compare returns false if that task has no candidates.
+func (r Run) Compare(id string) (Comparison, bool) {
+	of := func(t Task) bool { return t.ID == id }
+	at := slices.IndexFunc(r.Tasks, of)
+	if at >= 0 && r.Tasks[at].Candidate != "" {
+		id = r.Tasks[at].Candidate
+		at = slices.IndexFunc(r.Tasks, of)
+	}
+	if at < 0 || len(r.Tasks[at].Candidates) == 0 {
+		return Comparison{}, false
+	}
+	t := r.Tasks[at]
+	c := Comparison{Run: r.ID, Task: t.ID, Status: t.Status, Question: t.Question}
+	c.Picked, c.Why = t.Picked()
 	for _, one := range r.Tasks {
 		if slices.Contains(t.Candidates, one.ID) {
-			c := CandidateOf(one)
-			c.Picked = c.Task == picked
-			list = append(list, c)
+			candidate := CandidateOf(one)
+			candidate.Picked = candidate.Task == c.Picked
+			c.Candidates = append(c.Candidates, candidate)
 		}
 	}
-	return list
+	return c, true
 }
 
 // Picked returns the candidate that a task has picked, and why. id is empty if it has not

@@ -209,6 +209,25 @@ func (d *runReader) Attempts(ctx context.Context, run, task string) ([]fleet.Att
 	return d.query.Attempts(ctx, store.TaskKey{Run: run, Task: task})
 }
 
+// Candidates implements [server.Runs].
+func (d *runReader) Candidates(ctx context.Context, run, task string) (fleet.Comparison, error) {
+	if err := d.runs.check(ctx, run); err != nil {
+		return fleet.Comparison{}, err
+	}
+	if _, err := d.query.Task(ctx, store.TaskKey{Run: run, Task: task}); err != nil {
+		return fleet.Comparison{}, err
+	}
+	r, err := d.query.Run(ctx, run)
+	if err != nil {
+		return fleet.Comparison{}, err
+	}
+	c, ok := r.Compare(task)
+	if !ok {
+		return c, protocol.Nothing("no_candidates", fmt.Sprintf("task %s has no candidates", task))
+	}
+	return c, nil
+}
+
 // Plan implements [server.Runs].
 func (d *runReader) Plan(ctx context.Context, id string, env bool) (json.RawMessage, error) {
 	run, err := d.runs.get(ctx, id)

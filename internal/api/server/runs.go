@@ -22,6 +22,8 @@ type Runs interface {
 	FindTask(ctx context.Context, project, name string) (fleet.Task, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
+	// Candidates compares the candidates of a task. task may also be one of them.
+	Candidates(ctx context.Context, run, task string) (fleet.Comparison, error)
 	// Plan returns the plan of a run. It includes the values of variables only if env is
 	// set.
 	Plan(ctx context.Context, run string, env bool) (json.RawMessage, error)
@@ -83,6 +85,9 @@ type (
 	allAttempts struct {
 		Attempts []fleet.Attempt `json:"attempts"`
 	}
+	oneComparison struct {
+		Comparison fleet.Comparison `json:"comparison"`
+	}
 	onePlan struct {
 		Plan json.RawMessage `json:"plan"`
 	}
@@ -135,6 +140,7 @@ func (h *runHandlers) routes() []route {
 		{method: post, path: "/v1/runs/{id}/resume", access: operate, about: "let a process work on a run of the server's machine if none does", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.resumeRun},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}", access: look, about: "one task of a run, with its prompt", gives: oneRunTask{}, status: found, others: []int{missing}, do: h.runTask},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}/attempts", access: look, about: "all tries at a task", gives: allAttempts{}, status: found, others: []int{missing}, do: h.attempts},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/candidates", access: look, about: "the candidates of a task side by side, and which is picked", gives: oneComparison{}, status: found, others: []int{missing}, do: h.candidates},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}/log", access: look, about: "the log of a task as text, from an offset, its end, or as it grows", query: []string{"offset", "tail", "follow"}, status: found, others: []int{http.StatusPartialContent, missing, conflict, http.StatusRequestedRangeNotSatisfiable}, do: h.taskLog},
 
 		{method: get, path: "/v1/sessions", access: look, about: "the runs that have a session's document", query: []string{"project", "limit"}, gives: allSessions{}, status: found, do: h.sessions},
@@ -232,6 +238,17 @@ func (h *runHandlers) attempts(c *request) error {
 	return give(c, func(ctx context.Context) (allAttempts, error) {
 		all, err := h.runs.Attempts(ctx, run, task)
 		return allAttempts{list(all)}, err
+	})
+}
+
+func (h *runHandlers) candidates(c *request) error {
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneComparison, error) {
+		all, err := h.runs.Candidates(ctx, run, task)
+		return oneComparison{all}, err
 	})
 }
 

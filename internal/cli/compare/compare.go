@@ -19,17 +19,6 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// comparison is the JSON form of the result.
-type comparison struct {
-	Run        string            `json:"run"`
-	Task       string            `json:"task"`
-	Status     fleet.Status      `json:"status"` // of the task that picks
-	Picked     string            `json:"picked,omitempty"`
-	Why        string            `json:"why,omitempty"`
-	Question   *fleet.Question   `json:"question,omitempty"` // set while the user must pick
-	Candidates []fleet.Candidate `json:"candidates"`
-}
-
 // New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -47,12 +36,10 @@ change, cost and time. TASK is the task or one of its candidates.
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
-			r, t, err := Find(cmd.Context(), f, args[0])
+			c, err := Find(cmd.Context(), f, args[0])
 			if err != nil {
 				return err
 			}
-			c := comparison{Run: t.Run, Task: t.ID, Status: t.Status, Question: t.Question, Candidates: r.CandidatesOf(t)}
-			c.Picked, c.Why = t.Picked()
 			if *asJSON {
 				return e.PrintJSON(c)
 			}
@@ -62,27 +49,26 @@ change, cost and time. TASK is the task or one of its candidates.
 	return cmd
 }
 
-// Find returns the task with candidates that a user means by a name, and its run. The
-// name may also be that of a candidate.
-func Find(ctx context.Context, f connect.Fleet, name string) (fleet.Run, fleet.Task, error) {
+// Find compares the candidates of the task that a user means by a name. The name may also
+// be that of a candidate.
+func Find(ctx context.Context, f connect.Fleet, name string) (fleet.Comparison, error) {
 	found, err := f.FindTask(ctx, name)
 	if err != nil {
-		return fleet.Run{}, found, err
+		return fleet.Comparison{}, err
 	}
 	r, err := f.Run(ctx, found.Run)
 	if err != nil {
-		return r, found, err
+		return fleet.Comparison{}, err
 	}
-	for _, t := range r.Tasks {
-		if t.ID == found.ID && len(t.Candidates) > 0 || t.ID == found.Candidate {
-			return r, t, nil
-		}
+	c, ok := r.Compare(found.ID)
+	if !ok {
+		err = exit.WithHint(exit.NotFound(fmt.Errorf("task %s has no candidates", display.Printable(found.ID))),
+			"'candidates' in a plan's task, or 'gaffer run --best-of N', let several agents do it")
 	}
-	return r, found, exit.WithHint(exit.NotFound(fmt.Errorf("task %s has no candidates", display.Printable(found.ID))),
-		"'candidates' in a plan's task, or 'gaffer run --best-of N', let several agents do it")
+	return c, err
 }
 
-func show(e *env.Env, c comparison) error {
+func show(e *env.Env, c fleet.Comparison) error {
 	rows := [][]table.Cell{{{Text: "Candidate", Keep: true}, {Text: "State", Keep: true}, {Text: "Checks"}, {Text: "Changed"}, {Text: "Cost", Drop: 2}, {Text: "Time", Drop: 3}, {Text: "Agent", Drop: 1}}}
 	for _, one := range c.Candidates {
 		state, style := phrase.Label(one.Status), phrase.Style(one.Status)

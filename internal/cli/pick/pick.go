@@ -44,27 +44,27 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 		}
 		ctx := cmd.Context()
 		return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
-			r, t, err := compare.Find(ctx, f, args[0])
+			c, err := compare.Find(ctx, f, args[0])
 			if err != nil {
 				return err
 			}
-			id, err := (contest.Step{Task: t.ID, Candidates: r.CandidatesOf(t)}).Chosen(args[1])
+			id, err := (contest.Step{Task: c.Task, Candidates: c.Candidates}).Chosen(args[1])
 			if err != nil {
-				return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer compare %s' shows the candidates", display.Printable(t.ID)))
+				return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer compare %s' shows the candidates", display.Printable(c.Task)))
 			}
-			if t.Question == nil {
-				return notAsked(t)
+			if c.Question == nil {
+				return notAsked(c)
 			}
-			if err := f.Answer(ctx, t.Question.ID, id, false); err != nil {
+			if err := f.Answer(ctx, c.Question.ID, id, false); err != nil {
 				return err
 			}
-			if err := f.Attend(ctx, t.Run); err != nil {
+			if err := f.Attend(ctx, c.Run); err != nil {
 				return fmt.Errorf("%s is picked, but %w", id, err)
 			}
 			if *asJSON {
-				return e.PrintJSON(map[string]string{"run": t.Run, "task": t.ID, "picked": id})
+				return e.PrintJSON(map[string]string{"run": c.Run, "task": c.Task, "picked": id})
 			}
-			e.Talk("picked %s for %s", display.Printable(id), display.Printable(t.ID))
+			e.Talk("picked %s for %s", display.Printable(id), display.Printable(c.Task))
 			return nil
 		})
 	}
@@ -72,16 +72,16 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 }
 
 // notAsked says why the user cannot pick now.
-func notAsked(t fleet.Task) error {
-	name := display.Printable(t.ID)
-	if id, _ := t.Picked(); id != "" {
-		return exit.WithHint(exit.Conflict(fmt.Errorf("%s has picked %s already", name, display.Printable(id))),
+func notAsked(c fleet.Comparison) error {
+	name := display.Printable(c.Task)
+	if c.Picked != "" {
+		return exit.WithHint(exit.Conflict(fmt.Errorf("%s has picked %s already", name, display.Printable(c.Picked))),
 			"tasks after it may have started from that; the other candidates are on their own branches")
 	}
-	if !t.Status.Final() {
-		return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s and does not ask yet", name, t.Status)), "it asks when all candidates have ended, unless the plan has another rule")
+	if !c.Status.Final() {
+		return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s and does not ask yet", name, c.Status)), "it asks when all candidates have ended, unless the plan has another rule")
 	}
-	return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s", name, t.Status)), fmt.Sprintf("'gaffer retry %s' lets it pick again", name))
+	return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s", name, c.Status)), fmt.Sprintf("'gaffer retry %s' lets it pick again", name))
 }
 
 // candidates completes the names of a task's candidates.
@@ -90,11 +90,11 @@ func candidates(ctx context.Context, e *env.Env, name string) (words []string) {
 		ctx = context.Background()
 	}
 	_ = connect.WithFleet(ctx, e, func(f connect.Fleet) error {
-		r, t, err := compare.Find(ctx, f, name)
+		found, err := compare.Find(ctx, f, name)
 		if err != nil {
 			return err
 		}
-		for _, c := range r.CandidatesOf(t) {
+		for _, c := range found.Candidates {
 			words = append(words, display.Printable(c.Task)+"\t"+contest.Describe(c))
 		}
 		return nil
