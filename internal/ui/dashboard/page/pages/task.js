@@ -1,8 +1,9 @@
-// One task: what it is, what it does now, its log, its attempts.
+// One task: what it is, what it does now, its candidates, its log, its attempts.
 import { html } from '../core/view.js';
 import { link, query } from '../core/route.js';
 import { Empty, Wrong } from '../parts/status.js';
 import { Attempts, Checks, Prompt } from '../task/attempts.js';
+import { Candidates } from '../task/candidates.js';
 import { Head } from '../task/head.js';
 import { LogTab } from '../task/logtab.js';
 import { useTask } from '../task/source.js';
@@ -23,7 +24,7 @@ export function Page({ run, task: id }) {
   const counts = { attempts: list.length, checks };
   return html`<${Head} source=${source} task=${task} />
     ${problem && html`<${Wrong} message=${problem} />`}
-    ${task.agent && html`<${Talk} task=${task} />`}
+    ${task.candidates?.length ? html`<${Candidates} source=${source} task=${task} />` : task.agent && html`<${Talk} task=${task} />`}
     <nav class="tabs" aria-label="About the task">${tabs.map(([name, word]) => html`<a key=${name} href=${`${link('runs', run, 'tasks', id)}${name === 'log' ? '' : `?tab=${name}`}`} aria-current=${here === name ? 'page' : undefined}>${word}${counts[name] > 0 && html` <span class="faint">${counts[name]}</span>`}</a>`)}</nav>
     ${here === 'log' && html`<${LogTab} source=${source} task=${task} />`}
     ${here === 'attempts' && html`<${Attempts} list=${list} task=${task} />`}

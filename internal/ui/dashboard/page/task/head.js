@@ -13,7 +13,7 @@ import { waiting } from './source.js';
 /** @param {{source: import('./source.js').Source, task: any}} props */
 export function Head({ source, task }) {
   const run = source.detail.run.value;
-  const open = task.question && { ...task.question, where: task.question.name };
+  const open = task.question && !task.candidates?.length && { ...task.question, where: task.question.name };
   return html`<nav class="crumbs" aria-label="Where this is"><a href="#/runs">Runs</a> <span aria-hidden="true">/</span> <a href=${link('runs', task.run)}>${run?.name || task.run}</a></nav>
     <header class="section taskhead"><h1>${task.name || task.id}</h1>
       <${Status} of=${task.question ? 'waiting' : task.status} /><${Outcome} task=${task} />
@@ -51,6 +51,7 @@ function Facts({ source, task }) {
     ${task.status === 'running' && fact('Does now', html`<${Doing} a=${a} />`)}
     ${fact('Task', html`<code>${task.id}</code>`)}
     ${fact('Wave', task.wave)}
+    ${fact('Candidate of', task.candidate_of && links([task.candidate_of]))}
     ${fact('Needs', links(task.after ?? []))}
     ${fact('Needed by', links(all.filter((t) => (t.after ?? []).includes(task.id)).map((t) => t.id)))}
     ${fact('Agent', task.agent && html`${task.agent}${task.model && html` <span class="faint">${task.model}</span>`}`)}
