@@ -85,6 +85,9 @@ at(from, 'pointerdown', 1); at(to, 'pointerover', 1); at(to, 'pointerup', 0)`)
 	if all := p.threads(id, "api"); len(all) != 2 || all[0] == "" || all[0] != all[1] {
 		t.Errorf("the conversations are %q, want the same one twice", all)
 	}
+	p.size(400, 800)
+	p.wait("the name of a file that has changed is not cut", `(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth <= clientWidth)(document.querySelector('[data-path="api.go"] .path'))`)
+	p.size(1280, 800)
 	p.looks("review-answered")
 	p.size(1920, 1080)
 	p.shot("review-answered-1920")

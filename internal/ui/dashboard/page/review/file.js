@@ -9,7 +9,7 @@ import { visible } from './visible.js';
 const words = { added: 'new', deleted: 'deleted', renamed: 'renamed', copied: 'copied', type: 'type changed' };
 
 /** @param {{file: any}} props the name of a file, with its old name */
-export const Path = ({ file }) => html`<span class="path">${file.from && file.from !== file.path && html`<bdi class="faint">${visible(file.from)}</bdi> <span aria-label="is now">→</span> `}<bdi>${visible(file.path)}</bdi></span>`;
+export const Path = ({ file }) => html`<span class="path" title=${file.path}><bdi dir="ltr">${file.from && file.from !== file.path && html`<bdi class="faint">${visible(file.from)}</bdi> <span aria-label="is now">→</span> `}<bdi>${visible(file.path)}</bdi></bdi></span>`;
 
 /** @param {{added: number, removed: number}} props */
 export const Counts = ({ added, removed }) => html`<span class="sums"><span class="plus">+${count(added)}</span> <span class="minus">−${count(removed)}</span></span>`;
@@ -34,7 +34,7 @@ export function FileView({ index, source, desk, block, first, last, may, cursor,
       ${f.old_mode && f.new_mode && f.old_mode !== f.new_mode && html`<span class="badge" title="File mode">${f.old_mode} → ${f.new_mode}</span>`}
       ${f.binary ? html`<span class="badge">binary</span>` : html`<${Counts} added=${f.added} removed=${f.removed} />`}
       <span class="space"></span>
-      ${viewed === 'changed' && html`<span class="badge outdated">changed since viewed</span>`}
+      ${viewed === 'changed' && html`<span class="badge outdated" title="Changed since you viewed it"><span class="text">changed since viewed</span></span>`}
       <button class="quiet" disabled=${!may} onClick=${() => desk.view.comment(f.path)} aria-label=${`Comment on ${f.path}`}>Comment</button>
       <label class="viewed"><input type="checkbox" checked=${viewed === 'yes'} disabled=${!may} onChange=${view} /> Viewed</label>
     </header>
