@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,14 +51,18 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 			e.Talk("approved %s; 'gaffer merge %s' merges it", name, name)
 		}
 	case o.sendBack:
-		if r, err = f.ChangeReview(ctx, run, task, fleet.ReviewAction{Action: fleet.ActSendBack, Tree: change.Change.Tree}); err != nil {
+		drafts := slices.ContainsFunc(r.Comments, func(c fleet.Comment) bool { return c.Round == 0 })
+		said := "sent %s back in round %d; its agent continues"
+		if r.State == fleet.ReviewSentBack && !drafts { // the gaffer that sent them, or that worked on the run, may have died
+			said = "%s was sent back before, in round %d; its agent continues"
+		} else if r, err = f.ChangeReview(ctx, run, task, fleet.ReviewAction{Action: fleet.ActSendBack, Tree: change.Change.Tree}); err != nil {
 			return err
 		}
 		if err := f.Attend(ctx, run); err != nil {
 			return fmt.Errorf("%s is sent back, but %w", name, err)
 		}
 		if !o.json {
-			e.Talk("sent %s back in round %d; its agent continues", name, r.Round)
+			e.Talk(said, name, r.Round)
 		}
 	}
 	if o.json {
