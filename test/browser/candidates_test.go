@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"gaffer/fleet"
 )
 
@@ -39,6 +41,7 @@ fail I could not find the endpoint.
 == api.rival-small
 tool echo ok > health.txt
 usage 21000 3300 0.14
+on-attempt 2 tool echo fine > health.txt
 say The endpoint answers ok. One line was enough.
 `,
 	})
@@ -75,6 +78,21 @@ tasks:
 	p.wait("no more can be picked", `![...document.querySelectorAll('.candidate button')].length`)
 	p.everywhere("candidates-picked")
 
+	// The agent of the picked candidate works again, while the next task goes on from the first pick.
+	p.visit(task(id, "docs"))
+	p.wait("it runs", `document.querySelector('.taskhead .status').innerText.includes('running')`)
+	p.visit(task(id, "api.rival-small"))
+	p.act(`document.querySelector('.writer textarea').focus()`)
+	p.do(chromedp.KeyEvent("Say fine."))
+	p.press(enter)
+	p.visit(task(id, "api"))
+	p.click("Take its newer work")
+	until(w, "the newer work is taken", func() (string, bool) {
+		text := w.git("show", ask[fleet.Task](p, "/v1/runs/"+id+"/tasks/api", "task").Branch+":health.txt")
+		return text, text == "fine"
+	})
+	p.sees("api.rival-small is picked")
+
 	write(w, w.home, map[string]string{"gate": ""})
 	if run := w.ends(id); run.Status != fleet.Complete {
 		t.Fatalf("the run is %s", run.Status)
@@ -95,7 +113,7 @@ func (p *page) everywhere(name string) {
 		for _, width := range []int64{400, 1280, 1920} {
 			p.size(width, map[bool]int64{true: 1000, false: 800}[width != 1280])
 			p.wait("the page fits", `document.documentElement.scrollWidth <= innerWidth`)
-			p.act(`document.querySelector('.candidates').scrollIntoView()`)
+			p.act(`scrollTo(0, 0)`)
 			p.shot(fmt.Sprintf("%s-%d%s", name, width, map[bool]string{true: "-dark"}[dark]))
 		}
 	}

@@ -3,7 +3,6 @@ import { html } from '../core/view.js';
 import { link, query } from '../core/route.js';
 import { Empty, Wrong } from '../parts/status.js';
 import { Attempts, Checks, Prompt } from '../task/attempts.js';
-import { Candidates } from '../task/candidates.js';
 import { Head } from '../task/head.js';
 import { LogTab } from '../task/logtab.js';
 import { useTask } from '../task/source.js';
@@ -24,7 +23,7 @@ export function Page({ run, task: id }) {
   const counts = { attempts: list.length, checks };
   return html`<${Head} source=${source} task=${task} />
     ${problem && html`<${Wrong} message=${problem} />`}
-    ${task.candidates?.length ? html`<${Candidates} source=${source} task=${task} />` : task.agent && html`<${Talk} task=${task} />`}
+    ${task.agent && !task.candidates?.length && html`<${Talk} task=${task} />`}
     <nav class="tabs" aria-label="About the task">${tabs.map(([name, word]) => html`<a key=${name} href=${`${link('runs', run, 'tasks', id)}${name === 'log' ? '' : `?tab=${name}`}`} aria-current=${here === name ? 'page' : undefined}>${word}${counts[name] > 0 && html` <span class="faint">${counts[name]}</span>`}</a>`)}</nav>
     ${here === 'log' && html`<${LogTab} source=${source} task=${task} />`}
     ${here === 'attempts' && html`<${Attempts} list=${list} task=${task} />`}

@@ -2,7 +2,7 @@
 import { get, path, send } from '../core/api.js';
 import { self } from '../core/fleet.js';
 import { link } from '../core/route.js';
-import { span } from '../core/time.js';
+import { at, span } from '../core/time.js';
 import { count, final, many, money } from '../core/words.js';
 import { html, useEffect, useState } from '../core/view.js';
 import { attempt } from '../parts/dialog.js';
@@ -22,13 +22,18 @@ export function Candidates({ source, task }) {
     const timer = setTimeout(load, all ? 100 : 0); // the end of a task is several changes
     return () => { over = true; clearTimeout(timer); };
   }, [source, state]);
+  const won = rows.find((t) => t?.id === all?.picked);
+  const newer = won?.status === 'complete' && task.status === 'complete' && at(won.attempt?.ended) > at(task.attempt?.ended);
+  const take = () => attempt(`Queued again: ${task.id}`, () => send(path`/v1/runs/${task.run}/retry`, { task: task.id }));
   return html`<section class="candidates" aria-label="Candidates">
     <header class="section"><h2>${many(task.candidates.length, 'candidate')}</h2>${all && html`<span class="faint">${decision(all)}</span>`}</header>
     ${problem && html`<${Wrong} message=${`The candidates could not be loaded: ${problem}`} />`}
-    ${all?.picked && html`<p class="picked"><span class="sign" aria-hidden="true">✓</span><span><strong>${all.picked}</strong> is picked: ${all.why}</span></p>`}
+    ${all?.picked && html`<p class="picked"><span class="sign" aria-hidden="true">✓</span><span><strong>${all.picked}</strong> is picked: ${all.why}${newer && html`. It has worked again since. <button disabled=${!may()} title=${may() ? undefined : 'Your login may only look.'} onClick=${take}>Take its newer work</button>`}</span></p>`}
     ${all ? html`<div class="rivals">${all.candidates.map((c) => html`<${Candidate} key=${c.task} c=${c} all=${all} row=${rows.find((t) => t?.id === c.task)} />`)}</div>` : !problem && html`<p class="faint">Loading…</p>`}
   </section>`;
 }
+
+const may = () => self.value.role !== 'viewer' && self.value.role !== 'worker';
 
 // decision says what happens next, or nothing if one is picked.
 function decision(all) {
@@ -41,17 +46,16 @@ function decision(all) {
 
 function Candidate({ c, all, row }) {
   const [busy, setBusy] = useState(false);
-  const may = self.value.role !== 'viewer' && self.value.role !== 'worker';
   const pick = async () => {
     setBusy(true);
     if (!await attempt(`Picked: ${c.task}`, () => send(path`/v1/questions/${all.question.id}/answer`, { text: c.task, deny: false }))) setBusy(false);
   };
   const ended = final(c.status);
   const spent = (!ended && row?.attempt?.spent) || c.spent;
-  const at = link('runs', all.run, 'tasks', c.task);
+  const href = link('runs', all.run, 'tasks', c.task);
   const outcome = c.outcome && c.outcome !== c.status && c.status !== 'complete' && String(c.outcome).replaceAll('_', ' ');
   return html`<article class=${`panel candidate${c.picked ? ' won' : ''}`} aria-label=${c.task}>
-    <header><h3><a href=${at}>${c.task}</a></h3><p class="faint">${c.agent}${c.model && ` ${c.model}`}</p></header>
+    <header><h3><a href=${href}>${c.task}</a></h3><p class="faint">${c.agent}${c.model && ` ${c.model}`}</p></header>
     <p class="states"><${Status} of=${row?.question ? 'waiting' : c.status} />${c.picked && html` <${Status} of="complete" word="picked" />`}${outcome && html` <span class="faint">${outcome}</span>`}</p>
     <dl>
       <dt>Checks</dt><dd>${c.checks > 0 ? html`<span class=${c.passed < c.checks ? 'minus' : 'plus'}>${c.passed} of ${c.checks} passed</span>` : html`<span class="faint">none ran</span>`}</dd>
@@ -60,8 +64,8 @@ function Candidate({ c, all, row }) {
       <dt>Time</dt><dd>${!ended && row?.attempt?.started ? html`<${Lasting} from=${row.attempt.started} />` : c.worked_ms > 0 ? span(c.worked_ms) : html`<span class="faint">–</span>`}</dd>
     </dl>
     <p class="end">${c.summary ? endOf(c.summary) : html`<span class="faint">${ended ? 'It has said nothing.' : ''}</span>`}</p>
-    <footer>${c.branch && html`<a class="button" href=${`${at}/review`} aria-label=${`Review ${c.task}`}>Review</a>`}
-      ${all.question && c.status === 'complete' && html`<button class="primary" disabled=${!may || busy} title=${may ? undefined : 'Your login may only look.'} aria-label=${`Pick ${c.task}`} onClick=${pick}>Pick</button>`}</footer>
+    <footer>${c.branch && html`<a class="button" href=${`${href}/review`} aria-label=${`Review ${c.task}`}>Review</a>`}
+      ${all.question && c.status === 'complete' && html`<button class="primary" disabled=${!may() || busy} title=${may() ? undefined : 'Your login may only look.'} aria-label=${`Pick ${c.task}`} onClick=${pick}>Pick</button>`}</footer>
   </article>`;
 }
 

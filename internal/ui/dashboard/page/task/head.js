@@ -8,17 +8,18 @@ import { html } from '../core/view.js';
 import { attempt, confirm } from '../parts/dialog.js';
 import { Question } from '../parts/question.js';
 import { Ago, Status, Until } from '../parts/status.js';
+import { Candidates } from './candidates.js';
 import { waiting } from './source.js';
 
 /** @param {{source: import('./source.js').Source, task: any}} props */
 export function Head({ source, task }) {
   const run = source.detail.run.value;
-  const open = task.question && !task.candidates?.length && { ...task.question, where: task.question.name };
+  const open = task.question && { ...task.question, where: task.question.name };
   return html`<nav class="crumbs" aria-label="Where this is"><a href="#/runs">Runs</a> <span aria-hidden="true">/</span> <a href=${link('runs', task.run)}>${run?.name || task.run}</a></nav>
     <header class="section taskhead"><h1>${task.name || task.id}</h1>
       <${Status} of=${task.question ? 'waiting' : task.status} /><${Outcome} task=${task} />
       <span class="space"></span><${Actions} source=${source} task=${task} /></header>
-    ${open && html`<section class="questions" aria-label="Question"><${Question} key=${open.id} q=${open} near=${html`<span>${open.where} asks</span>`} /></section>`}
+    ${task.candidates?.length ? html`<${Candidates} source=${source} task=${task} />` : open && html`<section class="questions" aria-label="Question"><${Question} key=${open.id} q=${open} near=${html`<span>${open.where} asks</span>`} /></section>`}
     <${Failure} task=${task} />
     <${Facts} source=${source} task=${task} />
     <${Commands} task=${task} />`;
