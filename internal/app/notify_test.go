@@ -204,7 +204,7 @@ func TestDoctorSaysWhatIsWrongWithNotifications(t *testing.T) {
 	p := newPlace(t)
 	for settings, want := range map[string]string{
 		"notify: {}":                             "",
-		"notify: {webhook: 'http://10.0.0.1/x'}": "requests to notify.webhook are not signed; goes over the network in plain text",
+		"notify: {webhook: 'http://10.0.0.1/x'}": "requests to notify.webhook are not signed; go over the network in plain text",
 		"notify: {webhook: 'http://localhost:9/x', webhook_secret_file: " + p.secret("x") + "}": "",
 		"notify: {webhook: 'https://h/x', webhook_secret_file: /nowhere/at-all}":                "notifications by webhook are not sent: the secret: ",
 		"notify: {command: [no-such-program-here]}":                                             "notifications by command are not sent: ",

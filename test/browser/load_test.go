@@ -189,7 +189,7 @@ func (p *watched) neitherGrewNorFellBehind(mayGrow float64) {
 	if last.Rows > first.Rows*3/2+200 {
 		p.Errorf("the page grew from %d to %d nodes", first.Rows, last.Rows)
 	}
-	if last.median > 3*first.median+1000 {
+	if last.median > 3*first.median+5000 {
 		p.Errorf("changes were %.0f ms old at first and %.0f at last", first.median, last.median)
 	}
 }

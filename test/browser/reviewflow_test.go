@@ -136,7 +136,7 @@ at(from, 'pointerdown', 1); at(to, 'pointerover', 1); at(to, 'pointerup', 0)`)
 	}
 	p.click("Discard…")
 	p.click("Discard")
-	p.sees("A copy is kept")
+	p.sees("A copy is kept.") // the request has ended; before, the button is disabled
 	p.click("Undo discard…")
 	p.click("Undo")
 	p.sees("The change is restored.", "2 files")

@@ -156,7 +156,6 @@ func TestAPlanThatCannotRunIsRefusedAndSaysWhy(t *testing.T) {
 
 func TestALargePlanIsTakenAndAHugeOneIsNot(t *testing.T) {
 	testenv.Integration(t)
-	t.Parallel()
 	f := inMemory(t)
 	p := plan.Plan{}
 	for i := range 3000 {
