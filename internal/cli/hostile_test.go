@@ -25,6 +25,7 @@ var hostileLines = map[string]string{
 	"plan check": "plan check plan.yaml; plan check wt.yaml; plan check secret.yaml", "run": "run plan.yaml; run secret.yaml; run wt.yaml; run claude.yaml --worktree; run plan.yaml --detach",
 	"resume": "resume; resume --detach", "watch": "watch", "runs": "runs --all", "status": "status; status --json", "ps": "ps --all",
 	"logs": "logs held", "diff": "diff tree; diff tree --stat; diff tree --attempt 1", "answer": "answer; answer held 1", "send": "send held hello", "interrupt": "interrupt held", "cancel": "cancel nothing", "retry": "retry held --resume", "review": "review; review tree --json; review tree --comment . x", "compare": "compare held", "pick": "pick held x",
+	"rebase": "rebase tree", "merge": "merge tree --yes; merge tree --yes --squash; merge tree --undo --yes", "discard": "discard tree; discard tree --undo", "pr": "pr tree; pr tree --feedback",
 	"build": "build build.md", "build resume": "build resume", "build status": "build status", "build done": "build done 1",
 	"team": "team hello --detach", "team status": "team status", "team resume": "team resume", "team init": "team init hello",
 	"team message send": "team message send --from pm --to developer --group g --subject s", "team message list": "team message list",
