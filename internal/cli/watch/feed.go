@@ -139,7 +139,9 @@ func (f *feed) followFocus(ctx context.Context) {
 func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan fleet.Task) {
 	for ctx.Err() == nil {
 		known, _ := f.lastRead(focus.Run)
+		var ended time.Time
 		err := f.fleet.Follow(ctx, focus.Run, connect.Pace(known.Counts.Total), func(r fleet.Run) error {
+			ended = r.Ended
 			f.send(r)
 			if at := slices.IndexFunc(r.Tasks, func(t fleet.Task) bool { return t.ID == focus.Task }); at >= 0 {
 				select {
@@ -154,15 +156,16 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 			pause.For(ctx, retryTime)
 			continue
 		}
-		f.waitForResume(ctx, focus.Run)
+		f.waitForResume(ctx, focus.Run, ended)
 	}
 }
 
-// waitForResume waits until an ended run is resumed.
-func (f *feed) waitForResume(ctx context.Context, run string) {
+// waitForResume waits until a run that ended at a time is resumed. The run may have ended
+// again before the fleet is read; then it has a later end.
+func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	for {
 		known, next := f.lastRead(run)
-		if known.ID != "" && !known.Status.Final() {
+		if known.ID != "" && (!known.Status.Final() || known.Ended.After(ended)) {
 			break
 		}
 		select {
