@@ -136,10 +136,11 @@ func TestFaultDocumentsAreWrittenByTheNextGafferIfOneDiedBeforeItTriedAgain(t *t
 			if ended, seen := o.says(); !ended {
 				return fmt.Errorf("%+v\n%s", seen, o.notices)
 			}
-			if list, err := a.Pending.List(o.t.Context(), true); err != nil || len(list) != 0 {
-				return fmt.Errorf("still pending are %+v, %v", list, err)
+			list, err := a.Pending.List(o.t.Context(), true)
+			if len(list) != 0 {
+				return fmt.Errorf("still pending are %+v", list)
 			}
-			return nil
+			return err
 		})
 	})
 }

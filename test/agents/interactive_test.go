@@ -40,7 +40,7 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 	delays := c.passes([]point{
 		{"it has started", nil, c.shows("for shortcuts"), idle, file, true, func(s discover.Agent) bool { session = s.Session; return session != "" }},
 		{"the model is asked", next("say one", "hangmid"), func() bool { return asked() }, running, file, true, nil},
-		{"Esc while the model thinks", func() { c.keys("Escape") }, c.shows(interrupted), idle, file, false, nil},
+		{"Esc while the model thinks", func() { c.keys("Escape") }, c.pressing("Escape", c.shows(interrupted)), idle, file, false, nil},
 		{"a permission is asked for", next("say two", "tool:"+work), c.shows(prompt), waiting, file, true, func(s discover.Agent) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
 		{"it is given, the tool runs", func() { c.keys("Enter") }, c.made("begun"), running, file, false, nil},
 		{"the turn is over", func() { c.write("over", "") }, c.shows("Done. The tool ran."), idle, file, true, nil},
@@ -78,7 +78,7 @@ func TestWhatCodexDoesInATerminalIsKnown(t *testing.T) {
 	delays := c.passes([]point{
 		{"it has started", nil, c.shows("for shortcuts"), idle, title, false, nil},
 		{"the model is asked", next("say one", "hang"), func() bool { return asked() }, running, title, true, nil},
-		{"Esc while the model thinks", func() { c.keys("Escape") }, c.shows(interrupted), idle, title, true, nil},
+		{"Esc while the model thinks", func() { c.keys("Escape") }, c.pressing("Escape", c.shows(interrupted)), idle, title, true, nil},
 		{"a permission is asked for", next("say two", "toolx:"+work), c.shows(prompt), waiting, title, true, func(s discover.Agent) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
 		{"it is given, the tool runs", func() { c.keys("y") }, c.made("begun"), running, title, false, nil},
 		{"the turn is over", func() { c.write("over", "") }, c.shows("Done. The tool ran."), idle, title, true, nil},

@@ -105,6 +105,25 @@ func (t *terminal) shows(text string) func() bool {
 	return func() bool { return strings.Contains(t.screen(), text) }
 }
 
+// pressing returns a condition that presses a key again every ten seconds until it is
+// met. A program that has just begun to work may lose a key.
+func (t *terminal) pressing(key string, met func() bool) func() bool {
+	var last time.Time
+	return func() bool {
+		if met() {
+			return true
+		}
+		if last.IsZero() {
+			last = time.Now()
+		}
+		if time.Since(last) > 10*time.Second {
+			t.keys(key)
+			last = time.Now()
+		}
+		return false
+	}
+}
+
 // asked returns a condition: the model has received n more requests than now.
 func (t *terminal) asked(n int) func() bool {
 	before := len(t.turns())

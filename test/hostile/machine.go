@@ -56,9 +56,10 @@ func deleteDocuments(a *agent) {
 // path.
 func (a *agent) replaceDocuments(by func(path string) error) {
 	for _, path := range a.records() {
-		err := os.Remove(path)
+		// In one step, because gaffer may write the document again at any moment.
+		err := by(path + ".new")
 		if err == nil {
-			err = by(path)
+			err = os.Rename(path+".new", path)
 		}
 		a.noteError("replace "+path, err)
 	}
