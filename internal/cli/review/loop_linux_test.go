@@ -133,10 +133,8 @@ func (d *desk) press(keys ...string) {
 // The whole loop: comment on two lines, send back, the agent answers in the same
 // conversation, approve, merge. gaffer is killed in between, and nothing is lost.
 func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("tmux is not installed")
-	}
 	d := newDesk(t)
 	review := func(argv []string) bool { return slices.Contains(argv, "review") }
 	d.open()
