@@ -109,6 +109,12 @@ step() {
 	steps[$name]=$!
 }
 
+# low_priority COMMAND… is for steps that keep the cores busy beside others that wait.
+low_priority() {
+	renice -n 5 -p "$BASHPID" >/dev/null
+	"$@"
+}
+
 # finish waits for steps and prints their output, that of a failed step last.
 finish() {
 	local name failed=()

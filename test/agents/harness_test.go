@@ -261,6 +261,15 @@ func (g *process) wait() outcome {
 	return outcome{g.cmd.ProcessState.ExitCode(), g.out.String(), g.errors.String()}
 }
 
+func (g *process) isOver() bool {
+	select {
+	case <-g.over:
+		return true
+	default:
+		return false
+	}
+}
+
 // kill kills the program only, not its children.
 func (g *process) kill() {
 	_ = g.cmd.Process.Kill() // it may have ended
