@@ -66,7 +66,7 @@ func (l *Lander) verify(ctx context.Context, c *change, dir string) error {
 func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &tail{&out}, &tail{&out}
+	cmd.Dir, cmd.Env, cmd.Stdout = dir, env, &tail{&out}
 	cmd.Stderr = cmd.Stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
