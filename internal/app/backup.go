@@ -65,7 +65,7 @@ func Restore(ctx context.Context, opts Options, file string, tell func(done, tot
 	if err != nil {
 		return Copy{}, err
 	}
-	if n := len(supervisor.Living()); n > 0 {
+	if n := len(supervisor.ListMarked()); n > 0 {
 		opts.Notice(fmt.Sprintf("processes of agents that run: %d; the backup does not know those that began after it, so end them first if they are this database's", n))
 	}
 	r, err := sqlite.Restore(ctx, file, database, opts.Now(), tell)

@@ -280,7 +280,7 @@ func TestOfTwoDispatchesOfABeadOneIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range supervisor.Living() {
+	for _, m := range supervisor.ListMarked() {
 		if m.Attempt == first.Attempt.ID {
 			t.Errorf("process %d of the first, %s, is alive when the second may start", m.PID, m.Command)
 		}
@@ -322,7 +322,7 @@ func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range supervisor.Living() {
+	for _, m := range supervisor.ListMarked() {
 		if m.Attempt == first.Attempt.ID {
 			t.Errorf("process %d of the first is alive when the second may start", m.PID)
 		}

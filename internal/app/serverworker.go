@@ -161,7 +161,7 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 	}
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
-	all.Go(func() { s.engine.Listen(listening, s.worker.Wake, s.worker.Attend) })
+	all.Go(func() { s.engine.Listen(listening, s.worker.Wake, s.worker.CheckOrders) })
 	all.Go(func() { s.deleteReportedPeriodically(listening) })
 	all.Go(func() { s.registerByHand(listening) })
 	if err := s.worker.Run(ctx); err != nil {

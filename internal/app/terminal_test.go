@@ -298,7 +298,7 @@ func reboot(t *testing.T, p testProject) {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		return env
 	}
-	for _, m := range supervisor.Living() {
+	for _, m := range supervisor.ListMarked() {
 		if !bytes.Contains(environ(m.PID), []byte("GAFFER_LEDGER="+p.root+"/")) {
 			continue
 		}

@@ -109,7 +109,7 @@ func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
 		Agents: findAgents(ctx, opts), Holding: []Holder{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []Gone{}, Advice: []string{},
 	}
-	if limits := supervisor.Limits(); limits != "" {
+	if limits := supervisor.PlatformLimits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
 	}
 	if opts.Open != nil {

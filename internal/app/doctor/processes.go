@@ -37,7 +37,7 @@ func attemptHomes(state string) []string {
 func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
 	orphans := []Orphan{}
 	err := db.Read(ctx, func(r store.Reader) error {
-		for _, p := range supervisor.Living() {
+		for _, p := range supervisor.ListMarked() {
 			attempt, err := r.Attempt(p.Attempt)
 			if errors.Is(err, store.ErrNotFound) {
 				continue
@@ -85,7 +85,7 @@ func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state strin
 		h.Orphans = append(h.Orphans, Orphan{PID: p.PID, Attempt: p.Attempt, Command: p.Command, Run: run, Task: task})
 	}
 	for _, home := range attemptHomes(state) {
-		for _, p := range supervisor.InLostGroups(home) {
+		for _, p := range supervisor.ListAbandoned(home) {
 			add(p)
 		}
 		for _, o := range supervisor.FindOrphaned(home) {
@@ -176,7 +176,7 @@ func DeclareGone(state, attempt string, now time.Time) error {
 			case o.Remains.Proof == supervisor.Remaining:
 				not.Alive = o.Remains.Processes
 				return not
-			case o.Remains.Above(os.Getpid()): // the caller is a process of this attempt
+			case o.Remains.ContainsAncestorOf(os.Getpid()): // the caller is a process of this attempt
 				return &caller.RefusedError{What: "gaffer doctor --gone", Agent: "agent of attempt " + attempt}
 			}
 			if err := supervisor.DeclareGone(o.Dir, now); err != nil {

@@ -116,7 +116,7 @@ func (s *activeRun) take(e store.Event) (ended bool) {
 	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():
 		return true
 	case e.Run == s.run.ID && (e.Kind == "attempt.stopping" || e.Kind == "attempt.waiting" || e.Kind == "message.sent" || e.Kind == "message.withdrawn" || strings.HasPrefix(e.Kind, "question.")):
-		s.worker.Attend()
+		s.worker.CheckOrders()
 	case e.Run == s.run.ID && e.Kind == "task.ready", e.Kind == "lane.open":
 		s.worker.Wake()
 	}

@@ -59,7 +59,7 @@ func (k *keeper) findProcesses(r store.Reader) error {
 		return nil
 	}
 	k.alive = map[string]int{}
-	for _, p := range supervisor.Living() {
+	for _, p := range supervisor.ListMarked() {
 		attempt, err := r.Attempt(p.Attempt)
 		if errors.Is(err, store.ErrNotFound) {
 			continue

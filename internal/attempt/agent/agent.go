@@ -157,10 +157,10 @@ type Usage struct {
 
 // Exit describes how the process ended.
 type Exit struct {
-	Code   int       // -1 if a signal killed it
-	Signal string    // the signal that killed it, such as SIGTERM
-	Told   string    // why gaffer told it to stop: a failure class or Lingered; else empty
-	At     time.Time // end of the process, in the machine's time zone: some programs print only a time of day
+	Code       int       // -1 if a signal killed it
+	Signal     string    // the signal that killed it, such as SIGTERM
+	StopReason string    // why gaffer told it to stop: a failure class or Lingered; else empty
+	At         time.Time // end of the process, in the machine's time zone: some programs print only a time of day
 }
 
 // Lingered is the reason to stop a program that has printed its final message and does

@@ -138,7 +138,7 @@ func (c *commandReader) Verdict(exit Exit) Verdict {
 		said = &word{text: c.rest.all()}
 	case exit.Code == 0 && exit.Signal == "":
 		return judge(&word{class: failure.Crashed, text: join("ended without its done line", c.rest.String())}, denial{}, "", exit)
-	case exit.Told == Lingered && said != nil:
+	case exit.StopReason == Lingered && said != nil:
 	default:
 		said = &word{class: failure.Crashed, text: join(ending(exit), c.rest.String())}
 	}

@@ -22,8 +22,8 @@ func TestACommandIsJudgedByItsExitCode(t *testing.T) {
 		{agent.Exit{Code: 3}, nil, failure.Crashed, "exit code 3"},
 		{agent.Exit{Code: 3}, []string{"no such file"}, failure.Crashed, "exit code 3: no such file"},
 		{agent.Exit{Code: -1, Signal: "SIGSEGV"}, []string{"oops"}, failure.Crashed, "died of SIGSEGV: oops"},
-		{agent.Exit{Code: -1, Signal: "SIGTERM", Told: "timeout"}, []string{"busy"}, failure.TimedOut, "died of SIGTERM: busy"},
-		{agent.Exit{Told: "cancelled"}, []string{"done"}, failure.Cancelled, "done"},
+		{agent.Exit{Code: -1, Signal: "SIGTERM", StopReason: "timeout"}, []string{"busy"}, failure.TimedOut, "died of SIGTERM: busy"},
+		{agent.Exit{StopReason: "cancelled"}, []string{"done"}, failure.Cancelled, "done"},
 		{agent.Exit{}, []string{"\x1b[32mgreen\x1b[0m\r", "a\x00b\xff"}, failure.None, "green\nab\ufffd"},
 	} {
 		_, v := hear(t, "command", agent.Request{}, c.exit, c.lines...)
@@ -96,7 +96,7 @@ func TestMarkersSayWhatLinesMean(t *testing.T) {
 		{"done", agent.Exit{}, []string{"work", "done"}, failure.None},
 		{"no done line", agent.Exit{}, []string{"work"}, failure.Crashed},
 		{"done, but it failed", agent.Exit{Code: 1}, []string{"done"}, failure.Crashed},
-		{"done, and then it hung", agent.Exit{Code: -1, Signal: "SIGTERM", Told: agent.Lingered}, []string{"done"}, failure.None},
+		{"done, and then it hung", agent.Exit{Code: -1, Signal: "SIGTERM", StopReason: agent.Lingered}, []string{"done"}, failure.None},
 		{"failed with exit code 0", agent.Exit{}, []string{"[API Error: 401]"}, failure.Crashed},
 		{"limit", agent.Exit{}, []string{"limit reached until 2026-11-15T12:00:00Z"}, failure.RateLimited},
 		{"a limit that was overcome", agent.Exit{}, []string{"limit reached until noon", "done"}, failure.None},

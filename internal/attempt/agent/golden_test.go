@@ -52,7 +52,7 @@ func load(t testing.TB, file string) recording {
 		case "policy":
 			r.request.Policy = agent.Policy(value)
 		case "exit":
-			_, _ = fmt.Sscan(value, &r.exit.Code, &r.exit.Signal, &r.exit.Told)
+			_, _ = fmt.Sscan(value, &r.exit.Code, &r.exit.Signal, &r.exit.StopReason)
 		default:
 			t.Fatalf("%s: %q means nothing", file, line)
 		}

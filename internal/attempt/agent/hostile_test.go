@@ -36,10 +36,10 @@ func sound(t *testing.T, name string, policy agent.Policy, custom map[string]age
 			}
 		}
 	}
-	for _, exit := range []agent.Exit{{}, {Code: 1}, {Code: -1, Signal: "SIGKILL"}, {Told: "timeout"}, {Told: agent.Lingered}} {
+	for _, exit := range []agent.Exit{{}, {Code: 1}, {Code: -1, Signal: "SIGKILL"}, {StopReason: "timeout"}, {StopReason: agent.Lingered}} {
 		v := reader.Verdict(exit)
 		fitForPeople(t, v.Summary, 520)
-		if exit.Told == "timeout" && v.Class != failure.TimedOut {
+		if exit.StopReason == "timeout" && v.Class != failure.TimedOut {
 			t.Errorf("told to stop, and the verdict is %+v", v)
 		}
 	}

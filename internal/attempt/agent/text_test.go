@@ -110,8 +110,8 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"it said success", success, denial{}, Exit{}, failure.None},
 		{"it said success and exited badly", success, denial{}, Exit{Code: 1}, failure.None},
-		{"it said success and was ended because it lingered", success, denial{}, Exit{Code: -1, Signal: "SIGKILL", Told: Lingered}, failure.None},
-		{"it said success after it was told to stop", success, denial{}, Exit{Told: "timeout"}, failure.TimedOut},
+		{"it said success and was ended because it lingered", success, denial{}, Exit{Code: -1, Signal: "SIGKILL", StopReason: Lingered}, failure.None},
+		{"it said success after it was told to stop", success, denial{}, Exit{StopReason: "timeout"}, failure.TimedOut},
 		{"it said success and something was denied", success, denied, Exit{}, failure.Denied},
 		{"it failed and something was denied", crashed, denied, Exit{Code: 1}, failure.Denied},
 		{"it went on without what was denied and said success", success, obeyed, Exit{}, failure.None},
@@ -122,11 +122,11 @@ func TestVerdicts(t *testing.T) {
 		{"it failed", crashed, denial{}, Exit{}, failure.Crashed},
 		{"it said nothing", nil, denial{}, Exit{}, failure.Crashed},
 		{"it said nothing and died", nil, denial{}, Exit{Code: -1, Signal: "SIGKILL"}, failure.Crashed},
-		{"it lingered and had said nothing", nil, denial{}, Exit{Told: Lingered}, failure.Crashed},
-		{"it was cancelled and something was denied", nil, denied, Exit{Told: "cancelled"}, failure.Cancelled},
-		{"it stalled", nil, denial{}, Exit{Code: -1, Signal: "SIGTERM", Told: "stalled"}, failure.Stalled},
-		{"it was over its budget", nil, denial{}, Exit{Told: "budget"}, failure.OverBudget},
-		{"it was told why nobody knows", nil, denial{}, Exit{Told: "shutdown"}, failure.Cancelled},
+		{"it lingered and had said nothing", nil, denial{}, Exit{StopReason: Lingered}, failure.Crashed},
+		{"it was cancelled and something was denied", nil, denied, Exit{StopReason: "cancelled"}, failure.Cancelled},
+		{"it stalled", nil, denial{}, Exit{Code: -1, Signal: "SIGTERM", StopReason: "stalled"}, failure.Stalled},
+		{"it was over its budget", nil, denial{}, Exit{StopReason: "budget"}, failure.OverBudget},
+		{"it was told why nobody knows", nil, denial{}, Exit{StopReason: "shutdown"}, failure.Cancelled},
 	} {
 		if got := judge(c.said, c.denied, "", c.exit); got.Class != c.want {
 			t.Errorf("%s: %+v, want %q", c.name, got, c.want)

@@ -98,7 +98,7 @@ func TestTrapC_ASuccessAfterOurSignalIsNone(t *testing.T) {
 			"":             failure.None,
 			agent.Lingered: failure.None,
 		} {
-			_, v := hear(t, name, agent.Request{Policy: agent.Deny}, agent.Exit{Code: 0, Told: told}, line)
+			_, v := hear(t, name, agent.Request{Policy: agent.Deny}, agent.Exit{Code: 0, StopReason: told}, line)
 			if v.Class != want {
 				t.Errorf("%s told %q: class %q, want %q", name, told, v.Class, want)
 			}

@@ -48,7 +48,7 @@ func (d *denial) used() { d.wentOn = len(d.what) > 0 }
 //
 // A denial alone is not a failure. It is one if the agent stopped because of it.
 func judge(said *word, refused denial, rest string, exit Exit) Verdict {
-	if exit.Told != "" && exit.Told != Lingered {
+	if exit.StopReason != "" && exit.StopReason != Lingered {
 		return told(said, rest, exit)
 	}
 	done := said != nil && said.class == failure.None
@@ -118,7 +118,7 @@ func (w *word) resets(now time.Time) time.Time {
 func told(said *word, rest string, exit Exit) Verdict {
 	v := Verdict{Class: failure.Cancelled, Summary: rest}
 	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released, failure.Interrupted}
-	if class := failure.Class(exit.Told); slices.Contains(known, class) {
+	if class := failure.Class(exit.StopReason); slices.Contains(known, class) {
 		v.Class = class
 	}
 	if said != nil && said.text != "" {

@@ -11,9 +11,9 @@ import (
 // view converts an agent's output to readable text. It keeps only the state that the
 // agent's reader needs.
 type view struct {
-	reader agent.Reader // nil for output that is already readable
-	asks   *agent.Question
-	last   string
+	reader agent.Reader    // nil for output that is already readable
+	asks   *agent.Question // the open question, or nil
+	last   string          // the last activity that was shown
 }
 
 func newView(kind, policy string) (*view, error) {

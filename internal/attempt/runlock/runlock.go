@@ -36,8 +36,8 @@ func (e *OwnedError) Hint() string {
 
 const (
 	opLock host.Op = "take the run"
-	// Within is how long Lock waits for a lock, because a killed gaffer needs a moment
-	// to exit and release it.
+	// Within is how long Lock waits for a lock: a killed gaffer needs a moment to exit,
+	// which releases its locks.
 	Within = time.Second
 )
 
@@ -67,7 +67,7 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	// If the lock file was deleted while its holder is alive, we have locked a new
 	// file. So check the recorded owner too.
 	if other := l.Owner(run); other.Alive && other.PID != os.Getpid() {
-		_ = lock.Unlock() // the run is not ours, whether or not this succeeds
+		_ = lock.Unlock() // even if this fails, another process works on the run
 		return nil, &OwnedError{run, other.PID}
 	}
 	file := l.ownerFile(run)
@@ -80,7 +80,7 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	}
 	return func() {
 		_ = os.Remove(file)
-		_ = lock.Unlock() // the lock ends with the process at the latest
+		_ = lock.Unlock() // if this fails, the kernel releases the lock when the process exits
 	}, nil
 }
 
@@ -97,9 +97,9 @@ func (l Locks) Owner(run string) fleet.Owner {
 	return fleet.Owner{PID: p.PID, Alive: host.OS().Alive(p) == host.Alive}
 }
 
-// WorkedOn reports whether a gaffer on this machine has ever worked on a run. It does
-// not trust the rows, which other programs can write. It checks for the run's lock
-// file, which remains after the run has ended.
+// WorkedOn reports whether a gaffer on this machine has ever worked on a run. It checks
+// for the run's lock file, which remains after the run has ended. It does not rely on
+// the database alone, because other programs can write to it.
 func (l Locks) WorkedOn(run store.Run) bool {
 	_, err := os.Stat(l.File(run.ID))
 	return run.Place == run.ID && err == nil

@@ -16,58 +16,58 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Attempt is an attempt that is running, or has ended and was not judged yet.
+// Attempt is an attempt that is running, or has ended and has no [Result] yet.
 type Attempt struct {
-	job     Job
-	folder  folder
-	opts    Options
-	process *supervisor.Process
-	lease   *lease
-	reader  agent.Reader
-	linger  time.Duration
-	orders  chan order
-	over    chan struct{} // closed when Run has returned and orders are ignored
-	inbox   inbox
+	job          Job
+	folder       folder
+	opts         Options
+	process      *supervisor.Process
+	lease        *lease
+	reader       agent.Reader
+	linger       time.Duration
+	orders       chan order
+	over         chan struct{} // closed when Run has returned and orders are ignored
+	steerRequest steerRequest
 
-	tail     tail
-	answered answered
-	asked    map[string]agent.Question // questions that the owner was notified of and that are open
-	pending  []agent.Signal            // questions and replies that act has to handle
-	now      Activity
-	words    words
-	told     Activity // what the owner was notified of last
-	progress time.Time
-	outside  bool // the owner says that the agent waits for the user
-	waits    waits
-	waited   time.Duration // total time that the agent waited for the user; set after the agent has ended
-	ended    time.Time     // when the agent reported that it has finished; zero before, and while it works on another message
-	closed   time.Time     // when its stdin was closed after that; zero before
-	steering steering
+	tail           tail
+	answered       sentIDs
+	asked          map[string]agent.Question // questions that the owner was notified of and that are open
+	pending        []agent.Signal            // questions and replies that handlePending has to handle
+	now            Activity
+	recent         recentLines
+	reported       Activity // what the owner was notified of last
+	lastProgress   time.Time
+	waitsUnseen    bool          // the owner says that the agent waits for the user, which its output does not show
+	supervisorWait waitState     // as last sent to the supervisor
+	waited         time.Duration // total time that the agent waited for the user; set after the agent has ended
+	finishedAt     time.Time     // when the agent reported that it has finished; zero before, and while it works on another message
+	inputClosedAt  time.Time     // when the agent's stdin was closed, after finishedAt; zero before
+	steering       steering
 }
 
-// waits is what the supervisor knows about whether the agent waits for the user.
-type waits int
+// waitState is what the supervisor knows about whether the agent waits for the user.
+type waitState int
 
 const (
-	unknown waits = iota // another process may have set it
-	works
-	waitsForPerson
+	waitUnknown waitState = iota // an earlier gaffer process may have set the supervisor's state
+	working
+	waitingForUser
 )
 
 // order is a request of the owner to the goroutine of Run.
 type order struct {
-	stop     string
-	at       bool // kill it at once
-	wait     *bool
-	question string
-	answer   agent.Answer
+	stopReason string
+	now        bool  // with stopReason: kill the agent at once
+	wait       *bool // whether the agent waits for the user; nil if the order is about something else
+	question   string
+	answer     agent.Answer
 }
 
 // The intervals between reads of the log: short after new output, then doubling up to
 // a maximum.
 const (
-	soon = 10 * time.Millisecond
-	late = time.Second
+	minReadInterval = 10 * time.Millisecond
+	maxReadInterval = time.Second
 )
 
 // Run follows the attempt until it is over, and returns the result. When ctx ends, Run
@@ -75,19 +75,19 @@ const (
 func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	defer func() { _ = a.process.Close() }()
 	defer close(a.over)
-	wait := soon
+	wait := minReadInterval
 	for {
 		select {
 		case <-a.process.Done():
 			return a.judge(ctx)
 		default:
 		}
-		news, _ := a.read(-1, false) // after an error it is read later, at the latest when the agent has ended
-		if wait = min(2*wait, late); news {
-			wait = soon
+		news, _ := a.read(-1, false) // an error is ignored: the output is read again later, at the latest by judge
+		if wait = min(2*wait, maxReadInterval); news {
+			wait = minReadInterval
 		}
-		a.act()
-		timer := time.NewTimer(together(time.Now(), wait))
+		a.handlePending()
+		timer := time.NewTimer(alignWakeUp(time.Now(), wait))
 		select {
 		case <-a.process.Done():
 			timer.Stop()
@@ -97,26 +97,26 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 			return Result{}, ctx.Err()
 		case o := <-a.orders:
 			a.follow(o)
-			wait = soon
-		case <-a.inbox.news:
-			wait = soon
+			wait = minReadInterval
+		case <-a.steerRequest.changed:
+			wait = minReadInterval
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
 }
 
-// together rounds long waits up to a common moment, so that all attempts wake up at
+// alignWakeUp rounds long waits up to a common moment, so that all attempts wake up at
 // the same time. Waking up costs more than reading the log.
-func together(now time.Time, wait time.Duration) time.Duration {
-	if wait < late {
+func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
+	if wait < maxReadInterval {
 		return wait
 	}
-	return now.Truncate(late).Add(late).Sub(now)
+	return now.Truncate(maxReadInterval).Add(maxReadInterval).Sub(now)
 }
 
 // Stop stops the agent and all its descendants. It does not wait for their end.
-func (a *Attempt) Stop(why string, now bool) { a.order(order{stop: why, at: now}) }
+func (a *Attempt) Stop(why string, now bool) { a.order(order{stopReason: why, now: now}) }
 
 // Answer answers a question that the owner was notified of.
 func (a *Attempt) Answer(question string, answer agent.Answer) {
@@ -135,12 +135,12 @@ func (a *Attempt) order(o order) {
 }
 
 func (a *Attempt) follow(o order) {
-	if o.stop != "" {
-		_ = a.process.Stop(o.stop, o.at) // an error means that it has ended, which is fine
+	if o.stopReason != "" {
+		_ = a.process.Stop(o.stopReason, o.now) // fails only if the process has ended
 		return
 	}
 	if o.wait != nil {
-		a.outside = *o.wait
+		a.waitsUnseen = *o.wait
 		return
 	}
 	q, known := a.asked[o.question]
@@ -156,13 +156,13 @@ func (a *Attempt) read(limit int64, last bool) (news bool, err error) {
 	err = a.tail.read(limit, last, func(line []byte) {
 		news = true
 		for _, s := range a.reader.Line(line) {
-			a.take(s)
+			a.handle(s)
 		}
 	})
 	return news, err
 }
 
-func (a *Attempt) take(s agent.Signal) {
+func (a *Attempt) handle(s agent.Signal) {
 	if s.State != "" {
 		a.now.State = string(s.State)
 	}
@@ -170,13 +170,13 @@ func (a *Attempt) take(s agent.Signal) {
 		a.now.Spent = spentOn(*s.Usage)
 	}
 	a.now.Doing, a.now.Thread = cmp.Or(s.Doing, a.now.Doing), cmp.Or(s.Thread, a.now.Thread)
-	a.words.add(s.Doing)
+	a.recent.add(s.Doing)
 	if s.Compacted != "" {
 		a.now.Compacted = s.Compacted
 		a.now.Compactions++
 	}
 	if s.Progress {
-		a.progress = a.opts.Now()
+		a.lastProgress = a.opts.Now()
 		a.tookPrompt()
 	}
 	if s.Took != "" {
@@ -189,16 +189,16 @@ func (a *Attempt) take(s agent.Signal) {
 		delete(a.steering.due, a.steering.keys[s.Refused])
 	}
 	if s.Began {
-		a.ended = time.Time{}
+		a.finishedAt = time.Time{}
 	}
 	if s.Closed != "" {
-		a.close(s.Closed)
+		a.dropQuestion(s.Closed)
 	}
 	if s.Ask != nil || s.Reply != nil {
 		a.pending = append(a.pending, s)
 	}
-	if s.Ended && a.ended.IsZero() {
-		a.ended = a.opts.Now()
+	if s.Ended && a.finishedAt.IsZero() {
+		a.finishedAt = a.opts.Now()
 	}
 }
 
@@ -210,10 +210,10 @@ func spentOn(u agent.Usage) fleet.Amount {
 	return fleet.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), most)), Tokens: bound(u.Input) + bound(u.Output)}
 }
 
-// close drops a question or a reply that the agent no longer waits for. It notifies
+// dropQuestion drops a question or a reply that the agent no longer waits for. It notifies
 // the owner also of a question that is still pending here, because the previous gaffer
 // process may have asked it.
-func (a *Attempt) close(id string) {
+func (a *Attempt) dropQuestion(id string) {
 	_, known := a.asked[id]
 	for i, s := range a.pending {
 		if s.ReplyTo == id || s.Ask != nil && s.Ask.ID == id {
@@ -228,10 +228,10 @@ func (a *Attempt) close(id string) {
 	}
 }
 
-// act handles the signals that were read, and the timeouts. It informs the supervisor
+// handlePending handles the signals that were read, and the timeouts. It informs the supervisor
 // that the agent waits before it asks the question, so that the deadline is postponed
 // even if this process dies.
-func (a *Attempt) act() {
+func (a *Attempt) handlePending() {
 	var asks []agent.Question
 	for _, s := range a.pending {
 		switch {
@@ -243,51 +243,51 @@ func (a *Attempt) act() {
 		}
 	}
 	a.pending = nil
-	a.tellWaiting()
+	a.reportWaiting()
 	for _, q := range asks {
 		a.opts.Owner.Asked(q)
 	}
-	a.doubt()
-	a.tellOwner()
+	a.updateUnproven()
+	a.reportActivity()
 	now := a.opts.Now()
 	if a.lease.over(now) || a.isWaiting() {
-		a.progress = now // it is frozen or waits for the user, and cannot make progress
+		a.lastProgress = now // a frozen or waiting agent cannot make progress, and is not stalled
 	}
 	a.steer(now)
 	a.closeInput(now)
 	switch {
-	case !a.ended.IsZero():
-		if a.linger > 0 && !a.closed.IsZero() && now.Sub(a.closed) > a.linger {
+	case !a.finishedAt.IsZero():
+		if a.linger > 0 && !a.inputClosedAt.IsZero() && now.Sub(a.inputClosedAt) > a.linger {
 			_ = a.process.Stop(agent.Lingered, false) // repeated stops are harmless
 		}
-	case a.job.Stall > 0 && now.Sub(a.progress) > a.job.Stall:
+	case a.job.Stall > 0 && now.Sub(a.lastProgress) > a.job.Stall:
 		_ = a.process.Stop(string(failure.Stalled), false)
 	}
 }
 
-func (a *Attempt) tellOwner() {
-	if a.now != a.told {
-		a.told = a.now
+func (a *Attempt) reportActivity() {
+	if a.now != a.reported {
+		a.reported = a.now
 		a.opts.Owner.Doing(a.now)
 	}
 }
 
-// doubt updates whether the supervisor is dead and the attempt cannot be proved to
-// have ended. In that case the user has to act.
-func (a *Attempt) doubt() {
-	why := DoubtOf(a.process.Doubt())
-	if why == a.now.Doubt {
+// updateUnproven sets the activity's Unproven: the supervisor is dead, and the attempt
+// cannot be proved to have ended. In that case the user has to act.
+func (a *Attempt) updateUnproven() {
+	why := UnprovenText(a.process.Unproven())
+	if why == a.now.Unproven {
 		return
 	}
-	a.now.Doubt, a.now.Doing, a.now.State = why, why, string(agent.Running)
+	a.now.Unproven, a.now.Doing, a.now.State = why, why, string(agent.Running)
 	if why != "" {
 		a.now.State = string(agent.Waiting)
 	}
 }
 
-// DoubtOf returns one line for an attempt that cannot be proved to have ended: why,
+// UnprovenText returns one line for an attempt that cannot be proved to have ended: why,
 // since when, and what the user can do. It is empty for any other error.
-func DoubtOf(err error) string {
+func UnprovenText(err error) string {
 	unproven := (*supervisor.UnprovenError)(nil)
 	if !errors.As(err, &unproven) {
 		return ""
@@ -296,23 +296,23 @@ func DoubtOf(err error) string {
 }
 
 // isWaiting reports whether the agent waits for the user.
-func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.outside }
+func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.waitsUnseen }
 
-// tellWaiting informs the supervisor whether the agent waits for the user, so that the
+// reportWaiting informs the supervisor whether the agent waits for the user, so that the
 // deadline is postponed. If the supervisor cannot be reached, the next call tries
 // again.
-func (a *Attempt) tellWaiting() {
-	now := works
+func (a *Attempt) reportWaiting() {
+	now := working
 	if a.isWaiting() {
-		now = waitsForPerson
+		now = waitingForUser
 	}
-	if now == a.waits {
+	if now == a.supervisorWait {
 		return
 	}
-	err := a.process.Waiting(now == waitsForPerson)
-	var refused *supervisor.OrderError // an older supervisor does not know this order
+	err := a.process.Waiting(now == waitingForUser)
+	var refused *supervisor.OrderError // from a supervisor of an older version, which does not know this order
 	if err == nil || errors.As(err, &refused) {
-		a.waits = now
+		a.supervisorWait = now
 	}
 }
 
@@ -322,8 +322,8 @@ func (a *Attempt) reply(id string, data []byte) {
 	if err := a.process.Input(data); err != nil {
 		return
 	}
-	_ = a.answered.note(id) // if this fails, it may be answered again
-	a.progress = a.opts.Now()
+	_ = a.answered.add(id) // if this fails, the next gaffer process may send the answer again
+	a.lastProgress = a.opts.Now()
 }
 
 // judge returns the result of an agent that has ended. It runs the checks if needed.
@@ -334,7 +334,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	}
 	limit := exit.LogTo
 	if exit.Lost || limit < a.job.LogFrom {
-		limit = -1 // it is unknown where the output ends
+		limit = -1 // the end of this attempt's output is unknown
 	}
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err
@@ -342,29 +342,29 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	a.waited = exit.Waited
 	for _, s := range slices.Clone(a.pending) {
 		if s.Ask != nil && !a.answered.ids[s.Ask.ID] {
-			a.close(s.Ask.ID)
+			a.dropQuestion(s.Ask.ID)
 		}
 	}
 	for id := range a.asked {
-		a.close(id) // an agent that has ended waits for no answer
+		a.dropQuestion(id) // an agent that has ended waits for no answer
 	}
 	a.pending = nil
 	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left, Took: a.steering.taken}
 	switch {
 	case exit.Lost:
-		r.Class, r.Summary, r.Exit = failure.Lost, a.words.after(cmp.Or(exit.Failed, "the agent was lost")), -1
+		r.Class, r.Summary, r.Exit = failure.Lost, a.recent.appendTo(cmp.Or(exit.Failed, "the agent was lost")), -1
 		return r, nil
 	case exit.Failed != "":
 		r.Class, r.Summary, r.Exit = failure.NotStarted, exit.Failed, -1
 		return r, nil
 	}
-	v := a.reader.Verdict(agent.Exit{Code: exit.Code, Signal: exit.Signal, Told: exit.Told, At: exit.Ended.Local()})
+	v := a.reader.Verdict(agent.Exit{Code: exit.Code, Signal: exit.Signal, StopReason: exit.StopReason, At: exit.Ended.Local()})
 	r.Class, r.Summary, r.Answer, r.Reset, r.Denied = v.Class, v.Summary, v.Answer, v.Reset, v.Denied
-	// If the agent finished although something was denied, the checks decide whether
-	// it was needed.
+	// If the agent finished although a request was denied, the checks decide whether the
+	// denied request was needed.
 	provable := v.Class == failure.Denied && v.Done && len(a.job.Verify) > 0
 	if r.Class != failure.None && !provable {
-		r.Answer, r.Summary = "", a.words.after(r.Summary)
+		r.Answer, r.Summary = "", a.recent.appendTo(r.Summary)
 		return r, nil
 	}
 	a.tookPrompt()

@@ -9,20 +9,20 @@ import (
 
 func TestThoseWhoWaitForLongWakeUpTogetherAndNotLater(t *testing.T) {
 	base := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
-	for after := time.Duration(0); after < 2*late; after += 7 * time.Millisecond {
+	for after := time.Duration(0); after < 2*maxReadInterval; after += 7 * time.Millisecond {
 		now := base.Add(after)
-		wait := together(now, late)
-		if wait <= 0 || wait > late || now.Add(wait).UnixNano()%int64(late) != 0 {
+		wait := alignWakeUp(now, maxReadInterval)
+		if wait <= 0 || wait > maxReadInterval || now.Add(wait).UnixNano()%int64(maxReadInterval) != 0 {
 			t.Errorf("%s after: %s", after, wait)
 		}
 	}
-	if got := together(base, soon); got != soon {
+	if got := alignWakeUp(base, minReadInterval); got != minReadInterval {
 		t.Errorf("a short wait is %s", got)
 	}
 }
 
 func TestAnAgentIsNotToldWhichRepositoryAnotherCommandIsAbout(t *testing.T) {
-	for _, name := range ofOneRepository() {
+	for _, name := range gitRepositoryVars() {
 		t.Setenv(name, "/elsewhere")
 	}
 	t.Setenv("GIT_AUTHOR_NAME", "me")

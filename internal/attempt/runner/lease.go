@@ -11,9 +11,9 @@ import (
 type lease struct {
 	sending sync.Mutex // keeps orders in sequence
 
-	mu    sync.Mutex // held only for short sections
-	until time.Time  // zero means forever
-	runs  *supervisor.Process
+	mu      sync.Mutex // never held while an order is sent
+	until   time.Time  // end of the lease; zero means forever
+	process *supervisor.Process
 }
 
 // Extend extends the lease of the agent, or of the check that is running; zero means
@@ -24,35 +24,35 @@ func (a *Attempt) Extend(until time.Time) error { return a.lease.extend(until) }
 func (l *lease) extend(until time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
-	if !until.IsZero() && until.Before(l.last()) {
+	if !until.IsZero() && until.Before(l.end()) {
 		return nil
 	}
 	l.mu.Lock()
 	l.until = until
-	runs := l.runs
+	runs := l.process
 	l.mu.Unlock()
 	return runs.Extend(until)
 }
 
-// last returns the current end of the lease.
-func (l *lease) last() time.Time {
+// end returns the current end of the lease.
+func (l *lease) end() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.until
 }
 
 func (l *lease) over(now time.Time) bool {
-	until := l.last()
+	until := l.end()
 	return !until.IsZero() && !now.Before(until)
 }
 
-// pass moves the lease to another process. told is the end of the lease that the
-// process already has; zero means forever.
-func (l *lease) pass(to *supervisor.Process, told time.Time) error {
+// moveTo moves the lease to another process. told is the end of the lease that this
+// process was started with; zero means forever.
+func (l *lease) moveTo(to *supervisor.Process, told time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	l.mu.Lock()
-	l.runs = to
+	l.process = to
 	until := l.until
 	l.mu.Unlock()
 	if until.Equal(told) {

@@ -37,7 +37,7 @@ type Job struct {
 	Messages []string      `json:"messages,omitempty"` // ids of the user's messages that the prompt contains
 	Grace    time.Duration `json:"grace,omitempty"`    // time to exit after each signal; 0 means the supervisor's default
 
-	Env []string `json:"-"` // added to this process's environment; it may contain keys
+	Env []string `json:"-"` // added to this process's environment; not stored, because it may contain API keys
 	// Secrets are variables whose values are references. They are resolved when a
 	// program starts, and are not stored.
 	Secrets map[string]secret.Value `json:"-"`
@@ -46,19 +46,19 @@ type Job struct {
 // Result describes how an attempt ended. Its Diff and Log are not set, and its Answer
 // only if the work was done.
 type Result struct {
-	fleet.Progress // the last one
+	fleet.Progress // as last reported
 	fleet.Ending
 	Reset time.Time // when a rate limit ends
 	Left  []int     // pids of the agent's processes that could not be ended
-	Took  []string  // ids of the user's messages that the agent has taken
+	Took  []string  // ids of the user's messages that the agent has received
 }
 
 // Activity describes what the agent is doing. Its Source, Said and Log are not set.
 type Activity struct {
 	fleet.Progress
-	// Doubt is why we cannot tell whether the agent has ended, see [DoubtOf]. If it is
+	// Unproven is why we cannot tell whether the agent has ended, see [UnprovenText]. If it is
 	// set, Doing has the same text.
-	Doubt string
+	Unproven string
 }
 
 // Owner is notified of events while an attempt runs. Its methods must not block.
@@ -66,7 +66,7 @@ type Owner interface {
 	Doing(Activity)
 	Asked(agent.Question)
 	Closed(question string) // the agent no longer waits for the answer
-	Took(message string)    // the agent has taken a message of the user
+	Took(message string)    // the agent has received this message of the user; message is its id
 }
 
 // Options are the dependencies of an attempt.
@@ -79,7 +79,7 @@ type Options struct {
 	// Secrets resolves variables whose values are references.
 	Secrets secret.Resolver
 	// Until is when the supervisor freezes the agent, unless [Attempt.Extend] is
-	// called. Zero means never.
+	// called before. Zero means never.
 	Until time.Time
 	// Abandon is how long a frozen agent waits for another worker, see
 	// [supervisor.Spec].
@@ -149,7 +149,7 @@ func ReadJob(dir string) (Job, error) {
 		var j Job
 		said, err := supervisor.Job(f.agentFolder(n))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // its starter died before it wrote the spec
+		case errors.Is(err, fs.ErrNotExist): // the process that launched it died before it wrote the spec
 			continue
 		case err == nil:
 			err = json.Unmarshal(said, &j)

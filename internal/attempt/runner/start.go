@@ -27,7 +27,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		return nil, err
 	}
 	f := folder(dir)
-	if job.LogFrom, err = size(job.Log); err != nil {
+	if job.LogFrom, err = logSize(job.Log); err != nil {
 		return nil, err
 	}
 	said, err := json.Marshal(job)
@@ -40,7 +40,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		}
 	}
 	n, err := f.launches()
-	if err == nil && n > 0 { // an earlier launch exists; as far as we know it failed
+	if err == nil && n > 0 { // an earlier launch failed, as far as we know; make sure that it has ended
 		opts.Supervisor.Attempt = job.Attempt
 		err = end(ctx, f.agentFolder(n), opts)
 	}
@@ -61,13 +61,13 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	}
 	a, err := newAttempt(f, with, job, launch.Linger, p, opts)
 	if err == nil {
-		a.waits = works
+		a.supervisorWait = working
 	}
 	return a, err
 }
 
-// environment returns the agent's environment. A variable of the task replaces that of
-// the agent, whose reference is then not resolved.
+// environment returns the agent's environment. A variable of the task replaces the
+// agent's variable of the same name, whose reference is then not resolved.
 func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
 	refs := maps.Clone(with.References())
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool {
@@ -103,14 +103,14 @@ func Adopt(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, state, err
 }
 
-// Never reports whether a lost attempt never had an agent.
-func (a *Attempt) Never() bool {
-	exit, err := a.process.Wait(context.Background()) // the attempt is over, so this does not wait
-	return err == nil && exit.Never
+// NeverStarted reports whether no agent was ever started in a lost attempt.
+func (a *Attempt) NeverStarted() bool {
+	exit, err := a.process.Wait(context.Background()) // returns at once, because the attempt is over
+	return err == nil && exit.NeverStarted
 }
 
 func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *supervisor.Process, opts Options) (*Attempt, error) {
-	done, err := readAnswered(f, answeredFile)
+	done, err := readSentIDs(f, answeredFile)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -120,15 +120,15 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 		return nil, errors.Join(err, p.Close())
 	}
 	return &Attempt{
-		job: job, folder: f, opts: opts, process: p, lease: &lease{runs: p, until: opts.Until}, reader: reader, linger: linger,
-		steering: steering, inbox: inbox{news: make(chan struct{}, 1)},
+		job: job, folder: f, opts: opts, process: p, lease: &lease{process: p, until: opts.Until}, reader: reader, linger: linger,
+		steering: steering, steerRequest: steerRequest{changed: make(chan struct{}, 1)},
 		orders: make(chan order), over: make(chan struct{}),
 		tail: tail{path: job.Log, at: job.LogFrom}, answered: done, asked: map[string]agent.Question{},
 		now: Activity{Progress: fleet.Progress{
 			Activity: fleet.Activity{State: string(agent.Running)},
 			Process:  fleet.Process{Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom},
 		}},
-		progress: opts.Now(),
+		lastProgress: opts.Now(),
 	}, nil
 }
 
@@ -144,15 +144,15 @@ func thread(r agent.Request) string {
 // LogSize returns the current size of a log. That is the offset at which the output of
 // an attempt that was not started would begin.
 func LogSize(log string) int64 {
-	n, err := size(log)
+	n, err := logSize(log)
 	if err != nil {
 		return 0
 	}
 	return n
 }
 
-// size returns the size of a log. A missing log has size 0.
-func size(log string) (int64, error) {
+// logSize returns the size of a log. A missing log has size 0.
+func logSize(log string) (int64, error) {
 	info, err := os.Stat(log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -181,9 +181,9 @@ func (f folder) writePrompt(l *agent.Launch) error {
 // and checks.
 const SelfEnv = "GAFFER_SELF"
 
-// ofOneRepository lists the variables with which git points hooks and aliases to a
-// repository. They are removed, because an agent may work in another repository.
-func ofOneRepository() []string {
+// gitRepositoryVars lists the variables by which git tells hooks and aliases their
+// repository. Agents do not get them, because they may work in another repository.
+func gitRepositoryVars() []string {
 	return []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE",
 		"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
@@ -194,7 +194,7 @@ func ofOneRepository() []string {
 func environ(more ...[]string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(ofOneRepository(), name)
+		return slices.Contains(gitRepositoryVars(), name)
 	})
 	if self, err := os.Executable(); err == nil {
 		env = append(env, SelfEnv+"="+self)
@@ -232,7 +232,7 @@ func end(ctx context.Context, dir string, opts Options) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	_ = p.Stop(string(failure.Cancelled), true) // an error means that it has ended, which is fine
+	_ = p.Stop(string(failure.Cancelled), true) // fails only if the process has ended
 	_, err = p.Wait(ctx)
 	return err
 }

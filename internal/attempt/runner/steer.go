@@ -16,13 +16,12 @@ import (
 // unless [Job.Grace] says otherwise. Then it is stopped.
 const interruptWithin = 10 * time.Second
 
-// inbox is what the user wants to tell the agent, as the owner knows it. It is safe for
-// every goroutine.
-type inbox struct {
-	news chan struct{}
+// steerRequest holds what [Attempt.Steer] has set last. It is safe for every goroutine.
+type steerRequest struct {
+	changed chan struct{}
 
 	mu        sync.Mutex
-	set       bool // the owner has said what waits
+	set       bool // Steer was called
 	messages  []fleet.Message
 	interrupt bool
 }
@@ -32,16 +31,16 @@ type inbox struct {
 // while it runs is stopped by an interrupt, and its messages keep waiting. Steer does not
 // block.
 func (a *Attempt) Steer(waiting []fleet.Message, interrupt bool) {
-	a.inbox.mu.Lock()
-	a.inbox.set, a.inbox.messages, a.inbox.interrupt = true, waiting, interrupt
-	a.inbox.mu.Unlock()
+	a.steerRequest.mu.Lock()
+	a.steerRequest.set, a.steerRequest.messages, a.steerRequest.interrupt = true, waiting, interrupt
+	a.steerRequest.mu.Unlock()
 	select {
-	case a.inbox.news <- struct{}{}:
+	case a.steerRequest.changed <- struct{}{}:
 	default: // a signal is already pending
 	}
 }
 
-func (i *inbox) read() (waiting []fleet.Message, interrupt, set bool) {
+func (i *steerRequest) read() (waiting []fleet.Message, interrupt, set bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.messages, i.interrupt, i.set
@@ -50,29 +49,29 @@ func (i *inbox) read() (waiting []fleet.Message, interrupt, set bool) {
 // steering is the state of the messages to the agent. Only the goroutine of Run uses it.
 type steering struct {
 	agent agent.Steerable // nil if the program takes no messages while it runs
-	// written are the messages that were written to the agent's stdin. A process that
-	// takes over must not write them again.
-	written answered
+	// written has the ids of the messages that were written to the agent's stdin. A
+	// process that adopts the attempt must not write them again.
+	written sentIDs
 	keys    map[string]string // ids of the written messages, by key
-	echoed  map[string]bool   // keys of messages that the agent has taken
-	taken   []string          // ids of messages that the agent has taken, which the owner knows
-	// due are the ids of written messages that the agent will take, as far as we know.
+	echoed  map[string]bool   // keys of messages that the agent has received
+	taken   []string          // ids of received messages that were reported to the owner
+	// due has the ids of written messages that the agent has not received yet.
 	due         map[string]bool
-	interrupted time.Time // when the agent was told to end its turn; zero before
+	interrupted time.Time // when the interrupt was sent to the agent; zero before
 }
 
 func newSteering(f folder, r agent.Reader) (steering, error) {
 	s := steering{keys: map[string]string{}, echoed: map[string]bool{}, due: map[string]bool{}}
 	s.agent, _ = r.(agent.Steerable)
 	var err error
-	s.written, err = readAnswered(f, messagesFile)
+	s.written, err = readSentIDs(f, messagesFile)
 	for id := range s.written.ids {
 		s.keys[agent.MessageKey(id)], s.due[id] = id, true
 	}
 	return s, err
 }
 
-// took handles a message that the agent has taken.
+// took handles a message that the agent has received.
 func (a *Attempt) took(id string) {
 	delete(a.steering.due, id)
 	if !slices.Contains(a.steering.taken, id) {
@@ -81,7 +80,8 @@ func (a *Attempt) took(id string) {
 	}
 }
 
-// tookPrompt handles that the agent works on its prompt, which contains messages.
+// tookPrompt handles the messages that the prompt contains: the agent has received them
+// when it works on its prompt.
 func (a *Attempt) tookPrompt() {
 	for _, id := range a.job.Messages {
 		a.took(id)
@@ -93,7 +93,7 @@ func (a *Attempt) tookPrompt() {
 // starts another attempt for them.
 func (a *Attempt) steer(now time.Time) {
 	s := &a.steering
-	waiting, interrupt, set := a.inbox.read()
+	waiting, interrupt, set := a.steerRequest.read()
 	for _, m := range waiting {
 		if s.echoed[agent.MessageKey(m.ID)] {
 			a.took(m.ID)
@@ -103,7 +103,7 @@ func (a *Attempt) steer(now time.Time) {
 		a.interrupt(now)
 		return
 	}
-	if s.agent == nil || !a.closed.IsZero() || !set {
+	if s.agent == nil || !a.inputClosedAt.IsZero() || !set {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.due)) {
@@ -117,37 +117,38 @@ func (a *Attempt) steer(now time.Time) {
 		}
 		data := s.agent.Message(m.ID, m.Text, m.Now)
 		if data == nil {
-			return // later messages must not overtake it
+			return // the agent cannot receive this message now, and later ones must not overtake it
 		}
 		if a.process.InputOnce("message "+m.ID, data) != nil {
 			return
 		}
-		_ = s.written.note(m.ID) // if this fails, a process that takes over gives it again, which changes nothing
+		_ = s.written.add(m.ID) // if this fails, the next process writes the message again, and InputOnce drops it
 		s.keys[agent.MessageKey(m.ID)], s.due[m.ID] = m.ID, true
-		a.progress = now
+		a.lastProgress = now
 	}
 }
 
-// withdraw takes back a message that the agent has not taken. If that comes too late, the
-// agent still reports the message as taken.
+// withdraw takes back a message that the agent has not received. If withdraw comes too
+// late, the agent still reports that it has received the message.
 func (a *Attempt) withdraw(id string) {
 	if data := a.steering.agent.Withdraw(id); data != nil {
-		_ = a.process.Input(data) // an error means that it has ended, which is fine
+		_ = a.process.Input(data) // fails only if the process has ended
 		delete(a.steering.due, id)
 	}
 }
 
-// interrupt ends the turn of the agent. Its stdin is closed when it has done that.
+// interrupt makes the agent end its turn. When the turn has ended, closeInput closes the
+// agent's stdin.
 func (a *Attempt) interrupt(now time.Time) {
 	s := &a.steering
 	var data []byte
 	switch {
-	case !s.interrupted.IsZero() && a.ended.IsZero() && now.Sub(s.interrupted) > cmp.Or(a.job.Grace, interruptWithin):
+	case !s.interrupted.IsZero() && a.finishedAt.IsZero() && now.Sub(s.interrupted) > cmp.Or(a.job.Grace, interruptWithin):
 	case !s.interrupted.IsZero():
 		return
-	case s.agent != nil && a.closed.IsZero():
+	case s.agent != nil && a.inputClosedAt.IsZero():
 		s.interrupted = now
-		for _, id := range slices.Sorted(maps.Keys(s.due)) { // the agent would start another turn for them
+		for _, id := range slices.Sorted(maps.Keys(s.due)) { // otherwise the agent would start another turn for these messages
 			a.withdraw(id)
 		}
 		clear(s.due)
@@ -156,17 +157,17 @@ func (a *Attempt) interrupt(now time.Time) {
 		}
 	}
 	s.interrupted = now
-	if a.ended.IsZero() {
-		_ = a.process.Stop(string(failure.Interrupted), false) // an error means that it has ended, which is fine
+	if a.finishedAt.IsZero() {
+		_ = a.process.Stop(string(failure.Interrupted), false) // fails only if the process has ended
 	}
 }
 
-// closeInput ends the agent's stdin after its final message, unless it will take another
-// message. An agent that does not take it in time is not waited for.
+// closeInput closes the agent's stdin after its final message. If messages are due, it
+// waits up to the agent's linger time for the agent to receive them.
 func (a *Attempt) closeInput(now time.Time) {
-	if a.ended.IsZero() || !a.closed.IsZero() || len(a.steering.due) > 0 && now.Sub(a.ended) <= a.linger {
+	if a.finishedAt.IsZero() || !a.inputClosedAt.IsZero() || len(a.steering.due) > 0 && now.Sub(a.finishedAt) <= a.linger {
 		return
 	}
-	a.closed = now
-	_ = a.process.CloseInput() // it may have ended
+	a.inputClosedAt = now
+	_ = a.process.CloseInput() // fails if the agent has ended
 }

@@ -15,12 +15,12 @@ type tail struct {
 	path string
 	at   int64 // offset of the next read
 	line []byte
-	skip bool // skip up to the end of a line that was too long
+	skip bool // the current line is too long: skip the rest of the line
 	buf  []byte
 }
 
-// chunk is the maximum number of bytes per read.
-const chunk = 64 << 10
+// maxRead is the maximum number of bytes per read.
+const maxRead = 64 << 10
 
 // read calls each for every new line, up to the end of the log, or up to the offset
 // limit if that is not negative. last says that no more output will be written, so
@@ -36,8 +36,8 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	if err := t.room(f); err != nil {
+	defer func() { _ = f.Close() }() // the file was only read, so closing loses nothing
+	if err := t.growBuffer(f); err != nil {
 		return err
 	}
 	for {
@@ -62,14 +62,14 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 	return nil
 }
 
-// room allocates a buffer of the size of the unread output, up to chunk. There are
+// growBuffer allocates a buffer of the size of the unread output, up to maxRead. There are
 // many logs, and most are short.
-func (t *tail) room(f *os.File) error {
+func (t *tail) growBuffer(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if want := min(chunk, max(info.Size()-t.at+1, 512)); int64(len(t.buf)) < want {
+	if want := min(maxRead, max(info.Size()-t.at+1, 512)); int64(len(t.buf)) < want {
 		t.buf = make([]byte, want)
 	}
 	return nil

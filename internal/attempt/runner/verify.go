@@ -24,13 +24,13 @@ func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	var checks []fleet.Check
 	for i, command := range a.job.Verify {
 		a.now.State, a.now.Doing = string(agent.Running), "verify: "+command
-		a.act()
+		a.handlePending()
 		check, told, err := a.check(ctx, i+1, command)
 		if err != nil {
 			return Result{}, err
 		}
 		checks = append(checks, check)
-		r.Checks, _ = json.Marshal(checks) // strings and numbers always marshal
+		r.Checks, _ = json.Marshal(checks) // cannot fail: only strings and numbers
 		if told != "" {
 			r.Class, r.Summary = failure.Class(told), "stopped during "+command
 			return r, nil
@@ -58,16 +58,16 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 		return fleet.Check{}, "", err
 	}
 	if exit.Lost { // the supervisor was killed during the check
-		exit.Told = string(failure.Lost)
+		exit.StopReason = string(failure.Lost)
 	}
 	output, err := outputOf(log)
 	if err != nil {
 		return fleet.Check{}, "", err
 	}
 	return fleet.Check{
-		Command: command, OK: exit.Code == 0 && exit.Told == "", Exit: exit.Code, Output: output,
+		Command: command, OK: exit.Code == 0 && exit.StopReason == "", Exit: exit.Code, Output: output,
 		Millis: exit.Ended.Sub(exit.Started).Milliseconds(),
-	}, exit.Told, nil
+	}, exit.StopReason, nil
 }
 
 // startCheck starts a check, or adopts one that another process has started. It starts
@@ -79,7 +79,7 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 	}
 	for try := 1; ; try++ {
 		dir := a.folder.path(fmt.Sprintf("%s-%d", name, try))
-		until := a.lease.last()
+		until := a.lease.end()
 		deadline := a.job.Deadline
 		if !deadline.IsZero() {
 			deadline = deadline.Add(a.waited)
@@ -90,11 +90,11 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			until = time.Time{} // its lease is unknown: pass sends ours, unless ours is endless
+			until = time.Time{} // the check's lease is unknown: moveTo sends ours, unless ours is endless
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
 		if err == nil && state != supervisor.Lost {
-			_ = a.lease.pass(p, until) // an error means that it has ended, which is fine
+			_ = a.lease.moveTo(p, until) // fails only if the process has ended
 		}
 		if err != nil || state != supervisor.Lost {
 			return p, err
@@ -104,33 +104,33 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 
 // await waits for the end of a check and handles orders in the meantime.
 func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.Exit, error) {
-	look := time.NewTicker(late)
+	look := time.NewTicker(maxReadInterval)
 	defer look.Stop()
 	for {
-		if _, interrupt, _ := a.inbox.read(); interrupt {
+		if _, interrupt, _ := a.steerRequest.read(); interrupt {
 			_ = p.Stop(string(failure.Interrupted), false) // repeated stops are harmless
 		}
 		select {
-		case <-a.inbox.news:
+		case <-a.steerRequest.changed:
 		case <-look.C:
-			if why := DoubtOf(p.Doubt()); why != "" {
-				a.now.State, a.now.Doing, a.now.Doubt = string(agent.Waiting), why, why
-				a.tellOwner()
+			if why := UnprovenText(p.Unproven()); why != "" {
+				a.now.State, a.now.Doing, a.now.Unproven = string(agent.Waiting), why, why
+				a.reportActivity()
 			}
 		case <-p.Done():
 			return p.Wait(ctx)
 		case <-ctx.Done():
 			return supervisor.Exit{}, ctx.Err()
 		case o := <-a.orders:
-			if o.stop != "" {
-				_ = p.Stop(o.stop, o.at) // an error means that it has ended, which is fine
+			if o.stopReason != "" {
+				_ = p.Stop(o.stopReason, o.now) // fails only if the process has ended
 			}
 		}
 	}
 }
 
-// outputEnd is the maximum number of bytes kept of a check's output.
-const outputEnd = 2000
+// maxCheckOutput is the maximum number of bytes kept of a check's output.
+const maxCheckOutput = 2000
 
 // outputOf returns the end of a check's output.
 func outputOf(log string) (string, error) {
@@ -141,13 +141,13 @@ func outputOf(log string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read, so closing loses nothing
 	info, err := f.Stat()
 	if err != nil {
 		return "", err
 	}
-	from := max(info.Size()-outputEnd, 0)
-	data, err := io.ReadAll(io.NewSectionReader(f, from, outputEnd))
+	from := max(info.Size()-maxCheckOutput, 0)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, maxCheckOutput))
 	if from > 0 {
 		for len(data) > 0 && !utf8.RuneStart(data[0]) {
 			data = data[1:]

@@ -40,7 +40,7 @@ func TestAFrozenAgentWhoseWorkerNeverReturnsEndsWithItsSupervisor(t *testing.T) 
 		}
 		testenv.WaitFor(t, "an exit on record", func() []string { return a.lines("exit ") }, func(l []string) bool { return len(l) > 0 })
 		a.allGone()
-		if e := a.recorded(); e.Told != supervisor.Abandoned || e.Signal != "SIGKILL" || e.Lost || len(e.Left) > 0 || len(a.text()) != size {
+		if e := a.recorded(); e.StopReason != supervisor.Abandoned || e.Signal != "SIGKILL" || e.Lost || len(e.Left) > 0 || len(a.text()) != size {
 			t.Errorf("exit %+v, and it said %q", e, a.text()[size:])
 		}
 		if a.reuses == 0 {
@@ -75,7 +75,7 @@ func TestAFrozenAgentWhoseGafferWasKilledEndsInTime(t *testing.T) {
 	_ = starter.Process.Kill() // its pid stays valid until we have waited for it
 	_ = starter.Wait()
 	testenv.WaitFor(t, "the end of all processes", func() string { return fmt.Sprint(a.carriers(), a.supervisors()) }, func(left string) bool { return left == "[] []" })
-	if p, state := a.attach(); state != supervisor.Exited || wait(t, p).Told != supervisor.Abandoned {
+	if p, state := a.attach(); state != supervisor.Exited || wait(t, p).StopReason != supervisor.Abandoned {
 		t.Errorf("it is %s, and ended as %+v", state, a.recorded())
 	}
 }

@@ -17,10 +17,10 @@ type State int
 
 // The possible states.
 const (
-	Unknown State = iota // we cannot tell; the error says why
-	Alive                // it runs, and we are connected to its supervisor
-	Exited               // it has ended, and its exit is recorded
-	Lost                 // it never ran, or its supervisor was killed; no process of it is alive
+	Unknown State = iota // the error says why the state is unknown
+	Alive                // the attempt runs, and we are connected to its supervisor
+	Exited               // the attempt has ended, and its exit is recorded
+	Lost                 // the agent was never started, or its supervisor was killed; no process of the attempt is alive
 )
 
 func (s State) String() string {
@@ -67,15 +67,15 @@ const (
 	maxFindPause = 50 * time.Millisecond
 )
 
-// find tries the lock and the socket in turns. A supervisor that has just started
-// holds the lock but has no socket yet; one that is about to exit soon releases both.
-// The error says why the state is unknown.
+// find tries the lock and the socket alternately. A supervisor that has just started
+// holds the lock but has no socket yet. A supervisor that is about to exit soon releases
+// both. The error says why the state is unknown.
 func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
 	was, err := f.readLockRecord()
 	if err != nil {
 		return finding{}, err
 	}
-	if r := f.examine(attempt, was); r.foreign {
+	if r := f.origin(attempt, was); r.foreign {
 		return r.findForeign(was)
 	}
 	until := time.Now().Add(patience)
@@ -92,7 +92,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 			exit, err := f.conclude(attempt, lock)
 			return finding{attempt: exit.Attempt, exit: exit}, err
 		}
-		_ = lock.Close() // the supervisor holds it
+		_ = lock.Close() // another process holds the lock, so we wrote nothing
 		found, err := connect(ctx, f, until)
 		if err == nil {
 			return found, nil
@@ -122,7 +122,7 @@ func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
 		l.close()
 		return finding{attempt: m.Exit.Attempt, exit: *m.Exit}, nil
 	case err == nil:
-		err = errors.New("it speaks another language")
+		err = errors.New("its first message is neither a start nor an exit")
 	}
 	l.close()
 	return finding{}, err
@@ -145,16 +145,16 @@ func (l *link) first(ctx context.Context, until time.Time) (message, error) {
 	return m, l.conn.SetReadDeadline(time.Time{})
 }
 
-// remains describes where and when an attempt was started, as its folder says.
-type remains struct {
+// origin describes where and when an attempt was started, as its folder says.
+type origin struct {
 	attempt string
-	foreign bool // on another machine: we can see neither its lock nor its processes
-	hidden  bool // in another pid namespace: we cannot see its processes
-	before  bool // before this boot: no process has survived
+	foreign bool // started on another machine: we can see neither its lock nor its processes
+	hidden  bool // started in another pid namespace: we cannot see its processes
+	before  bool // started before this boot: all its processes have ended
 }
 
-func (f folder) examine(attempt string, a lockRecord) remains {
-	r := remains{attempt: attempt}
+func (f folder) origin(attempt string, a lockRecord) origin {
+	r := origin{attempt: attempt}
 	spec, err := a.specIn(f)
 	if err == nil {
 		r.attempt = spec.Attempt
@@ -169,7 +169,7 @@ func (f folder) examine(attempt string, a lockRecord) remains {
 
 // findForeign returns the recorded exit of an attempt on another machine. Without one
 // the state is unknown.
-func (r remains) findForeign(a lockRecord) (finding, error) {
+func (r origin) findForeign(a lockRecord) (finding, error) {
 	if a.exit != nil && a.exit.Attempt == r.attempt {
 		return finding{attempt: r.attempt, exit: *a.exit}, nil
 	}
@@ -184,21 +184,21 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	r := f.examine(attempt, a)
+	r := f.origin(attempt, a)
 	if a.exit != nil && (a.exit.Attempt == r.attempt || r.attempt == "") {
 		return *a.exit, nil
 	}
 	if err := f.endRemains(r, a); err != nil {
 		if unproven := (*UnprovenError)(nil); errors.As(err, &unproven) {
-			if unproven.Since = a.doubted; unproven.Since.IsZero() {
+			if unproven.Since = a.unprovenSince; unproven.Since.IsZero() {
 				unproven.Since = time.Now().UTC().Truncate(time.Second)
-				_ = note(lock, doubtWord, doubt{unproven.Since}) // if this fails, the next process to look records a later time
+				_ = appendRecord(lock, unprovenWord, unprovenRecord{unproven.Since}) // if this fails, the next call records a later time
 			}
 		}
 		return Exit{}, err
 	}
-	exit := Exit{Attempt: r.attempt, Code: -1, Lost: true, Never: !a.signed, Failed: a.lostBecause(), Ended: time.Now().UTC()}
-	if err := f.end(lock, exit); err != nil {
+	exit := Exit{Attempt: r.attempt, Code: -1, Lost: true, NeverStarted: !a.hasSupervisor, Failed: a.lostBecause(), Ended: time.Now().UTC()}
+	if err := f.recordExit(lock, exit); err != nil {
 		return Exit{}, err
 	}
 	return exit, f.syncNames()
@@ -210,45 +210,45 @@ const proofWithin = 3 * time.Second
 
 // endRemains ends the remaining processes of an attempt whose supervisor is dead. If
 // it returns nil, it is proved that none is alive.
-func (f folder) endRemains(r remains, a lockRecord) error {
+func (f folder) endRemains(r origin, a lockRecord) error {
 	switch {
-	case r.before, !a.signed && r.attempt == "":
+	case r.before, !a.hasSupervisor && r.attempt == "":
 		return nil
 	case r.attempt == "":
 		return fmt.Errorf("%s does not say what was started, and with it the attempt's id", f.path(lockFile))
 	case r.hidden:
 		return errors.New("it was started in another pid namespace")
 	}
-	left, err := sweepAttempt(r.attempt, a.by)
-	if err != nil && a.signed {
+	left, err := sweepAttempt(r.attempt, a.supervisor)
+	if err != nil && a.hasSupervisor {
 		return err
 	}
 	if len(left) > 0 {
 		return fmt.Errorf("its processes %v cannot be ended", left)
 	}
-	if !a.signed {
+	if !a.hasSupervisor {
 		return nil
 	}
-	found := f.remains(r, a.by)
-	for until := time.Now().Add(proofWithin); found.Proof != Gone && time.Now().Before(until); found = f.remains(r, a.by) {
+	found := f.remains(r, a.supervisor)
+	for until := time.Now().Add(proofWithin); found.Proof != Gone && time.Now().Before(until); found = f.remains(r, a.supervisor) {
 		pause.For(context.Background(), maxFindPause)
 	}
 	if err := found.unproven(r.attempt); err != nil {
 		return err
 	}
-	if a.by.Group != nil {
-		_ = a.by.Group.remove() // it is empty; SweepGroups removes it later if this fails
+	if a.supervisor.Group != nil {
+		_ = a.supervisor.Group.remove() // the group is empty; if this fails, SweepGroups removes it later
 	}
 	return nil
 }
 
 func (a lockRecord) lostBecause() string {
 	switch {
-	case a.words != "":
-		return "the supervisor died: " + a.words
+	case a.stderr != "":
+		return "the supervisor died: " + a.stderr
 	case a.frozen:
 		return "the supervisor was killed while the agent was frozen"
-	case a.signed:
+	case a.hasSupervisor:
 		return "the supervisor was killed"
 	}
 	return "the supervisor was never started"

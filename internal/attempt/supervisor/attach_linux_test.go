@@ -22,7 +22,7 @@ func TestAnAttemptIsTakenOverAndStoppedByAnotherProcess(t *testing.T) {
 		if out := run(t, os.Args[0], "be", "stopper", a.dir); out != "alive <nil>\n" {
 			t.Errorf("the other process said %q", out)
 		}
-		if e := wait(t, p); e.Told != "from afar" {
+		if e := wait(t, p); e.StopReason != "from afar" {
 			t.Errorf("exit %+v", e)
 		}
 		a.allGone()
@@ -138,7 +138,7 @@ func TestAFolderMayHaveALongPath(t *testing.T) {
 		if err := p.Stop("enough", false); err != nil {
 			t.Fatal(err)
 		}
-		if e := wait(t, p); e.Told != "enough" {
+		if e := wait(t, p); e.StopReason != "enough" {
 			t.Errorf("exit %+v", e)
 		}
 	})

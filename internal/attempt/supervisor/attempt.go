@@ -11,43 +11,43 @@ import (
 // attempt is the state of the attempt that a supervisor runs. Only the goroutine of
 // run uses it, except for the channels and the fields below mu.
 type attempt struct {
-	folder  folder
-	lock    *os.File
-	is      lockRecord // content of the lock when it was taken
-	env     []string   // the agent's environment
-	again   bool       // the supervisor may run another attempt afterwards
-	spec    Spec
-	log     *os.File
-	clients *clients
-	stops   chan stop // clients send to stops, leases and waits
-	leases  chan lease
-	waits   chan bool
-	ended   chan struct{}
+	folder     folder
+	lock       *os.File
+	lockRecord lockRecord // content of the lock when the supervisor got it
+	env        []string   // the agent's environment
+	reusable   bool       // the supervisor may run another attempt afterwards
+	spec       Spec
+	log        *os.File
+	clients    *clients
+	stops      chan stop // clients send to stops, leases and waits
+	leases     chan lease
+	waits      chan bool
+	ended      chan struct{}
 
-	self    host.Process
-	group   *group // nil without a control group
-	agent   int    // its pid, which is also its process group
-	started Started
-	gone    bool
-	ending  stopSequence
-	lease   lease
-	freezer freezer
-	frozen  frozen
-	waiting waiting
-	swept   map[int]bool
-	left    []int
-	exit    Exit
+	self     host.Process
+	group    *cgroup // nil without a control group
+	agentPID int     // its pid, which is also its process group
+	started  Started
+	allEnded bool
+	ending   stopSequence
+	lease    lease
+	freezer  freezer
+	frozen   frozen
+	waiting  waiting
+	swept    map[int]bool
+	left     []int
+	exit     Exit
 
 	signals  signals
 	unwanted bool // a signal has told the supervisor to exit
 
-	timer, deadline, lapse, door *time.Timer
+	stopTimer, deadlineTimer, leaseTimer, socketTimer *time.Timer
 
-	mu    sync.Mutex // guards the fields below, which clients read
-	in    *stdin
-	stage stage
-	told  string
-	still bool // all processes are frozen
+	mu         sync.Mutex // guards the fields below, which clients read
+	in         *stdin
+	stage      stage
+	stopReason string
+	allFrozen  bool // all processes are frozen
 }
 
 // stop is an order to stop the agent.
@@ -58,25 +58,25 @@ type stop struct {
 
 func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals) *attempt {
 	a := &attempt{
-		folder:   f,
-		lock:     lock,
-		is:       is,
-		env:      env,
-		signals:  s,
-		stops:    make(chan stop),
-		leases:   make(chan lease),
-		waits:    make(chan bool),
-		ended:    make(chan struct{}),
-		swept:    map[int]bool{},
-		exit:     Exit{Code: -1},
-		timer:    time.NewTimer(time.Hour),
-		deadline: time.NewTimer(time.Hour),
-		lapse:    time.NewTimer(time.Hour),
-		door:     time.NewTimer(openAfter),
+		folder:        f,
+		lock:          lock,
+		lockRecord:    is,
+		env:           env,
+		signals:       s,
+		stops:         make(chan stop),
+		leases:        make(chan lease),
+		waits:         make(chan bool),
+		ended:         make(chan struct{}),
+		swept:         map[int]bool{},
+		exit:          Exit{Code: -1},
+		stopTimer:     time.NewTimer(time.Hour),
+		deadlineTimer: time.NewTimer(time.Hour),
+		leaseTimer:    time.NewTimer(time.Hour),
+		socketTimer:   time.NewTimer(openDelay),
 	}
-	a.timer.Stop()
-	a.deadline.Stop()
-	a.lapse.Stop()
+	a.stopTimer.Stop()
+	a.deadlineTimer.Stop()
+	a.leaseTimer.Stop()
 	a.clients = newClients(a)
 	return a
 }
@@ -89,31 +89,31 @@ func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
 		a.watch()
-		a.wrapUp()
+		a.completeExit()
 	} else {
 		a.exit.Failed = err.Error()
 	}
 	if a.group != nil {
-		a.exit.Left = append(a.exit.Left, a.group.dissolve()...)
+		a.exit.Left = append(a.exit.Left, a.group.killAndRemove()...)
 	}
 	close(a.ended)
 	if a.exit.Ended.IsZero() {
 		a.exit.Ended = time.Now().UTC()
 	}
-	err = a.record()
+	err = a.recordExit()
 	if err != nil {
 		a.exit.Unrecorded = err.Error()
 	}
-	free = a.clients.shut() < 2 && err == nil && a.again && !a.unwanted && len(a.exit.Left) == 0
+	free = a.clients.shut() < 2 && err == nil && a.reusable && !a.unwanted && len(a.exit.Left) == 0
 	told := a.clients.finish(a.exit, free)
 	if a.log != nil {
-		_ = a.log.Close() // nothing was written to it from here
+		_ = a.log.Close() // only the agent wrote to the log
 	}
 	return free && told, err
 }
 
 func (a *attempt) begin() error {
-	spec, err := a.is.specIn(a.folder)
+	spec, err := a.lockRecord.specIn(a.folder)
 	if err != nil {
 		return err
 	}
@@ -121,12 +121,12 @@ func (a *attempt) begin() error {
 	a.exit.Attempt = spec.Attempt
 	a.ending = stopSequence{interrupt: spec.interrupt(), terminate: spec.terminate()}
 	a.frozen.abandon = spec.abandon()
-	if err := adopt(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		return err
 	}
 	a.self = host.OS().Self()
-	a.group = makeGroup(spec.Group)
-	if err := a.sign(); err != nil {
+	a.group = makeCgroup(spec.Group)
+	if err := a.recordSupervisor(); err != nil {
 		return err
 	}
 	if err := a.launch(); err != nil {
@@ -136,12 +136,12 @@ func (a *attempt) begin() error {
 	return nil
 }
 
-// sign writes the supervisor's identity into the lock before there is an agent,
+// recordSupervisor writes the supervisor's identity into the lock before there is an agent,
 // together with what is needed to find all processes that the agent will start.
-func (a *attempt) sign() error {
+func (a *attempt) recordSupervisor() error {
 	s := supervisorRecord{Process: a.self, Group: a.group}
-	s.locate()
-	return note(a.lock, heldWord, s)
+	s.describeDescendants()
+	return appendRecord(a.lock, heldWord, s)
 }
 
 func (a *attempt) launch() error {
@@ -156,11 +156,11 @@ func (a *attempt) launch() error {
 	}
 	defer theirs.Close()
 	a.exit.Started = time.Now().UTC()
-	a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), a.group)
+	a.agentPID, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), a.group)
 	if err != nil && a.group != nil && a.group.remove() == nil { // the kernel may refuse to start a process in that group
 		a.group = nil
-		if err = a.sign(); err == nil {
-			a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), nil)
+		if err = a.recordSupervisor(); err == nil {
+			a.agentPID, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), nil)
 		}
 	}
 	if err != nil {
@@ -178,30 +178,30 @@ func (a *attempt) launch() error {
 
 func (a *attempt) announce() {
 	agent := a.self
-	agent.PID, agent.Start = a.agent, startOf(a.agent)
+	agent.PID, agent.Start = a.agentPID, startTime(a.agentPID)
 	a.started = Started{Attempt: a.spec.Attempt, Supervisor: a.self, Agent: agent, At: a.exit.Started}
 	a.clients.begin(a.started)
 }
 
 const (
-	// openAfter is how long an agent runs before processes other than its starter can
+	// openDelay is how long an agent runs before processes other than its starter can
 	// connect, if the starter stays connected.
-	openAfter = 100 * time.Millisecond
-	// openAgain is when open is retried after an error. The agent keeps running.
-	openAgain = time.Second
-	// lookAgain is how often a supervisor without clients checks that its socket still
+	openDelay = 100 * time.Millisecond
+	// openRetryPause is when open is retried after an error. The agent keeps running.
+	openRetryPause = time.Second
+	// socketCheckInterval is how often a supervisor without clients checks that its socket still
 	// exists. One with clients checks when a client disconnects.
-	lookAgain = 5 * time.Second
+	socketCheckInterval = 5 * time.Second
 )
 
 // open writes started.json and listens on the socket; it does so again if the socket
 // was deleted. It also makes the names of the folder and the lock durable, because the
 // agent may now outlive its starter and the lock will be its record.
 func (a *attempt) open() {
-	a.door.Stop()
+	a.socketTimer.Stop()
 	if a.clients.reachable(a.folder) {
-		if a.clients.alone() {
-			a.door.Reset(lookAgain)
+		if a.clients.none() {
+			a.socketTimer.Reset(socketCheckInterval)
 		}
 		return
 	}
@@ -214,19 +214,19 @@ func (a *attempt) open() {
 	}
 	switch {
 	case err != nil:
-		a.door.Reset(openAgain)
-	case a.clients.alone():
-		a.door.Reset(lookAgain)
+		a.socketTimer.Reset(openRetryPause)
+	case a.clients.none():
+		a.socketTimer.Reset(socketCheckInterval)
 	}
 }
 
-// wrapUp fills in the exit after all processes have ended.
-func (a *attempt) wrapUp() {
+// completeExit fills in the exit after all processes have ended.
+func (a *attempt) completeExit() {
 	a.in.abandon()
 	if info, err := a.log.Stat(); err == nil {
 		a.exit.LogTo = info.Size()
 	}
-	a.exit.Told = a.ending.told
+	a.exit.StopReason = a.ending.reason
 	a.exit.Waited = a.waiting.total(time.Now())
 	a.exit.Swept = len(a.swept)
 }
@@ -235,10 +235,10 @@ func (a *attempt) wrapUp() {
 // may have room again.
 const recordTries = 6
 
-func (a *attempt) record() error {
+func (a *attempt) recordExit() error {
 	pause := 50 * time.Millisecond
 	for try := 1; ; try++ {
-		err := a.folder.end(a.lock, a.exit)
+		err := a.folder.recordExit(a.lock, a.exit)
 		if err == nil || try == recordTries {
 			return err
 		}

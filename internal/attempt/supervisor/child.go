@@ -7,46 +7,46 @@ import (
 	"gaffer/statefile/host"
 )
 
-// child is a supervisor that this process, or a program in a terminal, has started for
-// us.
+// child is a supervisor that runs our attempts. This process has started it, or a program
+// in a terminal.
 type child struct {
-	process *os.Process
-	other   host.Process  // its identity if it is not our child; otherwise zero
-	pool    *Pool         // nil for a supervisor that runs only one attempt
-	control *net.UnixConn // hands over attempts; nil without a pool
+	process     *os.Process
+	notOurChild host.Process  // its identity if it is not our child; otherwise zero
+	pool        *Pool         // nil for a supervisor that runs only one attempt
+	control     *net.UnixConn // hands over attempts; nil without a pool
 }
 
 // kill kills the supervisor and waits until it is dead.
 func (c *child) kill() {
-	_ = c.process.Kill() // it may be dead
+	_ = c.process.Kill() // fails if the supervisor is already dead
 	c.wait()
 }
 
 // wait waits until the supervisor has exited.
 func (c *child) wait() {
-	if c.other.PID != 0 {
-		awaitEnd(c.other)
+	if c.notOurChild.PID != 0 {
+		awaitEnd(c.notOurChild)
 	} else {
-		_, _ = c.process.Wait() // an error means that another caller has waited for it
+		_, _ = c.process.Wait() // fails if another caller has already waited for the supervisor
 	}
 	if c.control != nil {
 		_ = c.control.Close() // the supervisor has exited
 	}
 }
 
-// giveBack returns a supervisor whose attempt is over to its pool. It reports whether
+// returnToPool returns a supervisor whose attempt is over to its pool. It reports whether
 // the pool keeps it; otherwise the supervisor exits.
-func (c *child) giveBack(free bool) (stays bool) {
-	if free && c.pool != nil && c.other.PID == 0 && c.pool.put(c) {
+func (c *child) returnToPool(free bool) (stays bool) {
+	if free && c.pool != nil && c.notOurChild.PID == 0 && c.pool.put(c) {
 		return true
 	}
-	c.dismiss()
+	c.exitAfterAttempt()
 	return false
 }
 
-// dismiss makes the supervisor exit when its attempt is over.
-func (c *child) dismiss() {
+// exitAfterAttempt makes the supervisor exit when its attempt is over.
+func (c *child) exitAfterAttempt() {
 	if c.control != nil {
-		_ = c.control.CloseWrite() // it may have exited
+		_ = c.control.CloseWrite() // fails if the supervisor has exited
 	}
 }

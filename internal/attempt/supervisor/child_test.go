@@ -267,7 +267,7 @@ func (a *attempt) end(p *supervisor.Process) {
 	if _, err := p.Wait(ctx); err != nil {
 		a.t.Errorf("wait: %v", err)
 	}
-	_ = p.Close() // it never fails
+	_ = p.Close() // always returns nil
 }
 
 func (a *attempt) attach() (*supervisor.Process, supervisor.State) {
@@ -276,7 +276,7 @@ func (a *attempt) attach() (*supervisor.Process, supervisor.State) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.t.Cleanup(func() { _ = p.Close() }) // it never fails
+	a.t.Cleanup(func() { _ = p.Close() }) // always returns nil
 	return p, state
 }
 

@@ -21,8 +21,8 @@ type clients struct {
 	attempt  *attempt
 	listener *net.UnixListener // nil before the first listen
 
-	here atomic.Int32  // number of connected clients
-	left chan struct{} // receives a value when a client has disconnected
+	connected    atomic.Int32  // number of connected clients
+	disconnected chan struct{} // receives a value when a client has disconnected
 
 	begun   chan struct{} // closed when started is set
 	over    chan struct{} // closed when exit is set
@@ -34,7 +34,7 @@ type clients struct {
 }
 
 func newClients(a *attempt) *clients {
-	return &clients{attempt: a, left: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{})}
+	return &clients{attempt: a, disconnected: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{})}
 }
 
 // reachable reports whether new clients can find the socket, which another program may
@@ -44,8 +44,8 @@ func (c *clients) reachable(f folder) bool {
 	return c.listener != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-// alone reports whether no client is connected.
-func (c *clients) alone() bool { return c.here.Load() == 0 }
+// none reports whether no client is connected.
+func (c *clients) none() bool { return c.connected.Load() == 0 }
 
 // listen creates the socket and accepts new clients. Only the user has permissions on
 // the socket, from the moment it is created. The socket file is not removed on exit:
@@ -53,7 +53,7 @@ func (c *clients) alone() bool { return c.here.Load() == 0 }
 // later.
 func (c *clients) listen(f folder) error {
 	if c.listener != nil { // the socket file was deleted
-		_ = c.listener.Close() // nothing is written to it
+		_ = c.listener.Close() // a listener has no unwritten data
 		c.accepting.Wait()
 		c.listener = nil
 	}
@@ -91,22 +91,22 @@ func (c *clients) accept() {
 }
 
 func (c *clients) add(l *link) {
-	c.here.Add(1)
+	c.connected.Add(1)
 	gone := make(chan struct{})
-	c.serving.Go(func() { c.tell(l, gone) })
+	c.serving.Go(func() { c.sendEvents(l, gone) })
 	c.serving.Go(func() {
-		c.obey(l)
-		c.here.Add(-1)
+		c.handleOrders(l)
+		c.connected.Add(-1)
 		close(gone)
 		select {
-		case c.left <- struct{}{}:
+		case c.disconnected <- struct{}{}:
 		default: // a notification is already pending
 		}
 	})
 }
 
-// tell sends the messages that are not replies: started and exit.
-func (c *clients) tell(l *link, gone <-chan struct{}) {
+// sendEvents sends the messages that are not replies: started and exit.
+func (c *clients) sendEvents(l *link, gone <-chan struct{}) {
 	defer l.close()
 	select {
 	case <-c.begun:
@@ -131,8 +131,8 @@ func (c *clients) hasBegun() bool {
 	}
 }
 
-// obey executes the client's orders until it disconnects or breaks the protocol.
-func (c *clients) obey(l *link) {
+// handleOrders executes the client's orders until it disconnects or breaks the protocol.
+func (c *clients) handleOrders(l *link) {
 	for {
 		var o order
 		if err := l.receive(&o); err != nil {
@@ -148,10 +148,10 @@ func (c *clients) obey(l *link) {
 // shut stops accepting clients and returns how many are connected.
 func (c *clients) shut() int {
 	if c.listener != nil {
-		_ = c.listener.Close() // nothing is written to it
+		_ = c.listener.Close() // a listener has no unwritten data
 		c.accepting.Wait()
 	}
-	return int(c.here.Load())
+	return int(c.connected.Load())
 }
 
 // finish sends the exit to all clients and waits up to finishTimeout. It reports
@@ -182,7 +182,7 @@ func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
 	a.mu.Lock()
 	in := a.in
-	status := Status{Doing: a.stage.String(), Told: a.told, Frozen: a.still}
+	status := Status{Doing: a.stage.String(), StopReason: a.stopReason, Frozen: a.allFrozen}
 	a.mu.Unlock()
 	switch o.Do {
 	case doInput:

@@ -145,7 +145,7 @@ func TestWhereverASupervisorIsKilledNothingIsLeft(t *testing.T) {
 			if e := wait(t, p); !e.Lost {
 				t.Errorf("killed after %s: exit %+v", delay, e)
 			}
-			_ = p.Close() // it never fails
+			_ = p.Close() // always returns nil
 		} else {
 			seen["before"]++
 		}

@@ -43,10 +43,9 @@ func (e *FailedError) Error() string {
 // became of the attempt. The lock says what happened.
 type noReportError struct{ reason error } // nil if unknown
 
-func (e *noReportError) Error() string { return "the supervisor has not said a word" }
+func (e *noReportError) Error() string { return "the supervisor died without a report" }
 
-// UnknownError reports an attempt for which we cannot tell whether it is still
-// running.
+// UnknownError reports that we cannot tell whether an attempt is still running.
 type UnknownError struct {
 	Dir    string
 	Reason error
@@ -86,7 +85,7 @@ func (e *OrderError) Conflict() bool { return true }
 
 var (
 	// ErrClosed reports that the Process was closed with [Process.Close].
-	ErrClosed = errors.New("the process was let go")
+	ErrClosed = errors.New("the process was closed")
 	// ErrBroken reports a connection that broke before the reply: we cannot tell
 	// whether the order arrived.
 	ErrBroken = errors.New("the connection to the supervisor broke; the order may or may not have arrived")

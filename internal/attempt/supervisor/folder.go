@@ -40,7 +40,7 @@ func (f folder) claim() (*os.File, error) {
 		err = &UsedError{string(f)}
 	}
 	if err != nil {
-		_ = lock.Close() // nothing was written to it
+		_ = lock.Close() // nothing was written to the lock
 		return nil, err
 	}
 	return lock, nil
@@ -51,12 +51,12 @@ func isEmpty(file *os.File) bool {
 	return err == nil && info.Size() == 0
 }
 
-// become reuses a finished attempt's folder for the attempt next. It writes the spec
+// reuseFor reuses a finished attempt's folder for the attempt next. It writes the spec
 // into the lock, renames the folder, and returns the lock held. This saves creating
 // files, which is the slowest part of starting an attempt. Under its old name the
 // folder never contains a running attempt; under the new name it is complete from the
 // beginning.
-func (f folder) become(next folder, s Spec) (*os.File, error) {
+func (f folder) reuseFor(next folder, s Spec) (*os.File, error) {
 	lock, err := os.OpenFile(f.path(lockFile), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func (f folder) become(next folder, s Spec) (*os.File, error) {
 		err = lock.Truncate(0)
 	}
 	if err == nil {
-		err = note(lock, specWord, s)
+		err = appendRecord(lock, specWord, s)
 	}
 	if err == nil {
 		err = syscall.Rename(string(f), string(next))
 	}
 	if err != nil {
-		_ = lock.Close() // what was written to it is not needed
+		_ = lock.Close() // the lock's content is not needed
 		return nil, err
 	}
 	return lock, nil
@@ -137,8 +137,8 @@ func (f folder) syncNames() error {
 	return errors.Join(h.SyncDir(op, string(f)), h.SyncDir(op, f.path("..")))
 }
 
-// Used reports whether the folder has a lock: an attempt was started in it, or never
-// may be.
+// Used reports whether the folder has a lock: an attempt was started in it, or [Attach]
+// has ensured that none will be.
 func Used(dir string) (bool, error) {
 	_, err := os.Lstat(folder(dir).path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,7 @@ import "syscall"
 type freezer struct{ passes }
 
 func (f *freezer) pass(agent int) (still bool) {
-	_ = syscall.Kill(-agent, syscall.SIGSTOP) // an error means that no process is left, which is fine
+	_ = syscall.Kill(-agent, syscall.SIGSTOP) // fails only if no process is left
 	return true
 }
 

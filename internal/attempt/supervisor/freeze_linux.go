@@ -12,7 +12,7 @@ import (
 // freezer stops all descendants of this process, in repeated passes, and resumes them.
 type freezer struct {
 	passes
-	others map[identity]bool // already stopped before the first pass
+	stoppedBefore map[identity]bool // processes that were already stopped before the first pass; thaw leaves them
 }
 
 // pass stops every running process that it finds, and reports whether it found none. A
@@ -21,17 +21,17 @@ type freezer struct {
 // the pass. That parent is then our child, since we are the subreaper, so pass also
 // checks for ended children.
 func (f *freezer) pass(agent int) (still bool) {
-	list := below(processes(), func(p process) bool { return p.pid == os.Getpid() })
-	first := f.others == nil
+	list := liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() })
+	first := f.stoppedBefore == nil
 	if first {
-		f.others = map[identity]bool{}
+		f.stoppedBefore = map[identity]bool{}
 	}
 	groups := map[int]bool{}
 	still = true
 	for _, p := range list {
 		switch {
 		case p.stopped():
-			f.others[p.identity()] = f.others[p.identity()] || first
+			f.stoppedBefore[p.identity()] = f.stoppedBefore[p.identity()] || first
 			continue
 		case p.state != 'D':
 			still = false
@@ -63,8 +63,8 @@ func mayStopGroup(p process, agent int) bool {
 
 // thaw resumes all processes that were not stopped before the first pass.
 func (f *freezer) thaw(int) {
-	for _, p := range below(processes(), func(p process) bool { return p.pid == os.Getpid() }) {
-		if !f.others[p.identity()] {
+	for _, p := range liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() }) {
+		if !f.stoppedBefore[p.identity()] {
 			p.signal(syscall.SIGCONT)
 		}
 	}
@@ -90,7 +90,7 @@ func threadsStopped(pid int) bool {
 	for _, file := range files {
 		stat, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		thread, err := parseStat(pid, stat)
 		if err != nil || thread.state != 'T' && thread.state != 't' && thread.state != 'Z' && thread.state != 'X' {

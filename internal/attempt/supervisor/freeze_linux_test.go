@@ -128,7 +128,7 @@ func TestAnAgentThatNobodyExtendsIsFrozenWithItsGrandchildAndGoesOnLater(t *test
 		}
 		e := wait(t, p)
 		a.allGone()
-		if e.Told != "enough" || e.Signal != "SIGINT" {
+		if e.StopReason != "enough" || e.Signal != "SIGINT" {
 			t.Errorf("exit %+v", e)
 		}
 	})
@@ -150,7 +150,7 @@ func TestAFrozenAgentIsStoppedAtOnceAndWithoutGoingOn(t *testing.T) {
 		}
 		e := wait(t, p)
 		a.allGone()
-		if e.Told != "cancelled" || e.Signal != "SIGKILL" || len(e.Left) > 0 || len(a.text()) != size {
+		if e.StopReason != "cancelled" || e.Signal != "SIGKILL" || len(e.Left) > 0 || len(a.text()) != size {
 			t.Errorf("exit %+v, and it said %q", e, a.text()[size:])
 		}
 	})
@@ -168,7 +168,7 @@ func TestAnAgentThatIsBeingStoppedWhenItsTimeIsOverIsKilled(t *testing.T) {
 	if err := p.Extend(time.Now().Add(50 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	if e := wait(t, p); e.Told != "slowly" || e.Signal != "SIGKILL" {
+	if e := wait(t, p); e.StopReason != "slowly" || e.Signal != "SIGKILL" {
 		t.Errorf("exit %+v", e)
 	}
 }
@@ -179,7 +179,7 @@ func TestAFrozenAgentPastItsDeadlineIsKilled(t *testing.T) {
 	spec := a.shell(busy)
 	spec.Until, spec.Deadline = time.Now().Add(100*time.Millisecond), time.Now().Add(5*time.Second)
 	p := a.start(spec)
-	if e := wait(t, p); e.Told != supervisor.Timeout || e.Signal != "SIGKILL" {
+	if e := wait(t, p); e.StopReason != supervisor.Timeout || e.Signal != "SIGKILL" {
 		t.Errorf("exit %+v", e)
 	}
 	a.allGone()

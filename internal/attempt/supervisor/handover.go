@@ -20,18 +20,19 @@ import (
 // The kernel closes files in transit when the connection is closed. So a lock that was
 // never received is released when both ends are gone.
 
-// handover is that first line. The fields are bytes because neither a path nor an
-// environment need be valid UTF-8.
+// handover is the first line of an attempt's connection. The fields are bytes because
+// neither a path nor an environment need be valid UTF-8.
 type handover struct {
 	Dir []byte `json:"dir"`
 	Env []byte `json:"env"` // each variable ends with a zero byte
 }
 
-// maxHandover is more than the kernel accepts as an environment.
+// maxHandover limits the size of a handover. It is more than the kernel accepts as an
+// environment.
 const maxHandover = 32 << 20
 
-// turn is an attempt that a supervisor was handed over.
-type turn struct {
+// receivedAttempt is an attempt that a pool has handed to this supervisor.
+type receivedAttempt struct {
 	lock    *os.File
 	starter *link
 	dir     string
@@ -40,7 +41,7 @@ type turn struct {
 
 // handOver hands over an attempt and returns its connection. Even if it returns an
 // error, the supervisor may have received the attempt.
-func handOver(control *net.UnixConn, n *newcomer) (*link, error) {
+func handOver(control *net.UnixConn, n *preparedAttempt) (*link, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -65,17 +66,17 @@ func handOver(control *net.UnixConn, n *newcomer) (*link, error) {
 	return l, nil
 }
 
-// receiveTurn waits for the next attempt. After an error there will be no more.
-func receiveTurn(control *net.UnixConn) (*turn, error) {
+// receiveAttempt waits for the next attempt. After an error no more attempts arrive.
+func receiveAttempt(control *net.UnixConn) (*receivedAttempt, error) {
 	lock, conn, err := receiveFiles(control)
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{lock: lock, starter: newLink(conn)}
+	t := &receivedAttempt{lock: lock, starter: newLink(conn)}
 	var h handover
 	if err := t.starter.receiveUpTo(maxHandover, &h); err != nil {
 		t.starter.close()
-		_ = lock.Close() // nothing was written to it
+		_ = lock.Close() // nothing was written to the lock
 		return nil, err
 	}
 	t.dir, t.env = string(h.Dir), unpackEnv(h.Env)
@@ -89,21 +90,21 @@ func receiveFiles(control *net.UnixConn) (lock *os.File, conn net.Conn, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	fds := passed(rights[:size])
+	fds := passedDescriptors(rights[:size])
 	if n != 1 || len(fds) != 2 {
 		closeAll(fds)
 		return nil, nil, io.ErrUnexpectedEOF
 	}
 	lock = os.NewFile(uintptr(fds[0]), lockFile)
 	if conn, err = socketOf(uintptr(fds[1])); err != nil {
-		_ = lock.Close() // nothing was written to it
+		_ = lock.Close() // nothing was written to the lock
 		return nil, nil, err
 	}
 	return lock, conn, nil
 }
 
-// passed returns the descriptors that came with a message.
-func passed(control []byte) (fds []int) {
+// passedDescriptors returns the descriptors that came with a message.
+func passedDescriptors(control []byte) (fds []int) {
 	messages, _ := syscall.ParseSocketControlMessage(control) // the caller counts the descriptors
 	for i := range messages {
 		some, _ := syscall.ParseUnixRights(&messages[i])
@@ -114,7 +115,7 @@ func passed(control []byte) (fds []int) {
 
 func closeAll(fds []int) {
 	for _, fd := range fds {
-		_ = syscall.Close(fd) // nothing was written to it
+		_ = syscall.Close(fd) // nothing was written to the file
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // idle starts a supervisor without an attempt, and prepares an attempt for it.
-func idle(t *testing.T) (*child, *newcomer) {
+func idle(t *testing.T) (*child, *preparedAttempt) {
 	t.Helper()
 	dir := t.TempDir()
 	n, err := prepare(filepath.Join(dir, "attempt"), Spec{Attempt: dir, Argv: []string{"/bin/true"}, Log: filepath.Join(dir, "log")})
@@ -27,7 +27,7 @@ func idle(t *testing.T) (*child, *newcomer) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	c, err := NewPool(Options{}, 0).spawn([]string{os.Args[0], "supervise", byTurns}, null)
+	c, err := NewPool(Options{}, 0).spawn([]string{os.Args[0], "supervise", fromPool}, null)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func idle(t *testing.T) (*child, *newcomer) {
 
 // dies simulates the death of this process for the supervisor: it sends a part of the
 // line, closes all connections, and waits until the lock is free.
-func dies(t *testing.T, c *child, n *newcomer, line string) {
+func dies(t *testing.T, c *child, n *preparedAttempt, line string) {
 	t.Helper()
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -99,7 +99,7 @@ func TestAStarterThatDiesWhileItHandsOverHasStartedItOrNot(t *testing.T) {
 			if err != nil || (state == Exited) != c.ran || (state == Lost) == c.ran {
 				t.Fatalf("it is %s, %v", state, err)
 			}
-			if e, err := p.Wait(t.Context()); err != nil || e.Never == c.ran {
+			if e, err := p.Wait(t.Context()); err != nil || e.NeverStarted == c.ran {
 				t.Errorf("exit %+v, %v", e, err)
 			}
 		})
@@ -149,7 +149,7 @@ func TestALockUnderWayIsFreeWhenBothEndsAreGone(t *testing.T) {
 	}
 	c.kill()
 	takes(t, lock)
-	if is, err := readLock(lock); is.used() || is.words != "" || err != nil {
+	if is, err := readLock(lock); is.used() || is.stderr != "" || err != nil {
 		t.Errorf("the lock says %+v, %v", is, err)
 	}
 }
@@ -160,7 +160,7 @@ func TestAMessageWithoutItsFilesEndsASupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.wait()
-	if is, err := readLock(n.lock); is.used() || is.words != "" || err != nil {
+	if is, err := readLock(n.lock); is.used() || is.stderr != "" || err != nil {
 		t.Errorf("the lock says %+v, %v", is, err)
 	}
 }
@@ -184,12 +184,12 @@ func TestASignalThatCameBeforeAnAttemptIsNotForThat(t *testing.T) {
 	}
 }
 
-// next returns the result of nextTurn when an attempt and signals arrive together.
-func next(signals ...os.Signal) *turn {
-	turns, ends := make(chan *turn, 1), make(chan os.Signal, len(signals))
-	turns <- &turn{}
+// next returns the result of nextAttempt when an attempt and signals arrive together.
+func next(signals ...os.Signal) *receivedAttempt {
+	turns, ends := make(chan *receivedAttempt, 1), make(chan os.Signal, len(signals))
+	turns <- &receivedAttempt{}
 	for _, s := range signals {
 		ends <- s
 	}
-	return nextTurn(turns, ends)
+	return nextAttempt(turns, ends)
 }

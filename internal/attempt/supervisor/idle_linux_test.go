@@ -41,7 +41,7 @@ func TestAnIdleSupervisorPassesOverAHangup(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	if next, e := runs(t, pool, "exit 3"); next != pid || e.Code != 3 || e.Told != "" {
+	if next, e := runs(t, pool, "exit 3"); next != pid || e.Code != 3 || e.StopReason != "" {
 		t.Errorf("supervisor %d after %d, exit %+v", next, pid, e)
 	}
 }

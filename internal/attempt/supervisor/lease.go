@@ -31,21 +31,21 @@ func (l lease) over(now time.Time) bool {
 	return !l.forever() && (!now.Before(l.end) || !now.Round(0).Before(l.Until))
 }
 
-// leaseNap is the maximum interval between two checks of a lease.
-const leaseNap = time.Second
+// leaseCheckInterval is the maximum interval between two checks of a lease.
+const leaseCheckInterval = time.Second
 
-// nap returns how long to wait before the next check.
-func (l lease) nap(now time.Time) time.Duration {
-	return max(0, min(leaseNap, l.end.Sub(now), l.Until.Sub(now.Round(0))))
+// nextCheck returns how long to wait before the next check.
+func (l lease) nextCheck(now time.Time) time.Duration {
+	return max(0, min(leaseCheckInterval, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }
 
 // armLease sets the timer for the next check of the lease.
 func (a *attempt) armLease(now time.Time) {
 	if a.lease.forever() {
-		a.lapse.Stop()
+		a.leaseTimer.Stop()
 		return
 	}
-	a.lapse.Reset(a.lease.nap(now))
+	a.leaseTimer.Reset(a.lease.nextCheck(now))
 }
 
 // extend replaces the lease. It resumes a frozen agent if the new lease is not over.
@@ -58,20 +58,20 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// lapsed freezes the agent if the lease is over. It is called repeatedly while that is
+// checkLease freezes the agent if the lease is over. It is called repeatedly while that is
 // so, and stops an agent that has been frozen for too long.
-func (a *attempt) lapsed() (action, time.Duration) {
+func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {
 		a.armLease(now)
 		return nothing, 0
 	}
-	freeze, do, wait := a.ending.lapse()
+	freeze, do, wait := a.ending.leaseEnded()
 	if !freeze {
 		return do, wait
 	}
 	a.freeze()
-	if a.frozen.tooLong(now, a.clients.here.Load() > 0) {
+	if a.frozen.tooLong(now, a.clients.connected.Load() > 0) {
 		return a.ending.stop(Abandoned, true)
 	}
 	return do, wait
@@ -104,42 +104,42 @@ func (f *frozen) tooLong(now time.Time, client bool) bool {
 // freeze runs one freezing pass and schedules the next. The next is soon if a process
 // was still running, and later if not, because another program may resume a process.
 func (a *attempt) freeze() {
-	still, wait := a.freezer.settle(a.freezer.pass(a.agent))
+	still, wait := a.freezer.result(a.freezer.pass(a.agentPID))
 	if still {
-		a.setStill(true)
+		a.setFrozen(true)
 	}
-	a.lapse.Reset(wait)
+	a.leaseTimer.Reset(wait)
 }
 
 // thaw resumes all processes. It records that before it does so, so that no process
 // runs while the attempt is reported as frozen.
 func (a *attempt) thaw() {
-	a.setStill(false)
-	a.freezer.thaw(a.agent)
+	a.setFrozen(false)
+	a.freezer.thaw(a.agentPID)
 	a.freezer = freezer{}
 	a.frozen.since = time.Time{}
 	a.ending.frozen = false
 }
 
-func (a *attempt) isStill() bool {
+func (a *attempt) isFrozen() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.still
+	return a.allFrozen
 }
 
-// setStill publishes whether all processes are frozen: to clients, and in the lock in
+// setFrozen publishes whether all processes are frozen: to clients, and in the lock in
 // case the supervisor dies.
-func (a *attempt) setStill(still bool) {
-	if still == a.isStill() {
+func (a *attempt) setFrozen(still bool) {
+	if still == a.isFrozen() {
 		return
 	}
 	word := thawedWord
 	if still {
 		word = frozenWord
 	}
-	_ = note(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // on failure other processes just do not learn it from the lock
+	_ = appendRecord(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // on failure other processes just do not learn it from the lock
 	a.mu.Lock()
-	a.still = still
+	a.allFrozen = still
 	a.mu.Unlock()
 }
 
@@ -151,16 +151,16 @@ type passes struct {
 	pause time.Duration
 }
 
-// settle takes the result of a pass. It reports whether all processes are frozen, and
+// result takes the result of a pass. It reports whether all processes are frozen, and
 // when to run the next pass. The interval grows while processes keep running.
-func (p *passes) settle(clean bool) (still bool, wait time.Duration) {
+func (p *passes) result(clean bool) (still bool, wait time.Duration) {
 	switch {
 	case !clean:
-		p.clean, p.pause = 0, min(max(2*p.pause, time.Millisecond), leaseNap)
+		p.clean, p.pause = 0, min(max(2*p.pause, time.Millisecond), leaseCheckInterval)
 		return false, p.pause
 	case p.clean == 0:
 		p.clean, p.pause = 1, 0
 		return false, time.Millisecond
 	}
-	return true, leaseNap
+	return true, leaseCheckInterval
 }

@@ -19,15 +19,15 @@ func TestALeaseIsOverWhenEitherClockSaysSo(t *testing.T) {
 		"not yet":                      {newLease(in(time.Minute), now).received(now), in(59900 * time.Millisecond), false, 100 * time.Millisecond},
 		"over":                         {newLease(in(time.Minute), now).received(now), in(time.Minute), true, 0},
 		"was over when it came":        {newLease(in(-time.Minute), now).received(now), now, true, 0},
-		"looked at now and then":       {newLease(in(time.Hour), now).received(now), now, false, leaseNap},
+		"looked at now and then":       {newLease(in(time.Hour), now).received(now), now, false, leaseCheckInterval},
 		"the wall clock was set back":  {lease{Until: in(time.Hour).Round(0), end: in(time.Second)}, in(time.Second), true, 0},
 		"it was set, or we have slept": {lease{Until: in(time.Second).Round(0), end: in(time.Hour)}, in(time.Second), true, 0},
 	} {
 		if got := c.lease.over(c.at); got != c.over {
 			t.Errorf("%s: over is %t", name, got)
 		}
-		if c.soonest >= 0 && c.lease.nap(c.at) != c.soonest {
-			t.Errorf("%s: looked at in %s", name, c.lease.nap(c.at))
+		if c.soonest >= 0 && c.lease.nextCheck(c.at) != c.soonest {
+			t.Errorf("%s: looked at in %s", name, c.lease.nextCheck(c.at))
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestALeaseIsTheSameForWhoIsSentIt(t *testing.T) {
 func TestOnlyTwoCleanPassesInARowAreTakenForStillness(t *testing.T) {
 	var p passes
 	for i, c := range []struct{ clean, still bool }{{false, false}, {true, false}, {false, false}, {true, false}, {true, true}, {true, true}, {false, false}} {
-		if still, wait := p.settle(c.clean); still != c.still || wait <= 0 || wait > leaseNap {
+		if still, wait := p.result(c.clean); still != c.still || wait <= 0 || wait > leaseCheckInterval {
 			t.Errorf("pass %d: still %t, the next in %s", i+1, still, wait)
 		}
 	}

@@ -24,42 +24,42 @@ const (
 	exitWord = "exit {" // how the attempt ended; the last complete line counts
 
 	frozenWord = "frozen {" // when all processes were frozen
-	thawedWord = "thawed {" // when they were resumed
+	thawedWord = "thawed {" // when all processes were resumed
 
-	doubtWord = "doubt {" // when it was first found that processes of the attempt may be alive
+	unprovenWord = "doubt {" // since when the supervisor is known to be dead and the attempt's end is not proved
 )
 
 // lockRecord is the parsed content of a lock.
 type lockRecord struct {
-	spec   []byte // nil if missing
-	signed bool
-	by     supervisorRecord // from the last complete line
-	exit   *Exit
-	frozen bool
-	words  string
+	spec          []byte           // nil if missing
+	hasSupervisor bool             // a supervisor has recorded itself, so there may be an agent
+	supervisor    supervisorRecord // from the last complete "held" line
+	exit          *Exit
+	frozen        bool
+	stderr        string
 
-	doubted time.Time // zero if no doubt was recorded
+	unprovenSince time.Time // since when the end cannot be proved; zero if not recorded
 }
 
-// doubt is recorded by a process that cannot prove that an attempt has ended.
-type doubt struct {
+// unprovenRecord is recorded by a process that cannot prove that an attempt has ended.
+type unprovenRecord struct {
 	Since time.Time `json:"since"`
 }
 
-// maxWords is the maximum number of bytes kept of a supervisor's stderr.
-const maxWords = 2000
+// maxStderr is the maximum number of bytes kept of a supervisor's stderr.
+const maxStderr = 2000
 
-// accountOf parses the text of a lock. An incomplete line is ignored, except that an
+// parseLockRecord parses the text of a lock. It ignores incomplete lines, except that an
 // incomplete "held" line still means that there may be an agent.
-func accountOf(text []byte) (a lockRecord) {
+func parseLockRecord(text []byte) (a lockRecord) {
 	var words strings.Builder
 	for line := range bytes.Lines(text) {
 		whole := bytes.HasSuffix(line, []byte{'\n'})
 		switch {
 		case bytes.HasPrefix(line, []byte(heldWord)):
-			a.signed = true
+			a.hasSupervisor = true
 			if whole {
-				a.by = parseSignature(line[len(heldWord)-1:])
+				a.supervisor = parseSupervisorRecord(line[len(heldWord)-1:])
 			}
 		case bytes.HasPrefix(line, []byte(specWord)):
 			if whole && a.spec == nil {
@@ -72,18 +72,18 @@ func accountOf(text []byte) (a lockRecord) {
 			}
 		case bytes.HasPrefix(line, []byte(frozenWord)):
 			a.frozen = true
-		case bytes.HasPrefix(line, []byte(doubtWord)):
-			var d doubt
-			if whole && json.Unmarshal(line[len(doubtWord)-1:], &d) == nil {
-				a.doubted = d.Since
+		case bytes.HasPrefix(line, []byte(unprovenWord)):
+			var d unprovenRecord
+			if whole && json.Unmarshal(line[len(unprovenWord)-1:], &d) == nil {
+				a.unprovenSince = d.Since
 			}
 		case bytes.HasPrefix(line, []byte(thawedWord)):
 			a.frozen = false
-		case words.Len() < maxWords && len(bytes.TrimSpace(line)) > 0:
+		case words.Len() < maxStderr && len(bytes.TrimSpace(line)) > 0:
 			words.Write(line)
 		}
 	}
-	a.words = strings.TrimSpace(words.String()[:min(words.Len(), maxWords)])
+	a.stderr = strings.TrimSpace(words.String()[:min(words.Len(), maxStderr)])
 	return a
 }
 
@@ -101,22 +101,22 @@ func readLock(lock *os.File) (lockRecord, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return lockRecord{}, err
 	}
-	return accountOf(text[:n]), nil
+	return parseLockRecord(text[:n]), nil
 }
 
-// readLockRecord reads a lock that another process may hold. It returns an empty account if
-// there is no lock.
+// readLockRecord reads a lock that another process may hold. The record is empty if there
+// is no lock.
 func (f folder) readLockRecord() (lockRecord, error) {
 	text, err := statefile.ReadBytes(host.OS(), f.path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return accountOf(text), err
+	return parseLockRecord(text), err
 }
 
-// used reports whether a supervisor has signed the lock, or the attempt has already
-// ended.
-func (a lockRecord) used() bool { return a.signed || a.exit != nil }
+// used reports whether a supervisor has recorded itself in the lock, or the attempt has
+// already ended.
+func (a lockRecord) used() bool { return a.hasSupervisor || a.exit != nil }
 
 // specIn returns the spec from the lock, or from the folder's spec.json if the lock
 // has none.
@@ -137,9 +137,9 @@ func (a lockRecord) specIn(f folder) (s Spec, err error) {
 	return s, nil
 }
 
-// note appends a line to a lock that we hold. It first writes a newline, because the
+// appendRecord appends a line to a lock that we hold. It first writes a newline, because the
 // previous line may be incomplete after a crash.
-func note(lock *os.File, word string, v any) error {
+func appendRecord(lock *os.File, word string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -153,12 +153,12 @@ func note(lock *os.File, word string, v any) error {
 	return err
 }
 
-// end durably records how an attempt ended in the lock, which we hold.
-func (f folder) end(lock *os.File, e Exit) error {
+// recordExit durably records how an attempt ended in the lock, which we hold.
+func (f folder) recordExit(lock *os.File, e Exit) error {
 	if !isFile(int(lock.Fd()), f.path(lockFile)) {
-		return fmt.Errorf("%s: is not there any more, or another file is", f.path(lockFile))
+		return fmt.Errorf("%s was deleted or replaced", f.path(lockFile))
 	}
-	if err := note(lock, exitWord, e); err != nil {
+	if err := appendRecord(lock, exitWord, e); err != nil {
 		return err
 	}
 	return lock.Sync()

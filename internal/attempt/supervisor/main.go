@@ -25,10 +25,10 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR|-")
 		return 2
 	}
-	keepFiles()
+	closeFilesOnExec()
 	serve := supervise
-	if args[0] == byTurns {
-		serve = takeTurns
+	if args[0] == fromPool {
+		serve = superviseFromPool
 	}
 	if err := serve(args[0]); err != nil {
 		fmt.Fprintln(os.Stderr, "gaffer supervise:", err)
@@ -47,7 +47,7 @@ func supervise(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // keep a reference: if the file were garbage collected, the lock would be released
+	defer lock.Close() // also keeps the file reachable: its garbage collection would release the lock
 	is, err := readLock(lock)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func takeLock(f folder) (lock *os.File, passed bool, err error) {
 		return nil, false, err
 	}
 	if err := mustLock(lock); err != nil {
-		_ = lock.Close() // nothing was written to it
+		_ = lock.Close() // nothing was written to the lock
 		return nil, false, err
 	}
 	return lock, passed, nil

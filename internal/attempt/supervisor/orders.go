@@ -100,7 +100,7 @@ func (p *Process) ask(o order, again bool) (reply, error) {
 }
 
 func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
-	l, answer, err := p.post(&o, timeout)
+	l, answer, err := p.register(&o, timeout)
 	if err != nil {
 		return reply{}, err
 	}
@@ -117,14 +117,14 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 		}
 		return reply{}, ErrBroken
 	case <-p.done:
-		return p.lateAnswer(answer)
+		return p.lateReply(answer)
 	case <-timeout:
 		return reply{}, fmt.Errorf("%s: the supervisor of attempt %s does not answer", o.Do, p.attempt)
 	}
 }
 
-// lateAnswer returns a reply that arrived just before the end, if there is one.
-func (p *Process) lateAnswer(answer chan reply) (reply, error) {
+// lateReply returns a reply that arrived just before the end, if there is one.
+func (p *Process) lateReply(answer chan reply) (reply, error) {
 	select {
 	case r, ok := <-answer:
 		if ok {
@@ -135,19 +135,19 @@ func (p *Process) lateAnswer(answer chan reply) (reply, error) {
 	return reply{}, &OverError{p.attempt}
 }
 
-// whyLetGo distinguishes an attempt that has ended from a Process that was closed.
-func (p *Process) whyLetGo() error {
+// closedReason distinguishes an attempt that has ended from a Process that was closed.
+func (p *Process) closedReason() error {
 	if p.isDone() {
 		return &OverError{p.attempt}
 	}
 	return ErrClosed
 }
 
-// post waits for a connection and registers a channel for the reply.
-func (p *Process) post(o *order, timeout <-chan time.Time) (*link, chan reply, error) {
+// register waits for a connection and registers a channel for the reply.
+func (p *Process) register(o *order, timeout <-chan time.Time) (*link, chan reply, error) {
 	for {
 		p.mu.Lock()
-		l, up := p.link, p.up
+		l, up := p.link, p.connectedNow
 		if l != nil && !p.isDone() {
 			p.lastID++
 			o.ID = p.lastID
@@ -161,7 +161,7 @@ func (p *Process) post(o *order, timeout <-chan time.Time) (*link, chan reply, e
 		case <-p.done:
 			return nil, nil, &OverError{p.attempt}
 		case <-p.ctx.Done():
-			return nil, nil, p.whyLetGo()
+			return nil, nil, p.closedReason()
 		case <-timeout:
 			return nil, nil, fmt.Errorf("%s: no connection to the supervisor of attempt %s", o.Do, p.attempt)
 		case <-up:

@@ -46,18 +46,18 @@ func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, erro
 	return p.start(ctx, n)
 }
 
-func (p *Pool) start(ctx context.Context, n *newcomer) (*Process, error) {
+func (p *Pool) start(ctx context.Context, n *preparedAttempt) (*Process, error) {
 	command, err := p.opts.command()
 	if err != nil {
 		return nil, err
 	}
 	for c := p.take(); c != nil; c = p.take() {
 		started, err := c.begin(ctx, n)
-		if !n.neverBegan(ctx, err) {
+		if !n.neverStarted(ctx, err) {
 			return n.conclude(ctx, started, err)
 		}
 	}
-	c, err := p.spawn(append(command, byTurns), n.lock)
+	c, err := p.spawn(append(command, fromPool), n.lock)
 	if err != nil {
 		return nil, &StartError{err}
 	}
@@ -83,8 +83,8 @@ func (p *Pool) Recycle(dir string) (taken bool) {
 	return true
 }
 
-// prepare is the function [prepare], but reuses a spare folder if there is one.
-func (p *Pool) prepare(dir string, s Spec) (*newcomer, error) {
+// prepare does what the function prepare does, but reuses a spare folder if there is one.
+func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	spare := p.takeSpare()
 	if spare == "" {
 		return prepare(dir, s)
@@ -93,8 +93,8 @@ func (p *Pool) prepare(dir string, s Spec) (*newcomer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if lock, err := spare.become(f, s); err == nil {
-		return &newcomer{f, s, lock}, nil
+	if lock, err := spare.reuseFor(f, s); err == nil {
+		return &preparedAttempt{f, s, lock}, nil
 	}
 	return prepare(dir, s) // the spare folder is left as it is: a finished attempt, or one that never started
 }
@@ -111,21 +111,22 @@ func (p *Pool) takeSpare() folder {
 }
 
 // begin hands over an attempt and waits until the agent runs.
-func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
+func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error) {
 	l, err := handOver(c.control, n)
 	if err != nil {
 		c.kill()
 		return nil, &noReportError{err}
 	}
 	c.pool.admit(c)
-	return greet(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
+	return awaitAgent(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
-// neverBegan reports whether an attempt must be handed to another supervisor. That is
-// so if the supervisor is dead, has not signed the lock, and has not recorded why it
-// did not start. An unsigned lock proves that there was no agent. The supervisor may
+// neverStarted reports whether an attempt must be handed to another supervisor. That is
+// so if the supervisor is dead, has not recorded itself in the lock, and has not recorded
+// why it did not start. A lock without a supervisor's record proves that there was no
+// agent. The supervisor may
 // have been about to exit when it was chosen.
-func (n *newcomer) neverBegan(ctx context.Context, err error) bool {
+func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
 		return false
@@ -175,7 +176,7 @@ func (p *Pool) admit(c *child) {
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
-		c.dismiss()
+		c.exitAfterAttempt()
 	case !p.members[c]:
 		p.members[c] = true
 		p.watching.Go(func() { p.watch(c) })
@@ -203,7 +204,7 @@ func (p *Pool) Close() {
 	p.idle = nil
 	for _, c := range idle {
 		delete(p.members, c)
-		_ = c.process.Kill() // it has no attempt; it may be dead already
+		_ = c.process.Kill() // an idle supervisor has no attempt; fails if it is already dead
 	}
 	for c := range p.members {
 		_ = c.control.Close() // attempts that were handed over have already arrived

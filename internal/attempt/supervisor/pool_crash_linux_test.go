@@ -89,7 +89,7 @@ func onceOrNever(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = p.Close() }() // it never fails
+	defer func() { _ = p.Close() }() // always returns nil
 	e := wait(t, p)
 	emptied := e.Attempt == "" && strings.HasPrefix(filepath.Base(dir), "1-") // a finished folder that was emptied for reuse
 	if e.Attempt != "" {
@@ -97,8 +97,8 @@ func onceOrNever(t *testing.T, dir string) string {
 	}
 	count := countRuns(dir)
 	switch {
-	case emptied && e.Lost && e.Never:
-	case e.Lost && (!e.Never || count != 0):
+	case emptied && e.Lost && e.NeverStarted:
+	case e.Lost && (!e.NeverStarted || count != 0):
 		t.Errorf("%s is %s and ran %d times: %+v", dir, state, count, e)
 	case !e.Lost && (e.Code != 0 || count != 1):
 		t.Errorf("%s is %s and ran %d times: %+v", dir, state, count, e)
@@ -130,7 +130,7 @@ func TestWhereverASupervisorIsKilledWhileItIsGivenAnAttemptThatRunsOnceOrNever(t
 			t.Fatalf("killed after %s: %v", delay, err)
 		}
 		how := ended(t, p, pid)
-		_ = p.Close() // it never fails
+		_ = p.Close() // always returns nil
 		seen[how]++
 		data, _ := os.ReadFile(a.log)
 		if count := strings.Count(string(data), "ran"); count > 1 || how != "lost" && count != 1 {
@@ -178,7 +178,7 @@ func TestAPoolMayCloseWhileItStarts(t *testing.T) {
 		if e := wait(t, p); e.Code != n {
 			t.Errorf("exit %+v", e)
 		}
-		_ = p.Close() // it never fails
+		_ = p.Close() // always returns nil
 		waitGone(t, p.Started().Supervisor.PID)
 	}
 }

@@ -52,7 +52,7 @@ func TestASupervisorHasOneAttemptAfterTheOther(t *testing.T) {
 	}
 	for code := range 5 {
 		pid, e := runs(t, pool, fmt.Sprintf("exit %d", code))
-		if pid != first || e.Code != code || e.Told != "" || e.Swept != 0 {
+		if pid != first || e.Code != code || e.StopReason != "" || e.Swept != 0 {
 			t.Errorf("supervisor %d after %d, exit %+v", pid, first, e)
 		}
 	}
@@ -122,7 +122,7 @@ func TestADeadlineEndsWithItsAttempt(t *testing.T) {
 	spec := a.shell("true")
 	spec.Deadline = time.Now().Add(300 * time.Millisecond)
 	wait(t, a.start(spec))
-	if _, e := runs(t, pool, "sleep 0.6"); e.Told != "" || e.Code != 0 {
+	if _, e := runs(t, pool, "sleep 0.6"); e.StopReason != "" || e.Code != 0 {
 		t.Errorf("exit %+v", e)
 	}
 }
@@ -194,7 +194,7 @@ func TestOrdersToAnAttemptThatIsOverGoNowhere(t *testing.T) {
 	if err := errors.Join(next.Input([]byte("mine")), next.CloseInput()); err != nil {
 		t.Error(err)
 	}
-	if e := wait(t, next); e.Told != "" || e.Code != 0 || a.text() != "mine" {
+	if e := wait(t, next); e.StopReason != "" || e.Code != 0 || a.text() != "mine" {
 		t.Errorf("exit %+v, it read %q", e, a.text())
 	}
 }
@@ -215,7 +215,7 @@ func TestOrdersAtTheVeryEndDoNotLoseTheSupervisor(t *testing.T) {
 			t.Errorf("status: %v", err)
 		}
 		wait(t, p)
-		_ = p.Close() // it never fails
+		_ = p.Close() // always returns nil
 		seen[p.Started().Supervisor.PID] = true
 	}
 	if len(seen) != 1 {

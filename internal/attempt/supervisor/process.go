@@ -17,37 +17,37 @@ type Process struct {
 	child   *child // the supervisor, if we started it
 
 	ctx      context.Context // cancelled when the process is closed or has ended
-	letGo    context.CancelFunc
+	cancel   context.CancelFunc
 	followed chan struct{} // closed when the following goroutine has ended
 	done     chan struct{} // closed when exit is set
 
-	mu      sync.Mutex
-	link    *link         // nil while disconnected
-	up      chan struct{} // closed while connected
-	asked   map[int]chan reply
-	lastID  int
-	started Started
-	exit    Exit
-	stays   bool  // the pool keeps the supervisor; valid when exit is set
-	doubt   error // why we cannot tell whether it has ended; nil while it runs
+	mu           sync.Mutex
+	link         *link         // nil while disconnected
+	connectedNow chan struct{} // closed while connected; replaced by an open channel after a disconnect
+	asked        map[int]chan reply
+	lastID       int
+	started      Started
+	exit         Exit
+	keptByPool   bool  // the pool keeps the supervisor; valid when exit is set
+	unproven     error // why we cannot tell whether the attempt has ended; nil while its supervisor runs
 }
 
 func newProcess(f folder, attempt string, opts Options, c *child) *Process {
 	p := &Process{
 		folder: f, attempt: attempt, opts: opts, child: c,
-		followed: make(chan struct{}),
-		done:     make(chan struct{}),
-		up:       make(chan struct{}),
-		asked:    map[int]chan reply{},
+		followed:     make(chan struct{}),
+		done:         make(chan struct{}),
+		connectedNow: make(chan struct{}),
+		asked:        map[int]chan reply{},
 	}
-	p.ctx, p.letGo = context.WithCancel(context.Background())
+	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
 // follow takes ownership of a connection to the supervisor and follows it.
 func (p *Process) follow(l *link, s Started) {
 	p.connected(l, s)
-	go p.keepUp(l)
+	go p.followUntilEnd(l)
 }
 
 // ended marks the process as ended. It is used instead of follow.
@@ -55,7 +55,7 @@ func (p *Process) ended(e Exit) {
 	p.exit = e
 	close(p.done)
 	close(p.followed)
-	p.letGo()
+	p.cancel()
 }
 
 // Started returns the process ids of the supervisor and the agent.
@@ -93,18 +93,18 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// Doubt returns why we cannot tell whether the attempt has ended although its
+// Unproven returns why we cannot tell whether the attempt has ended although its
 // supervisor is dead. It is nil while the supervisor runs, and when the end is known.
-func (p *Process) Doubt() error {
+func (p *Process) Unproven() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.doubt
+	return p.unproven
 }
 
 // Close stops following the agent without stopping it. A supervisor that exits later
 // remains a zombie until this process exits, unless it belongs to a pool.
 func (p *Process) Close() error {
-	p.letGo()
+	p.cancel()
 	p.mu.Lock()
 	if p.link != nil {
 		p.link.close()
@@ -114,9 +114,9 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// keepUp follows the supervisor, over several connections if needed, until the attempt
-// has ended or the Process is closed.
-func (p *Process) keepUp(l *link) {
+// followUntilEnd follows the supervisor, over several connections if needed, until the
+// attempt has ended or the Process is closed.
+func (p *Process) followUntilEnd(l *link) {
 	defer close(p.followed)
 	for {
 		p.listen(l)
@@ -137,25 +137,25 @@ func (p *Process) keepUp(l *link) {
 		p.connected(l, found.started)
 	}
 	p.awaitChild()
-	p.letGo()
+	p.cancel()
 }
 
-// doubtPause is the pause before the next try to find out the state of an attempt.
-const doubtPause = time.Second
+// findAgainPause is the pause before the next try to find out the state of an attempt.
+const findAgainPause = time.Second
 
 // findAgain retries until the state of the attempt is known.
 func (p *Process) findAgain() (finding, bool) {
 	for p.ctx.Err() == nil {
 		found, err := find(p.ctx, p.folder, p.attempt, p.opts.patience())
 		p.mu.Lock()
-		if p.doubt = nil; err != nil {
-			p.doubt = &UnknownError{string(p.folder), err}
+		if p.unproven = nil; err != nil {
+			p.unproven = &UnknownError{string(p.folder), err}
 		}
 		p.mu.Unlock()
 		if err == nil {
 			return found, true
 		}
-		pause.For(p.ctx, doubtPause)
+		pause.For(p.ctx, findAgainPause)
 	}
 	return finding{}, false
 }
@@ -184,14 +184,14 @@ func (p *Process) finish(e Exit, free bool) {
 		return
 	}
 	p.exit = e
-	p.stays = p.child != nil && p.child.giveBack(free)
+	p.keptByPool = p.child != nil && p.child.returnToPool(free)
 	close(p.done)
 }
 
 // awaitChild waits for the exit of the supervisor if we started it and it does not
 // stay in the pool.
 func (p *Process) awaitChild() {
-	if p.child != nil && !p.stays {
+	if p.child != nil && !p.keptByPool {
 		p.child.wait()
 	}
 }
@@ -199,7 +199,7 @@ func (p *Process) awaitChild() {
 // leaveChild lets the supervisor exit by itself after its attempt.
 func (p *Process) leaveChild() {
 	if p.child != nil {
-		p.child.dismiss()
+		p.child.exitAfterAttempt()
 	}
 }
 
@@ -207,7 +207,7 @@ func (p *Process) connected(l *link, s Started) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.link, p.started = l, s
-	close(p.up)
+	close(p.connectedNow)
 	if p.ctx.Err() != nil { // closed in between, when there was no link to close
 		l.close()
 	}
@@ -216,7 +216,7 @@ func (p *Process) connected(l *link, s Started) {
 func (p *Process) disconnected() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.link, p.up = nil, make(chan struct{})
+	p.link, p.connectedNow = nil, make(chan struct{})
 	for id, answer := range p.asked {
 		close(answer)
 		delete(p.asked, id)

@@ -15,9 +15,9 @@ import (
 type process struct {
 	pid, parent int    // the parent changes when the parent process ends
 	start       uint64 // clock ticks since boot
-	ended       bool   // it is a zombie
-	state       byte   // state of its first thread, as in /proc
-	group       int    // its process group
+	ended       bool   // the process is a zombie
+	state       byte   // state of the first thread, as in /proc
+	group       int    // the process group
 	session     int
 }
 
@@ -44,15 +44,15 @@ func processes() []process {
 		if err != nil {
 			continue
 		}
-		if p, err := look(pid); err == nil {
+		if p, err := readProcess(pid); err == nil {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// look reads a process from /proc.
-func look(pid int) (process, error) {
+// readProcess reads a process from /proc.
+func readProcess(pid int) (process, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return process{}, err
@@ -80,8 +80,8 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// below returns the live descendants of the processes for which root is true.
-func below(all []process, root func(process) bool) []process {
+// liveDescendants returns the live descendants of the processes for which root is true.
+func liveDescendants(all []process, root func(process) bool) []process {
 	children := map[int][]process{}
 	var list []process
 	for _, p := range all {
@@ -95,10 +95,10 @@ func below(all []process, root func(process) bool) []process {
 	for i := 0; i < len(list); i++ {
 		list = append(list, children[list[i].pid]...)
 	}
-	return live(list[roots:])
+	return withoutZombies(list[roots:])
 }
 
-func live(list []process) []process {
+func withoutZombies(list []process) []process {
 	kept := list[:0]
 	for _, p := range list {
 		if !p.ended {
@@ -119,7 +119,7 @@ func (p process) signal(sig syscall.Signal) bool {
 	if err == nil {
 		defer func() { _ = unix.Close(fd) }()
 	}
-	if now, lookErr := look(p.pid); lookErr != nil || now.start != p.start || now.ended {
+	if now, lookErr := readProcess(p.pid); lookErr != nil || now.start != p.start || now.ended {
 		return false
 	}
 	if err == nil {

@@ -36,7 +36,7 @@ func TestDescendantsAreFoundAtAnyDepthAndOnlyThey(t *testing.T) {
 		{pid: 9, parent: 1},
 		{pid: 10, parent: 9},
 	}
-	got := pids(below(all, func(p process) bool { return p.pid == 2 }))
+	got := pids(liveDescendants(all, func(p process) bool { return p.pid == 2 }))
 	if slices.Sort(got); !slices.Equal(got, []int{3, 5}) {
 		t.Errorf("below 2 are %v", got)
 	}
@@ -47,7 +47,7 @@ func TestASignalGoesToTheProcessThatWasSeenAndNoOther(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	seen, err := look(child.Process.Pid)
+	seen, err := readProcess(child.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestASignalGoesToTheProcessThatWasSeenAndNoOther(t *testing.T) {
 	if earlier.signal(syscall.SIGKILL) {
 		t.Error("an earlier process of that pid was there")
 	}
-	if now, err := look(seen.pid); err != nil || now.ended {
+	if now, err := readProcess(seen.pid); err != nil || now.ended {
 		t.Errorf("the child is %+v, %v", now, err)
 	}
 	if !seen.signal(syscall.SIGKILL) {

@@ -52,8 +52,8 @@ type reply struct {
 // Status is the current state of a supervisor.
 type Status struct {
 	// Doing is running, interrupting, terminating, sweeping or killing.
-	Doing string `json:"doing"`
-	Told  string `json:"told,omitempty"`
+	Doing      string `json:"doing"`
+	StopReason string `json:"told,omitempty"`
 	// Frozen says that the agent and all its descendants are frozen, because the lease
 	// was not extended.
 	Frozen bool `json:"frozen,omitempty"`

@@ -2,11 +2,12 @@ package supervisor
 
 // Quota is a limit on a resource of this process or its user.
 type Quota struct {
-	What        string
-	Max         int
-	Left        int
-	Each, Spare int   // must be left for each attempt that starts, and in addition for all together
-	Err         error // returned by system calls beyond the limit
+	What  string
+	Max   int
+	Left  int
+	Each  int   // needed by each attempt that starts
+	Spare int   // must be left over after all starts
+	Err   error // returned by system calls beyond the limit
 }
 
 const (
@@ -21,5 +22,6 @@ const (
 	highLimit = 10000
 )
 
-// Lacks reports whether too little is left to start that many attempts.
+// Lacks reports whether too little of the resource is left to start the given number of
+// attempts.
 func (q Quota) Lacks(starting int) bool { return q.Left < q.Spare+starting*q.Each }

@@ -40,7 +40,7 @@ func threadsOfUser() (n int) {
 	for _, folder := range folders {
 		info, err := os.Stat(folder)
 		if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
-			continue // it has ended, or belongs to another user
+			continue // the process has ended, or belongs to another user
 		}
 		n += threadsOf(folder)
 	}
@@ -49,16 +49,16 @@ func threadsOfUser() (n int) {
 
 // threadsOf returns the number of threads of a process, given its folder in /proc.
 func threadsOf(folder string) int {
-	const place = 17 // index of num_threads, counted from the field after the command's name
+	const index = 17 // of num_threads, counted from the field after the command's name
 	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
 	if err != nil {
 		return 0
 	}
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= place {
+	if len(fields) <= index {
 		return 1
 	}
-	n, _ := strconv.Atoi(string(fields[place])) // the kernel writes a number
+	n, _ := strconv.Atoi(string(fields[index])) // the kernel writes a number
 	return n
 }
 

@@ -103,7 +103,7 @@ func TestAFolderThatIsThereIsNotReplacedByOneThatIsUsedAgain(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	p, state := old.attach() // preparing it for another attempt counts as an attempt that was never started
-	if e := wait(t, p); state != supervisor.Lost || !e.Never || e.Attempt != lost.id {
+	if e := wait(t, p); state != supervisor.Lost || !e.NeverStarted || e.Attempt != lost.id {
 		t.Errorf("%s, exit %+v", state, e)
 	}
 }

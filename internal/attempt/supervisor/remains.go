@@ -23,14 +23,14 @@ const marksOnly = "process marks only"
 type supervisorRecord struct {
 	host.Process
 	// Group is the attempt's control group, or nil.
-	Group *group `json:"group,omitempty"`
+	Group *cgroup `json:"group,omitempty"`
 	// Limits are inherited by everything that the supervisor starts. They are nil if the
 	// agent could raise them.
 	Limits *limitMark `json:"limits,omitempty"`
 	// Place is the content of the supervisor's /proc/PID/cgroup.
 	Place string `json:"place,omitempty"`
-	// Since is the time when the supervisor signed, in clock ticks since boot.
-	// Everything that the agent starts has started then or later.
+	// Since is when this record was written, in clock ticks since boot. All processes of
+	// the agent have started then or later.
 	Since uint64 `json:"since,omitempty"`
 	// Above are the ancestors of the supervisor. When the supervisor dies, its orphans
 	// become children of one of them or of init.
@@ -48,9 +48,9 @@ type Proof int
 
 // The possible proofs.
 const (
-	Unproven  Proof = iota // processes may belong to it, or cannot be seen
-	Remaining              // processes of it are alive
-	Gone                   // no process of it is alive
+	Unproven  Proof = iota // some live processes may belong to the attempt, or we cannot see all processes
+	Remaining              // processes of the attempt are alive
+	Gone                   // no process of the attempt is alive
 )
 
 // Remains describes the processes of an attempt that may be alive although its
@@ -74,7 +74,7 @@ func (l Left) String() string {
 // UnprovenError reports an attempt that may still have live processes.
 type UnprovenError struct {
 	Attempt string
-	Since   time.Time // when this was first found
+	Since   time.Time // when it was first found that the end cannot be proved
 	Remains Remains
 }
 
@@ -122,14 +122,14 @@ type Orphaned struct {
 func FindOrphaned(home string) (list []Orphaned) {
 	for _, f := range lockFolders(home) {
 		a, err := f.readLockRecord()
-		if err != nil || a.exit != nil || !a.signed || host.OS().Alive(a.by.Process) != host.Dead {
+		if err != nil || a.exit != nil || !a.hasSupervisor || host.OS().Alive(a.supervisor.Process) != host.Dead {
 			continue
 		}
-		r := f.examine("", a)
+		r := f.origin("", a)
 		if r.attempt == "" || r.foreign || r.before {
 			continue
 		}
-		list = append(list, Orphaned{Dir: string(f), Attempt: r.attempt, Since: a.doubted, Remains: f.remains(r, a.by)})
+		list = append(list, Orphaned{Dir: string(f), Attempt: r.attempt, Since: a.unprovenSince, Remains: f.remains(r, a.supervisor)})
 	}
 	return list
 }
@@ -141,11 +141,11 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return sweepAttempt(a.Attempt, is.by)
+	return sweepAttempt(a.Attempt, is.supervisor)
 }
 
 // remains finds the processes that may be left of an attempt whose supervisor is dead.
-func (f folder) remains(r remains, by supervisorRecord) Remains {
+func (f folder) remains(r origin, by supervisorRecord) Remains {
 	switch {
 	case r.before:
 		return Remains{Proof: Gone}
@@ -178,20 +178,21 @@ func lockFolders(home string) (list []folder) {
 // DoneSuffix ends the folder name of an attempt that was reported.
 const DoneSuffix = ".done"
 
-// claims lists the control groups of attempts without an exit record. They are still
+// neededGroups lists the control groups of attempts without an exit record. They are still
 // needed to recover those attempts.
-func claims(home string) map[string]bool {
+func neededGroups(home string) map[string]bool {
 	claimed := map[string]bool{}
 	for _, f := range lockFolders(home) {
-		if a, err := f.readLockRecord(); err == nil && a.exit == nil && a.by.Group != nil {
-			claimed[a.by.Group.Dir] = true
+		if a, err := f.readLockRecord(); err == nil && a.exit == nil && a.supervisor.Group != nil {
+			claimed[a.supervisor.Group.Dir] = true
 		}
 	}
 	return claimed
 }
 
-// parseSignature parses a signature. Older versions of gaffer wrote fewer fields.
-func parseSignature(text []byte) (s supervisorRecord) {
+// parseSupervisorRecord returns an empty record for invalid JSON. Older versions of gaffer
+// wrote fewer fields.
+func parseSupervisorRecord(text []byte) (s supervisorRecord) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return supervisorRecord{}
 	}
@@ -209,15 +210,15 @@ func (r Remains) unproven(attempt string) error {
 	return &UnprovenError{Attempt: attempt, Remains: r}
 }
 
-// mostShown is the maximum number of processes named in a message.
-const mostShown = 3
+// maxShown is the maximum number of processes named in a message.
+const maxShown = 3
 
 func describe(list []Left) string {
 	texts := []string{}
-	for _, l := range list[:min(len(list), mostShown)] {
+	for _, l := range list[:min(len(list), maxShown)] {
 		texts = append(texts, l.String())
 	}
-	if more := len(list) - mostShown; more > 0 {
+	if more := len(list) - maxShown; more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(texts, ", ")

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// locate sets the fields that are needed to find the processes of an attempt if its
+// describeDescendants sets the fields that are needed to find the processes of an attempt if its
 // supervisor is killed.
-func (s *supervisorRecord) locate() {
+func (s *supervisorRecord) describeDescendants() {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return
 	}
 	s.Place, s.Since, s.Limits = string(groups), ticks(), markDescendants()
-	for p, err := look(os.Getppid()); err == nil && p.pid > 1 && len(s.Above) < deepest; p, err = look(p.parent) {
+	for p, err := readProcess(os.Getppid()); err == nil && p.pid > 1 && len(s.Above) < maxAncestors; p, err = readProcess(p.parent) {
 		s.Above = append(s.Above, ancestor{p.pid, p.start})
 	}
 }
 
-// deepest is the maximum number of ancestors that are recorded or examined.
-const deepest = 64
+// maxAncestors is the maximum number of ancestors that are recorded or examined.
+const maxAncestors = 64
 
 // ticks returns the time since boot in clock ticks, the unit of start times in /proc.
 func ticks() uint64 {
@@ -81,10 +81,10 @@ func (s supervisorRecord) owned(attempt string) []process {
 	return list
 }
 
-// Above reports whether one of the processes is pid or an ancestor of it.
-func (r Remains) Above(pid int) bool {
-	for range deepest {
-		p, err := look(pid)
+// ContainsAncestorOf reports whether one of the processes is pid or an ancestor of it.
+func (r Remains) ContainsAncestorOf(pid int) bool {
+	for range maxAncestors {
+		p, err := readProcess(pid)
 		if err != nil {
 			return false
 		}
@@ -135,10 +135,10 @@ func (s supervisorRecord) suspects() (list []process) {
 		if leader, ok := starts[p.session]; ok && leader < s.Since {
 			continue
 		}
-		if !s.inherits(p.parent, starts[p.parent]) || !s.ownerOf(p.pid) {
+		if !s.mayAdoptOrphans(p.parent, starts[p.parent]) || !s.mayOwn(p.pid) {
 			continue
 		}
-		if s.Limits == nil && !s.holds(p.pid) {
+		if s.Limits == nil && !s.groupsContain(p.pid) {
 			continue
 		}
 		if limits, err := limitsOf(p.pid); s.Limits != nil && (err != nil || !s.Limits.covers(limits)) {
@@ -152,11 +152,11 @@ func (s supervisorRecord) suspects() (list []process) {
 	return list
 }
 
-// inherits reports whether a process may have become the parent of the supervisor's
+// mayAdoptOrphans reports whether a process may have become the parent of the supervisor's
 // orphans: init, or an ancestor of the supervisor that is a subreaper. Whether a
 // process is a subreaper is not visible, so only programs that are known not to be
 // subreapers are excluded.
-func (s supervisorRecord) inherits(parent int, start uint64) bool {
+func (s supervisorRecord) mayAdoptOrphans(parent int, start uint64) bool {
 	if parent <= 1 {
 		return true
 	}
@@ -171,24 +171,24 @@ func (s supervisorRecord) inherits(parent int, start uint64) bool {
 	return true
 }
 
-// ownerOf reports whether a process may belong to the supervisor's user, which is the
+// mayOwn reports whether a process may belong to the supervisor's user, which is the
 // user of this process. For root every process may.
-func (s supervisorRecord) ownerOf(pid int) bool {
+func (s supervisorRecord) mayOwn(pid int) bool {
 	me := os.Getuid()
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	if err != nil {
-		return false // it has ended
+		return false // the process has ended
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return me == 0 || !ok || int(stat.Uid) == me
 }
 
-// holds reports whether a process is in all the control groups that the supervisor was
+// groupsContain reports whether a process is in all the control groups that the supervisor was
 // in, or below them.
-func (s supervisorRecord) holds(pid int) bool {
+func (s supervisorRecord) groupsContain(pid int) bool {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
-		return false // it has ended
+		return false // the process has ended
 	}
 	paths := map[string]string{}
 	for line := range bytes.Lines(now) {

@@ -18,7 +18,7 @@ func TestTheExitCodeIsRecorded(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("echo out; echo err >&2; exit 3"))
 		e := wait(t, p)
-		if e.Code != 3 || e.Signal != "" || e.Told != "" || e.Failed != "" || e.Lost || e.Swept != 0 || e.Attempt != a.id {
+		if e.Code != 3 || e.Signal != "" || e.StopReason != "" || e.Failed != "" || e.Lost || e.Swept != 0 || e.Attempt != a.id {
 			t.Errorf("exit %+v", e)
 		}
 		if got := a.text(); got != "out\nerr\n" || e.LogFrom != 0 || e.LogTo != int64(len(got)) {
@@ -66,7 +66,7 @@ func (a *attempt) lock() string { return filepath.Join(a.dir, "lock") }
 func TestTheSignalThatItDiedOfIsRecorded(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		e := wait(t, a.start(a.shell("kill -SEGV $$")))
-		if e.Code != -1 || e.Signal != "SIGSEGV" || e.Told != "" {
+		if e.Code != -1 || e.Signal != "SIGSEGV" || e.StopReason != "" {
 			t.Errorf("exit %+v", e)
 		}
 	})
@@ -194,7 +194,7 @@ func TestInputThatNobodyReadsHoldsNobodyUp(t *testing.T) {
 		if err := p.Stop("enough", false); err != nil {
 			t.Fatal(err)
 		}
-		if e := wait(t, p); e.Told != "enough" || e.Signal != "SIGINT" {
+		if e := wait(t, p); e.StopReason != "enough" || e.Signal != "SIGINT" {
 			t.Errorf("exit %+v", e)
 		}
 	})

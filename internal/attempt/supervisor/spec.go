@@ -121,7 +121,7 @@ type Started struct {
 	At         time.Time    `json:"at"`
 }
 
-// Values of Exit.Told: Timeout if the agent was stopped at its deadline, Abandoned if
+// Values of Exit.StopReason: Timeout if the agent was stopped at its deadline, Abandoned if
 // it was frozen and the lease was not extended in time.
 const (
 	Timeout   = "timeout"
@@ -133,16 +133,16 @@ type Exit struct {
 	Attempt string `json:"attempt"`
 	Code    int    `json:"code"`             // -1 if a signal killed it, or if it never ran
 	Signal  string `json:"signal,omitempty"` // the signal that killed it, such as SIGTERM
-	// Told is why the agent was told to stop while it ran: Timeout, Abandoned, the
+	// StopReason is why the agent was stopped while it ran: Timeout, Abandoned, the
 	// name of a signal that the supervisor received, or the reason given to Stop.
-	Told string `json:"told,omitempty"`
+	StopReason string `json:"told,omitempty"`
 	// Failed is why there is no exit code: the agent could not be started, or the
 	// supervisor was killed.
 	Failed string `json:"failed,omitempty"`
 	// Lost says that the supervisor was killed or never started the agent.
 	Lost bool `json:"lost,omitempty"`
-	// Never says that a lost attempt never had an agent.
-	Never bool `json:"never,omitempty"`
+	// NeverStarted says that a lost attempt never had an agent.
+	NeverStarted bool `json:"never,omitempty"`
 	// Unrecorded is why this exit could not be recorded. It is only sent to clients.
 	Unrecorded string    `json:"unrecorded,omitempty"`
 	Started    time.Time `json:"started,omitzero"`

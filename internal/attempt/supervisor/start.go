@@ -60,19 +60,19 @@ func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, 
 	if err != nil {
 		return nil, &StartError{err}
 	}
-	p, err := greet(ctx, newProcess(n.folder, n.spec.Attempt, opts, &child{process: process}), newLink(conn))
+	p, err := awaitAgent(ctx, newProcess(n.folder, n.spec.Attempt, opts, &child{process: process}), newLink(conn))
 	return n.conclude(ctx, p, err)
 }
 
-// newcomer is an attempt that is ready to be started. Its folder is complete and its
+// preparedAttempt is an attempt that is ready to be started. Its folder is complete and its
 // lock is held.
-type newcomer struct {
+type preparedAttempt struct {
 	folder folder
 	spec   Spec
 	lock   *os.File
 }
 
-func prepare(dir string, spec Spec) (*newcomer, error) {
+func prepare(dir string, spec Spec) (*preparedAttempt, error) {
 	f, spec, err := complete(dir, spec)
 	if err != nil {
 		return nil, err
@@ -81,23 +81,23 @@ func prepare(dir string, spec Spec) (*newcomer, error) {
 	if err != nil {
 		return nil, &StartError{err}
 	}
-	if err := note(lock, specWord, spec); err != nil {
-		_ = lock.Close() // no process relies on what was written to it
+	if err := appendRecord(lock, specWord, spec); err != nil {
+		_ = lock.Close() // the attempt was not started, so the lock's content is not needed
 		return nil, &StartError{err}
 	}
-	return &newcomer{f, spec, lock}, nil
+	return &preparedAttempt{f, spec, lock}, nil
 }
 
-// greet waits until the agent runs. Otherwise it returns a [*FailedError] if the agent
-// could not be started. In all other cases it kills the supervisor and returns a
-// [*silentError].
-func greet(ctx context.Context, p *Process, l *link) (*Process, error) {
+// awaitAgent waits until the agent runs. It returns a [*FailedError] if the agent could
+// not be started. If the supervisor reports neither, awaitAgent kills it and returns a
+// [*noReportError].
+func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	m, err := l.first(ctx, time.Time{})
 	if err == nil && m.Started != nil {
 		p.follow(l, *m.Started)
 		return p, nil
 	}
-	defer p.letGo()
+	defer p.cancel()
 	defer l.close()
 	if err == nil && m.Exit != nil {
 		p.finish(*m.Exit, m.Free)
@@ -108,10 +108,10 @@ func greet(ctx context.Context, p *Process, l *link) (*Process, error) {
 	return nil, &noReportError{}
 }
 
-// conclude handles a [*silentError] of greet: it finds out what became of the attempt,
-// and records it as lost if there is no exit record. It returns any other result of
-// greet unchanged.
-func (n *newcomer) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
+// conclude handles a [*noReportError] of [awaitAgent]: it finds out what became of the
+// attempt, and records it as lost if there is no exit record. It returns any other
+// result of awaitAgent unchanged.
+func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*noReportError)(nil)
 	if !errors.As(err, &silent) {
 		return p, err
@@ -122,9 +122,9 @@ func (n *newcomer) conclude(ctx context.Context, p *Process, err error) (*Proces
 		return nil, &UnknownError{string(n.folder), err}
 	case exit.Lost && ctx.Err() != nil:
 		return nil, &StartError{ctx.Err()}
-	case exit.Lost && exit.Never && silent.reason != nil:
+	case exit.Lost && exit.NeverStarted && silent.reason != nil:
 		return nil, &StartError{fmt.Errorf("%s: %w", exit.Failed, silent.reason)}
-	case exit.Lost && exit.Never:
+	case exit.Lost && exit.NeverStarted:
 		return nil, &StartError{errors.New(exit.Failed)}
 	case !exit.Lost && exit.Failed != "":
 		return nil, &FailedError{exit}
@@ -151,7 +151,7 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	if s.Home == "" {
 		s.Home = filepath.Dir(dir)
 	}
-	s.Group = groupName(s.Home, s.Attempt)
+	s.Group = cgroupName(s.Home, s.Attempt)
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 
@@ -187,7 +187,7 @@ func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *o
 	if err != nil {
 		return nil, nil, err
 	}
-	keepFiles()
+	closeFilesOnExec()
 	pid, err := syscall.ForkExec(command[0], command, &syscall.ProcAttr{
 		Env:   env,
 		Files: append([]uintptr{null.Fd(), null.Fd(), lock.Fd(), theirs.Fd()}, files...),
@@ -197,7 +197,7 @@ func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *o
 		_ = conn.Close() // nothing was sent
 		return nil, nil, &os.PathError{Op: "run", Path: command[0], Err: err}
 	}
-	process, err := os.FindProcess(pid) // it exists, since it was not reaped yet
+	process, err := os.FindProcess(pid) // the process exists, at least as a zombie: we have not waited for it
 	return conn, process, err
 }
 

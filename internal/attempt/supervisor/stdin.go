@@ -88,7 +88,7 @@ func (in *stdin) wrote(n int) {
 }
 
 // give adds a piece of input to the queue, unless a piece with the same key was added
-// before. The empty key is no key.
+// before. Pieces with an empty key are always added.
 func (in *stdin) give(key string, piece []byte) error {
 	if in == nil {
 		return errInputClosed

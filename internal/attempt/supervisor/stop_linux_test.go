@@ -68,7 +68,7 @@ func TestAnAgentThatFollowsIsInterruptedAndNoMore(t *testing.T) {
 		}
 		e := wait(t, p)
 		a.allGone()
-		if e.Told != "cancelled" || e.Code != 4 || strings.Contains(a.text(), "terminated") {
+		if e.StopReason != "cancelled" || e.Code != 4 || strings.Contains(a.text(), "terminated") {
 			t.Errorf("exit %+v, it said %q", e, a.text())
 		}
 	})
@@ -83,7 +83,7 @@ func TestAnAgentThatIsDeafToInterruptsIsTerminated(t *testing.T) {
 		if err := p.Stop("cancelled", false); err != nil {
 			t.Fatal(err)
 		}
-		if e := wait(t, p); e.Told != "cancelled" || e.Code != 5 {
+		if e := wait(t, p); e.StopReason != "cancelled" || e.Code != 5 {
 			t.Errorf("exit %+v", e)
 		}
 	})
@@ -103,7 +103,7 @@ func TestAStubbornAgentIsKilledWithItsGrandchildInAnotherSession(t *testing.T) {
 		}
 		e := wait(t, p)
 		a.allGone()
-		if e.Told != "cancelled" || e.Signal != "SIGKILL" || e.Swept != 1 || len(e.Left) > 0 {
+		if e.StopReason != "cancelled" || e.Signal != "SIGKILL" || e.Swept != 1 || len(e.Left) > 0 {
 			t.Errorf("exit %+v", e)
 		}
 	})
@@ -120,7 +120,7 @@ func TestAStopCanBeHurried(t *testing.T) {
 		}
 		testenv.Wait(t, "the interrupt", func() error {
 			s, err := p.Status()
-			if err == nil && (s.Doing != "interrupting" || s.Told != "slowly") {
+			if err == nil && (s.Doing != "interrupting" || s.StopReason != "slowly") {
 				err = fmt.Errorf("status %+v", s)
 			}
 			return err
@@ -128,7 +128,7 @@ func TestAStopCanBeHurried(t *testing.T) {
 		if err := p.Stop("quickly", true); err != nil {
 			t.Fatal(err)
 		}
-		if e := wait(t, p); e.Told != "slowly" || e.Signal != "SIGKILL" {
+		if e := wait(t, p); e.StopReason != "slowly" || e.Signal != "SIGKILL" {
 			t.Errorf("exit %+v", e)
 		}
 	})
@@ -141,7 +141,7 @@ func TestASignalToTheSupervisorStopsTheAgentProperly(t *testing.T) {
 		pid := strconv.Itoa(p.Started().Supervisor.PID)
 		run(t, "kill", "-HUP", pid)
 		run(t, "kill", "-TERM", pid)
-		if e := wait(t, p); e.Told != "SIGTERM" || e.Code != 6 {
+		if e := wait(t, p); e.StopReason != "SIGTERM" || e.Code != 6 {
 			t.Errorf("exit %+v", e)
 		}
 	})
@@ -153,7 +153,7 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 		spec.Argv = []string{os.Args[0], "be", "leaver"}
 		e := wait(t, a.start(spec))
 		a.allGone()
-		if e.Code != 0 || e.Signal != "" || e.Told != "" || e.Swept != 1 {
+		if e.Code != 0 || e.Signal != "" || e.StopReason != "" || e.Swept != 1 {
 			t.Errorf("exit %+v", e)
 		}
 	})
@@ -182,7 +182,7 @@ func TestAStopAfterTheExitTellsTheAgentNothing(t *testing.T) {
 		if err := p.Stop("late", true); err != nil {
 			t.Fatal(err)
 		}
-		if e := wait(t, p); e.Told != "" || e.Code != 0 || e.Swept == 0 {
+		if e := wait(t, p); e.StopReason != "" || e.Code != 0 || e.Swept == 0 {
 			t.Errorf("exit %+v", e)
 		}
 		a.allGone()
@@ -240,7 +240,7 @@ func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
 		p, state := a.attach()
 		e := wait(t, p)
 		a.allGone()
-		if e.Told != supervisor.Timeout || e.Signal == "" || state == supervisor.Lost { // the signal depends on how far stopping had progressed
+		if e.StopReason != supervisor.Timeout || e.Signal == "" || state == supervisor.Lost { // the signal depends on how far stopping had progressed
 			t.Errorf("%s, exit %+v", state, e)
 		}
 		if e.Ended.Before(spec.Deadline) {
@@ -273,7 +273,7 @@ func TestADeadlineIsPutOffByTheTimeInWhichTheAgentWaitsForAPerson(t *testing.T) 
 			t.Fatal(err)
 		}
 		e := wait(t, p)
-		if e.Told != supervisor.Timeout || e.Waited < 500*time.Millisecond || e.Ended.Before(spec.Deadline.Add(e.Waited)) {
+		if e.StopReason != supervisor.Timeout || e.Waited < 500*time.Millisecond || e.Ended.Before(spec.Deadline.Add(e.Waited)) {
 			t.Errorf("deadline %s, exit %+v", spec.Deadline, e)
 		}
 		if r := a.recorded(); r.Waited != e.Waited {

@@ -52,7 +52,7 @@ type stopSequence struct {
 	interrupt, terminate time.Duration
 
 	stage  stage
-	told   string
+	reason string
 	exited bool          // the agent has exited
 	frozen bool          // the lease is over: no process of the attempt may run
 	pause  time.Duration // the last pause between kills
@@ -63,8 +63,8 @@ type stopSequence struct {
 // already exited by itself. A frozen agent is killed, because it would have to run to
 // handle another signal.
 func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
-	if e.told == "" && !e.exited {
-		e.told = why
+	if e.reason == "" && !e.exited {
+		e.reason = why
 	}
 	switch {
 	case e.stage == killing:
@@ -78,8 +78,8 @@ func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	return nothing, 0
 }
 
-// exit handles the exit of the agent while other processes are left.
-func (e *stopSequence) exit() (action, time.Duration) {
+// agentExited handles the exit of the agent while other processes are left.
+func (e *stopSequence) agentExited() (action, time.Duration) {
 	e.exited = true
 	switch {
 	case e.stage == killing:
@@ -91,9 +91,9 @@ func (e *stopSequence) exit() (action, time.Duration) {
 	return terminateAll, sweepGrace
 }
 
-// lapse handles the end of the lease. An attempt that is already stopping is killed. A
+// leaseEnded handles the end of the lease. An attempt that is already stopping is killed. A
 // running one is to be frozen, and freeze is true.
-func (e *stopSequence) lapse() (freeze bool, do action, wait time.Duration) {
+func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration) {
 	switch e.stage {
 	case running:
 		e.frozen = true

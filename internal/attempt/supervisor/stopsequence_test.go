@@ -45,12 +45,12 @@ func step(e *stopSequence, event string) string {
 	case "now":
 		do, wait = e.stop("hurried", true)
 	case "exit":
-		do, wait = e.exit()
+		do, wait = e.agentExited()
 	case "time":
 		do, wait = e.timeUp()
 	case "lapse":
 		var freeze bool
-		if freeze, do, wait = e.lapse(); freeze {
+		if freeze, do, wait = e.leaseEnded(); freeze {
 			return "freeze"
 		}
 	}
@@ -78,8 +78,8 @@ func TestTheFirstReasonIsKept(t *testing.T) {
 		for event := range strings.FieldsSeq(events) {
 			step(&e, event)
 		}
-		if e.told != want {
-			t.Errorf("%s: told %q, should be %q", events, e.told, want)
+		if e.reason != want {
+			t.Errorf("%s: told %q, should be %q", events, e.reason, want)
 		}
 	}
 }

@@ -45,7 +45,7 @@
 // next folder. The next lock is also passed as an open file, over a connection, so the
 // rules above hold however a supervisor got its attempt. If the supervisor dies during
 // a handover, the starter reads the lock before it tries another supervisor: only an
-// attempt whose lock no supervisor has signed certainly had no agent.
+// attempt whose lock contains no supervisor's record certainly had no agent.
 //
 // A Pool may also reuse the folder of one of its finished attempts. It truncates the
 // lock and writes the next spec while it holds the lock, and then renames the folder.

@@ -10,8 +10,8 @@ func Sweep(string) (left []int, err error) {
 
 func sweepAttempt(attempt string, _ supervisorRecord) (left []int, err error) { return Sweep(attempt) }
 
-// Living returns nothing: macOS does not show the environment of other processes.
-func Living() []Marked { return nil }
+// ListMarked returns nothing: macOS does not show the environment of other processes.
+func ListMarked() []Marked { return nil }
 
 // SweepMarked always fails: macOS does not show the environment of other processes.
 func SweepMarked(string, string) (left []int, err error) {

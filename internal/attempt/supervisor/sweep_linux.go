@@ -47,7 +47,7 @@ func SweepMarked(variable, value string) (left []int, err error) {
 
 // sweep ends the processes that find returns until it returns none. The group, if not
 // nil, is killed as a whole.
-func sweep(find func() []process, in *group) (left []int) {
+func sweep(find func() []process, in *cgroup) (left []int) {
 	begin := time.Now()
 	told := map[identity]bool{}
 	for clean := 0; clean < 2; {
@@ -103,7 +103,7 @@ func marked(mark []byte) []process {
 			list, seen[p.pid] = append(list, p), true
 		}
 	}
-	return append(list, below(all, func(p process) bool { return seen[p.pid] })...)
+	return append(list, liveDescendants(all, func(p process) bool { return seen[p.pid] })...)
 }
 
 // carries reports whether a process was started with the mark. It returns false for
@@ -121,9 +121,9 @@ func carries(pid int, mark []byte) bool {
 	return false
 }
 
-// Living lists the processes that carry the mark of any attempt, except for this
+// ListMarked lists the processes that carry the mark of any attempt, except for this
 // process.
-func Living() []Marked {
+func ListMarked() []Marked {
 	var list []Marked
 	for _, p := range processes() {
 		if p.ended || p.pid == os.Getpid() {
@@ -131,7 +131,7 @@ func Living() []Marked {
 		}
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
 		if err != nil {
-			continue // it has ended, or belongs to another user
+			continue // the process has ended, or belongs to another user
 		}
 		for v := range bytes.SplitSeq(env, []byte{0}) {
 			if attempt, ok := bytes.CutPrefix(v, []byte(Mark+"=")); ok {

@@ -44,7 +44,7 @@ func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) 
 		return p.start(ctx, n)
 	}
 	started, err := c.begin(ctx, n)
-	if n.neverBegan(ctx, err) {
+	if n.neverStarted(ctx, err) {
 		in.Failed(err)
 		return p.start(ctx, n)
 	}
@@ -57,7 +57,7 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // only the socket is in it
+	defer func() { _ = os.RemoveAll(dir) }() // contains only the socket
 	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -80,18 +80,18 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 		return nil, err
 	}
 	c := &child{pool: p, control: control}
-	if c.other, err = introduced(control, until); err == nil {
-		c.process, err = os.FindProcess(c.other.PID)
+	if c.notOurChild, err = readSupervisorPID(control, until); err == nil {
+		c.process, err = os.FindProcess(c.notOurChild.PID)
 	}
 	if err != nil {
-		_ = control.Close() // the supervisor exits, since it was sent nothing
+		_ = control.Close() // nothing was sent; the supervisor exits when the connection closes
 		return nil, err
 	}
 	return c, nil
 }
 
-// introduced reads the pid of the supervisor at the other end from one line.
-func introduced(control *net.UnixConn, until time.Time) (host.Process, error) {
+// readSupervisorPID reads the pid of the supervisor at the other end from one line.
+func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, error) {
 	if err := control.SetReadDeadline(until); err != nil {
 		return host.Process{}, err
 	}
@@ -132,14 +132,14 @@ func Host(socket string, command []string) (wait func(), err error) {
 		return nil, err
 	}
 	defer null.Close()
-	process, err := os.StartProcess(argv[0], append(argv, byTurns), &os.ProcAttr{
+	process, err := os.StartProcess(argv[0], append(argv, fromPool), &os.ProcAttr{
 		Env: WithoutSecrets(os.Environ()), Files: []*os.File{null, null, null, file}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return nil, err
 	}
 	if _, err := fmt.Fprintln(conn, process.Pid); err != nil {
-		_ = process.Kill() // it has no attempt yet
+		_ = process.Kill() // the supervisor has no attempt yet
 		_, _ = process.Wait()
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // watch handles events until no process is left, or only processes that cannot be
 // killed.
 func (a *attempt) watch() {
-	for !a.gone {
+	for !a.allEnded {
 		do, wait := nothing, time.Duration(0)
 		select {
 		case <-a.signals.children:
@@ -21,21 +21,21 @@ func (a *attempt) watch() {
 			do, wait = a.signalled(sig)
 		case s := <-a.stops:
 			do, wait = a.ending.stop(s.why, s.now)
-		case <-a.deadline.C:
+		case <-a.deadlineTimer.C:
 			do, wait = a.deadlineReached()
 		case l := <-a.leases:
 			a.extend(l)
 		case waits := <-a.waits:
 			a.waiting.set(waits, time.Now())
 			a.armDeadline()
-		case <-a.lapse.C:
-			do, wait = a.lapsed()
-		case <-a.door.C:
+		case <-a.leaseTimer.C:
+			do, wait = a.checkLease()
+		case <-a.socketTimer.C:
 			a.open()
-		case <-a.clients.left:
+		case <-a.clients.disconnected:
 			a.open()
-		case <-a.timer.C:
-			if do, wait = a.reap(); do == nothing && !a.gone {
+		case <-a.stopTimer.C:
+			if do, wait = a.reap(); do == nothing && !a.allEnded {
 				do, wait = a.ending.timeUp()
 			}
 		}
@@ -43,35 +43,35 @@ func (a *attempt) watch() {
 			a.exit.Left = a.left
 			return
 		}
-		if !a.gone {
-			a.act(do, wait)
+		if !a.allEnded {
+			a.perform(do, wait)
 		}
 	}
 }
 
-func (a *attempt) act(do action, wait time.Duration) {
+func (a *attempt) perform(do action, wait time.Duration) {
 	switch do {
 	case nothing:
 		return
 	case interruptGroup:
-		_ = syscall.Kill(-a.agent, syscall.SIGINT) // an error means that no process is left, which is fine
+		_ = syscall.Kill(-a.agentPID, syscall.SIGINT) // fails only if no process is left
 	case terminateGroup:
-		_ = syscall.Kill(-a.agent, syscall.SIGTERM)
+		_ = syscall.Kill(-a.agentPID, syscall.SIGTERM)
 	case terminateAll:
 		a.sweep(syscall.SIGTERM)
 	case killAll:
 		a.sweep(syscall.SIGKILL)
 	}
-	a.timer.Reset(wait)
+	a.stopTimer.Reset(wait)
 	a.mu.Lock()
-	a.stage, a.told = a.ending.stage, a.ending.told
+	a.stage, a.stopReason = a.ending.stage, a.ending.reason
 	a.mu.Unlock()
 }
 
 func (a *attempt) sweep(sig syscall.Signal) {
-	a.left = signalAll(a.agent, sig)
+	a.left = signalAll(a.agentPID, sig)
 	for _, pid := range a.left {
-		if pid != a.agent {
+		if pid != a.agentPID {
 			a.swept[pid] = true
 		}
 	}
@@ -89,17 +89,17 @@ func (a *attempt) reap() (action, time.Duration) {
 			continue
 		}
 		if pid <= 0 {
-			a.gone = noneLeft(a.agent, err)
+			a.allEnded = noneLeft(a.agentPID, err)
 			break
 		}
 		a.exit.Usage.add(usage)
-		if pid == a.agent {
+		if pid == a.agentPID {
 			exited = true
 			a.exited(status)
 		}
 	}
-	if exited && !a.gone {
-		return a.ending.exit()
+	if exited && !a.allEnded {
+		return a.ending.agentExited()
 	}
 	return nothing, 0
 }
@@ -127,18 +127,18 @@ func (a *attempt) signalled(sig os.Signal) (action, time.Duration) {
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 
-// maxNap is the maximum duration of the deadline's timer. Timers stand still while the
+// maxDeadlineTimer is the maximum duration of the deadline's timer. Timers stand still while the
 // machine sleeps, but the deadline does not.
-const maxNap = 30 * time.Second
+const maxDeadlineTimer = 30 * time.Second
 
 // armDeadline sets the deadline's timer, or stops it while the agent waits for the
 // user.
 func (a *attempt) armDeadline() {
 	if a.spec.Deadline.IsZero() || !a.waiting.since.IsZero() {
-		a.deadline.Stop()
+		a.deadlineTimer.Stop()
 		return
 	}
-	a.deadline.Reset(min(max(time.Until(a.deadlineAt()), 0), maxNap))
+	a.deadlineTimer.Reset(min(max(time.Until(a.deadlineAt()), 0), maxDeadlineTimer))
 }
 
 // deadlineAt returns the deadline, postponed by the time that the agent has waited.

@@ -26,7 +26,7 @@ type Options struct {
 	State    string // the folder for state of this machine
 	Project  string // the project's root
 	Ledger   string // the folder of the project's records; it identifies the tmux server
-	Database string // commands in a terminal use the same database
+	Database string // the database that commands in a terminal use
 	// FindTask returns the task that a user means by a name.
 	FindTask func(ctx context.Context, name string) (fleet.Task, error)
 	// Kind returns the protocol of an agent.

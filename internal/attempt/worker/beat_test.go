@@ -16,12 +16,12 @@ func TestAnAgentIsFrozenBeforeItsLeaseEnds(t *testing.T) {
 	for lease, want := range map[time.Duration]time.Duration{
 		2 * time.Second: 1500 * time.Millisecond, 40 * time.Second: 30 * time.Second, time.Minute: 50 * time.Second, time.Hour: 59*time.Minute + 50*time.Second,
 	} {
-		if got := untilOf(lease, asked).Sub(asked); got != want {
+		if got := freezeTime(lease, asked).Sub(asked); got != want {
 			t.Errorf("a lease of %s: frozen after %s, want %s", lease, got, want)
 		}
 	}
 	for _, lease := range []time.Duration{0, 25 * time.Hour, 100 * 365 * 24 * time.Hour} {
-		if until := untilOf(lease, asked); !until.IsZero() {
+		if until := freezeTime(lease, asked); !until.IsZero() {
 			t.Errorf("a lease of %s: frozen at %s", lease, until)
 		}
 	}
@@ -43,19 +43,19 @@ func TestBeatsAreAsOftenAsTheShortestLeaseNeeds(t *testing.T) {
 	now := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	for name, c := range map[string]struct {
-		beats    beats
+		beats    beatTimer
 		shortest time.Duration
 		want     time.Duration
 	}{
-		"no lease":                   {beats{last: now}, 0, 15 * time.Second},
-		"a minute":                   {beats{last: now}, time.Minute, 15 * time.Second},
-		"a short lease":              {beats{last: now}, 2 * time.Second, 500 * time.Millisecond},
-		"some time after":            {beats{last: ago(5 * time.Second)}, 0, 10 * time.Second},
-		"news":                       {beats{last: ago(40 * time.Millisecond), dirty: true}, 0, 60 * time.Millisecond},
-		"news after long":            {beats{last: ago(time.Minute), dirty: true}, 0, 0},
-		"one is under way":           {beats{last: ago(time.Minute), dirty: true, under: true}, 0, time.Hour},
-		"the last was not answered":  {beats{last: now, dirty: true, failed: 3 * time.Second}, time.Minute, 3 * time.Second},
-		"news about the short lease": {beats{last: now, dirty: true}, 200 * time.Millisecond, 50 * time.Millisecond},
+		"no lease":                   {beatTimer{last: now}, 0, 15 * time.Second},
+		"a minute":                   {beatTimer{last: now}, time.Minute, 15 * time.Second},
+		"a short lease":              {beatTimer{last: now}, 2 * time.Second, 500 * time.Millisecond},
+		"some time after":            {beatTimer{last: ago(5 * time.Second)}, 0, 10 * time.Second},
+		"news":                       {beatTimer{last: ago(40 * time.Millisecond), dirty: true}, 0, 60 * time.Millisecond},
+		"news after long":            {beatTimer{last: ago(time.Minute), dirty: true}, 0, 0},
+		"one is under way":           {beatTimer{last: ago(time.Minute), dirty: true, inFlight: true}, 0, time.Hour},
+		"the last was not answered":  {beatTimer{last: now, dirty: true, retryPause: 3 * time.Second}, time.Minute, 3 * time.Second},
+		"news about the short lease": {beatTimer{last: now, dirty: true}, 200 * time.Millisecond, 50 * time.Millisecond},
 	} {
 		if got := c.beats.wait(now, c.shortest); got != c.want {
 			t.Errorf("%s: the next is in %s, want %s", name, got, c.want)
@@ -65,16 +65,16 @@ func TestBeatsAreAsOftenAsTheShortestLeaseNeeds(t *testing.T) {
 
 func TestPausesBetweenBeatsThatFailGrowWithinTheLease(t *testing.T) {
 	for shortest, limit := range map[time.Duration]time.Duration{0: 5 * time.Second, time.Minute: 5 * time.Second, 8 * time.Second: time.Second, 400 * time.Millisecond: 50 * time.Millisecond} {
-		var b beats
+		var b beatTimer
 		for range 12 {
-			if b.ended(false, shortest); b.failed > limit || !b.dirty {
+			if b.ended(false, shortest); b.retryPause > limit || !b.dirty {
 				t.Errorf("with a lease of %s: %+v", shortest, b)
 			}
 		}
-		if b.failed != limit {
-			t.Errorf("with a lease of %s the pause grows to %s", shortest, b.failed)
+		if b.retryPause != limit {
+			t.Errorf("with a lease of %s the pause grows to %s", shortest, b.retryPause)
 		}
-		if b.ended(true, shortest); b.failed != 0 {
+		if b.ended(true, shortest); b.retryPause != 0 {
 			t.Errorf("after one that was answered: %+v", b)
 		}
 	}
@@ -82,7 +82,7 @@ func TestPausesBetweenBeatsThatFailGrowWithinTheLease(t *testing.T) {
 
 func TestThatTheEngineIsAwayIsToldOnceAndThatItIsBackOnce(t *testing.T) {
 	var told []string
-	c := contact{notice: func(text string) { told = append(told, text) }}
+	c := outageNotices{notice: func(text string) { told = append(told, text) }}
 	away := errors.New("connection refused")
 	for _, heard := range []struct {
 		what string
@@ -101,7 +101,7 @@ func TestThatTheEngineIsAwayIsToldOnceAndThatItIsBackOnce(t *testing.T) {
 		{"beat", nil},
 		{"claim", engine.ErrNothing},
 	} {
-		c.heard(heard.what, heard.err)
+		c.noteAnswer(heard.what, heard.err)
 	}
 	want := []string{"beat: connection refused; going on, and trying again", "beat: answered again"}
 	if !slices.Equal(told, want) {
@@ -111,20 +111,20 @@ func TestThatTheEngineIsAwayIsToldOnceAndThatItIsBackOnce(t *testing.T) {
 
 func TestAWorkerShowsWhatWaitsOrElseWhatItHasHadForLongest(t *testing.T) {
 	w := New(Options{ID: "w", Name: "n", Slots: 4})
-	if w.current() != "" || string(w.self().Meta) != `{"program":"","slots":4,"labels":null,"source":"worker","held":0}` {
-		t.Errorf("%q, %s", w.current(), w.self().Meta)
+	if w.shownTask() != "" || string(w.describe().Meta) != `{"program":"","slots":4,"labels":null,"source":"worker","held":0}` {
+		t.Errorf("%q, %s", w.shownTask(), w.describe().Meta)
 	}
 	for _, id := range []string{"b", "a", "d", "c"} {
 		key := store.TaskKey{Run: "r", Task: id}
 		w.hold(engine.Assignment{Attempt: store.Attempt{ID: id, Run: "r", Task: id}, Task: store.Task{TaskKey: key}}, time.Time{})
 	}
-	if w.current() != "r.a" || w.self().Status != "running" {
-		t.Errorf("it shows %s", w.current())
+	if w.shownTask() != "r.a" || w.describe().Status != "running" {
+		t.Errorf("it shows %s", w.shownTask())
 	}
 	for _, id := range []string{"d", "c"} {
 		w.held[id].now.State = "waiting"
 	}
-	if w.current() != "r.c" || w.self().Status != "waiting" {
-		t.Errorf("it shows %s", w.current())
+	if w.shownTask() != "r.c" || w.describe().Status != "waiting" {
+		t.Errorf("it shows %s", w.shownTask())
 	}
 }

@@ -26,7 +26,7 @@ import (
 
 // heldAttempt is an attempt that the worker holds. Its fields belong to the goroutine
 // of [Worker.Run] unless noted otherwise. The attempt's own goroutine changes them
-// through [Worker.tell].
+// through [Worker.runInLoop].
 type heldAttempt struct {
 	engine.Assignment
 	worker *Worker
@@ -35,46 +35,46 @@ type heldAttempt struct {
 	lease    lease // also used by the attempt's own goroutine
 	unwanted bool  // the attempt was assigned while the worker was draining; set before the attempt starts
 
-	attempt   *runner.Attempt // nil before it runs, and while we cannot tell whether it runs
-	now       fleet.Progress
-	endless   bool              // the agent has a lease without end
-	questions map[string]string // open questions: the engine's id to the agent's id
-	dropped   []string          // questions that the agent has withdrawn recently, by the agent's ids
-	waiting   bool              // the engine has said that the agent waits for the user
-	messages  []fleet.Message   // messages of the user that wait for the agent
-	interrupt bool              // the user interrupts the agent
-	ordered   bool              // messages and interrupt are known
-	delivered []string          // ids of messages that the agent has taken, until the engine knows
-	sentBack  atomic.Bool       // one of the messages sends a review back; safe for every goroutine
-	stopped   string
-	stopping  chan struct{} // closed when it must stop; safe for every goroutine
-	short     bool          // it waits for resources to start; only its own goroutine
-	reserved  bool          // resources are reserved for it; only its own goroutine
-	doubted   string        // why we cannot tell whether it has ended, as last reported; only its own goroutine
+	attempt           *runner.Attempt // nil before the attempt runs, and while we cannot tell whether it runs
+	now               fleet.Progress
+	endless           bool              // the agent has a lease without end
+	questions         map[string]string // open questions: the engine's id to the agent's id
+	dropped           []string          // questions that the agent has withdrawn recently, by the agent's ids
+	toldWaiting       bool              // the engine's last order says that the agent waits for the user
+	messages          []fleet.Message   // messages of the user that wait for the agent
+	interrupt         bool              // the user interrupts the agent
+	ordered           bool              // messages and interrupt are known
+	delivered         []string          // ids of messages that the agent has received and the engine still lists as waiting
+	sentBack          atomic.Bool       // one of the messages sends a review back; safe for every goroutine
+	stopReason        string
+	stopping          chan struct{} // closed when the attempt must stop; safe for every goroutine
+	waitsForResources bool          // the attempt waits for resources to start; only its own goroutine
+	reserved          bool          // resources are reserved for the attempt; only its own goroutine
+	lastUnproven      string        // last reported reason why the end cannot be proved; only the attempt's goroutine
 }
 
 // run runs the attempt until its end was reported.
 func (h *heldAttempt) run(ctx context.Context) {
-	r, err := h.runAttempt(ctx, h.begin)
-	for wait := firstShortage; ctx.Err() == nil; {
-		mayRun, short := isUnknown(err), isShortage(neverStarted(r, err)) && runner.DoubtOf(err) == ""
+	r, err := h.runAttempt(ctx, h.startOrAdopt)
+	for wait := firstShortagePause; ctx.Err() == nil; {
+		mayRun, short := isUnknown(err), isShortage(startFailure(r, err)) && runner.UnprovenText(err) == ""
 		if !mayRun && !short {
 			break
 		}
 		if !short {
-			h.doubt(ctx, err)
-		} else if !h.awaitRoom(ctx, wait, neverStarted(r, err)) {
+			h.reportUnknown(ctx, err)
+		} else if !h.awaitResources(ctx, wait, startFailure(r, err)) {
 			return
 		} else {
-			wait = min(2*wait, lastShortage)
+			wait = min(2*wait, maxShortagePause)
 		}
 		again := h.start
-		if mayRun { // it may be running and must not be started twice
-			again = h.begin
+		if mayRun { // the agent may be running and must not be started twice
+			again = h.startOrAdopt
 		}
 		r, err = h.runAttempt(ctx, again)
 	}
-	h.started(ctx)
+	h.stopWaitingForResources(ctx)
 	if err == nil {
 		h.awaitLeftProcesses(ctx, r.Left)
 		if r.Class == failure.Released {
@@ -86,7 +86,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 				r.Class, r.Summary = failure.Crashed, gone.Error()
 			}
 		}
-		h.finish(ctx, finishOf(r, h.keeps()))
+		h.finish(ctx, finishOf(r, h.keepsAnswer()))
 		return
 	}
 	if ctx.Err() != nil {
@@ -122,24 +122,24 @@ func isUnknown(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// doubtPause is the pause before the next try to find out the state of an attempt.
-const doubtPause = time.Second
+// unknownRetryPause is the pause before the next try to find out the state of an attempt.
+const unknownRetryPause = time.Second
 
-// doubt reports that we cannot tell whether the attempt has ended, and waits for
-// doubtPause.
-func (h *heldAttempt) doubt(ctx context.Context, err error) {
-	why := runner.DoubtOf(err)
+// reportUnknown reports that we cannot tell whether the attempt has ended, and waits for
+// unknownRetryPause.
+func (h *heldAttempt) reportUnknown(ctx context.Context, err error) {
+	why := runner.UnprovenText(err)
 	if why == "" {
 		why = err.Error()
 		if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
 			why += "; " + hint.Hint()
 		}
 	}
-	owner{h, ctx}.Doing(runner.Activity{Doubt: why, Progress: fleet.Progress{
+	events{h, ctx}.Doing(runner.Activity{Unproven: why, Progress: fleet.Progress{
 		Activity: fleet.Activity{State: string(agent.Waiting), Doing: why},
 		Process:  fleet.Process{LogFrom: runner.LogSize(h.worker.opts.Workspace.Log(h.Task))},
 	}})
-	pause.For(ctx, doubtPause)
+	pause.For(ctx, unknownRetryPause)
 }
 
 // endAll ends all processes of the attempt. It returns true when none is left. While it
@@ -153,16 +153,16 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 			return true
 		}
 		if ctx.Err() == nil {
-			h.doubt(ctx, err)
+			h.reportUnknown(ctx, err)
 		}
 	}
 	return false
 }
 
-// awaitLeftProcesses waits for processes that could not be ended. While one is alive, the task
-// must not be started again.
+// awaitLeftProcesses waits for processes that could not be ended. While one of them is
+// alive, the task must not be started again.
 func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, left []int) {
-	for told := false; slices.ContainsFunc(left, isThere) && ctx.Err() == nil; told = true {
+	for told := false; slices.ContainsFunc(left, isAlive) && ctx.Err() == nil; told = true {
 		if !told {
 			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, left))
 		}
@@ -170,33 +170,33 @@ func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, left []int) {
 	}
 }
 
-func isThere(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+func isAlive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 var (
 	errLost     = errors.New("the agent and its supervisor were killed")
-	errReleased = errors.New("it is handed back before it has begun")
+	errReleased = errors.New("the attempt was returned before its agent was started")
 )
 
 // runAttempt starts or adopts the attempt and runs it until its end.
 func (h *heldAttempt) runAttempt(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
-	defer h.giveBack()
+	defer h.releaseReservation()
 	a, err := begin(ctx)
 	if err != nil {
 		return runner.Result{}, err
 	}
-	h.started(ctx)
-	h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain(); h.steerAgain(); h.waiting = false })
+	h.stopWaitingForResources(ctx)
+	h.worker.runInLoop(ctx, func() { h.attempt = a; h.passStop(); h.passLease(); h.passMessages(); h.toldWaiting = false })
 	return a.Run(ctx)
 }
 
 // options returns the options of the attempt's runner.
 func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	w := h.worker
-	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
+	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
 }
 
-// begin starts the agent, or adopts it if it was started before.
-func (h *heldAttempt) begin(ctx context.Context) (*runner.Attempt, error) {
+// startOrAdopt starts the agent, or adopts it if it was started before.
+func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
 	opts := h.options(ctx)
@@ -220,7 +220,7 @@ func (h *heldAttempt) begin(ctx context.Context) (*runner.Attempt, error) {
 	if err != nil || state != supervisor.Lost {
 		return a, err
 	}
-	if !a.Never() {
+	if !a.NeverStarted() {
 		return nil, errLost
 	}
 	return h.start(ctx) // the agent was never started
@@ -230,9 +230,9 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir, opts := w.folder(h.Attempt.ID), h.options(ctx)
 	switch {
-	case w.collects:
+	case w.collecting:
 		return nil, errLost
-	case h.unwanted || w.releases.Load():
+	case h.unwanted || w.releasing.Load():
 		return nil, errReleased
 	}
 	spec, err := h.spec()
@@ -263,7 +263,7 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 		return nil, err
 	}
 	h.reserved = true
-	defer w.appeared()
+	defer w.startCompleted()
 	opts.Until = h.lease.ends()
 	return runner.Start(ctx, dir, with, job, opts)
 }
@@ -291,12 +291,12 @@ func (h *heldAttempt) awaitLease(ctx context.Context) error {
 		switch {
 		case h.lease.lost():
 			return errLost
-		case h.worker.releases.Load():
+		case h.worker.releasing.Load():
 			return errReleased
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		pause.For(ctx, sayEvery)
+		pause.For(ctx, minBeatInterval)
 	}
 	return nil
 }
@@ -310,13 +310,13 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	f.Diff = h.diff(ctx)
 	var next *engine.Assignment
 	var sent time.Time
-	r := w.request()
+	r := w.claimRequest()
 	h.retryUntilAnswered(ctx, "finish "+h.Task.Task, func() (err error) {
 		sent = w.opts.Now()
 		_, next, err = w.opts.Engine.Turn(ctx, f, r)
 		return err
 	})
-	h.retire(ctx, next, sent)
+	h.removeReported(ctx, next, sent)
 }
 
 // commit commits the changes that the task has left uncommitted. If that fails, the
@@ -357,12 +357,12 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	if err != nil || d == nil {
 		return nil
 	}
-	text, _ := json.Marshal(d) // strings and numbers always marshal
+	text, _ := json.Marshal(d) // cannot fail: only strings and numbers
 	return text
 }
 
-// handBack is finish for an attempt that the worker releases, so that other workers
-// can take it. No process of it is running.
+// handBack returns an attempt to the engine, so that other workers can claim its task. No
+// process of the attempt is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
 	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Took}
@@ -371,17 +371,17 @@ func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	h.retryUntilAnswered(ctx, "release "+h.Task.Task, func() error {
 		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.Held{back})
 	})
-	h.retire(ctx, nil, time.Time{})
+	h.removeReported(ctx, nil, time.Time{})
 }
 
-// retryUntilAnswered repeats a request until it is acknowledged or refused. If the coordinator
-// does not understand the request, insist notifies the user and still tries again,
-// because the coordinator may be upgraded.
+// retryUntilAnswered repeats a request until it is acknowledged or refused. If the
+// coordinator does not understand the request, retryUntilAnswered notifies the user and
+// still tries again, because the coordinator may be upgraded.
 func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, request func() error) {
 	told := false
-	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
+	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
 		err := request()
-		h.worker.heard(ctx, what, err)
+		h.worker.noteAnswer(ctx, what, err)
 		if err == nil || isRefusal(err) {
 			return
 		}
@@ -393,15 +393,15 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 	}
 }
 
-// retire removes an attempt whose end was reported, and its folder, from the worker.
+// removeReported removes an attempt whose end was reported, and its folder, from the worker.
 // It takes the next attempt if one was claimed with the report.
-func (h *heldAttempt) retire(ctx context.Context, next *engine.Assignment, asked time.Time) {
+func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
-		return // the process that takes over reports it
+		return // the next process that adopts the attempt reports its end
 	}
-	w.retire(w.folder(h.Attempt.ID))
-	w.tell(ctx, func() { w.done(ctx, h, next, asked) })
+	w.discardFolder(w.folder(h.Attempt.ID))
+	w.runInLoop(ctx, func() { w.removeReported(ctx, h, next, asked) })
 }
 
 // report returns what the next heartbeat says about the attempt.
@@ -423,7 +423,7 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	case o.Stop != "" && (!o.Interrupt || h.attempt == nil):
 		h.stop(o.Stop)
 	}
-	// What this heartbeat has reported as delivered no longer waits.
+	// The engine no longer lists messages that this heartbeat has reported as delivered.
 	h.delivered = slices.DeleteFunc(h.delivered, func(id string) bool {
 		return !slices.ContainsFunc(o.Messages, func(m fleet.Message) bool { return m.ID == id })
 	})
@@ -431,13 +431,13 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 		h.sentBack.Store(true)
 	}
 	h.messages, h.interrupt, h.ordered = o.Messages, o.Interrupt, true
-	h.steerAgain()
+	h.passMessages()
 	if o.Lease > 0 && h.lease.renew(o.Lease, sent) {
-		h.extendAgain()
+		h.passLease()
 	}
-	if o.Waits != h.waiting {
-		h.waiting = o.Waits
-		h.order(func(a *runner.Attempt) { a.Wait(o.Waits) })
+	if o.Waits != h.toldWaiting {
+		h.toldWaiting = o.Waits
+		h.inBackground(func(a *runner.Attempt) { a.Wait(o.Waits) })
 	}
 	for _, q := range o.Answers {
 		asked, waiting := h.questions[q.ID]
@@ -445,59 +445,60 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 			continue
 		}
 		delete(h.questions, q.ID)
-		h.order(func(a *runner.Attempt) { a.Answer(asked, answerOf(q)) })
+		h.inBackground(func(a *runner.Attempt) { a.Answer(asked, answerOf(q)) })
 	}
 }
 
 func (h *heldAttempt) stop(why string) {
-	if h.stopped == "" {
-		h.stopped = why
+	if h.stopReason == "" {
+		h.stopReason = why
 		close(h.stopping)
-		h.stopAgain()
+		h.passStop()
 	}
 }
 
-// stopAgain passes the stop to an attempt that has only now started to run.
-func (h *heldAttempt) stopAgain() {
-	if h.stopped != "" {
-		why := h.stopped
-		h.order(func(a *runner.Attempt) { a.Stop(why, false) })
+// passStop passes the stop order to the running attempt. It is called again when the
+// attempt starts to run after the order.
+func (h *heldAttempt) passStop() {
+	if h.stopReason != "" {
+		why := h.stopReason
+		h.inBackground(func(a *runner.Attempt) { a.Stop(why, false) })
 	}
 }
 
-// steerAgain passes the messages of the user and an interrupt to the agent. Before the
-// first order it is not known which messages wait.
-func (h *heldAttempt) steerAgain() {
+// passMessages passes the user's messages and an interrupt to the agent. It does nothing
+// before the first order, because the waiting messages are not known yet.
+func (h *heldAttempt) passMessages() {
 	if h.attempt != nil && h.ordered {
 		h.attempt.Steer(h.messages, h.interrupt)
 	}
 }
 
-// extendAgain passes the end of the lease to the agent. It does nothing if the agent
+// passLease passes the end of the lease to the agent. It does nothing if the agent
 // already has a lease without end.
-func (h *heldAttempt) extendAgain() {
+func (h *heldAttempt) passLease() {
 	until := h.lease.ends()
 	if h.endless && until.IsZero() {
 		return
 	}
 	h.endless = until.IsZero()
-	h.order(func(a *runner.Attempt) {
+	h.inBackground(func(a *runner.Attempt) {
 		if err := a.Extend(until); err != nil {
 			h.worker.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
 		}
 	})
 }
 
-// order calls give in a goroutine, so that it need not wait for the attempt.
-func (h *heldAttempt) order(give func(*runner.Attempt)) {
+// inBackground calls give in a goroutine, so that it need not wait for the attempt.
+func (h *heldAttempt) inBackground(give func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
 		h.worker.running.Go(func() { give(a) })
 	}
 }
 
-// patience returns how long a task's questions wait for the user, and the default
+// answerTimeout returns how long a task's questions wait for the user, and the default
 // answer.
-func (h *heldAttempt) patience() (time.Duration, string) {
+func (h *heldAttempt) answerTimeout() (time.Duration, string) {
 	spec, err := h.spec()
 	if err != nil {
 		return 0, ""
@@ -505,9 +506,9 @@ func (h *heldAttempt) patience() (time.Duration, string) {
 	return spec.AnswerTimeout, spec.AnswerDefault
 }
 
-// keeps reports whether the agent's complete last message is kept: the task wants it, or
+// keepsAnswer reports whether the agent's complete last message is kept: the task wants it, or
 // it has the answers to a review.
-func (h *heldAttempt) keeps() bool {
+func (h *heldAttempt) keepsAnswer() bool {
 	spec, err := h.spec()
 	return err == nil && (spec.Keep || h.Task.SentBack || h.sentBack.Load())
 }

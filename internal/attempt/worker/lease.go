@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// endless is the length above which a lease counts as endless: no other worker will
-// take the attempt.
-const endless = 24 * time.Hour
+// endlessLease is the length above which a lease counts as endless: the agent is never
+// frozen, because no other worker will claim the task.
+const endlessLease = 24 * time.Hour
 
 // maxMargin is the maximum margin by which an agent is frozen before its lease ends.
 const maxMargin = 10 * time.Second
 
-// untilOf returns when to freeze an agent. asked is when the worker sent the request
-// that returned the lease; the engine's clock for the lease started later. Zero means
-// never.
-func untilOf(lease time.Duration, asked time.Time) time.Time {
-	if lease <= 0 || lease > endless {
+// freezeTime returns when to freeze an agent: before its lease ends. asked is when the
+// worker sent the request for the lease, which is earlier than the lease's start in the
+// engine. Zero means never.
+func freezeTime(lease time.Duration, asked time.Time) time.Time {
+	if lease <= 0 || lease > endlessLease {
 		return time.Time{}
 	}
 	return asked.Add(lease - min(lease/4, maxMargin))
@@ -25,7 +25,7 @@ func untilOf(lease time.Duration, asked time.Time) time.Time {
 // lease is how long an attempt may run. It is safe for concurrent use.
 type lease struct {
 	mu    sync.Mutex
-	each  time.Duration // length when it was granted; 0 means forever
+	each  time.Duration // length of the lease when it was granted; 0 means forever
 	until time.Time     // when to freeze the agent; zero means never
 	gone  bool          // the attempt no longer belongs to this worker
 }
@@ -34,7 +34,7 @@ type lease struct {
 func (l *lease) renew(each time.Duration, asked time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until := untilOf(each, asked)
+	until := freezeTime(each, asked)
 	if until.IsZero() {
 		each = 0
 	}
@@ -55,16 +55,16 @@ func (l *lease) length() time.Duration {
 	return l.each
 }
 
-// A frozen agent is kept for abandonLeases leases after its worker is gone, and at
-// least for leastAbandon, because an adopted lease may be almost over.
+// A frozen agent whose worker is gone is ended after abandonLeases times the length of its
+// lease, and not before minAbandon, because an adopted lease may be almost over.
 const (
 	abandonLeases = 10
-	leastAbandon  = 20 * time.Second
+	minAbandon    = 20 * time.Second
 )
 
-// abandon returns how long the frozen agent waits for another worker.
+// abandon returns how long a frozen agent is kept while no worker is connected.
 func (l *lease) abandon() time.Duration {
-	return max(abandonLeases*l.length(), leastAbandon)
+	return max(abandonLeases*l.length(), minAbandon)
 }
 
 // ends returns when the attempt is to be frozen.

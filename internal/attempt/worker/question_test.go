@@ -86,7 +86,7 @@ func TestAnAgentThatAsksByAToolIsNeitherTimedOutNorStalledWhileItWaits(t *testin
 	held := f.running(run)[0]
 	q, err := f.AskStandalone(t.Context(), engine.StandaloneQuestion{From: run + "/a", Text: "may I?", Within: time.Hour, Attempt: held.Attempt.ID})
 	f.must(err)
-	h.Attend()
+	h.CheckOrders()
 	testenv.Wait(t, "the limit has passed", func() error {
 		if left := limit + time.Second - time.Since(held.Attempt.Started); left > 0 {
 			return fmt.Errorf("%s left", left)

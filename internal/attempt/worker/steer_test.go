@@ -72,7 +72,7 @@ func (k *talk) send(text string) seen.Message {
 	k.t.Helper()
 	m, err := k.Send(context.Background(), seen.Message{Run: k.run, Task: "a", Text: text})
 	k.must(err)
-	k.hand.Attend()
+	k.hand.CheckOrders()
 	k.hand.Wake()
 	return m
 }
@@ -124,7 +124,7 @@ func TestAWorkerThatTakesOverDoesNotWriteAMessageTwice(t *testing.T) {
 		_ = k.hand.ended(t)
 		k.hand = k.hire("w", 1, k.running(k.run)...)
 		testenv.WaitFor(t, "heartbeats of the new worker", func() int64 {
-			k.hand.Attend()
+			k.hand.CheckOrders()
 			return k.hand.wire.beats.Load()
 		}, func(n int64) bool { return n > 3 }) // it knows that the message waits
 		k.write("go")
@@ -171,7 +171,7 @@ func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 			name, _, _ := strings.Cut(like, " ")
 			k := newTalk(t, name, questions)
 			k.must(k.Interrupt(t.Context(), k.key(), "ann"))
-			k.hand.Attend()
+			k.hand.CheckOrders()
 			k.until(k.run, "a", store.Cancelled)
 			if task := k.task(k.run, "a"); task.Outcome != string(failure.Interrupted) {
 				t.Errorf("outcome %q", task.Outcome)
@@ -205,7 +205,7 @@ func TestAMessageThatTheUserTakesBackIsTakenFromTheQueue(t *testing.T) {
 	m := k.send("Be kind.")
 	k.isWritten(m)
 	k.must(k.WithdrawMessage(t.Context(), m.ID, "ann"))
-	k.hand.Attend()
+	k.hand.CheckOrders()
 	k.logHas(`"cancelled":true`)
 	k.write("go")
 	k.until(k.run, "a", store.Complete)
@@ -254,7 +254,7 @@ func TestAnAgentThatDoesNotEndItsTurnIsStopped(t *testing.T) {
 	k := &talk{fleet: f, t: t, run: run, hand: f.hire("w", 1)}
 	k.logHas("init")
 	k.must(k.Interrupt(t.Context(), k.key(), "ann"))
-	k.hand.Attend()
+	k.hand.CheckOrders()
 	k.until(run, "a", store.Cancelled)
 	if a := k.attempts(run, "a")[0]; a.Class != failure.Interrupted || a.Thread != "s" {
 		t.Errorf("attempt %+v", a)

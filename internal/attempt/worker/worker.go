@@ -35,7 +35,7 @@ type Engine interface {
 	// Turn is Finish followed by Claim, in one transaction. A repeated request gets
 	// the same answer.
 	Turn(context.Context, engine.Finish, engine.Claim) (engine.Outcome, *engine.Assignment, error)
-	// Release hands attempts back to the engine.
+	// Release returns attempts to the engine, so that other workers can claim their tasks.
 	Release(ctx context.Context, worker string, held []engine.Held) error
 }
 
@@ -46,19 +46,19 @@ type Options struct {
 	About     fleet.WorkerMeta // more information to show; the worker adds what it knows itself
 	Labels    []string
 	Slots     int
-	Allow     []string // the agents whose tasks it takes; empty means all
+	Allow     []string // the worker claims only tasks for these agents; empty means all agents
 	Engine    Engine
 	Attempts  string // the folder that contains the attempts' folders
 	Root      string // the project's root, in which commands of secret references run
-	Home      string // a folder shared with other workers of the same user; empty means Attempts
+	Home      string // a folder above the attempts of all workers of this user; empty means Attempts
 	Workspace Workspace
 	Agents    func(name string) (agent.Agent, error)
 	Now       func() time.Time  // the clock of this machine
 	Notice    func(text string) // shows a message to the user
 	// NewKey returns a new unique key, for requests whose answer may get lost.
 	NewKey func() string
-	// NoCommands is why commands of secret references are not run; nil means that they
-	// are.
+	// NoCommands is the error for references to secrets that run a command. Nil means that
+	// these commands may run.
 	NoCommands error
 	// Supervisor configures how supervisors are started.
 	Supervisor supervisor.Options
@@ -99,26 +99,26 @@ type Workspace interface {
 // Worker runs attempts. Its fields belong to the goroutine of Run unless noted
 // otherwise.
 type Worker struct {
-	opts    Options
-	held    map[string]*heldAttempt
-	news    chan func() // functions that the goroutine of Run executes for other goroutines
-	wake    chan struct{}
-	attend  chan struct{}
-	resolve chan struct{} // wakes Run after Drain or Release
-	ended   chan struct{} // closed when Run has returned
-	running sync.WaitGroup
-	pool    *supervisor.Pool
-	contact contact // safe for every goroutine
+	opts         Options
+	held         map[string]*heldAttempt
+	calls        chan func() // functions that the goroutine of Run executes for other goroutines
+	wake         chan struct{}
+	checkOrders  chan struct{}
+	drainChanged chan struct{} // wakes Run after Drain or Release
+	ended        chan struct{} // closed when Run has returned
+	running      sync.WaitGroup
+	pool         *supervisor.Pool
+	outages      outageNotices // safe for every goroutine
 
-	drains   atomic.Bool  // claims nothing, and returns when it holds nothing
-	releases atomic.Bool  // also hands back the attempts that it holds
-	short    atomic.Int32 // number of attempts that wait for resources to start
-	starts   startable
-	collects bool // starts no attempt that was not started before; set before Run
+	draining            atomic.Bool  // Run claims nothing, and returns when no attempt is held
+	releasing           atomic.Bool  // draining, and held attempts are stopped and returned to the engine
+	waitingForResources atomic.Int32 // number of attempts that wait for resources to start
+	reservations        reservations
+	collecting          bool // no agent is started, see Collect; set before Run
 
-	asking   bool // there may be a task to claim
-	claiming bool // a claim is in flight
-	beats    beats
+	mayClaim  bool // there may be a task to claim
+	claiming  bool // a claim is in flight
+	beatTimer beatTimer
 }
 
 // New returns a worker. Call Run to start it.
@@ -128,34 +128,34 @@ func New(opts Options) *Worker {
 	}
 	opts.Home = cmp.Or(opts.Home, opts.Attempts)
 	return &Worker{
-		starts: startable{resumed: make(chan struct{}, 1)},
-		opts:   opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*heldAttempt{}, news: make(chan func()),
-		wake: make(chan struct{}, 1), attend: make(chan struct{}, 1), resolve: make(chan struct{}, 1), ended: make(chan struct{}), asking: true,
-		contact: contact{notice: opts.Notice},
+		reservations: reservations{retryNow: make(chan struct{}, 1)},
+		opts:         opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*heldAttempt{}, calls: make(chan func()),
+		wake: make(chan struct{}, 1), checkOrders: make(chan struct{}, 1), drainChanged: make(chan struct{}, 1), ended: make(chan struct{}), mayClaim: true,
+		outages: outageNotices{notice: opts.Notice},
 	}
 }
 
 // Wake signals that there may be tasks to claim. It does not block.
 func (w *Worker) Wake() { poke(w.wake) }
 
-// Attend signals that there may be answers or orders for running attempts. It does not
-// block.
-func (w *Worker) Attend() { poke(w.attend) }
+// CheckOrders makes the worker send a heartbeat soon, because the engine may have answers
+// or orders for running attempts. It does not block.
+func (w *Worker) CheckOrders() { poke(w.checkOrders) }
 
 // Drain makes the worker claim nothing new. Run returns when all held attempts have
 // ended. Drain does not block.
 func (w *Worker) Drain() {
-	w.drains.Store(true)
-	poke(w.resolve)
+	w.draining.Store(true)
+	poke(w.drainChanged)
 }
 
-// Release drains the worker, stops its agents and hands their attempts back. Other
-// workers can take the tasks at once, and no retry is used up. Attempts that have
+// Release drains the worker, stops its agents and returns their attempts to the engine.
+// Other workers can claim the tasks at once, and no retry is used up. Attempts that have
 // ended by themselves are reported as usual. Release returns when Run has returned, or
-// with ctx's error. In that case the remaining attempts are handed back when the
+// with ctx's error. In the second case the remaining attempts are returned when the
 // worker runs again.
 func (w *Worker) Release(ctx context.Context) error {
-	w.releases.Store(true)
+	w.releasing.Store(true)
 	w.Drain()
 	select {
 	case <-w.ended:
@@ -182,59 +182,59 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer w.running.Wait()
 	defer letGo()
 	for _, h := range w.held {
-		w.look(running, h)
+		w.startAttempt(running, h)
 	}
-	w.beats.last, w.beats.dirty = w.opts.Now(), w.beats.dirty || w.opts.Name != ""
-	beat := time.NewTimer(beatEvery)
+	w.beatTimer.last, w.beatTimer.dirty = w.opts.Now(), w.beatTimer.dirty || w.opts.Name != ""
+	beat := time.NewTimer(maxBeatInterval)
 	defer beat.Stop()
 	for {
-		if w.releases.Load() {
+		if w.releasing.Load() {
 			w.stopAll()
 		}
-		if w.drains.Load() && len(w.held) == 0 && !w.claiming {
+		if w.draining.Load() && len(w.held) == 0 && !w.claiming {
 			return nil
 		}
 		w.claimNext(running)
-		beat.Reset(w.beats.wait(w.opts.Now(), w.shortest()))
+		beat.Reset(w.beatTimer.wait(w.opts.Now(), w.shortestLease()))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case do := <-w.news:
+		case do := <-w.calls:
 			do()
 		case <-w.wake:
-			w.asking = true
-		case <-w.attend:
-			w.beats.dirty = true
-		case <-w.resolve:
+			w.mayClaim = true
+		case <-w.checkOrders:
+			w.beatTimer.dirty = true
+		case <-w.drainChanged:
 		case <-beat.C:
 			w.beat(running)
 		}
 	}
 }
 
-// stopAll stops the attempts that are to be handed back.
+// stopAll stops all held attempts, so that they can be returned to the engine.
 func (w *Worker) stopAll() {
 	for _, h := range w.held {
 		h.stop(string(failure.Released))
 	}
 }
 
-// claimNext starts to claim a task if a slot is free, one claim at a time. It does not
+// claimNext sends a claim if a slot is free and no other claim is in flight. It does not
 // wait for the answer, because heartbeats must not be delayed.
 func (w *Worker) claimNext(ctx context.Context) {
-	if !w.asking || w.claiming || w.refuses() {
+	if !w.mayClaim || w.claiming || w.claimsNothing() {
 		return
 	}
-	if w.asking = false; len(w.held) >= w.opts.Slots {
+	if w.mayClaim = false; len(w.held) >= w.opts.Slots {
 		return
 	}
 	w.claiming = true
 	w.running.Go(func() {
 		a, sent := w.claim(ctx)
-		w.tell(ctx, func() {
+		w.runInLoop(ctx, func() {
 			if w.claiming = false; a != nil {
-				w.asking = true // there may be more
-				w.take(ctx, *a, sent)
+				w.mayClaim = true // there may be more tasks
+				w.holdAndStart(ctx, *a, sent)
 			}
 		})
 	})
@@ -243,12 +243,12 @@ func (w *Worker) claimNext(ctx context.Context) {
 // claim returns an assignment, or nil if there is none, and when the request was sent.
 // It repeats an unanswered request with the same key.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
-	r := w.request()
+	r := w.claimRequest()
 	r.Key = w.opts.NewKey()
-	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
+	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
 		sent := w.opts.Now()
 		a, err := w.opts.Engine.Claim(ctx, r)
-		w.heard(ctx, "claim", err)
+		w.noteAnswer(ctx, "claim", err)
 		switch {
 		case err == nil:
 			return &a, sent
@@ -260,30 +260,30 @@ func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	return nil, time.Time{}
 }
 
-// refuses reports whether the worker claims nothing new.
-func (w *Worker) refuses() bool { return w.drains.Load() || w.short.Load() > 0 }
+// claimsNothing reports whether the worker claims nothing new.
+func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingForResources.Load() > 0 }
 
-// request returns the claim of this worker.
-func (w *Worker) request() engine.Claim {
+// claimRequest returns the claim of this worker.
+func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	if !w.refuses() { // without its labels the worker gets no task of a run that has a place
+	if !w.claimsNothing() { // without labels the engine gives the worker no task of a run that is bound to a place
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
 	return r
 }
 
-// take holds and runs an attempt. asked is when the worker sent the request that
+// holdAndStart holds and runs an attempt. asked is when the worker sent the request that
 // returned it.
-func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time) {
+func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, asked time.Time) {
 	h := w.hold(a, asked)
-	h.unwanted = w.drains.Load()
-	w.beats.dirty = w.beats.dirty || w.heeded(h)
-	w.look(ctx, h)
+	h.unwanted = w.draining.Load()
+	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
+	w.startAttempt(ctx, h)
 }
 
-// heeded reports whether a heartbeat is needed when an attempt is taken or ends: its
+// needsBeat reports whether a heartbeat is needed when an attempt is taken or ends: its
 // lease can end, or the worker is shown to users.
-func (w *Worker) heeded(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
+func (w *Worker) needsBeat(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
 	h := &heldAttempt{worker: w, Assignment: a, questions: map[string]string{}, stopping: make(chan struct{})}
@@ -294,29 +294,29 @@ func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
 	return h
 }
 
-// look starts the goroutine of an attempt.
-func (w *Worker) look(ctx context.Context, h *heldAttempt) {
+// startAttempt starts the goroutine of an attempt.
+func (w *Worker) startAttempt(ctx context.Context, h *heldAttempt) {
 	w.running.Go(func() { h.run(ctx) })
 }
 
-// tell executes do in the goroutine of Run, unless ctx has ended.
-func (w *Worker) tell(ctx context.Context, do func()) {
+// runInLoop executes do in the goroutine of Run, unless ctx has ended.
+func (w *Worker) runInLoop(ctx context.Context, do func()) {
 	select {
-	case w.news <- do:
+	case w.calls <- do:
 	case <-ctx.Done():
 	}
 }
 
-// done removes an attempt that was reported, and takes the attempt that was claimed
+// removeReported removes an attempt that was reported, and takes the attempt that was claimed
 // with the report, if any.
-func (w *Worker) done(ctx context.Context, h *heldAttempt, next *engine.Assignment, asked time.Time) {
+func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
-	w.beats.dirty = w.beats.dirty || w.heeded(h)
+	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
 	if next == nil {
-		w.asking = true // there may be something by now
+		w.mayClaim = true // there may be something by now
 		return
 	}
-	w.take(ctx, *next, asked)
+	w.holdAndStart(ctx, *next, asked)
 }
 
 // doneSuffix ends the folder name of an attempt that was reported. These folders are
@@ -324,8 +324,8 @@ func (w *Worker) done(ctx context.Context, h *heldAttempt, next *engine.Assignme
 // which many were just deleted.
 const doneSuffix = supervisor.DoneSuffix
 
-// retire recycles or renames the folder of an attempt that was reported.
-func (w *Worker) retire(dir string) {
+// discardFolder recycles or renames the folder of an attempt that was reported.
+func (w *Worker) discardFolder(dir string) {
 	if w.pool.Recycle(dir) {
 		return
 	}
@@ -365,7 +365,7 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 	for _, a := range running {
 		w.hold(a, asked)
 	}
-	w.beats.dirty = len(running) > 0
+	w.beatTimer.dirty = len(running) > 0
 	return nil
 }
 
@@ -378,8 +378,8 @@ func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error
 	for _, a := range running {
 		w.hold(a, asked)
 	}
-	w.collects, w.beats.dirty = true, true
-	w.drains.Store(true)
+	w.collecting, w.beatTimer.dirty = true, true
+	w.draining.Store(true)
 	return w.Run(ctx)
 }
 

@@ -345,7 +345,7 @@ func TestAWorkerRunsWhatItCanAndSaysWhatItDoes(t *testing.T) {
 	f.workerIs("w", "running")
 	f.end("a")
 	f.until(run, "a", store.Complete)
-	h.Attend()
+	h.CheckOrders()
 	f.workerIs("w", "idle")
 	if w := f.worker("w"); w.Name != "w" || w.Slots != 2 || w.Created.IsZero() {
 		t.Errorf("the worker is %+v", w)
@@ -477,7 +477,7 @@ func TestAWorkerThatReleasesHandsItsTasksBackUnharmed(t *testing.T) {
 		if task.Status != store.Queued || !task.Ready || task.Attempts != 0 || task.Outcome != "released" {
 			t.Errorf("%s is %+v", id, task)
 		}
-		if left := supervisor.Living(); slices.ContainsFunc(left, func(m supervisor.Marked) bool { return m.Attempt == task.Last }) {
+		if left := supervisor.ListMarked(); slices.ContainsFunc(left, func(m supervisor.Marked) bool { return m.Attempt == task.Last }) {
 			t.Errorf("%s still runs", id)
 		}
 	}

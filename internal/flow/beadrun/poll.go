@@ -78,7 +78,7 @@ func attemptName(bead string, attempt int) string { return fmt.Sprintf("%s %d", 
 // pollRuns lists the attempts that are running according to the store.
 func (b *Beads) pollRuns(ctx context.Context) (list []Polled, err error) {
 	alive := map[string]bool{}
-	for _, p := range supervisor.Living() {
+	for _, p := range supervisor.ListMarked() {
 		alive[p.Attempt] = true
 	}
 	err = b.opts.Store.Read(ctx, func(r store.Reader) error {
@@ -248,7 +248,7 @@ func (b *Beads) findEvidence(ctx context.Context) evidence {
 	for _, name := range tmux.UserSessions(ctx) {
 		e.sessions[name] = true
 	}
-	for _, p := range supervisor.Living() {
+	for _, p := range supervisor.ListMarked() {
 		if bead, ours := carries(p.PID, b.opts.LedgerDir); ours {
 			e.beads[bead] = true
 		}

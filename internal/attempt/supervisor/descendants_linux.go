@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits describes in one sentence what gaffer cannot guarantee on this system. On
+// PlatformLimits describes in one sentence what gaffer cannot guarantee on this system. On
 // Linux it is empty.
-func Limits() string { return "" }
+func PlatformLimits() string { return "" }
 
-// adopt makes this process a child subreaper. A descendant whose parent ends becomes
+// becomeSubreaper makes this process a child subreaper. A descendant whose parent ends becomes
 // our child, so none can escape, even into another session.
-func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // noneLeft reports whether the last process has ended, given the error of a wait for
 // any child. A subreaper without children has no descendants.
@@ -27,7 +27,7 @@ const waitAny = unix.WNOHANG | unix.WALL
 // signalAll signals every descendant and returns the pids that existed.
 func signalAll(_ int, sig syscall.Signal) []int {
 	all := processes()
-	return signalEach(below(all, func(p process) bool { return p.pid == os.Getpid() }), sig)
+	return signalEach(liveDescendants(all, func(p process) bool { return p.pid == os.Getpid() }), sig)
 }
 
 // signalEach returns the pids of the processes that existed, including those that we
@@ -42,20 +42,20 @@ func signalEach(list []process, sig syscall.Signal) []int {
 	return there
 }
 
-// keepFiles sets close-on-exec on every descriptor except the first three, so that
+// closeFilesOnExec sets close-on-exec on every descriptor except the first three, so that
 // programs started from here inherit only the files that they are given. An inherited
 // descriptor may be a lock or a pipe, and its owner may be waiting for it to be
 // closed.
-func keepFiles() {
-	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // a kernel without it leaves them as they are
+func closeFilesOnExec() {
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // a kernel without this call leaves the descriptors as they are
 }
 
-// wordsTo redirects stderr of this process, including crash reports, to a file.
-func wordsTo(file *os.File) error { return unix.Dup3(int(file.Fd()), syscall.Stderr, 0) }
+// redirectStderr redirects stderr of this process, including crash reports, to a file.
+func redirectStderr(file *os.File) error { return unix.Dup3(int(file.Fd()), syscall.Stderr, 0) }
 
-// startOf returns when a process started, also if it is a zombie.
-func startOf(pid int) uint64 {
-	p, _ := look(pid)
+// startTime returns when a process started, also if it is a zombie.
+func startTime(pid int) uint64 {
+	p, _ := readProcess(pid)
 	return p.start
 }
 

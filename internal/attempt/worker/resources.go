@@ -29,58 +29,59 @@ import (
 
 // The pauses before an attempt is started again.
 const (
-	firstShortage = time.Second
-	lastShortage  = 30 * time.Second
-	// tellShortageEvery is the minimum interval between two notices of a shortage.
-	tellShortageEvery = 10 * time.Minute
+	firstShortagePause = time.Second
+	maxShortagePause   = 30 * time.Second
+	// shortageNoticeInterval is the minimum interval between two notices of a shortage.
+	shortageNoticeInterval = 10 * time.Minute
 )
 
-// startable counts the attempts that were started.
-type startable struct {
-	mu       sync.Mutex
-	begun    int           // attempts that this worker has started and that have not ended
-	starting int           // those of them whose processes do not all exist yet
-	told     time.Time     // when a shortage was last reported
-	tells    bool          // a shortage was reported, and its end was not
-	resumed  chan struct{} // signals a waiting attempt that another one has ended or started
+// reservations counts the attempts for which resources of this machine are reserved, and
+// remembers which shortages the user was notified of.
+type reservations struct {
+	mu            sync.Mutex
+	reserved      int           // attempts that this worker has started and that have not ended
+	starting      int           // started attempts whose processes do not all exist yet
+	reportedAt    time.Time     // when the user was last notified of a shortage
+	endUnreported bool          // the user was notified of a shortage, and not of its end
+	retryNow      chan struct{} // signals a waiting attempt that another attempt has ended or started
 }
 
 // reserve reserves resources for one more attempt. It fails if the limits of this
-// machine leave too little. The only attempt is never refused.
+// machine leave too little, unless no other attempt is running.
 func (w *Worker) reserve() error {
-	s := &w.starts
+	s := &w.reservations
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.begun > 0 {
+	if s.reserved > 0 {
 		for _, q := range w.opts.Quotas() {
 			if q.Lacks(s.starting + 1) {
 				return fmt.Errorf("%d of at most %d %s are left, too few for another task: %w", max(q.Left, 0), q.Max, q.What, q.Err)
 			}
 		}
 	}
-	s.begun++
+	s.reserved++
 	s.starting++
 	return nil
 }
 
-// appeared records that the processes of a starting attempt exist.
-func (w *Worker) appeared() {
-	w.starts.mu.Lock()
-	defer w.starts.mu.Unlock()
-	w.starts.starting--
+// startCompleted records that the processes of a starting attempt exist.
+func (w *Worker) startCompleted() {
+	w.reservations.mu.Lock()
+	defer w.reservations.mu.Unlock()
+	w.reservations.starting--
 }
 
-// giveBack releases the reservation of an attempt that has ended.
-func (h *heldAttempt) giveBack() {
+// releaseReservation releases the reservation of an attempt that has ended.
+func (h *heldAttempt) releaseReservation() {
 	if !h.reserved {
 		return
 	}
 	h.reserved = false
-	s := &h.worker.starts
+	s := &h.worker.reservations
 	s.mu.Lock()
-	s.begun--
+	s.reserved--
 	s.mu.Unlock()
-	poke(s.resumed)
+	poke(s.retryNow)
 }
 
 // shortages lists the errors of a machine that temporarily lacks a resource.
@@ -103,43 +104,43 @@ func isShortage(err error) bool {
 	return strings.Contains(text, "failed to create new os thread") // from the crash report of a supervisor
 }
 
-// neverStarted returns an error also for a result that says that the agent could not
+// startFailure returns err, or an error for a result that says that the agent could not
 // be started.
-func neverStarted(r runner.Result, err error) error {
+func startFailure(r runner.Result, err error) error {
 	if err == nil && r.Class == failure.NotStarted {
 		return errors.New(r.Summary)
 	}
 	return err
 }
 
-// awaitRoom waits before the attempt is started again, and reports whether to start
-// it. If not, its end was reported, or ctx has ended.
-func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why error) bool {
+// awaitResources waits before the next try to start the attempt, and reports whether to
+// start it. If not, the attempt's end was reported, or ctx has ended.
+func (h *heldAttempt) awaitResources(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
 	notStarted := fleet.Progress{Process: fleet.Process{LogFrom: runner.LogSize(w.opts.Workspace.Log(h.Task))}}
-	if !h.short {
-		h.short = true
-		if w.short.Add(1) == 1 && w.starts.tell(w.opts.Now()) {
+	if !h.waitsForResources {
+		h.waitsForResources = true
+		if w.waitingForResources.Add(1) == 1 && w.reservations.shouldReport(w.opts.Now()) {
 			w.opts.Notice(fmt.Sprintf("task %s cannot be started now: %v; it is tried again until it can be, no retry is used up, and no more tasks are claimed meanwhile", h.Task.Task, why))
 		}
 	}
 	retrying := runner.Activity{Progress: notStarted}
 	retrying.State, retrying.Doing = string(agent.Retrying), "cannot be started now: "+why.Error()
-	owner{h, ctx}.Doing(retrying)
+	events{h, ctx}.Doing(retrying)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-w.starts.resumed:
+	case <-w.reservations.retryNow:
 		return true
-	case <-ctx.Done(): // another worker process will start it
-		h.started(ctx)
+	case <-ctx.Done(): // the next worker process will start the attempt
+		h.stopWaitingForResources(ctx)
 		return false
 	case <-h.stopping:
 	}
-	h.started(ctx)
-	if w.releases.Load() {
+	h.stopWaitingForResources(ctx)
+	if w.releasing.Load() {
 		h.handBack(ctx, runner.Result{Progress: notStarted})
 		return false
 	}
@@ -151,40 +152,40 @@ func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why err
 	return false
 }
 
-// started records that the attempt no longer waits for resources.
-func (h *heldAttempt) started(ctx context.Context) {
-	if !h.short {
+// stopWaitingForResources records that the attempt no longer waits for resources.
+func (h *heldAttempt) stopWaitingForResources(ctx context.Context) {
+	if !h.waitsForResources {
 		return
 	}
-	h.short = false
+	h.waitsForResources = false
 	w := h.worker
-	poke(w.starts.resumed)
-	if w.short.Add(-1) == 0 && ctx.Err() == nil {
-		if w.starts.over() {
+	poke(w.reservations.retryNow)
+	if w.waitingForResources.Add(-1) == 0 && ctx.Err() == nil {
+		if w.reservations.shouldReportEnd() {
 			w.opts.Notice("tasks can be started again")
 		}
 		w.Wake()
 	}
 }
 
-// tell reports whether to notify the user of a shortage: at most once in
-// tellShortageEvery.
-func (s *startable) tell(now time.Time) bool {
+// shouldReport reports whether to notify the user of a shortage: at most once in
+// shortageNoticeInterval.
+func (s *reservations) shouldReport(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.told.IsZero() && now.Sub(s.told) < tellShortageEvery {
+	if !s.reportedAt.IsZero() && now.Sub(s.reportedAt) < shortageNoticeInterval {
 		return false
 	}
-	s.told, s.tells = now, true
+	s.reportedAt, s.endUnreported = now, true
 	return true
 }
 
-// over reports whether to notify the user that the shortage has ended: once for each
+// shouldReportEnd reports whether to notify the user that the shortage has ended: once for each
 // reported shortage.
-func (s *startable) over() bool {
+func (s *reservations) shouldReportEnd() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tells := s.tells
-	s.tells = false
+	tells := s.endUnreported
+	s.endUnreported = false
 	return tells
 }

@@ -14,10 +14,10 @@ import (
 // groups: "off" for none, "v1" or "v2" for only that version.
 const GroupsVar = "GAFFER_CGROUPS"
 
-// group is the control group of an attempt. A process stays in its group when it forks
+// cgroup is the control group of an attempt. A process stays in its group when it forks
 // or changes its session, environment or parent. So the group contains everything that
 // the attempt has started, even after the supervisor has died.
-type group struct {
+type cgroup struct {
 	Version int    `json:"version"` // cgroup version: 1 or 2
 	Kind    string `json:"kind,omitempty"`
 	Dir     string `json:"dir"`
@@ -28,9 +28,9 @@ type group struct {
 	Ino   uint64 `json:"ino"`
 }
 
-// groupPrefix is the common prefix of the names of all groups whose attempts have
+// cgroupPrefix is the common prefix of the names of all groups whose attempts have
 // their folder below home.
-func groupPrefix(home string) string {
+func cgroupPrefix(home string) string {
 	if target, err := filepath.EvalSymlinks(home); err == nil {
 		home = target
 	}
@@ -38,9 +38,9 @@ func groupPrefix(home string) string {
 	return "gaffer-" + hex.EncodeToString(sum[:6]) + "-"
 }
 
-// groupName returns the name of an attempt's group without the suffix of the
+// cgroupName returns the name of an attempt's group without the suffix of the
 // supervisor. It is empty if control groups are off.
-func groupName(home, attempt string) string {
+func cgroupName(home, attempt string) string {
 	if os.Getenv(GroupsVar) == "off" {
 		return ""
 	}
@@ -51,15 +51,15 @@ func groupName(home, attempt string) string {
 		sum := sha256.Sum256([]byte(attempt))
 		attempt = hex.EncodeToString(sum[:12])
 	}
-	return groupPrefix(home) + attempt
+	return cgroupPrefix(home) + attempt
 }
 
-// suffix ends the name of a group. It identifies the supervisor that created the
+// cgroupSuffix ends the name of a group. It identifies the supervisor that created the
 // group.
-func suffix(pid int, start uint64) string { return fmt.Sprintf("-%d.%d", pid, start) }
+func cgroupSuffix(pid int, start uint64) string { return fmt.Sprintf("-%d.%d", pid, start) }
 
-// supervisorOf parses which process created a group from the group's name.
-func supervisorOf(name string) (pid int, start uint64, ok bool) {
+// parseCgroupName parses which process created a group from the group's name.
+func parseCgroupName(name string) (pid int, start uint64, ok bool) {
 	at := strings.LastIndexByte(name, '-')
 	first, second, found := strings.Cut(name[at+1:], ".")
 	pid, err1 := strconv.Atoi(first)

@@ -99,25 +99,25 @@ func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	return unescape(first[3]), unescape(first[4]), true
 }
 
-// makeGroup creates a group below the group of this process. It returns nil if there
+// makeCgroup creates a group below the group of this process. It returns nil if there
 // are no control groups or we may not write there.
-func makeGroup(name string) *group {
+func makeCgroup(name string) *cgroup {
 	if name == "" {
 		return nil
 	}
 	for _, h := range hierarchies() {
-		if g := h.makeGroup(name); g != nil {
+		if g := h.makeCgroup(name); g != nil {
 			return g
 		}
 	}
 	return nil
 }
 
-// groupTries limits how many groups of one name can exist. The same supervisor may
+// maxCgroupTries limits how many groups of one name can exist. The same supervisor may
 // start an attempt again.
-const groupTries = 100
+const maxCgroupTries = 100
 
-func (h hierarchy) makeGroup(name string) *group {
+func (h hierarchy) makeCgroup(name string) *cgroup {
 	var at syscall.Stat_t
 	if syscall.Stat(h.mount, &at) != nil {
 		return nil
@@ -125,11 +125,11 @@ func (h hierarchy) makeGroup(name string) *group {
 	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the thread that forks must be able to move back
 		return nil
 	}
-	g := &group{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: at.Dev, Ino: at.Ino}
-	for try := range groupTries {
-		g.Dir = filepath.Join(h.own, name+suffix(os.Getpid(), startOf(os.Getpid())))
+	g := &cgroup{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: at.Dev, Ino: at.Ino}
+	for try := range maxCgroupTries {
+		g.Dir = filepath.Join(h.own, name+cgroupSuffix(os.Getpid(), startTime(os.Getpid())))
 		if try > 0 {
-			g.Dir = filepath.Join(h.own, fmt.Sprintf("%s_%d%s", name, try, suffix(os.Getpid(), startOf(os.Getpid()))))
+			g.Dir = filepath.Join(h.own, fmt.Sprintf("%s_%d%s", name, try, cgroupSuffix(os.Getpid(), startTime(os.Getpid()))))
 		}
 		err := os.Mkdir(g.Dir, 0o755)
 		if errors.Is(err, fs.ErrExist) {
@@ -139,7 +139,7 @@ func (h hierarchy) makeGroup(name string) *group {
 			return nil
 		}
 		if unix.Access(g.path(g.procs()), unix.W_OK) != nil {
-			_ = os.Remove(g.Dir) // it is empty
+			_ = os.Remove(g.Dir) // the new group is empty
 			return nil
 		}
 		return g
@@ -147,19 +147,19 @@ func (h hierarchy) makeGroup(name string) *group {
 	return nil
 }
 
-func (g *group) path(name string) string { return filepath.Join(g.Dir, name) }
+func (g *cgroup) path(name string) string { return filepath.Join(g.Dir, name) }
 
 // procs is the file to which a pid is written to move it into the group.
-func (g *group) procs() string {
+func (g *cgroup) procs() string {
 	if g.Version == 1 {
 		return "tasks"
 	}
 	return "cgroup.procs"
 }
 
-// start calls fork such that the new process is in the group from its first
+// startInside calls fork such that the new process is in the group from its first
 // instruction.
-func (g *group) start(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (int, error)) (pid int, err error) {
+func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (int, error)) (pid int, err error) {
 	if g.Version == 2 {
 		dir, err := os.Open(g.Dir)
 		if err != nil {
@@ -196,13 +196,13 @@ func (g *group) start(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) 
 
 // visible reports whether this process sees the hierarchy of the group at the same
 // mount.
-func (g *group) visible() bool {
+func (g *cgroup) visible() bool {
 	var at syscall.Stat_t
 	return syscall.Stat(g.Mount, &at) == nil && at.Dev == g.Dev && at.Ino == g.Ino
 }
 
 // folders lists the group and its subgroups, parents before children.
-func (g *group) folders() (list []string) {
+func (g *cgroup) folders() (list []string) {
 	_ = filepath.WalkDir(g.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			list = append(list, path)
@@ -213,9 +213,9 @@ func (g *group) folders() (list []string) {
 }
 
 // members lists the live processes in the group and its subgroups.
-func (g *group) members() (list []process) {
+func (g *cgroup) members() (list []process) {
 	for _, pid := range g.pids() {
-		if p, err := look(pid); err == nil && !p.ended {
+		if p, err := readProcess(pid); err == nil && !p.ended {
 			list = append(list, p)
 		}
 	}
@@ -226,7 +226,7 @@ func (g *group) members() (list []process) {
 	return slices.DeleteFunc(list, func(p process) bool { return !again[p.pid] || p.pid == os.Getpid() })
 }
 
-func (g *group) pids() (list []int) {
+func (g *cgroup) pids() (list []int) {
 	for _, dir := range g.folders() {
 		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil { // the group is threaded, or was removed
@@ -243,7 +243,7 @@ func (g *group) pids() (list []int) {
 }
 
 // populated reports whether the group or one of its subgroups contains a process.
-func (g *group) populated() bool {
+func (g *cgroup) populated() bool {
 	if g.Version == 2 {
 		text, err := os.ReadFile(g.path("cgroup.events"))
 		return err == nil && bytes.Contains(text, []byte("populated 1"))
@@ -253,23 +253,23 @@ func (g *group) populated() bool {
 
 // kill kills all members, including those being forked right now. It does not wait for
 // their end.
-func (g *group) kill() {
-	if g.Version == 2 && writeGroup(g.path("cgroup.kill"), "1") == nil {
+func (g *cgroup) kill() {
+	if g.Version == 2 && writeCgroupFile(g.path("cgroup.kill"), "1") == nil {
 		return
 	}
 	switch { // prevents forks while the members are killed one by one
 	case g.Version == 2:
-		_ = writeGroup(g.path("cgroup.freeze"), "1")
+		_ = writeCgroupFile(g.path("cgroup.freeze"), "1")
 	case g.Kind == pidsKind:
-		_ = writeGroup(g.path("pids.max"), "0")
+		_ = writeCgroupFile(g.path("pids.max"), "0")
 	case g.Kind == freezerKind:
-		_ = writeGroup(g.path("freezer.state"), "FROZEN")
-		defer func() { _ = writeGroup(g.path("freezer.state"), "THAWED") }() // members handle the signal only after thawing
+		_ = writeCgroupFile(g.path("freezer.state"), "FROZEN")
+		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // members handle the signal only after thawing
 	}
 	signalEach(g.members(), syscall.SIGKILL)
 }
 
-func writeGroup(file, text string) error {
+func writeCgroupFile(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -279,7 +279,7 @@ func writeGroup(file, text string) error {
 }
 
 // remove removes the group and its subgroups. It fails while there are members.
-func (g *group) remove() error {
+func (g *cgroup) remove() error {
 	err := os.Remove(g.Dir)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -293,14 +293,14 @@ func (g *group) remove() error {
 	return err
 }
 
-// groupLimit is how long a killed process may take to leave its group.
-const groupLimit = 5 * time.Second
+// leaveCgroupTimeout is how long a killed process may take to leave its group.
+const leaveCgroupTimeout = 5 * time.Second
 
-// dissolve kills the members of the group and removes it. It returns the pids that are
-// left after groupLimit.
-func (g *group) dissolve() (left []int) {
+// killAndRemove kills the members of the group and removes it. It returns the pids that are
+// left after leaveCgroupTimeout.
+func (g *cgroup) killAndRemove() (left []int) {
 	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
-		if time.Since(begin) > groupLimit {
+		if time.Since(begin) > leaveCgroupTimeout {
 			return pids(g.members())
 		}
 		if g.populated() {
@@ -315,16 +315,16 @@ func (g *group) dissolve() (left []int) {
 // below home, its supervisor is dead, and no folder below home still needs it for
 // recovery. Only groups below the group of this process are searched.
 func SweepGroups(home string) (left []int) {
-	for _, g := range abandoned(home) {
-		left = append(left, g.dissolve()...)
+	for _, g := range abandonedCgroups(home) {
+		left = append(left, g.killAndRemove()...)
 	}
 	return left
 }
 
-// InLostGroups lists the processes in abandoned groups, see [SweepGroups].
-func InLostGroups(home string) (list []Marked) {
-	for _, g := range abandoned(home) {
-		name := strings.TrimPrefix(filepath.Base(g.Dir), groupPrefix(home))
+// ListAbandoned lists the processes in abandoned groups, see [SweepGroups].
+func ListAbandoned(home string) (list []Marked) {
+	for _, g := range abandonedCgroups(home) {
+		name := strings.TrimPrefix(filepath.Base(g.Dir), cgroupPrefix(home))
 		for _, p := range g.members() {
 			list = append(list, Marked{p.pid, name[:strings.LastIndexByte(name, '-')], commandOf(p.pid)})
 		}
@@ -332,23 +332,23 @@ func InLostGroups(home string) (list []Marked) {
 	return list
 }
 
-// abandoned lists the groups that [SweepGroups] removes.
-func abandoned(home string) (list []*group) {
-	prefix, claimed := groupPrefix(home), map[string]bool(nil)
+// abandonedCgroups lists the groups that [SweepGroups] removes.
+func abandonedCgroups(home string) (list []*cgroup) {
+	prefix, claimed := cgroupPrefix(home), map[string]bool(nil)
 	for _, h := range hierarchies() {
 		_ = filepath.WalkDir(h.own, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() || !strings.HasPrefix(d.Name(), prefix) {
 				return nil
 			}
-			pid, start, ok := supervisorOf(d.Name())
-			if p, err := look(pid); !ok || err == nil && p.start == start && !p.ended {
+			pid, start, ok := parseCgroupName(d.Name())
+			if p, err := readProcess(pid); !ok || err == nil && p.start == start && !p.ended {
 				return nil
 			}
 			if claimed == nil {
-				claimed = claims(home)
+				claimed = neededGroups(home)
 			}
 			if !claimed[path] {
-				list = append(list, &group{Version: h.version, Kind: h.kind, Dir: path, Mount: h.mount})
+				list = append(list, &cgroup{Version: h.version, Kind: h.kind, Dir: path, Mount: h.mount})
 			}
 			return nil
 		})
@@ -360,14 +360,14 @@ func abandoned(home string) (list []*group) {
 // groups or only by marks. It tries out each hierarchy.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
-		g := h.makeGroup("gaffer-doctor")
+		g := h.makeCgroup("gaffer-doctor")
 		if g == nil {
 			continue
 		}
-		_, err := g.start(syscall.SysProcAttr{}, func(attr *syscall.SysProcAttr) (int, error) {
+		_, err := g.startInside(syscall.SysProcAttr{}, func(attr *syscall.SysProcAttr) (int, error) {
 			return syscall.ForkExec("/dev/null/none", []string{"none"}, &syscall.ProcAttr{Sys: attr}) // only the fork matters; exec fails with ENOTDIR
 		})
-		_ = g.remove() // it is empty
+		_ = g.remove() // no process was started in the group
 		if errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Sprintf("control groups v%d", g.Version)
 		}

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/engine"
 )
 
-// owner passes the events of an attempt to its worker.
-type owner struct {
+// events passes the events of an attempt to its worker. It implements [runner.Owner].
+type events struct {
 	*heldAttempt
 	ctx context.Context
 }
@@ -20,26 +20,26 @@ type owner struct {
 const outputSource = "output"
 
 // Doing implements [runner.Owner].
-func (o owner) Doing(a runner.Activity) {
+func (o events) Doing(a runner.Activity) {
 	at := o.worker.opts.Now()
-	if a.Doubt != o.doubted {
-		if o.doubted = a.Doubt; a.Doubt != "" {
-			o.worker.opts.Notice(fmt.Sprintf("task %s waits: %s", o.Task.Task, a.Doubt))
+	if a.Unproven != o.lastUnproven {
+		if o.lastUnproven = a.Unproven; a.Unproven != "" {
+			o.worker.opts.Notice(fmt.Sprintf("task %s waits: %s", o.Task.Task, a.Unproven))
 		}
 	}
-	o.worker.tell(o.ctx, func() {
+	o.worker.runInLoop(o.ctx, func() {
 		o.now = a.Progress
 		o.now.Source, o.now.Said, o.now.Log = outputSource, at, o.worker.opts.Workspace.Log(o.Task)
-		o.worker.beats.dirty = true
+		o.worker.beatTimer.dirty = true
 	})
 }
 
 // Asked implements [runner.Owner].
-func (o owner) Asked(q agent.Question) {
+func (o events) Asked(q agent.Question) {
 	ask := engine.Ask{
 		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
 	}
-	ask.Within, ask.Default = o.patience()
+	ask.Within, ask.Default = o.answerTimeout()
 	o.worker.running.Go(func() { // the attempt must not wait for the engine
 		var id string
 		o.retryUntilAnswered(o.ctx, "ask "+o.Task.Task, func() (err error) {
@@ -49,38 +49,38 @@ func (o owner) Asked(q agent.Question) {
 		if id == "" {
 			return
 		}
-		o.worker.tell(o.ctx, func() {
-			if !slices.Contains(o.dropped, q.ID) { // it may have been withdrawn in the meantime
+		o.worker.runInLoop(o.ctx, func() {
+			if !slices.Contains(o.dropped, q.ID) { // the agent may have withdrawn the question in the meantime
 				o.questions[id] = q.ID
 			}
-			o.worker.beats.dirty = true
+			o.worker.beatTimer.dirty = true
 		})
 	})
 }
 
 // Closed implements [runner.Owner].
-func (o owner) Closed(question string) {
-	o.worker.tell(o.ctx, func() {
+func (o events) Closed(question string) {
+	o.worker.runInLoop(o.ctx, func() {
 		for id, asked := range o.questions {
 			if asked == question {
 				delete(o.questions, id)
 			}
 		}
 		o.dropped = append(o.dropped, question)
-		o.dropped = o.dropped[max(len(o.dropped)-mostDropped, 0):]
-		o.worker.beats.dirty = true
+		o.dropped = o.dropped[max(len(o.dropped)-maxDropped, 0):]
+		o.worker.beatTimer.dirty = true
 	})
 }
 
 // Took implements [runner.Owner].
-func (o owner) Took(message string) {
-	o.worker.tell(o.ctx, func() {
+func (o events) Took(message string) {
+	o.worker.runInLoop(o.ctx, func() {
 		o.delivered = append(o.delivered, message)
-		o.worker.beats.dirty = true
+		o.worker.beatTimer.dirty = true
 	})
 }
 
-// mostDropped is the maximum number of withdrawn questions that a heartbeat lists.
+// maxDropped is the maximum number of withdrawn questions that a heartbeat lists.
 // Every heartbeat lists them again, because a question may be in flight while it is
 // withdrawn.
-const mostDropped = 50
+const maxDropped = 50

@@ -76,7 +76,7 @@ func TestSecurityTheControlGroupOfAnAttemptThatIsForgottenIsSwept(t *testing.T) 
 				t.Fatal(err)
 			}
 			testenv.Wait(t, "one process in a lost group", func() error {
-				if got := supervisor.InLostGroups(home); len(got) != 1 || got[0].Attempt != attempt || got[0].Command != "sleep 3600" {
+				if got := supervisor.ListAbandoned(home); len(got) != 1 || got[0].Attempt != attempt || got[0].Command != "sleep 3600" {
 					return fmt.Errorf("%+v", got)
 				}
 				return nil

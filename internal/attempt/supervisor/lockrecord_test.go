@@ -28,14 +28,14 @@ func TestWhatStandsInALockIsReadLineByLine(t *testing.T) {
 		exit + strings.Replace(exit, "3", "4", 1):        {code: 4},
 		spec + held + "panic: x\n\nexit status 2\n":      {spec: true, signed: true, words: "panic: x\nexit status 2"},
 		spec + "SIGQUIT: quit\nsp" + exit:                {spec: true, words: "SIGQUIT: quit\nsp" + strings.TrimSpace(exit)},
-		spec + strings.Repeat("x", 3000) + "\n" + "more": {spec: true, words: strings.Repeat("x", maxWords)},
+		spec + strings.Repeat("x", 3000) + "\n" + "more": {spec: true, words: strings.Repeat("x", maxStderr)},
 	} {
-		a := accountOf([]byte(text))
+		a := parseLockRecord([]byte(text))
 		code := 0
 		if a.exit != nil {
 			code = a.exit.Code
 		}
-		if (a.spec != nil) != want.spec || a.signed != want.signed || code != want.code || a.words != want.words || a.frozen != want.frozen {
+		if (a.spec != nil) != want.spec || a.hasSupervisor != want.signed || code != want.code || a.stderr != want.words || a.frozen != want.frozen {
 			t.Errorf("%q: %+v", text, a)
 		}
 	}

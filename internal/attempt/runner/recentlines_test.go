@@ -19,11 +19,11 @@ func TestTheLastWordsAreKept(t *testing.T) {
 		"too many":             {[]string{"gone", long, "x" + long, "end"}, "", "x" + long + "\nend"},
 		"one too long":         {[]string{"gone", long + long}, "", long + long},
 	} {
-		var w words
+		var w recentLines
 		for _, line := range c.said {
 			w.add(line)
 		}
-		if got := w.after(c.problem); got != c.want {
+		if got := w.appendTo(c.problem); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

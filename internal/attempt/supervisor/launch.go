@@ -17,7 +17,7 @@ import (
 // session, the kernel would resume it.
 //
 // If in is not nil, the agent is in that control group from its first instruction.
-func launch(s Spec, env []string, stdin, log uintptr, in *group) (pid int, err error) {
+func launch(s Spec, env []string, stdin, log uintptr, in *cgroup) (pid int, err error) {
 	if info, err := os.Stat(s.Dir); err != nil {
 		return 0, fmt.Errorf("folder to run in: %w", err)
 	} else if !info.IsDir() {
@@ -38,7 +38,7 @@ func launch(s Spec, env []string, stdin, log uintptr, in *group) (pid int, err e
 	if attr := (syscall.SysProcAttr{Setsid: true}); in == nil {
 		pid, err = fork(&attr)
 	} else {
-		pid, err = in.start(attr, fork)
+		pid, err = in.startInside(attr, fork)
 	}
 	if err != nil {
 		return 0, &fs.PathError{Op: "run", Path: program, Err: err}
@@ -94,7 +94,7 @@ func openLog(name string) (*os.File, int64, error) {
 		err = errors.New(name + " is not a file")
 	}
 	if err != nil {
-		_ = log.Close() // nothing was written
+		_ = log.Close() // nothing was written to the log
 		return nil, 0, fmt.Errorf("log: %w", err)
 	}
 	return log, info.Size(), nil

@@ -9,18 +9,18 @@ import (
 	"strconv"
 )
 
-// answered is the set of questions and requests that were answered, or of messages that
-// were written to the agent. A process that takes over an attempt learns of them again,
-// from the log or the engine, and must not write twice. An id is recorded after its
-// answer was sent. If gaffer crashes in between, the answer is sent twice, which is less
-// harmful than an answer that is never sent.
-type answered struct {
+// sentIDs records what was written to the agent: the ids of answered questions and
+// requests, or of messages. A process that adopts the attempt finds the same questions in
+// the log, and the same messages in the engine, and must not write to the agent twice. An
+// id is recorded after its answer was sent. If gaffer crashes in between, the answer is
+// sent twice, which is less harmful than an answer that is never sent.
+type sentIDs struct {
 	path string
 	ids  map[string]bool
 }
 
-func readAnswered(f folder, name string) (answered, error) {
-	a := answered{path: f.path(name), ids: map[string]bool{}}
+func readSentIDs(f folder, name string) (sentIDs, error) {
+	a := sentIDs{path: f.path(name), ids: map[string]bool{}}
 	data, err := os.ReadFile(a.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, nil
@@ -36,7 +36,7 @@ func readAnswered(f folder, name string) (answered, error) {
 	return a, nil
 }
 
-func (a answered) note(id string) error {
+func (a sentIDs) add(id string) error {
 	if id == "" || a.ids[id] {
 		return nil
 	}

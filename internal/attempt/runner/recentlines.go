@@ -5,19 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// words are the last messages and actions of an agent. They show the user how far it
-// got.
-type words struct {
+// recentLines holds the last messages and actions of an agent. They show the user how far
+// a failed agent got.
+type recentLines struct {
 	lines []string
 	size  int // in characters
 }
 
-// maxWords is the maximum number of characters kept.
-const maxWords = 500
+// maxRecentChars is the maximum number of characters kept.
+const maxRecentChars = 500
 
-// add adds a line. A line that starts with the previous line replaces it, because some
-// programs print their texts word by word.
-func (w *words) add(line string) {
+// add adds a line. If the line starts with the previous line, it replaces the previous
+// line, because some programs print their texts word by word.
+func (w *recentLines) add(line string) {
 	if line == "" {
 		return
 	}
@@ -33,15 +33,15 @@ func (w *words) add(line string) {
 	}
 	w.lines = append(w.lines, line)
 	w.size += utf8.RuneCountInString(line)
-	for len(w.lines) > 1 && w.size+len(w.lines)-1 > maxWords {
+	for len(w.lines) > 1 && w.size+len(w.lines)-1 > maxRecentChars {
 		w.size -= utf8.RuneCountInString(w.lines[0])
 		w.lines = w.lines[1:]
 	}
 }
 
-// after returns the problem followed by the last lines, or only the problem if it
+// appendTo returns the problem followed by the last lines, or only the problem if it
 // already contains the last line.
-func (w *words) after(problem string) string {
+func (w *recentLines) appendTo(problem string) string {
 	switch {
 	case len(w.lines) == 0 || strings.Contains(problem, w.lines[len(w.lines)-1]):
 		return problem

@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// byTurns is given instead of a folder to a supervisor that gets its attempts from a
+// fromPool is given instead of a folder to a supervisor that gets its attempts from a
 // pool.
-const byTurns = "-"
+const fromPool = "-"
 
-// idleLimit is how long a supervisor waits for its next attempt.
+// idleLimit is how long an idle supervisor waits for its next attempt before it exits.
 const idleLimit = 10 * time.Second
 
-// takeTurns runs one attempt after the other. It returns when no attempt arrives in
-// time, when a signal says so, or when an attempt has left anything behind.
-func takeTurns(string) error {
+// superviseFromPool is the main loop of a supervisor in a pool: it runs one attempt after
+// the other. It returns when no attempt arrives within idleLimit, when a signal tells it to
+// exit, or when an attempt has left processes or an unrecorded exit.
+func superviseFromPool(string) error {
 	control, err := controlOf(starterFD)
 	if err != nil {
 		return err
 	}
 	s := catchSignals()
 	runtime.GOMAXPROCS(1) // threads that wake each other up cost more time than the work itself
-	turns := make(chan *turn)
-	go receiveTurns(control, turns) // runs until the process exits
+	turns := make(chan *receivedAttempt)
+	go receiveAttempts(control, turns) // runs until the process exits
 	for {
-		t := nextTurn(turns, s.ends)
+		t := nextAttempt(turns, s.ends)
 		if t == nil {
 			return nil
 		}
@@ -38,26 +39,27 @@ func takeTurns(string) error {
 	}
 }
 
-func receiveTurns(control *net.UnixConn, turns chan<- *turn) {
+func receiveAttempts(control *net.UnixConn, turns chan<- *receivedAttempt) {
 	defer close(turns)
 	for {
-		t, err := receiveTurn(control)
+		t, err := receiveAttempt(control)
 		if err != nil {
-			return // the other side notices that this process exits
+			return // nextAttempt then returns nil, and this process exits
 		}
 		turns <- t
 	}
 }
 
-// nextTurn returns nil if this process must exit. An attempt that has just arrived is
-// then dropped: its lock is released by the exit, without a signature.
-func nextTurn(turns <-chan *turn, ends <-chan os.Signal) *turn {
+// nextAttempt returns nil if this process must exit. It then drops an attempt that has just
+// arrived: the exit of this process releases the attempt's lock, which contains no
+// supervisor's record, so the pool starts the attempt elsewhere.
+func nextAttempt(turns <-chan *receivedAttempt, ends <-chan os.Signal) *receivedAttempt {
 	idle := time.NewTimer(idleLimit)
 	defer idle.Stop()
 	for {
 		select {
 		case t := <-turns:
-			if toldToEnd(ends) { // the signal came before the attempt
+			if endSignalled(ends) { // the signal came before the attempt
 				return nil
 			}
 			return t
@@ -71,7 +73,8 @@ func nextTurn(turns <-chan *turn, ends <-chan os.Signal) *turn {
 	}
 }
 
-func toldToEnd(ends <-chan os.Signal) bool {
+// endSignalled reports whether a pending signal tells this process to exit.
+func endSignalled(ends <-chan os.Signal) bool {
 	for {
 		select {
 		case sig := <-ends:
@@ -87,13 +90,13 @@ func toldToEnd(ends <-chan os.Signal) bool {
 // run runs an attempt that was handed over, like supervise for a supervisor that was
 // started for one attempt. If free is true, the process has left the folder and
 // released the lock.
-func (t *turn) run(s signals) (free bool, err error) {
+func (t *receivedAttempt) run(s signals) (free bool, err error) {
 	is, err := t.enter()
 	if err != nil {
 		return false, err
 	}
 	a := newAttempt(".", t.lock, is, t.env, s)
-	a.again = true
+	a.reusable = true
 	a.clients.add(t.starter)
 	if free, err = a.run(); err != nil || !free {
 		return false, err
@@ -101,8 +104,8 @@ func (t *turn) run(s signals) (free bool, err error) {
 	return true, t.leave()
 }
 
-func (t *turn) enter() (lockRecord, error) {
-	if err := wordsTo(t.lock); err != nil {
+func (t *receivedAttempt) enter() (lockRecord, error) {
+	if err := redirectStderr(t.lock); err != nil {
 		return lockRecord{}, err
 	}
 	if err := os.Chdir(t.dir); err != nil {
@@ -123,11 +126,11 @@ func (t *turn) enter() (lockRecord, error) {
 
 // leave leaves the folder and releases the lock. Stderr, which was the lock, goes to
 // /dev/null from now on.
-func (t *turn) leave() error {
+func (t *receivedAttempt) leave() error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	if err := wordsTo(os.Stdout); err != nil { // stdout is /dev/null
+	if err := redirectStderr(os.Stdout); err != nil { // stdout is /dev/null
 		return err
 	}
 	return t.lock.Close()

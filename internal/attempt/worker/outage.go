@@ -9,33 +9,33 @@ import (
 	"gaffer/internal/engine"
 )
 
-// contact notifies the user once when the engine stops answering, and once when it
-// answers again.
-type contact struct {
+// outageNotices notifies the user once when the engine stops answering, and once when the
+// engine answers again.
+type outageNotices struct {
 	notice func(string)
 
-	mu   sync.Mutex
-	lost string // the first request that was not answered
+	mu         sync.Mutex
+	unanswered string // the first request that was not answered
 }
 
-// heard records the result of a request. A refusal counts as an answer. Errors that
+// noteAnswer records the result of a request. A refusal counts as an answer. Errors that
 // the engine client has already reported are skipped.
-func (w *Worker) heard(ctx context.Context, what string, err error) {
+func (w *Worker) noteAnswer(ctx context.Context, what string, err error) {
 	var told interface{ Told() bool }
 	if ctx.Err() == nil && (!errors.As(err, &told) || !told.Told()) {
-		w.contact.heard(what, err)
+		w.outages.noteAnswer(what, err)
 	}
 }
 
-func (c *contact) heard(what string, err error) {
+func (c *outageNotices) noteAnswer(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch answered := isAnswer(err); {
-	case !answered && c.lost == "":
-		c.lost = what
+	case !answered && c.unanswered == "":
+		c.unanswered = what
 		c.notice(fmt.Sprintf("%s: %v; going on, and trying again", what, err))
-	case answered && c.lost == what:
-		c.lost = ""
+	case answered && c.unanswered == what:
+		c.unanswered = ""
 		c.notice(what + ": answered again")
 	}
 }

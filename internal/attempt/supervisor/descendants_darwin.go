@@ -6,13 +6,13 @@ import (
 	"syscall"
 )
 
-// Limits describes in one sentence what gaffer cannot guarantee on this system.
-func Limits() string {
+// PlatformLimits describes in one sentence what gaffer cannot guarantee on this system.
+func PlatformLimits() string {
 	return "on macOS a process that leaves the agent's process group is not found, and not ended with it; " +
 		"and what a killed supervisor leaves behind must be ended by hand"
 }
 
-func adopt() error { return nil }
+func becomeSubreaper() error { return nil }
 
 // noneLeft reports whether the last process has ended, given the error of a wait for
 // any child. On macOS only the agent's process group can be checked.
@@ -30,13 +30,13 @@ func signalAll(agent int, sig syscall.Signal) []int {
 	return []int{agent}
 }
 
-func keepFiles() {}
+func closeFilesOnExec() {}
 
-// wordsTo redirects stderr of this process, including crash reports, to a file.
-func wordsTo(file *os.File) error { return syscall.Dup2(int(file.Fd()), syscall.Stderr) }
+// redirectStderr redirects stderr of this process, including crash reports, to a file.
+func redirectStderr(file *os.File) error { return syscall.Dup2(int(file.Fd()), syscall.Stderr) }
 
-// startOf returns 0: the start time is not available on macOS.
-func startOf(int) uint64 { return 0 }
+// startTime returns 0: the start time is not available on macOS.
+func startTime(int) uint64 { return 0 }
 
 // rssUnit is the unit of Rusage.Maxrss in bytes. macOS counts in bytes.
 const rssUnit = 1

@@ -5,21 +5,21 @@ import (
 	"syscall"
 )
 
-func makeGroup(string) *group { return nil }
+func makeCgroup(string) *cgroup { return nil }
 
-func (g *group) start(syscall.SysProcAttr, func(*syscall.SysProcAttr) (int, error)) (int, error) {
+func (g *cgroup) startInside(syscall.SysProcAttr, func(*syscall.SysProcAttr) (int, error)) (int, error) {
 	return 0, errors.ErrUnsupported
 }
 
-func (g *group) remove() error { return nil }
+func (g *cgroup) remove() error { return nil }
 
-func (g *group) dissolve() (left []int) { return nil }
+func (g *cgroup) killAndRemove() (left []int) { return nil }
 
 // SweepGroups does nothing: macOS has no control groups.
 func SweepGroups(string) (left []int) { return nil }
 
-// InLostGroups returns nothing: macOS has no control groups.
-func InLostGroups(string) []Marked { return nil }
+// ListAbandoned returns nothing: macOS has no control groups.
+func ListAbandoned(string) []Marked { return nil }
 
 // GroupMethod returns how this machine finds the processes of an attempt.
 func GroupMethod() string { return marksOnly }
@@ -27,10 +27,10 @@ func GroupMethod() string { return marksOnly }
 // limitMark is only used on Linux.
 type limitMark struct{}
 
-func (s *supervisorRecord) locate() {}
+func (s *supervisorRecord) describeDescendants() {}
 
-// Above always returns false: on macOS the parents of processes are not read.
-func (r Remains) Above(int) bool { return false }
+// ContainsAncestorOf always returns false: on macOS the parents of processes are not read.
+func (r Remains) ContainsAncestorOf(int) bool { return false }
 
 // remainsOf returns Unproven: on macOS the processes of an attempt cannot be found
 // without its supervisor.
