@@ -24,7 +24,7 @@ func (a *App) newChanges() *changes.Service {
 	return changes.New(changes.Options{
 		Store:     a.store,
 		Reviews:   &syncedReviews{Engine: a.engine, app: a, last: map[string]time.Time{}},
-		Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+		Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 		Overview: func(ctx context.Context, run string) (fleet.Changes, error) { return a.Landing.Overview(ctx, run) },
 	})
 }

@@ -103,9 +103,9 @@ func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(
 				if err != nil {
 					t.Fatal(err)
 				}
-				return n.Lately
+				return n.Recent
 			}, func(sent []notify.Record) bool {
-				return len(sent) == 4 && !slices.ContainsFunc(sent, func(r notify.Record) bool { return r.State != notify.Told })
+				return len(sent) == 4 && !slices.ContainsFunc(sent, func(r notify.Record) bool { return r.State != notify.Sent })
 			})
 			if got := r.titles(); !slices.Equal(got, want) {
 				t.Errorf("told %q", got)
@@ -158,7 +158,7 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range n.Lately {
+		for _, r := range n.Recent {
 			if r.Channel == "webhook" {
 				got = append(got, r.Note.Title+" "+string(r.State))
 			}

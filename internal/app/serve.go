@@ -104,7 +104,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 		Runs: runs.New(runs.Options{
 			Store: a.store, Engine: e, Now: now, Random: rand.Reader,
 			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
-			Hide:          func(run store.Run) bool { return protocol.Owns(run.ID) },
+			Hide:          func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 			AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, EnsureProcess: a.Background.EnsureProcess,
 		}),
 		Viewer: viewers.New(viewers.Options{

@@ -36,7 +36,7 @@ type ServerWorkerOptions struct {
 	Config  *config.Config
 	Now     func() time.Time
 	Getenv  func(string) string
-	Tell    func(workerclient.Event) // reports events as they happen; never nil
+	Report  func(workerclient.Event) // reports events as they happen; never nil
 
 	// Connect returns a client of the server with its own connections.
 	Connect func(coordinator.Options) (*coordinator.Client, error)
@@ -109,7 +109,7 @@ func (s *ServerWorker) createWorker() (err error) {
 		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent) // gaffer's own tasks between those of the plan
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
-		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.report,
+		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Report: s.report,
 		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Agents: allow, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},
 		Logs:   s.folder("unsent"), LogOf: s.Log,
 	})
@@ -142,7 +142,7 @@ func (s *ServerWorker) folder(name string) string { return filepath.Join(s.dir, 
 
 func (s *ServerWorker) report(e workerclient.Event) {
 	e.Time = s.opts.Now()
-	s.opts.Tell(e)
+	s.opts.Report(e)
 }
 
 // leaveWithin is how long a worker that ends waits until its logs are sent.
@@ -229,7 +229,7 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 func (s *ServerWorker) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
-	s.engine.Farewell(ctx)
+	s.engine.ReportStopping(ctx)
 	s.engine.Flush(ctx)
 	s.deleteReported()
 }
@@ -246,7 +246,7 @@ func (s *ServerWorker) Release() { s.released.Do(func() { close(s.releasing) }) 
 
 // Holding lists the held tasks as RUN/TASK.
 func (s *ServerWorker) Holding() (list []string) {
-	for _, key := range s.engine.Holding() {
+	for _, key := range s.engine.HeldTasks() {
 		list = append(list, key.Run+"/"+key.Task)
 	}
 	slices.Sort(list)

@@ -48,7 +48,7 @@ func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {
 		for _, run := range runs {
 			f.Tasks[coordinator.InProgress] += run.Active
 			f.Tasks[coordinator.Queued] += run.Open - run.Active
-			if !Owns(run.ID) { // the runs of channels and chains never end
+			if !OwnsRun(run.ID) { // the runs of channels and chains never end
 				f.Runs++
 			}
 		}

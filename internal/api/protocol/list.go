@@ -152,7 +152,7 @@ func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 // add appends a task if it matches the filter.
 func (l *lister) add(t store.Task, a *store.Attempt) {
 	f := l.filter
-	if Owns(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
+	if OwnsRun(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
 		(f.Agent == "" || t.Status != store.Queued && a != nil && a.Worker == f.Agent) {
 		l.list = append(l.list, taskAndAttempt{t, a})
 	}
@@ -178,7 +178,7 @@ func (l *lister) running() error {
 		return err
 	}
 	for _, a := range attempts {
-		if !Owns(a.Run) {
+		if !OwnsRun(a.Run) {
 			continue
 		}
 		t, err := l.Task(a.Key())

@@ -12,13 +12,13 @@ import (
 // Rows finds old rows of protocol clients. It implements [prune.ProtocolRows].
 type Rows struct{}
 
-// Owns reports whether a run belongs to a channel or a chain.
-func (Rows) Owns(run string) bool { return Owns(run) }
+// OwnsRun reports whether a run belongs to a channel or a chain.
+func (Rows) OwnsRun(run string) bool { return OwnsRun(run) }
 
 // FindOld finds the tasks that ended, and the inputs and notes that were sent, before a
 // time.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
-	old := prune.OldProtocolRows{Stay: map[store.TaskKey]bool{}}
+	old := prune.OldProtocolRows{KeptTasks: map[store.TaskKey]bool{}}
 	runs, err := runsOf(r, server.TaskFilter{})
 	for _, run := range runs {
 		if err == nil {
@@ -52,7 +52,7 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	}
 	for _, t := range tasks {
 		if !t.Status.Final() || !endOf(t, ended[t.Task]).Before(before) {
-			o.Stay[t.TaskKey] = true
+			o.KeptTasks[t.TaskKey] = true
 			continue
 		}
 		o.Tasks = append(o.Tasks, prune.OldTask{

@@ -52,15 +52,15 @@ func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
 // taskKey parses the protocol's id of a task.
 func taskKey(id string) (store.TaskKey, error) {
 	run, task, found := strings.Cut(id, ".")
-	if !found || !Owns(run) || checkID("task", id) != nil {
+	if !found || !OwnsRun(run) || checkID("task", id) != nil {
 		return store.TaskKey{}, Missing(store.ErrNotFound, "task", fmt.Sprintf("%.40q", id))
 	}
 	return store.TaskKey{Run: run, Task: task}, nil
 }
 
-// Owns reports whether a run belongs to a channel or a chain. Other runs were submitted
+// OwnsRun reports whether a run belongs to a channel or a chain. Other runs were submitted
 // by users.
-func Owns(run string) bool {
+func OwnsRun(run string) bool {
 	return strings.HasPrefix(run, channelRun) || strings.HasPrefix(run, chainRun)
 }
 

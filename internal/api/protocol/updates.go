@@ -134,7 +134,7 @@ func (t *updateReader) update(e store.Event) (u server.Update, told bool, err er
 		u.Change, err = t.agent(e)
 	case u.Type == "lanes":
 		u.Change, err = lane(e)
-	case u.Type == "tasks" && Owns(e.Run):
+	case u.Type == "tasks" && OwnsRun(e.Run):
 		u.Change, err = t.task(e)
 	case isRuns(e):
 		u.Change, u.Project, err = t.changed(e)
@@ -158,7 +158,7 @@ func typeOf(e store.Event) string {
 // isRuns reports whether an event is about a user's run, which belongs to no channel or
 // chain. A question may belong to no run at all.
 func isRuns(e store.Event) bool {
-	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !Owns(e.Run) && types[e.Kind] == ""
+	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !OwnsRun(e.Run) && types[e.Kind] == ""
 }
 
 // changed returns the changed object of an event about a user's run, and its project.

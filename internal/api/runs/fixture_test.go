@@ -100,7 +100,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 		Store: s, Engine: f.engine, Now: f.clock, Random: rand.Reader,
 		Logs: runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
 		File: func(store.Run, store.Attempt) (string, bool) { return f.file, f.file != "" },
-		Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+		Hide: func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 	})
 	f.serve()
 	return f

@@ -102,7 +102,7 @@ func startWhole(t *testing.T) *whole {
 	runsAPI := runs.New(runs.Options{
 		Store: db, Engine: e, Now: time.Now, Random: rand.Reader,
 		Logs: runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
-		Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+		Hide: func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 	})
 	work := workers.New(workers.Options{Store: db, Engine: e, Notice: func(text string) { t.Error(text) }})
 	home := filepath.Join(w.base, "home")

@@ -62,8 +62,8 @@ func kindsOf(c *config.Config) (kinds []notify.Kind) {
 func rulesOf(c *config.Config) notify.Rules {
 	from, to := c.Hours("notify.quiet")
 	return notify.Rules{
-		Quiet: notify.Quiet{From: from, To: to, Zone: time.Local}, Burst: c.Number("notify.burst"),
-		Questions: c.Choice("notify.quiet_questions") == "true",
+		Quiet: notify.QuietHours{From: from, To: to, Zone: time.Local}, Burst: c.Number("notify.burst"),
+		HoldQuestions: c.Choice("notify.quiet_questions") == "true",
 	}
 }
 

@@ -20,7 +20,7 @@ type Overview struct {
 	QuietQuestions bool            `json:"quiet_questions"` // questions are also held back in quiet hours
 	Burst          int             `json:"burst"`
 	Channels       []Channel       `json:"channels"`
-	Lately         []notify.Record `json:"lately"` // newest first
+	Recent         []notify.Record `json:"lately"` // newest first
 }
 
 // Overview returns the settings and the notifications since a time.
@@ -31,7 +31,7 @@ func (n *Notifications) Overview(ctx context.Context, since time.Time) (v Overvi
 		v.Quiet = fmt.Sprintf("%02d:%02d-%02d:%02d", from/60, from%60, to/60, to%60)
 	}
 	v.Channels = channelsOf(n.opts.Settings)
-	v.Lately, err = notify.Lately(ctx, n.opts.Store, usable(v.Channels), since)
+	v.Recent, err = notify.Recent(ctx, n.opts.Store, usable(v.Channels), since)
 	return v, err
 }
 
@@ -108,7 +108,7 @@ func ChannelAdvice(s Settings) (advice []string) {
 // Advice returns advice about notifications that were given up in the last 24
 // hours.
 func (n *Notifications) Advice(ctx context.Context) (advice []string) {
-	told, err := notify.Lately(ctx, n.opts.Store, usable(channelsOf(n.opts.Settings)), n.opts.Now().Add(-24*time.Hour))
+	told, err := notify.Recent(ctx, n.opts.Store, usable(channelsOf(n.opts.Settings)), n.opts.Now().Add(-24*time.Hour))
 	if err != nil {
 		return append(advice, fmt.Sprintf("what was told lately cannot be read: %v", err))
 	}

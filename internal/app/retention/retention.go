@@ -97,8 +97,8 @@ type Pruning struct {
 func (p *Pruner) Find(ctx context.Context, policy Policy) (*Pruning, error) {
 	now := p.opts.Now()
 	k := &keeper{locks: p.opts.Locks, latest: map[string]string{}}
-	found, err := prune.Look(ctx, p.opts.Store, prune.Retention{
-		Before: now.Add(-policy.Older), Now: now, Keep: policy.Keep, Spare: k.why, Protocol: p.opts.Protocol,
+	found, err := prune.Find(ctx, p.opts.Store, prune.Retention{
+		Before: now.Add(-policy.Older), Now: now, KeepLatest: policy.Keep, ReasonToKeep: k.why, Protocol: p.opts.Protocol,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for what is old: %w", err)
@@ -133,14 +133,14 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	by, gone := p.pruner, []string{}
 	folders := 0
 	counts, err := prune.Delete(ctx, by.opts.Store, p.found, prune.DeleteOptions{
-		Now: by.opts.Now, Who: by.opts.Who, Tell: by.opts.Notice,
-		Hold: func(run string) (func(), error) {
+		Now: by.opts.Now, Author: by.opts.Who, Notice: by.opts.Notice,
+		LockRun: func(run string) (func(), error) {
 			if err := statefile.CheckName("run", run); err != nil {
 				return nil, err // another program stored this id; it must not become part of a path
 			}
 			return by.opts.Locks.Lock(ctx, run)
 		},
-		Gone: func(run string) {
+		OnDeleted: func(run string) {
 			gone = append(gone, run)
 			folders += by.clear(run)
 		},

@@ -21,8 +21,8 @@ type outageNotices struct {
 // noteAnswer records the result of a request. A refusal counts as an answer. Errors that
 // the engine client has already reported are skipped.
 func (w *Worker) noteAnswer(ctx context.Context, what string, err error) {
-	var told interface{ Told() bool }
-	if ctx.Err() == nil && (!errors.As(err, &told) || !told.Told()) {
+	var reported interface{ AlreadyReported() bool }
+	if ctx.Err() == nil && (!errors.As(err, &reported) || !reported.AlreadyReported()) {
 		w.outages.noteAnswer(what, err)
 	}
 }

@@ -83,7 +83,7 @@ type Fleet interface {
 	// Attend starts a process for a run of this machine if none works on it. Call it
 	// after a user has changed the run, including messages and reviews that were sent
 	// back. A server does this without being asked.
-	Attend(ctx context.Context, run string) error
+	EnsureProcess(ctx context.Context, run string) error
 
 	// Merge merges the changes of tasks, one after the other. UndoMerge undoes the last
 	// merge of a task. Discard deletes a task's worktree but keeps a copy of its
@@ -169,7 +169,7 @@ func (m machine) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return m.app.Submit(ctx, p)
 }
 
-func (m machine) Attend(ctx context.Context, run string) error {
+func (m machine) EnsureProcess(ctx context.Context, run string) error {
 	return m.app.Background.EnsureProcess(ctx, run)
 }
 

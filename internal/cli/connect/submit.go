@@ -40,10 +40,10 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (i
 // idleWarnings returns warnings about tasks that no current worker can run. The run is
 // submitted anyway, because a suitable worker may start later.
 func idleWarnings(workers []serverfleet.Worker, p plan.Plan, project, on, serverArg string) (warnings []string) {
-	for _, name := range serverfleet.Disallowed(workers, p, project, on, engine.AgentOf) {
+	for _, name := range serverfleet.DisallowedAgents(workers, p, project, on, engine.AgentOf) {
 		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", display.Printable(name)))
 	}
-	lacking := serverfleet.Idle(workers, p, project, on)
+	lacking := serverfleet.MissingLabels(workers, p, project, on)
 	switch {
 	case len(lacking) == 0:
 		return warnings

@@ -43,7 +43,7 @@ interrupted is stopped like with 'gaffer cancel'.`,
 			if err := f.Interrupt(ctx, t.Run, t.ID); err != nil {
 				return err
 			}
-			if err := f.Attend(ctx, t.Run); err != nil {
+			if err := f.EnsureProcess(ctx, t.Run); err != nil {
 				return exit.WithHint(fmt.Errorf("no gaffer works on the run, so its agent goes on: %w", err),
 					fmt.Sprintf("'gaffer resume %s' interrupts it", t.Run))
 			}

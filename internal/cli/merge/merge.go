@@ -156,7 +156,7 @@ func (c command) progress(text string) { c.env.Talk("%s", display.Printable(text
 
 // await waits until the agent of a task has ended that works on a conflict.
 func (c command) await(ctx context.Context, task string) error {
-	if err := c.view.Fleet.Attend(ctx, c.request.Run); err != nil {
+	if err := c.view.Fleet.EnsureProcess(ctx, c.request.Run); err != nil {
 		return err
 	}
 	c.progress(fmt.Sprintf("waiting for the agent of %s; Ctrl-C leaves, and the agent goes on", task))

@@ -107,7 +107,7 @@ was answered before the notification was sent.`,
 			if err != nil {
 				return err
 			}
-			n.Lately = n.Lately[:min(max(limit, 0), len(n.Lately))]
+			n.Recent = n.Recent[:min(max(limit, 0), len(n.Recent))]
 			if *asJSON {
 				return e.PrintJSON(n)
 			}
@@ -124,11 +124,11 @@ func show(e *env.Env, n notifications.Overview) error {
 	if err := table.Print(e, channels(n.Channels)); err != nil {
 		return err
 	}
-	if len(n.Lately) == 0 {
+	if len(n.Recent) == 0 {
 		e.Talk("no notifications in the last %d days", lately/(24*time.Hour))
 		return nil
 	}
-	return table.Print(e, records(n.Lately, e.Now()))
+	return table.Print(e, records(n.Recent, e.Now()))
 }
 
 func events(kinds []notify.Kind) string {

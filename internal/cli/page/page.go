@@ -87,7 +87,7 @@ func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenS
 	if err != nil {
 		return nil, err
 	}
-	return localservers.Put(b.State, localservers.Server{URL: address, Project: project.Root, Run: run, Token: text})
+	return localservers.Register(b.State, localservers.Server{URL: address, Project: project.Root, Run: run, Token: text})
 }
 
 // Link returns a link to a fragment of the page. It logs a browser in, once.

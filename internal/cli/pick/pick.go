@@ -58,7 +58,7 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 			if err := f.Answer(ctx, c.Question.ID, id, false); err != nil {
 				return err
 			}
-			if err := f.Attend(ctx, c.Run); err != nil {
+			if err := f.EnsureProcess(ctx, c.Run); err != nil {
 				return fmt.Errorf("%s is picked, but %w", id, err)
 			}
 			if *asJSON {

@@ -88,7 +88,7 @@ func (o options) fetch(ctx context.Context, e *env.Env, a *app.App, t fleet.Task
 		if _, err := f.ChangeReview(ctx, t.Run, t.ID, fleet.ReviewAction{Action: fleet.ActSendBack}); err != nil {
 			return err
 		}
-		if err := f.Attend(ctx, t.Run); err != nil {
+		if err := f.EnsureProcess(ctx, t.Run); err != nil {
 			return err
 		}
 	}

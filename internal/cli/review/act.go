@@ -58,7 +58,7 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 		} else if r, err = f.ChangeReview(ctx, run, task, fleet.ReviewAction{Action: fleet.ActSendBack, Tree: change.Change.Tree}); err != nil {
 			return err
 		}
-		if err := f.Attend(ctx, run); err != nil {
+		if err := f.EnsureProcess(ctx, run); err != nil {
 			return fmt.Errorf("%s is sent back, but %w", name, err)
 		}
 		if !o.json {

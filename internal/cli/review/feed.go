@@ -237,7 +237,7 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 		return err
 	}
 	if a.Kind == screen.SendBack {
-		if err := f.fleet.Attend(ctx, a.Run); err != nil {
+		if err := f.fleet.EnsureProcess(ctx, a.Run); err != nil {
 			return fmt.Errorf("it is sent back, but %w", err)
 		}
 	}

@@ -75,7 +75,7 @@ last. The exit code is then 1 if the task has failed.`,
 			if err != nil {
 				return err
 			}
-			if err := f.Attend(ctx, t.Run); err != nil {
+			if err := f.EnsureProcess(ctx, t.Run); err != nil {
 				return exit.WithHint(fmt.Errorf("the message waits, but no gaffer works on its run: %w", err),
 					fmt.Sprintf("'gaffer resume %s' delivers it", t.Run))
 			}

@@ -286,7 +286,7 @@ func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (
 	if !localservers.OnLoopback(s.URL) {
 		return func() {}
 	}
-	remove, err := localservers.Put(b.State, s)
+	remove, err := localservers.Register(b.State, s)
 	if err != nil {
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}

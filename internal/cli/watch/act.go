@@ -55,7 +55,7 @@ func (f *feed) Retry(ctx context.Context, run, task string) error {
 // ensureProcess ensures that a process works on a run that was changed. done describes
 // the change, which is already stored; an error starts with it.
 func (f *feed) ensureProcess(ctx context.Context, run, done string) error {
-	if err := f.fleet.Attend(ctx, run); err != nil {
+	if err := f.fleet.EnsureProcess(ctx, run); err != nil {
 		return fmt.Errorf("%s, but %w", done, err)
 	}
 	return nil

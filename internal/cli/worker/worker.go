@@ -79,7 +79,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return err
 	}
 	shown := &lines{env: e, json: o.json}
-	opts.Tell = func(e workerclient.Event) {
+	opts.Report = func(e workerclient.Event) {
 		if e.Kind == "joined" {
 			e.Text = fmt.Sprintf("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Config.Server(), opts.Slots)
 		}

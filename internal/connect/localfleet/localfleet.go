@@ -43,17 +43,17 @@ func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
 // Runs lists the runs of this project, or of all projects, newest first. Without ended
 // it skips runs that have ended.
 func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
-	return f.opts.Query.Runs(ctx, f.projectOr(everywhere), ended)
+	return f.opts.Query.Runs(ctx, f.projectFilter(everywhere), ended)
 }
 
 // List returns at most limit runs of this project, or of all projects, without their
 // tasks, newest first. It includes runs that have ended.
 func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
-	return f.opts.Query.Summaries(ctx, f.projectOr(everywhere), true, limit)
+	return f.opts.Query.Summaries(ctx, f.projectFilter(everywhere), true, limit)
 }
 
-// projectOr returns this project, or "" for all projects.
-func (f *Fleet) projectOr(everywhere bool) string {
+// projectFilter returns this project, or "" for all projects.
+func (f *Fleet) projectFilter(everywhere bool) string {
 	if everywhere {
 		return ""
 	}

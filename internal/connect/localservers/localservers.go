@@ -34,8 +34,8 @@ type Server struct {
 // folder returns the folder of the registrations, which is below gaffer's state folder.
 func folder(state string) string { return filepath.Join(state, "servers") }
 
-// Put registers a server of this process until remove is called.
-func Put(state string, s Server) (remove func() error, err error) {
+// Register registers a server of this process until remove is called.
+func Register(state string, s Server) (remove func() error, err error) {
 	s.Process = host.OS().Self()
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -60,10 +60,10 @@ func Put(state string, s Server) (remove func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(temp.Name()))
 	}
-	return func() error { return gone(os.Remove(file)) }, nil
+	return func() error { return ignoreMissing(os.Remove(file)) }, nil
 }
 
-func gone(err error) error {
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func gone(err error) error {
 // servers, and skips files that it cannot read.
 func List(state string) ([]Server, error) {
 	entries, err := os.ReadDir(folder(state))
-	if err := gone(err); err != nil {
+	if err := ignoreMissing(err); err != nil {
 		return nil, err
 	}
 	var list []Server

@@ -12,7 +12,7 @@ import (
 
 func put(t *testing.T, state string, s Server) func() error {
 	t.Helper()
-	remove, err := Put(state, s)
+	remove, err := Register(state, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 // Intervals of following a run. The stream of changes does not contain the progress of
 // agents, so the run is also polled. A caller with a longer interval polls less often.
 const (
-	shortest = 200 * time.Millisecond // minimum between two polls
-	quiet    = 2 * time.Second        // maximum time until the next poll if there are no changes
-	longest  = 5 * time.Second        // maximum time between two tries to reach an unreachable server
+	minPoll      = 200 * time.Millisecond // minimum between two polls
+	maxPoll      = 2 * time.Second        // maximum time until the next poll if there are no changes
+	maxRetryWait = 5 * time.Second        // maximum time between two tries to reach an unreachable server
 )
 
 // Follow calls each with the current state of the run, at once and then after each
@@ -39,7 +39,7 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 			absent.wait(ctx, err)
 			continue
 		}
-		absent.over()
+		absent.end()
 		if err := each(r); err != nil || r.Status.Final() {
 			return err
 		}
@@ -77,8 +77,8 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 // wait returns after a signal, or after a longer time without one, but not before the
 // interval has passed.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
-	interval = max(interval, shortest)
-	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, quiet))
+	interval = max(interval, minPoll)
+	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, maxPoll))
 	defer soonest.Stop()
 	defer latest.Stop()
 	select {
@@ -105,10 +105,10 @@ func (a *outage) wait(ctx context.Context, err error) {
 	if a.tries++; a.tries == 1 {
 		a.fleet.opts.Notice(fmt.Sprintf("the server is away (%v); what runs goes on, and so does this when it is back", cause(err)))
 	}
-	pause.For(ctx, min(shortest<<min(a.tries, 10), longest))
+	pause.For(ctx, min(minPoll<<min(a.tries, 10), maxRetryWait))
 }
 
-func (a *outage) over() {
+func (a *outage) end() {
 	if a.tries > 0 {
 		a.fleet.opts.Notice("the server is back")
 	}
@@ -121,4 +121,21 @@ func cause(err error) error {
 		return inner
 	}
 	return err
+}
+
+// Changes calls each at once and then after each change on the server, but at most once
+// per interval. It returns when each returns an error or when ctx ends. The stream of
+// changes does not contain the progress of agents, so each is also called regularly,
+// even while the server is unreachable.
+func (f *Fleet) Changes(ctx context.Context, interval time.Duration, each func() error) error {
+	bell := f.listen(ctx, "")
+	defer bell.stop()
+	for {
+		if err := each(); err != nil {
+			return err
+		}
+		if err := bell.wait(ctx, interval); err != nil {
+			return err
+		}
+	}
 }

@@ -23,7 +23,7 @@ import (
 // unreachable.
 func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
 	if t.Attempt == nil {
-		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: missing{}}
+		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: notFoundError{}}
 	}
 	l := &log{fleet: f, task: t, to: to, query: q, end: math.MaxInt64}
 	var err error
@@ -33,14 +33,14 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Log
 	switch {
 	case err != nil:
 	case q.Tail >= 0:
-		err = l.last(ctx, q.Tail)
+		err = l.writeLastLines(ctx, q.Tail)
 	default:
-		err = l.copy(ctx, coordinator.LogQuery{Offset: l.next, Follow: l.settling()})
+		err = l.copy(ctx, coordinator.LogQuery{Offset: l.next, Follow: l.attemptEnded()})
 	}
 	if none := (*Error)(nil); errors.As(err, &none) {
 		return none
 	}
-	if err != nil && (!q.Follow || !isTemporary(err) || l.broken) {
+	if err != nil && (!q.Follow || !isTemporary(err) || l.writeFailed) {
 		return f.problem(err)
 	}
 	if !q.Follow {
@@ -63,7 +63,7 @@ func (l *log) find(ctx context.Context) error {
 	_ = from.Close() // only the headers were needed
 	at := slices.IndexFunc(span.Starts, func(s coordinator.LogStart) bool { return s.Attempt == l.query.Attempt })
 	if at < 0 {
-		return &Error{text: fmt.Sprintf("attempt %d of task %s has no log: there were %d attempts", l.query.Attempt, l.task.ID, l.task.Attempt.Number), err: missing{}}
+		return &Error{text: fmt.Sprintf("attempt %d of task %s has no log: there were %d attempts", l.query.Attempt, l.task.ID, l.task.Attempt.Number), err: notFoundError{}}
 	}
 	l.next = span.Starts[at].At
 	l.recordStarts(span)
@@ -80,27 +80,27 @@ func (l *log) recordStarts(span coordinator.LogSpan) {
 	}
 }
 
-type missing struct{}
+type notFoundError struct{}
 
-func (missing) Error() string  { return "not found" }
-func (missing) NotFound() bool { return true }
+func (notFoundError) Error() string  { return "not found" }
+func (notFoundError) NotFound() bool { return true }
 
 // log is a log that is being written to a writer.
 type log struct {
-	fleet  *Fleet
-	task   fleet.Task
-	to     io.Writer
-	query  fleet.LogQuery
-	next   int64                  // offset of the next byte to write
-	end    int64                  // offset after the last byte to write
-	starts []coordinator.LogStart // known starts of attempts
-	begun  int                    // the attempt that is being written
-	broken bool                   // writing to the user's writer failed
+	fleet       *Fleet
+	task        fleet.Task
+	to          io.Writer
+	query       fleet.LogQuery
+	next        int64                  // offset of the next byte to write
+	end         int64                  // offset after the last byte to write
+	starts      []coordinator.LogStart // known starts of attempts
+	begun       int                    // the attempt that is being written
+	writeFailed bool                   // writing to the user's writer failed
 }
 
-// settling reports whether the attempt has ended. Its worker may then still be sending
+// attemptEnded reports whether the attempt has ended. Its worker may then still be sending
 // the last output, so following the log waits until it is complete.
-func (l *log) settling() bool { return l.task.Attempt.Status.Final() }
+func (l *log) attemptEnded() bool { return l.task.Attempt.Status.Final() }
 
 // copy writes a part of the log.
 func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
@@ -109,7 +109,7 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 		return err
 	}
 	defer func() { _ = from.Close() }() // nothing was written
-	l.tellLost(q, span)
+	l.reportLost(q, span)
 	l.next = span.From
 	l.recordStarts(span)
 	_, err = io.Copy(l, io.LimitReader(from, l.end-l.next))
@@ -138,7 +138,7 @@ func (l *log) Write(p []byte) (done int, err error) {
 		}
 		done, l.next, p = done+n, l.next+int64(n), p[n:]
 	}
-	l.broken = l.broken || err != nil
+	l.writeFailed = l.writeFailed || err != nil
 	return done, err
 }
 
@@ -150,17 +150,17 @@ func (l *log) passedBy(s coordinator.LogStart) bool {
 	})
 }
 
-// tellLost prints a notice if the server no longer has the requested beginning of the
+// reportLost prints a notice if the server no longer has the requested beginning of the
 // log.
-func (l *log) tellLost(q coordinator.LogQuery, span coordinator.LogSpan) {
+func (l *log) reportLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 	if lost := span.From - q.Offset; q.Tail == 0 && lost > 0 {
 		l.fleet.opts.Notice(fmt.Sprintf("the server does not keep the first %d bytes any more; worker %s has the whole log", span.From, l.task.Attempt.Worker))
 	}
 }
 
-// last writes the last n lines. The server can only be asked for a number of bytes, so
+// writeLastLines writes the last n lines. The server can only be asked for a number of bytes, so
 // last asks for more and more bytes until there are enough lines.
-func (l *log) last(ctx context.Context, n int) error {
+func (l *log) writeLastLines(ctx context.Context, n int) error {
 	const most = 64 << 20
 	first := l.next // start of the requested attempt
 	for size := int64(64 << 10); ; size *= 8 {
@@ -185,7 +185,7 @@ func (l *log) last(ctx context.Context, n int) error {
 }
 
 func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan, error) {
-	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: size, Follow: l.settling()})
+	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: size, Follow: l.attemptEnded()})
 	if err != nil {
 		return nil, span, err
 	}
@@ -221,37 +221,37 @@ func (l *log) follow(ctx context.Context) error {
 	absent := outage{fleet: l.fleet}
 	for {
 		before := l.next
-		over, err := l.connection(ctx, &absent)
+		over, err := l.copyConnection(ctx, &absent)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil && over:
 			return nil
-		case err != nil && (l.broken || !isTemporary(err)):
+		case err != nil && (l.writeFailed || !isTemporary(err)):
 			return l.fleet.problem(err)
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			pause.For(ctx, shortest) // either the attempt has ended, or the server is stopping and has closed the connection
+			pause.For(ctx, minPoll) // either the attempt has ended, or the server is stopping and has closed the connection
 		default:
 			pause.For(ctx, betweenAttempts)
 		}
 	}
 }
 
-// connection copies output until the server closes the connection. It reports whether
+// copyConnection copies output until the server closes the connection. It reports whether
 // the log was complete before the connection was opened, so that everything has been
 // copied.
-func (l *log) connection(ctx context.Context, absent *outage) (over bool, err error) {
-	if over, err = l.over(ctx); err != nil {
+func (l *log) copyConnection(ctx context.Context, absent *outage) (over bool, err error) {
+	if over, err = l.hasEnded(ctx); err != nil {
 		return false, err
 	}
-	absent.over()
+	absent.end()
 	return over, l.copy(ctx, coordinator.LogQuery{Offset: l.next, Follow: true})
 }
 
-// over reports whether the task or the requested attempt has ended.
-func (l *log) over(ctx context.Context) (bool, error) {
+// hasEnded reports whether the task or the requested attempt has ended.
+func (l *log) hasEnded(ctx context.Context) (bool, error) {
 	now, err := l.fleet.client.Runs.Task(ctx, l.task.Run, l.task.ID)
 	if err != nil {
 		return false, err

@@ -11,30 +11,30 @@ import (
 // names caches the names of workers by id. It asks the server once about an unknown
 // worker. If a worker has no name, its id is shown.
 type names struct {
-	mu sync.Mutex
-	of map[string]string // by id
+	mu   sync.Mutex
+	byID map[string]string // by id
 }
 
 // replaceIDs replaces the worker ids in the attempts of tasks by names.
 func (n *names) replaceIDs(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.learn(ctx, c, tasks)
+	n.requestMissing(ctx, c, tasks)
 	for _, t := range tasks {
-		if t.Attempt != nil && n.of[t.Attempt.Worker] != "" {
-			t.Attempt.Worker = n.of[t.Attempt.Worker]
+		if t.Attempt != nil && n.byID[t.Attempt.Worker] != "" {
+			t.Attempt.Worker = n.byID[t.Attempt.Worker]
 		}
 	}
 }
 
-// learn requests the names of workers that are not in the cache.
-func (n *names) learn(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
+// requestMissing requests the names of workers that are not in the cache.
+func (n *names) requestMissing(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	var met []string
 	for _, t := range tasks {
 		if t.Attempt == nil {
 			continue
 		}
-		if _, known := n.of[t.Attempt.Worker]; !known {
+		if _, known := n.byID[t.Attempt.Worker]; !known {
 			met = append(met, t.Attempt.Worker)
 		}
 	}
@@ -45,13 +45,13 @@ func (n *names) learn(ctx context.Context, c *coordinator.Client, tasks []fleet.
 	if err != nil {
 		return // the next call tries again
 	}
-	if n.of == nil {
-		n.of = map[string]string{}
+	if n.byID == nil {
+		n.byID = map[string]string{}
 	}
 	for _, id := range met {
-		n.of[id] = ""
+		n.byID[id] = ""
 	}
 	for _, a := range agents {
-		n.of[a.ID] = a.Name
+		n.byID[a.ID] = a.Name
 	}
 }

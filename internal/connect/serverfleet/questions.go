@@ -1,6 +1,7 @@
 package serverfleet
 
 import (
+	"cmp"
 	"context"
 
 	"gaffer/coordinator"
@@ -25,4 +26,13 @@ func (f *Fleet) Question(ctx context.Context, id string) (fleet.Answered, error)
 // for the answer any more.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.problem(f.client.Questions.Withdraw(ctx, question, why))
+}
+
+// Questions returns the open questions of agents, oldest first.
+func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
+	list, err := f.client.Questions.List(ctx, "")
+	for i, q := range list {
+		list[i].Name = cmp.Or(q.Name, fleet.QuestionName(q.Run, q.Task)) // older servers send no name
+	}
+	return list, f.problem(err)
 }

@@ -201,12 +201,44 @@ func (f *Fleet) discard(ctx context.Context, run, task string, undo bool) (fleet
 	return r, f.problem(err)
 }
 
-// Attend does nothing: a server continues its runs without being asked.
-func (f *Fleet) Attend(context.Context, string) error { return nil }
+// EnsureProcess does nothing: a server continues its runs without being asked.
+func (f *Fleet) EnsureProcess(context.Context, string) error { return nil }
 
 // Report returns the server's report on the records of the project's runs.
 func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.RawMessage, error) {
 	q.Project = f.opts.Project
 	text, err := f.client.Runs.Report(ctx, q)
 	return text, f.problem(err)
+}
+
+// Latest returns runs of all projects without their tasks, latest first: all unfinished
+// runs, and the latest n runs.
+func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
+	running, err := f.client.Runs.List(ctx, coordinator.RunQuery{})
+	if err != nil {
+		return nil, f.problem(err)
+	}
+	all, err := f.client.Runs.List(ctx, coordinator.RunQuery{Ended: true, Limit: n})
+	return fleet.Merge(all, running), f.problem(err)
+}
+
+// Lanes returns the paused agent accounts.
+func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) {
+	list, err := f.client.Lanes(ctx)
+	return list, f.problem(err)
+}
+
+// Task returns one task, with its prompt.
+func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) {
+	t, err := f.client.Runs.Task(ctx, run, task)
+	if err == nil {
+		f.names.replaceIDs(ctx, f.client, []fleet.Task{t})
+	}
+	return t, f.problem(err)
+}
+
+// Attempts returns all attempts at a task, oldest first.
+func (f *Fleet) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
+	list, err := f.client.Runs.TaskAttempts(ctx, run, task)
+	return list, f.problem(err)
 }

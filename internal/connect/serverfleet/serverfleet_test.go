@@ -413,7 +413,7 @@ func TestTasksThatNobodyCouldTakeAreKnown(t *testing.T) {
 		{[]Worker{gpu}, "b", []string{"", "gpu", "mac"}},
 		{[]Worker{stranger}, "", []string{"", "gpu", "mac"}},
 	} {
-		if got := Idle(c.workers, p, "web", c.on); !slices.Equal(got, c.want) {
+		if got := MissingLabels(c.workers, p, "web", c.on); !slices.Equal(got, c.want) {
 			t.Errorf("on %q: %q, want %q", c.on, got, c.want)
 		}
 	}

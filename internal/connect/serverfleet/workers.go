@@ -53,15 +53,15 @@ func WorkerOf(a coordinator.Agent) Worker {
 // The prefixes of labels that name a worker's project and the worker itself.
 const (
 	projectLabel = "project:"
-	placeLabel   = "@"
+	workerLabel  = "@"
 )
 
-// Idle returns the label sets of a plan's tasks that no online worker has. Those tasks
+// MissingLabels returns the label sets of a plan's tasks that no online worker has. Those tasks
 // would wait until such a worker starts.
-func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
+func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
-		needed = append(needed, placeLabel+on)
+		needed = append(needed, workerLabel+on)
 	}
 	seen := map[string]bool{}
 	for _, t := range p.Tasks {
@@ -75,12 +75,12 @@ func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) 
 	return lacking
 }
 
-// Disallowed returns the agents of a plan that no suitable worker may run. Workers with
+// DisallowedAgents returns the agents of a plan that no suitable worker may run. Workers with
 // the right labels are online, but tasks of these agents would still wait.
-func Disallowed(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
+func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
-		needed = append(needed, placeLabel+on)
+		needed = append(needed, workerLabel+on)
 	}
 	for _, t := range p.Tasks {
 		labels, name := slices.Concat(needed, t.Labels), agentOf(t)

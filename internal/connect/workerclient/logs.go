@@ -26,13 +26,13 @@ import (
 // it keeps a file, so that sending continues after a crash. The coordinator knows how
 // much it has received.
 type logs struct {
-	opts   Options
-	client *coordinator.WorkClient
-	link   *link
+	opts       Options
+	client     *coordinator.WorkClient
+	connection *connection
 
-	mu    sync.Mutex
-	all   map[string]*sending
-	empty chan struct{} // closed and replaced when a log was sent completely
+	mu      sync.Mutex
+	sending map[string]*sending
+	empty   chan struct{} // closed and replaced when a log was sent completely
 }
 
 // sending is a log that is being sent.
@@ -41,40 +41,42 @@ type sending struct {
 	Log string `json:"log"`
 
 	ended bool
-	at    int64 // number of bytes that the coordinator has; negative if unknown
+	sent  int64 // number of bytes that the coordinator has; negative if unknown
 }
 
 // sendEvery is how often logs are checked for new output.
 const sendEvery = 500 * time.Millisecond
 
-const noteSuffix = ".json"
+const recordSuffix = ".json"
 
-func newLogs(opts Options, client *coordinator.WorkClient, l *link) (*logs, error) {
+func newLogs(opts Options, client *coordinator.WorkClient, l *connection) (*logs, error) {
 	if err := os.MkdirAll(opts.Logs, 0o700); err != nil {
 		return nil, err
 	}
-	return &logs{opts: opts, client: client, link: l, all: map[string]*sending{}, empty: make(chan struct{})}, nil
+	return &logs{opts: opts, client: client, connection: l, sending: map[string]*sending{}, empty: make(chan struct{})}, nil
 }
 
-func (l *logs) note(attempt string) string { return filepath.Join(l.opts.Logs, attempt+noteSuffix) }
+func (l *logs) recordFile(attempt string) string {
+	return filepath.Join(l.opts.Logs, attempt+recordSuffix)
+}
 
 // begin starts sending the log of an attempt. If adopted is set, an earlier process
 // started the attempt, so the coordinator may already have a part of the log.
 func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	s := &sending{WorkKey: key, Log: log}
 	if adopted {
-		s.at = -1
+		s.sent = -1
 	}
 	text, err := json.Marshal(s)
 	if err == nil {
-		err = os.WriteFile(l.note(key.Attempt), text, 0o600)
+		err = os.WriteFile(l.recordFile(key.Attempt), text, 0o600)
 	}
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[key.Attempt] = s
+	l.sending[key.Attempt] = s
 	return nil
 }
 
@@ -82,7 +84,7 @@ func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 func (l *logs) end(attempt string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.all[attempt]; s != nil {
+	if s := l.sending[attempt]; s != nil {
 		s.ended = true
 	}
 }
@@ -97,12 +99,12 @@ func (l *logs) recover(held []engine.Assignment) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, entry := range entries {
-		attempt, ok := strings.CutSuffix(entry.Name(), noteSuffix)
-		if !ok || l.all[attempt] != nil || slices.ContainsFunc(held, func(a engine.Assignment) bool { return a.Attempt.ID == attempt }) {
+		attempt, ok := strings.CutSuffix(entry.Name(), recordSuffix)
+		if !ok || l.sending[attempt] != nil || slices.ContainsFunc(held, func(a engine.Assignment) bool { return a.Attempt.ID == attempt }) {
 			continue
 		}
 		if s := l.read(attempt); s != nil {
-			l.all[attempt] = s
+			l.sending[attempt] = s
 		}
 	}
 	return nil
@@ -111,13 +113,13 @@ func (l *logs) recover(held []engine.Assignment) error {
 // read returns the recorded state of a log. It deletes a record that is damaged or
 // incomplete.
 func (l *logs) read(attempt string) *sending {
-	s := &sending{ended: true, at: -1}
-	data, err := statefile.ReadBytes(host.OS(), l.note(attempt))
+	s := &sending{ended: true, sent: -1}
+	data, err := statefile.ReadBytes(host.OS(), l.recordFile(attempt))
 	if err == nil {
 		err = json.Unmarshal(data, s)
 	}
 	if err != nil || s.Attempt != attempt {
-		_ = os.Remove(l.note(attempt)) // if this fails, the file is read again later
+		_ = os.Remove(l.recordFile(attempt)) // if this fails, the file is read again later
 		return nil
 	}
 	return s
@@ -127,10 +129,10 @@ func (l *logs) read(attempt string) *sending {
 func (l *logs) run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
 		wait := sendEvery
-		if err := l.round(ctx); err != nil && ctx.Err() == nil {
+		if err := l.sendRound(ctx); err != nil && ctx.Err() == nil {
 			failures++
-			l.link.unanswered(err)
-			wait = max(wait, l.link.backoff(failures, err))
+			l.connection.unanswered(err)
+			wait = max(wait, l.connection.backoff(failures, err))
 		} else {
 			failures = 0
 		}
@@ -138,8 +140,8 @@ func (l *logs) run(ctx context.Context) {
 	}
 }
 
-// round sends one piece of each log that has new output, running attempts first.
-func (l *logs) round(ctx context.Context) error {
+// sendRound sends one piece of each log that has new output, running attempts first.
+func (l *logs) sendRound(ctx context.Context) error {
 	for again := true; again; {
 		again = false
 		for _, s := range l.list() {
@@ -157,7 +159,7 @@ func (l *logs) round(ctx context.Context) error {
 func (l *logs) list() (list []sending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.all {
+	for _, s := range l.sending {
 		list = append(list, *s)
 	}
 	slices.SortFunc(list, func(a, b sending) int {
@@ -174,9 +176,9 @@ func (l *logs) list() (list []sending) {
 
 // send sends the next piece of a log, and reports whether there may be more.
 func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
-	p := coordinator.LogPiece{WorkKey: s.WorkKey, Offset: max(s.at, 0)}
-	if s.at >= 0 {
-		if p.Data, err = piece(s.Log, s.at); err != nil {
+	p := coordinator.LogPiece{WorkKey: s.WorkKey, Offset: max(s.sent, 0)}
+	if s.sent >= 0 {
+		if p.Data, err = readPiece(s.Log, s.sent); err != nil {
 			l.forget(s.Attempt, err)
 			return false, nil
 		}
@@ -189,7 +191,7 @@ func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 	refused := (*coordinator.Error)(nil)
 	switch {
 	case err == nil:
-		l.link.answered()
+		l.connection.answered()
 	case errors.As(err, &refused) && refused.Code == coordinator.LogGap:
 		next, p.Done = refused.Offset, false
 	case errors.As(err, &refused) && !refused.Temporary():
@@ -202,33 +204,33 @@ func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 		l.forget(s.Attempt, nil)
 		return false, nil
 	}
-	l.reached(s.Attempt, next)
-	return next != s.at, nil
+	l.setSent(s.Attempt, next)
+	return next != s.sent, nil
 }
 
-func (l *logs) reached(attempt string, next int64) {
+func (l *logs) setSent(attempt string, next int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.all[attempt]; s != nil {
-		s.at = next
+	if s := l.sending[attempt]; s != nil {
+		s.sent = next
 	}
 }
 
 // forget deletes the record of a log that was completely sent or cannot be sent.
 func (l *logs) forget(attempt string, why error) {
 	if why != nil {
-		l.opts.Tell(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, why)})
+		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, why)})
 	}
-	_ = os.Remove(l.note(attempt)) // if this fails, the coordinator is asked again later
+	_ = os.Remove(l.recordFile(attempt)) // if this fails, the coordinator is asked again later
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.all, attempt)
+	delete(l.sending, attempt)
 	close(l.empty)
 	l.empty = make(chan struct{})
 }
 
-// piece reads a file from an offset on. A missing file counts as empty.
-func piece(path string, at int64) ([]byte, error) {
+// readPiece reads a file from an offset on. A missing file counts as empty.
+func readPiece(path string, at int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // an agent may have created anything under this name, even a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -254,7 +256,7 @@ func (l *logs) flush(ctx context.Context) {
 	for {
 		l.mu.Lock()
 		left, sent := 0, l.empty
-		for _, s := range l.all {
+		for _, s := range l.sending {
 			if s.ended {
 				left++
 			}

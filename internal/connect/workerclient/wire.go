@@ -26,16 +26,16 @@ func checkWork(w coordinator.Work) error {
 // lease returns the duration of a lease. It is never zero, which would mean forever.
 func lease(ms int64) time.Duration { return max(millis(ms), time.Millisecond) }
 
-// longest limits the durations that a coordinator sends.
-const longest = 10 * 365 * 24 * time.Hour
+// maxDuration limits the durations that a coordinator sends.
+const maxDuration = 10 * 365 * 24 * time.Hour
 
 func millis(ms int64) time.Duration {
-	return time.Duration(min(max(ms, 0), longest.Milliseconds())) * time.Millisecond
+	return time.Duration(min(max(ms, 0), maxDuration.Milliseconds())) * time.Millisecond
 }
 
-// after converts a duration from now to a time. It returns the zero time if ms is not
+// timeAfter converts a duration from now to a time. It returns the zero time if ms is not
 // positive.
-func after(now time.Time, ms int64) time.Time {
+func timeAfter(now time.Time, ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}
 	}
@@ -46,7 +46,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 	a := engine.Assignment{
 		Attempt: store.Attempt{
 			ID: w.Attempt.ID, Run: w.Run.ID, Task: w.Task.Task, Number: w.Attempt.Number, Token: w.Attempt.Token, Worker: worker,
-			Status: store.Running, Started: now, Deadline: after(now, w.Attempt.DeadlineInMS), Stop: w.Attempt.Stop, Carried: w.Attempt.Carried,
+			Status: store.Running, Started: now, Deadline: timeAfter(now, w.Attempt.DeadlineInMS), Stop: w.Attempt.Stop, Carried: w.Attempt.Carried,
 		},
 		Task: store.Task{
 			TaskKey: store.TaskKey{Run: w.Run.ID, Task: w.Task.Task}, Name: w.Task.Name, Spec: w.Task.Spec, Status: store.Running,
@@ -75,7 +75,7 @@ func order(o coordinator.WorkOrder) engine.Order {
 }
 
 func outcome(o coordinator.WorkOutcome, now time.Time) engine.Outcome {
-	return engine.Outcome{Status: store.Status(o.Status), Retry: after(now, o.RetryInMS), Fresh: o.Fresh}
+	return engine.Outcome{Status: store.Status(o.Status), Retry: timeAfter(now, o.RetryInMS), Fresh: o.Fresh}
 }
 
 // Length limits of the coordinator for texts from agents, in bytes.
@@ -98,17 +98,17 @@ func wireHeld(h engine.Held, now time.Time) coordinator.HeldWork {
 // wireProgress shortens texts to what the coordinator accepts. It leaves out what only
 // this machine can use: the time, and the offset in this machine's log.
 func wireProgress(p fleet.Progress) fleet.Progress {
-	p.State, p.Doing, p.Source, p.Said = line(p.State, maxWord), text(p.Doing, maxDoing), line(p.Source, maxWord), time.Time{}
-	p.Thread, p.Log, p.LogFrom = line(p.Thread, maxWord), text(p.Log, maxPath), 0
-	p.Compacted = text(p.Compacted, maxDoing)
+	p.State, p.Doing, p.Source, p.Said = shortLine(p.State, maxWord), shortText(p.Doing, maxDoing), shortLine(p.Source, maxWord), time.Time{}
+	p.Thread, p.Log, p.LogFrom = shortLine(p.Thread, maxWord), shortText(p.Log, maxPath), 0
+	p.Compacted = shortText(p.Compacted, maxDoing)
 	return p
 }
 
 func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
 	w := coordinator.WorkFinish{WorkKey: coordinator.WorkKey{Attempt: f.Attempt, Token: f.Token}, Progress: wireProgress(f.Progress), Ending: f.Ending, Delivered: f.Delivered}
 	w.Activity = fleet.Activity{}
-	w.Class = fleet.Class(line(string(f.Class), maxWord))
-	w.Summary, w.Answer = text(f.Summary, coordinator.MaxWorkText), text(f.Answer, coordinator.MaxWorkAnswer)
+	w.Class = fleet.Class(shortLine(string(f.Class), maxWord))
+	w.Summary, w.Answer = shortText(f.Summary, coordinator.MaxWorkText), shortText(f.Answer, coordinator.MaxWorkAnswer)
 	if len(f.Checks) > coordinator.MaxWorkChecks {
 		w.Checks = nil
 	}
@@ -117,7 +117,7 @@ func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
 	}
 	w.Denied = nil
 	for _, what := range f.Denied[:min(len(f.Denied), coordinator.MaxWorkDenied)] {
-		w.Denied = append(w.Denied, text(what, maxDoing))
+		w.Denied = append(w.Denied, shortText(what, maxDoing))
 	}
 	if !f.Reset.IsZero() {
 		w.ResetInMS = max(f.Reset.Sub(now).Milliseconds()+1, 1)
@@ -128,24 +128,24 @@ func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
 func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	const maxOptions, maxOption = 50, 1000
 	w := coordinator.WorkQuestion{
-		WorkKey: coordinator.WorkKey{Attempt: a.Attempt, Token: a.Token}, Ref: text(a.Ref, maxPath), Text: text(a.Text, coordinator.MaxWorkText),
-		WithinMS: a.Within.Milliseconds(), Default: text(a.Default, maxOption),
+		WorkKey: coordinator.WorkKey{Attempt: a.Attempt, Token: a.Token}, Ref: shortText(a.Ref, maxPath), Text: shortText(a.Text, coordinator.MaxWorkText),
+		WithinMS: a.Within.Milliseconds(), Default: shortText(a.Default, maxOption),
 	}
 	for _, o := range a.Options[:min(len(a.Options), maxOptions)] {
-		w.Options = append(w.Options, text(o, maxOption))
+		w.Options = append(w.Options, shortText(o, maxOption))
 	}
 	return w
 }
 
-// text shortens a text to the given number of bytes, and replaces bytes that stores do
+// shortText shortens a text to the given number of bytes, and replaces bytes that stores do
 // not accept.
-func text(s string, most int) string {
+func shortText(s string, most int) string {
 	return truncate.Bytes(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), most)
 }
 
-// line is like text, and puts the text on one line.
-func line(s string, most int) string {
-	return text(strings.Map(func(r rune) rune {
+// shortLine is like text, and puts the text on one line.
+func shortLine(s string, most int) string {
+	return shortText(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}

@@ -25,7 +25,7 @@ type Options struct {
 	Worker  coordinator.WorkerInfo // includes all labels of the worker
 	Now     func() time.Time
 	Rand    func() float64 // in [0, 1), for jitter
-	Tell    func(Event)    // reports events; never nil
+	Report  func(Event)    // reports events; never nil
 	// Logs is the folder that records which logs must still be sent.
 	Logs string
 	// LogOf returns the file with the output of a task's attempt.
@@ -35,37 +35,37 @@ type Options struct {
 // Engine sends requests to a coordinator. It is safe for concurrent use. It sends each
 // request once; if there is no answer, the worker sends it again.
 type Engine struct {
-	opts  Options
-	link  *link
-	work  *coordinator.WorkClient // for claims, finishes and questions
-	beats *coordinator.WorkClient // for heartbeats, which must not wait for other requests
-	news  *coordinator.WorkClient // for long polls, which wait for news
-	logs  *logs
-	idle  chan struct{} // receives a value when there is nothing to do
+	opts       Options
+	connection *connection
+	work       *coordinator.WorkClient // for claims, finishes and questions
+	beats      *coordinator.WorkClient // for heartbeats, which must not wait for other requests
+	polls      *coordinator.WorkClient // for long polls, which wait for news
+	logs       *logs
+	idle       chan struct{} // receives a value when there is nothing to do
 
 	mu   sync.Mutex
-	held map[string]holding // by attempt
+	held map[string]heldAttempt // by attempt
 }
 
-// holding is what the client stores about an attempt that the worker holds.
-type holding struct {
+// heldAttempt is what the client stores about an attempt that the worker holds.
+type heldAttempt struct {
 	task store.Task
 	run  coordinator.WorkRun
 }
 
 // Timeouts for one try of each kind of request.
 const (
-	workTime = 15 * time.Second
-	beatTime = 8 * time.Second
-	newsTime = 40 * time.Second // the server holds a long poll for 25 s
-	logTime  = 30 * time.Second
+	workTimeout = 15 * time.Second
+	beatTimeout = 8 * time.Second
+	pollTimeout = 40 * time.Second // the server holds a long poll for 25 s
+	logTimeout  = 30 * time.Second
 )
 
 // New returns an engine. It sends no request yet.
 func New(opts Options) (*Engine, error) {
-	e := &Engine{opts: opts, link: newLink(opts), held: map[string]holding{}, idle: make(chan struct{}, 1)}
+	e := &Engine{opts: opts, connection: newConnection(opts), held: map[string]heldAttempt{}, idle: make(chan struct{}, 1)}
 	var uploads *coordinator.WorkClient
-	for to, timeout := range map[**coordinator.WorkClient]time.Duration{&e.work: workTime, &e.beats: beatTime, &e.news: newsTime, &uploads: logTime} {
+	for to, timeout := range map[**coordinator.WorkClient]time.Duration{&e.work: workTimeout, &e.beats: beatTimeout, &e.polls: pollTimeout, &uploads: logTimeout} {
 		client, err := opts.Connect(timeout)
 		if err != nil {
 			return nil, err
@@ -73,13 +73,13 @@ func New(opts Options) (*Engine, error) {
 		*to = client.Work
 	}
 	var err error
-	e.logs, err = newLogs(opts, uploads, e.link)
+	e.logs, err = newLogs(opts, uploads, e.connection)
 	return e, err
 }
 
 // Failed returns a channel that receives the first error after which no request can
 // succeed, such as a rejected token.
-func (e *Engine) Failed() <-chan error { return e.link.failed }
+func (e *Engine) Failed() <-chan error { return e.connection.failed }
 
 // Idle returns a channel that receives a value each time there was nothing to claim
 // while the worker held no attempt.
@@ -92,8 +92,8 @@ func (e *Engine) Run(attempt string) coordinator.WorkRun {
 	return e.held[attempt].run
 }
 
-// Holding returns the tasks that the worker holds.
-func (e *Engine) Holding() (tasks []store.TaskKey) {
+// HeldTasks returns the tasks that the worker holds.
+func (e *Engine) HeldTasks() (tasks []store.TaskKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, h := range e.held {
@@ -106,13 +106,13 @@ func (e *Engine) Holding() (tasks []store.TaskKey) {
 // coordinator. It repeats the request until there is an answer. The returned leases
 // count from the return of Held.
 func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
-	list, sent, err := e.ask(ctx)
+	list, sent, err := e.requestHeld(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var held []engine.Assignment
 	for _, w := range list {
-		a, err := e.take(w, true)
+		a, err := e.addHeld(w, true)
 		if err != nil {
 			return nil, err
 		}
@@ -122,9 +122,9 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	return held, e.logs.recover(held)
 }
 
-// ask requests the held attempts until there is an answer. It also returns when that
+// requestHeld requests the held attempts until there is an answer. It also returns when that
 // request was sent.
-func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
+func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
 		_, err = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker})
@@ -133,40 +133,40 @@ func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Ti
 		}
 		refused := (*coordinator.Error)(nil)
 		if err == nil || errors.As(err, &refused) && refused.Invalid() {
-			e.link.answered()
+			e.connection.answered()
 			return list, sent, err
 		}
-		e.link.unanswered(err)
-		if pause.For(ctx, e.link.backoff(n, err)); ctx.Err() != nil {
+		e.connection.unanswered(err)
+		if pause.For(ctx, e.connection.backoff(n, err)); ctx.Err() != nil {
 			return nil, sent, ctx.Err()
 		}
 	}
 }
 
-// take stores an attempt that the worker has claimed, or, if before is set, that it
+// addHeld stores an attempt that the worker has claimed, or, if before is set, that it
 // already held.
-func (e *Engine) take(w coordinator.Work, before bool) (engine.Assignment, error) {
+func (e *Engine) addHeld(w coordinator.Work, before bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
 	}
 	a := assignment(w, e.opts.Worker.ID, e.opts.Now())
 	e.mu.Lock()
-	e.held[a.Attempt.ID] = holding{a.Task, w.Run}
+	e.held[a.Attempt.ID] = heldAttempt{a.Task, w.Run}
 	e.mu.Unlock()
 	key := coordinator.WorkKey{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
 	if err := e.logs.begin(key, e.opts.LogOf(a.Task), before); err != nil {
-		e.opts.Tell(Event{Kind: "notice", Text: fmt.Sprintf("log of task %s: %v; it will not be sent", a.Task.Task, err)})
+		e.opts.Report(Event{Kind: "notice", Text: fmt.Sprintf("log of task %s: %v; it will not be sent", a.Task.Task, err)})
 	}
 	kind := "started"
 	if before {
 		kind = "adopted"
 	}
-	e.tell(a.Attempt.ID, Event{Kind: kind, Number: a.Attempt.Number})
+	e.report(a.Attempt.ID, Event{Kind: kind, Number: a.Attempt.Number})
 	return a, nil
 }
 
-// drop removes an attempt that has ended. The rest of its log is still sent.
-func (e *Engine) drop(attempt string) {
+// removeHeld removes an attempt that has ended. The rest of its log is still sent.
+func (e *Engine) removeHeld(attempt string) {
 	e.mu.Lock()
 	delete(e.held, attempt)
 	e.mu.Unlock()
@@ -180,14 +180,14 @@ func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, 
 	}
 	given, err := e.work.Claim(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key})
 	if codeOf(err) == coordinator.NoTasks {
-		e.link.answered()
+		e.connection.answered()
 		e.signalIdle()
 		return engine.Assignment{}, engine.ErrNothing
 	}
 	if err := e.requestError(ctx, err); err != nil {
 		return engine.Assignment{}, err
 	}
-	return e.take(given.Work, false)
+	return e.addHeld(given.Work, false)
 }
 
 // signalIdle signals that there is nothing to do, unless the worker holds attempts.
@@ -227,7 +227,7 @@ func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
 	if err := e.requestError(ctx, err); err != nil {
 		return "", err
 	}
-	e.tell(a.Attempt, Event{Kind: "asked", Question: id, Text: a.Text})
+	e.report(a.Attempt, Event{Kind: "asked", Question: id, Text: a.Text})
 	return id, nil
 }
 
@@ -240,24 +240,24 @@ func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (eng
 	done, err := e.work.Turn(ctx, t)
 	if err := e.requestError(ctx, err); err != nil {
 		if errors.As(err, new(*engine.ConflictError)) {
-			e.tell(f.Attempt, Event{Kind: "gone", Text: err.Error()})
-			e.drop(f.Attempt)
+			e.report(f.Attempt, Event{Kind: "gone", Text: err.Error()})
+			e.removeHeld(f.Attempt)
 		}
 		return engine.Outcome{}, nil, err
 	}
-	e.tell(f.Attempt, Event{Kind: "ended", Class: string(f.Class), Text: f.Summary, Status: done.Outcome.Status})
-	e.drop(f.Attempt)
-	return outcome(done.Outcome, e.opts.Now()), e.next(done.Work), nil
+	e.report(f.Attempt, Event{Kind: "ended", Class: string(f.Class), Text: f.Summary, Status: done.Outcome.Status})
+	e.removeHeld(f.Attempt)
+	return outcome(done.Outcome, e.opts.Now()), e.nextAssignment(done.Work), nil
 }
 
-// next returns the assignment in the answer to a turn, or nil.
-func (e *Engine) next(w *coordinator.Work) *engine.Assignment {
+// nextAssignment returns the assignment in the answer to a turn, or nil.
+func (e *Engine) nextAssignment(w *coordinator.Work) *engine.Assignment {
 	if w == nil {
 		return nil
 	}
-	a, err := e.take(*w, false)
+	a, err := e.addHeld(*w, false)
 	if err != nil { // ignore the task; its lease will end
-		e.opts.Tell(Event{Kind: "notice", Text: err.Error()})
+		e.opts.Report(Event{Kind: "notice", Text: err.Error()})
 		return nil
 	}
 	return &a
@@ -273,8 +273,8 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.Held) erro
 		return err
 	}
 	for _, h := range held {
-		e.tell(h.Attempt, Event{Kind: "released"})
-		e.drop(h.Attempt)
+		e.report(h.Attempt, Event{Kind: "released"})
+		e.removeHeld(h.Attempt)
 	}
 	return nil
 }
@@ -286,15 +286,15 @@ func (e *Engine) requestError(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
 	case err == nil:
-		e.link.answered()
+		e.connection.answered()
 		return nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case errors.As(err, &refused) && !refused.Temporary() && !stopsWorker(refused):
-		e.link.answered()
+		e.connection.answered()
 		return &engine.ConflictError{What: "coordinator", Why: refused.Message}
 	}
-	e.link.unanswered(err)
+	e.connection.unanswered(err)
 	return &UnreachableError{err}
 }
 
@@ -307,17 +307,17 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	const now = -1 // starts at the current position; the worker has no earlier one
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
-		news, err := e.news.Wait(ctx, e.opts.Worker.ID, after)
+		news, err := e.polls.Wait(ctx, e.opts.Worker.ID, after)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
 			after, failures = now, failures+1
-			e.link.unanswered(err)
-			pause.For(ctx, e.link.backoff(failures, err))
+			e.connection.unanswered(err)
+			pause.For(ctx, e.connection.backoff(failures, err))
 			continue
 		}
-		e.link.answered()
+		e.connection.answered()
 		after, failures = news.Seq, 0
 		if news.Wake {
 			wake()
@@ -331,8 +331,8 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 // Flush waits until the logs of ended attempts are sent, or ctx ends.
 func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 
-// Farewell reports that the worker holds nothing and stops. If the request fails, the
+// ReportStopping reports that the worker holds nothing and stops. If the request fails, the
 // worker is shown as offline a little later.
-func (e *Engine) Farewell(ctx context.Context) {
+func (e *Engine) ReportStopping(ctx context.Context) {
 	_, _ = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
 }

@@ -158,7 +158,7 @@ func (w *world) worker() *workerclient.Engine {
 			return coordinator.New(w.front, coordinator.Options{Token: w.secret, Timeout: timeout, Tries: 1, HTTP: &http.Client{Transport: transport}})
 		},
 		Worker: coordinator.WorkerInfo{ID: "w-" + name, Name: name, Labels: labels(), Slots: 2},
-		Now:    time.Now, Rand: mathrand.Float64, Tell: w.tell, Logs: filepath.Join(w.dir, "unsent"), LogOf: w.log,
+		Now:    time.Now, Rand: mathrand.Float64, Report: w.tell, Logs: filepath.Join(w.dir, "unsent"), LogOf: w.log,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -396,7 +396,7 @@ func TestThatTheCoordinatorIsAwayIsToldOnceAndThatItIsBack(t *testing.T) {
 	for range 3 {
 		_, err := e.Claim(t.Context(), claimOf("k"))
 		away := (*workerclient.UnreachableError)(nil)
-		if !errors.As(err, &away) || !away.Told() {
+		if !errors.As(err, &away) || !away.AlreadyReported() {
 			t.Errorf("%v", err)
 		}
 		if _, err := e.Beat(t.Context(), store.Worker{}, nil); !errors.As(err, &away) {

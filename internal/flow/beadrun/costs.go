@@ -44,7 +44,7 @@ func addCosts(r store.Reader, t store.Task, spent map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	bead, earlier := recorder.Bead(t, spec)
+	bead, earlier := recorder.BeadName(t, spec)
 	attempts, err := r.Attempts(t.TaskKey)
 	for _, a := range attempts {
 		if a.Spent.MicroUSD > 0 {

@@ -111,7 +111,7 @@ func polled(one engine.Assignment) (Polled, error) {
 	if err != nil {
 		return Polled{}, fmt.Errorf("task %s: %w", one.Task.Task, err)
 	}
-	bead, earlier := recorder.Bead(one.Task, spec)
+	bead, earlier := recorder.BeadName(one.Task, spec)
 	p := Polled{
 		Bead: bead, Attempt: earlier + one.Attempt.Number, Agent: engine.AgentOf(spec),
 		Started: one.Attempt.Started, Run: one.Task.Run, Task: one.Task.Task, PID: one.Attempt.PID,
@@ -352,7 +352,7 @@ func (b *Beads) recordedBy(ctx context.Context, run string, stale map[string]*Po
 			if err != nil {
 				return err
 			}
-			bead, earlier := recorder.Bead(t, spec)
+			bead, earlier := recorder.BeadName(t, spec)
 			for n := 1; n <= t.Tries; n++ {
 				name := attemptName(bead, earlier+n)
 				if stale[name] != nil {

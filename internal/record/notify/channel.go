@@ -15,14 +15,14 @@ type Channel interface {
 	Send(ctx context.Context, n Note) error
 }
 
-// Again is a temporary failure: the notification may be sent again.
-type Again struct {
+// TemporaryError is a temporary failure: the notification may be sent again.
+type TemporaryError struct {
 	Err   error
 	After time.Duration // minimum wait before a retry, if the receiver has given one
 }
 
-func (a *Again) Error() string { return a.Err.Error() }
-func (a *Again) Unwrap() error { return a.Err }
+func (a *TemporaryError) Error() string { return a.Err.Error() }
+func (a *TemporaryError) Unwrap() error { return a.Err }
 
 // keyOf returns a channel's key: its name and a hash of its receiver, which does not
 // reveal the receiver.

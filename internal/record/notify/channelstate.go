@@ -22,9 +22,9 @@ const (
 )
 
 const (
-	maxQueued  = 1000               // maximum number of queued notifications per channel; further ones are dropped
-	keepSent   = 7 * 24 * time.Hour // how long sent notifications are kept, so that they are not sent again
-	deleteMost = 500                // number of items that are checked in one transaction
+	maxQueued   = 1000               // maximum number of queued notifications per channel; further ones are dropped
+	keepSent    = 7 * 24 * time.Hour // how long sent notifications are kept, so that they are not sent again
+	deleteBatch = 500                // number of items that are checked in one transaction
 )
 
 // channelState accesses the stored state of one channel.
@@ -32,7 +32,7 @@ type channelState struct {
 	store   store.Store
 	channel string // the channel's key
 	scope   string // the id of the followed run, or everything
-	me      string // unique id of this program
+	program string // unique id of this program
 }
 
 // everything is the scope of programs that follow all runs of the store.
@@ -56,7 +56,7 @@ func (b *channelState) cursorKey() store.ItemKey {
 	return store.ItemKey{Kind: cursorKind, ID: b.channel + " " + b.scope}
 }
 
-func openList(channel string) string { return channel + " open" }
+func queueOf(channel string) string { return channel + " open" }
 
 // items reads stored items, in a transaction or outside of one.
 type items interface {
@@ -97,14 +97,14 @@ func (b *channelState) putSender(tx *store.Tx, s sender, now time.Time) error {
 func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	parent := b.channel
 	if e.State == Pending {
-		parent = openList(b.channel)
+		parent = queueOf(b.channel)
 	}
 	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
-// open returns the position after which events cause notifications: the stored cursor
+// openCursor returns the position after which events cause notifications: the stored cursor
 // of an earlier program. Without one, it is from, or the current end if from is zero.
-func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
+func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
 		if found, err = get(r, b.cursorKey(), &c); err != nil || found {
@@ -128,11 +128,11 @@ func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c c
 	})
 }
 
-// note queues notifications and stores the cursor. It skips a notification that is
+// addNotes queues notifications and stores the cursor. It skips a notification that is
 // already stored.
-func (b *channelState) note(ctx context.Context, notes []Note, c cursor, now time.Time) error {
+func (b *channelState) addNotes(ctx context.Context, notes []Note, c cursor, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
-		if err := b.queue(tx, notes, now); err != nil {
+		if err := b.addToQueue(tx, notes, now); err != nil {
 			return err
 		}
 		var kept cursor
@@ -146,11 +146,11 @@ func (b *channelState) note(ctx context.Context, notes []Note, c cursor, now tim
 	})
 }
 
-func (b *channelState) queue(tx *store.Tx, notes []Note, now time.Time) error {
+func (b *channelState) addToQueue(tx *store.Tx, notes []Note, now time.Time) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	open, err := tx.Items(noteKind, openList(b.channel), math.MinInt64, maxQueued)
+	open, err := tx.Items(noteKind, queueOf(b.channel), math.MinInt64, maxQueued)
 	if err != nil {
 		return err
 	}
@@ -175,13 +175,13 @@ func (b *channelState) queue(tx *store.Tx, notes []Note, now time.Time) error {
 	return nil
 }
 
-// waiting returns the queued notifications, oldest first, and the shared state of the
+// queued returns the queued notifications, oldest first, and the shared state of the
 // senders.
-func (b *channelState) waiting(from items) (open []entry, s sender, err error) {
+func (b *channelState) queued(from items) (open []entry, s sender, err error) {
 	if _, err := get(from, b.senderKey(), &s); err != nil {
 		return nil, s, err
 	}
-	list, err := from.Items(noteKind, openList(b.channel), math.MinInt64, maxQueued)
+	list, err := from.Items(noteKind, queueOf(b.channel), math.MinInt64, maxQueued)
 	if err != nil {
 		return nil, s, err
 	}
@@ -199,10 +199,10 @@ func entries(list []store.Item) ([]entry, error) {
 	return all, nil
 }
 
-// peek returns what to do next. It changes nothing.
-func (b *channelState) peek(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
+// nextAction returns what to do next. It changes nothing.
+func (b *channelState) nextAction(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Read(ctx, func(from store.Reader) error {
-		open, s, err := b.waiting(from)
+		open, s, err := b.queued(from)
 		m = next(now, open, s, r)
 		if len(m.entries) > 0 && b.heldByOther(s, now) {
 			m = nextAction{wait: s.Until}
@@ -214,14 +214,14 @@ func (b *channelState) peek(ctx context.Context, r Rules, now time.Time) (m next
 
 // heldByOther reports whether another program is sending over the channel.
 func (b *channelState) heldByOther(s sender, now time.Time) bool {
-	return s.Holder != b.me && s.Until.After(now)
+	return s.Holder != b.program && s.Until.After(now)
 }
 
 // claim makes this program the sender, and returns what to send. It decides again,
 // because another program may have sent something since peek.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
-		open, s, err := b.waiting(tx)
+		open, s, err := b.queued(tx)
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nex
 				return err
 			}
 		}
-		s.Holder, s.Until, s.Sent = b.me, now.Add(lease), s.recentlySent(now)
+		s.Holder, s.Until, s.Sent = b.program, now.Add(lease), s.recentlySent(now)
 		return b.putSender(tx, s, now)
 	})
 	return m, err
@@ -273,7 +273,7 @@ func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now
 // outdatedReason returns why a queued notification is outdated, or "". A notification
 // that may already have been sent is never outdated: it is sent again.
 func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
-	if now.Sub(e.Queued) > tooOld {
+	if now.Sub(e.Queued) > maxEventAge {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
 	}
 	if e.Batch != "" {
@@ -283,13 +283,13 @@ func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state Sta
 	case e.Note.Question != "":
 		q, err := tx.Question(e.Note.Question)
 		if err == nil && q.Closed {
-			return "it was answered, or no agent waits any more", Overtook, nil
+			return "it was answered, or no agent waits any more", Outdated, nil
 		}
 		return "", "", ignoreNotFound(err)
 	case e.Note.Kind == Offline:
 		w, err := tx.Worker(e.Note.Worker)
 		if err == nil && w.Seen.After(e.Note.Seen) {
-			return "it was heard of again", Overtook, nil
+			return "it was heard of again", Outdated, nil
 		}
 		return "", "", ignoreNotFound(err)
 	}
@@ -304,19 +304,19 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// done stores the result of sending a message, and lets other programs send.
-func (b *channelState) done(ctx context.Context, m nextAction, outcome error, now time.Time) error {
+// storeResult stores the result of sending a message, and lets other programs send.
+func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome error, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
 		if _, err := get(tx, b.senderKey(), &s); err != nil {
 			return err
 		}
-		if s.Holder == b.me {
+		if s.Holder == b.program {
 			s.Until = time.Time{}
 		}
 		s.recordResult(outcome, now)
 		for _, e := range m.entries {
-			e.judge(outcome, now)
+			e.recordResult(outcome, now)
 			if err := b.putEntry(tx, e); err != nil {
 				return err
 			}
@@ -328,24 +328,24 @@ func (b *channelState) done(ctx context.Context, m nextAction, outcome error, no
 // recordResult updates the state after a message was sent or has failed.
 func (s *sender) recordResult(outcome error, now time.Time) {
 	s.Sent = append(s.recentlySent(now), now)
-	again, temporary := errors.AsType[*Again](outcome)
+	again, temporary := errors.AsType[*TemporaryError](outcome)
 	if !temporary {
 		s.Tries, s.Retry = 0, time.Time{}
 		return
 	}
 	s.Tries++
-	s.Retry = now.Add(min(max(backoff(s.Tries), again.After), lastWait))
+	s.Retry = now.Add(min(max(backoff(s.Tries), again.After), maxBackoff))
 }
 
-func (e *entry) judge(outcome error, now time.Time) {
-	_, temporary := errors.AsType[*Again](outcome)
+func (e *entry) recordResult(outcome error, now time.Time) {
+	_, temporary := errors.AsType[*TemporaryError](outcome)
 	switch {
 	case outcome == nil:
-		e.State, e.Why, e.Ended = Told, "", now
+		e.State, e.Why, e.Ended = Sent, "", now
 	case temporary:
-		e.Why = line(outcome.Error(), textMost)
+		e.Why = line(outcome.Error(), maxText)
 	default:
-		e.State, e.Why, e.Ended = GivenUp, line(outcome.Error(), textMost), now
+		e.State, e.Why, e.Ended = GivenUp, line(outcome.Error(), maxText), now
 	}
 }
 
@@ -355,7 +355,7 @@ func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
 		found, err := get(tx, b.senderKey(), &s)
-		if err != nil || !found || s.Holder != b.me {
+		if err != nil || !found || s.Holder != b.program {
 			return err
 		}
 		s.Until = time.Time{}

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	pageOf     = 1000            // events per page
-	checkEvery = 5 * time.Second // interval of checks for offline workers and budgets
-	pauseAfter = 3 * checkEvery  // after a longer pause of this program, heartbeats may have been missed
-	storeEvery = 5 * pageOf      // the cursor is stored after this many events, so a crash repeats at most these
+	eventsPerPage = 1000              // events per page
+	checkEvery    = 5 * time.Second   // interval of checks for offline workers and budgets
+	pauseAfter    = 3 * checkEvery    // after a longer pause of this program, heartbeats may have been missed
+	storeEvery    = 5 * eventsPerPage // the cursor is stored after this many events, so a crash repeats at most these
 )
 
 // follower reads the store's events and derives notifications from them.
@@ -25,30 +25,30 @@ type follower struct {
 	kinds   []Kind
 	offline time.Duration // a worker without a heartbeat for this long is offline
 
-	cursor   cursor
-	marked   int64 // the cursor's position that is stored
-	looked   time.Time
-	since    time.Time       // start of the period in which heartbeats could be received without a pause
-	reported map[string]bool // ids of budget and offline notifications that were already reported
-	budget   map[string]bool // running runs, and whether they have a budget
+	cursor         cursor
+	storedSeq      int64 // the cursor's position that is stored
+	lastCheck      time.Time
+	listeningSince time.Time       // start of the period in which heartbeats could be received without a pause
+	reported       map[string]bool // ids of budget and offline notifications that were already reported
+	hasBudget      map[string]bool // running runs, and whether they have a budget
 }
 
 func newFollower(opts Options) follower {
 	return follower{
-		store: opts.Store, run: opts.Run, kinds: opts.Kinds, offline: opts.OfflineAfter, reported: map[string]bool{}, budget: map[string]bool{},
+		store: opts.Store, run: opts.Run, kinds: opts.Kinds, offline: opts.OfflineAfter, reported: map[string]bool{}, hasBudget: map[string]bool{},
 	}
 }
 
 // begin continues at the stored position of an earlier program.
 func (f *follower) begin(ctx context.Context, c cursor) error {
-	f.cursor, f.marked = c, c.Seq
+	f.cursor, f.storedSeq = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {
 		if f.run != "" {
-			return f.mayHaveBudget(r, f.run)
+			return f.recordBudget(r, f.run)
 		}
 		going, err := r.RunningRuns()
 		for _, run := range going {
-			f.budget[run.ID] = run.Budget != store.Amount{}
+			f.hasBudget[run.ID] = run.Budget != store.Amount{}
 		}
 		return err
 	})
@@ -66,13 +66,13 @@ func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, 
 	due := f.checkDue(now)
 	err = f.store.Read(ctx, func(r store.Reader) error {
 		found = findings{cursor: f.cursor}
-		if err := f.events(r, &found, now); err != nil {
+		if err := f.readEvents(r, &found, now); err != nil {
 			return err
 		}
 		if !due {
 			return nil
 		}
-		for _, look := range []func(store.Reader, *findings, time.Time) error{f.budgets, f.workers} {
+		for _, look := range []func(store.Reader, *findings, time.Time) error{f.checkBudgets, f.checkWorkers} {
 			if err := look(r, &found, now); err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, 
 		return nil
 	})
 	if err == nil && due {
-		f.looked = now
+		f.lastCheck = now
 	}
 	return found, err
 }
@@ -89,39 +89,39 @@ func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, 
 // which heartbeats may have been missed, the wait before a worker counts as offline
 // starts again.
 func (f *follower) checkDue(now time.Time) bool {
-	gap := now.Sub(f.looked)
-	if f.looked.IsZero() || gap > pauseAfter || gap < 0 {
-		f.since = now
+	gap := now.Sub(f.lastCheck)
+	if f.lastCheck.IsZero() || gap > pauseAfter || gap < 0 {
+		f.listeningSince = now
 	}
 	return gap >= checkEvery || gap < 0
 }
 
-func (f *follower) events(r store.Reader, found *findings, now time.Time) error {
-	page, err := r.Headings(f.cursor.Seq, pageOf)
+func (f *follower) readEvents(r store.Reader, found *findings, now time.Time) error {
+	page, err := r.Headings(f.cursor.Seq, eventsPerPage)
 	if err != nil {
 		return err
 	}
 	for _, e := range page {
 		found.cursor.Seq = e.Seq
-		if f.run != "" && e.Run != f.run || now.Sub(e.At) > tooOld {
+		if f.run != "" && e.Run != f.run || now.Sub(e.At) > maxEventAge {
 			continue
 		}
-		if err := f.event(r, e, found, now); err != nil {
+		if err := f.handleEvent(r, e, found, now); err != nil {
 			return err
 		}
 	}
-	found.more = len(page) == pageOf
+	found.more = len(page) == eventsPerPage
 	return nil
 }
 
-func (f *follower) event(r store.Reader, e store.Event, found *findings, now time.Time) error {
+func (f *follower) handleEvent(r store.Reader, e store.Event, found *findings, now time.Time) error {
 	if e.Kind == "run.running" || e.Kind == "task.running" {
-		return f.mayHaveBudget(r, e.Run)
+		return f.recordBudget(r, e.Run)
 	}
 	if !mayNotify(e) {
 		return nil
 	}
-	known, err := factOf(r, e)
+	known, err := readRows(r, e)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // the row was deleted in the meantime
 	}
@@ -132,10 +132,10 @@ func (f *follower) event(r store.Reader, e store.Event, found *findings, now tim
 		f.add(found, note)
 	}
 	if runEnded(e) {
-		delete(f.budget, e.Run)
+		delete(f.hasBudget, e.Run)
 	}
-	if refusedFor(known) || runEnded(e) {
-		f.spent(found, known.run, nil, refusedFor(known), now)
+	if refusedForBudget(known) || runEnded(e) {
+		f.checkBudget(found, known.run, nil, refusedForBudget(known), now)
 	}
 	return nil
 }
@@ -147,8 +147,8 @@ func (f *follower) add(found *findings, n Note) {
 	}
 }
 
-// factOf reads the rows that an event's notification needs.
-func factOf(r store.Reader, e store.Event) (known fact, err error) {
+// readRows reads the rows that an event's notification needs.
+func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	known.Event = e
 	if e.Kind == workerChanged {
 		return known, rowOf(r, e, &known.worker)
@@ -198,9 +198,9 @@ func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
 	return counts, err
 }
 
-// mayHaveBudget records whether an unfinished run has a budget.
-func (f *follower) mayHaveBudget(r store.Reader, id string) error {
-	if _, known := f.budget[id]; known || !slices.Contains(f.kinds, Budget) {
+// recordBudget records whether an unfinished run has a budget.
+func (f *follower) recordBudget(r store.Reader, id string) error {
+	if _, known := f.hasBudget[id]; known || !slices.Contains(f.kinds, Budget) {
 		return nil
 	}
 	run, err := r.Run(id)
@@ -208,22 +208,22 @@ func (f *follower) mayHaveBudget(r store.Reader, id string) error {
 		return ignoreNotFound(err)
 	}
 	if !run.Status.Final() {
-		f.budget[id] = run.Budget != store.Amount{}
+		f.hasBudget[id] = run.Budget != store.Amount{}
 	}
 	return nil
 }
 
-// budgets checks what the runs have spent, including the current cost of their running
+// checkBudgets checks what the runs have spent, including the current cost of their running
 // agents.
-func (f *follower) budgets(r store.Reader, found *findings, now time.Time) error {
-	for _, id := range slices.Sorted(maps.Keys(f.budget)) {
-		if !f.budget[id] || f.reported[idOf(string(Budget), id, "100")] {
+func (f *follower) checkBudgets(r store.Reader, found *findings, now time.Time) error {
+	for _, id := range slices.Sorted(maps.Keys(f.hasBudget)) {
+		if !f.hasBudget[id] || f.reported[idOf(string(Budget), id, "100")] {
 			continue
 		}
 		run, err := r.Run(id)
 		if err != nil {
 			if ignoreNotFound(err) == nil {
-				delete(f.budget, id)
+				delete(f.hasBudget, id)
 				continue
 			}
 			return err
@@ -232,12 +232,12 @@ func (f *follower) budgets(r store.Reader, found *findings, now time.Time) error
 		if err != nil {
 			return err
 		}
-		f.spent(found, run, attempts, false, now)
+		f.checkBudget(found, run, attempts, false, now)
 	}
 	return nil
 }
 
-func (f *follower) spent(found *findings, run store.Run, attempts []store.Attempt, refused bool, now time.Time) {
+func (f *follower) checkBudget(found *findings, run store.Run, attempts []store.Attempt, refused bool, now time.Time) {
 	spent := run.Spent
 	for _, a := range attempts {
 		if a.Status == store.Running {
@@ -249,9 +249,9 @@ func (f *follower) spent(found *findings, run store.Run, attempts []store.Attemp
 	}
 }
 
-// workers checks for offline workers. It does nothing if only one run is followed: that
+// checkWorkers checks for offline workers. It does nothing if only one run is followed: that
 // run's worker is this program.
-func (f *follower) workers(r store.Reader, found *findings, now time.Time) error {
+func (f *follower) checkWorkers(r store.Reader, found *findings, now time.Time) error {
 	if f.run != "" || !slices.Contains(f.kinds, Offline) {
 		return nil
 	}
@@ -259,10 +259,10 @@ func (f *follower) workers(r store.Reader, found *findings, now time.Time) error
 	if err != nil {
 		return err
 	}
-	h := silenceRule{began: f.cursor.Began, since: f.since, after: f.offline}
+	h := offlineRule{began: f.cursor.Began, since: f.listeningSince, after: f.offline}
 	var missing []store.Worker
 	for _, w := range all {
-		if n, ok := offline(workerLoad{Worker: w}, h, now); ok && !f.reported[n.ID] {
+		if n, ok := offlineNote(workerLoad{Worker: w}, h, now); ok && !f.reported[n.ID] {
 			missing = append(missing, w)
 		}
 	}
@@ -273,7 +273,7 @@ func (f *follower) workers(r store.Reader, found *findings, now time.Time) error
 }
 
 // addOffline counts the running attempts of offline workers, and adds the notifications.
-func (f *follower) addOffline(r store.Reader, found *findings, missing []store.Worker, h silenceRule, now time.Time) error {
+func (f *follower) addOffline(r store.Reader, found *findings, missing []store.Worker, h offlineRule, now time.Time) error {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
 		return err
@@ -287,7 +287,7 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 		if ignoreNotFound(err) != nil {
 			return err
 		}
-		if n, ok := offline(workerLoad{w, holds[w.ID], err == nil && run.Place == w.ID}, h, now); ok {
+		if n, ok := offlineNote(workerLoad{w, holds[w.ID], err == nil && run.Place == w.ID}, h, now); ok {
 			f.add(found, n)
 		}
 	}
@@ -303,6 +303,6 @@ func (f *follower) advance(found findings) {
 		}
 	}
 	if len(found.notes) > 0 {
-		f.marked = f.cursor.Seq
+		f.storedSeq = f.cursor.Seq
 	}
 }

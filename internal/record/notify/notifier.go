@@ -83,12 +83,12 @@ type channelSender struct {
 	state    channelState
 	follower follower
 
-	begun   bool
-	polled  time.Time // last check for messages to send
-	wait    time.Time // when to check again if there are no events; zero if unknown
-	tidied  time.Time
-	failing bool // the user was told that the channel does not work
-	sending bool // according to the store, this program is the sender
+	begun     bool
+	lastPoll  time.Time // last check for messages to send
+	nextCheck time.Time // when to check again if there are no events; zero if unknown
+	lastTidy  time.Time
+	failing   bool // the user was told that the channel does not work
+	sending   bool // according to the store, this program is the sender
 }
 
 // run works until ctx ends. When idle ends, it handles the events so far and returns.
@@ -108,7 +108,7 @@ func (l *channelSender) run(ctx, idle context.Context) {
 			if tries++; tries == 1 {
 				l.opts.Notice(fmt.Sprintf("notify %s: %v; trying again", l.channel.Name(), err))
 			}
-			pause.For(idle, backoff(tries)/firstWait*time.Second)
+			pause.For(idle, backoff(tries)/minBackoff*time.Second)
 		case busy:
 			tries = 0
 		case finishing:
@@ -130,7 +130,7 @@ func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 		return true, err
 	}
 	now := l.opts.Now()
-	if !found && now.Before(l.wait) && now.Sub(l.polled) < pollEvery {
+	if !found && now.Before(l.nextCheck) && now.Sub(l.lastPoll) < pollEvery {
 		return false, nil
 	}
 	return l.deliver(ctx)
@@ -139,7 +139,7 @@ func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 func (l *channelSender) begin(ctx context.Context) error {
 	now := l.opts.Now()
 	if !l.begun {
-		c, err := l.state.open(ctx, l.opts.From, now)
+		c, err := l.state.openCursor(ctx, l.opts.From, now)
 		if err != nil {
 			return err
 		}
@@ -148,10 +148,10 @@ func (l *channelSender) begin(ctx context.Context) error {
 		}
 		l.begun = true
 	}
-	if now.Sub(l.tidied) < tidyEvery {
+	if now.Sub(l.lastTidy) < tidyEvery {
 		return nil
 	}
-	l.tidied = now
+	l.lastTidy = now
 	return l.state.deleteOld(ctx, now)
 }
 
@@ -162,11 +162,11 @@ func (l *channelSender) follow(ctx context.Context) (found, more bool, err error
 	if err != nil {
 		return false, false, err
 	}
-	if len(n.notes) > 0 || n.cursor.Seq-l.follower.marked >= storeEvery {
-		if err := l.state.note(ctx, n.notes, n.cursor, now); err != nil {
+	if len(n.notes) > 0 || n.cursor.Seq-l.follower.storedSeq >= storeEvery {
+		if err := l.state.addNotes(ctx, n.notes, n.cursor, now); err != nil {
 			return false, false, err
 		}
-		l.follower.marked = n.cursor.Seq
+		l.follower.storedSeq = n.cursor.Seq
 	}
 	l.follower.advance(n)
 	return len(n.notes) > 0, n.more, nil
@@ -175,22 +175,22 @@ func (l *channelSender) follow(ctx context.Context) (found, more bool, err error
 // deliver sends one message, if one is due.
 func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	now := l.opts.Now()
-	l.polled = now
-	m, err := l.state.peek(ctx, l.opts.Rules, now)
+	l.lastPoll = now
+	m, err := l.state.nextAction(ctx, l.opts.Rules, now)
 	if err == nil && len(m.entries) > 0 {
 		m, err = l.state.claim(ctx, l.opts.Rules, now)
 	}
 	if err != nil || len(m.entries) == 0 {
-		l.wait = pollTime(m.wait, now)
+		l.nextCheck = pollTime(m.wait, now)
 		return false, err
 	}
-	l.sending, l.wait = true, time.Time{}
+	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
 		return false, ctx.Err() // it is unknown whether the message arrived; release lets other programs send it again
 	}
 	l.reportChange(outcome)
-	if err := l.state.done(ctx, m, outcome, l.opts.Now()); err != nil {
+	if err := l.state.storeResult(ctx, m, outcome, l.opts.Now()); err != nil {
 		return false, err
 	}
 	l.sending = false
@@ -213,12 +213,12 @@ func (l *channelSender) send(ctx context.Context, n Note) error {
 
 // reportChange prints a message once when a channel fails, and once when it works again.
 func (l *channelSender) reportChange(outcome error) {
-	again, temporary := errors.AsType[*Again](outcome)
+	again, temporary := errors.AsType[*TemporaryError](outcome)
 	switch {
 	case temporary && !l.failing:
-		l.opts.Notice(fmt.Sprintf("notify %s: %s; trying again", l.channel.Name(), line(again.Error(), textMost)))
+		l.opts.Notice(fmt.Sprintf("notify %s: %s; trying again", l.channel.Name(), line(again.Error(), maxText)))
 	case outcome != nil && !l.failing:
-		l.opts.Notice(fmt.Sprintf("notify %s: %s", l.channel.Name(), line(outcome.Error(), textMost)))
+		l.opts.Notice(fmt.Sprintf("notify %s: %s", l.channel.Name(), line(outcome.Error(), maxText)))
 	case outcome == nil && l.failing:
 		l.opts.Notice(fmt.Sprintf("notify %s: works again", l.channel.Name()))
 	}
@@ -227,7 +227,7 @@ func (l *channelSender) reportChange(outcome error) {
 
 // waitForWork waits until there may be something to do.
 func (l *channelSender) waitForWork(idle context.Context) {
-	within, cancel := context.WithTimeout(idle, min(checkEvery, max(l.wait.Sub(l.opts.Now()), collectFor)))
+	within, cancel := context.WithTimeout(idle, min(checkEvery, max(l.nextCheck.Sub(l.opts.Now()), collectFor)))
 	defer cancel()
 	if l.opts.Store.Wait(within, l.follower.cursor.Seq) == nil {
 		pause.For(idle, collectFor) // other events often follow soon
@@ -248,8 +248,8 @@ func (l *channelSender) release(ctx context.Context) {
 	if l.sending {
 		err = l.state.release(ctx, now)
 	}
-	if f := &l.follower; err == nil && f.cursor.Seq > f.marked {
-		err = l.state.note(ctx, nil, f.cursor, now)
+	if f := &l.follower; err == nil && f.cursor.Seq > f.storedSeq {
+		err = l.state.addNotes(ctx, nil, f.cursor, now)
 	}
 	if err != nil {
 		l.opts.Notice(fmt.Sprintf("notify %s: %v", l.channel.Name(), err))

@@ -89,7 +89,7 @@ func (w *world) notice(text string) {
 func (w *world) tell(c Channel, run string, also ...func(*Options)) *Notifier {
 	w.ids++
 	o := Options{
-		Store: w.store, Channels: []Channel{c}, Run: run, Kinds: Kinds(), Rules: Rules{Questions: true, Burst: 10}, Now: time.Now,
+		Store: w.store, Channels: []Channel{c}, Run: run, Kinds: Kinds(), Rules: Rules{HoldQuestions: true, Burst: 10}, Now: time.Now,
 		ID: fmt.Sprint("program", w.ids), Notice: w.notice, OfflineAfter: 30 * time.Second,
 	}
 	for _, change := range also {
@@ -170,7 +170,7 @@ func TestWhatNeedsAPersonIsToldOnceWhoeverLooks(t *testing.T) {
 func TestTwoChannelsAreToldEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, slow, quick := newWorld(t), &inbox{key: "slow"}, &inbox{key: "quick"}
-		slow.reply = func(ctx context.Context, n Note) error { <-ctx.Done(); return &Again{Err: ctx.Err()} }
+		slow.reply = func(ctx context.Context, n Note) error { <-ctx.Done(); return &TemporaryError{Err: ctx.Err()} }
 		w.submit("r", 1)
 		teller := w.tell(slow, "r", func(o *Options) { o.Channels = append(o.Channels, quick) })
 		pass(time.Second)
@@ -285,7 +285,7 @@ func TestAProgramThatIsStoppedWhileItSendsLeavesItToTheNextAtOnce(t *testing.T) 
 func TestAReceiverThatHangsHoldsTheEndUpForAMomentOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
-		in.reply = func(ctx context.Context, _ Note) error { <-ctx.Done(); return &Again{Err: ctx.Err()} }
+		in.reply = func(ctx context.Context, _ Note) error { <-ctx.Done(); return &TemporaryError{Err: ctx.Err()} }
 		w.submit("r", 1)
 		teller := w.tell(in, "r")
 		pass(time.Second)
@@ -309,7 +309,7 @@ func TestAReceiverThatHangsHoldsTheEndUpForAMomentOnly(t *testing.T) {
 func TestAReceiverThatIsAwayIsToldWhenItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
-		in.reply = func(context.Context, Note) error { return &Again{Err: errors.New("away")} }
+		in.reply = func(context.Context, Note) error { return &TemporaryError{Err: errors.New("away")} }
 		w.submit("r", 4)
 		teller := w.tell(in, "r", func(o *Options) { o.Rules.Burst = 100 })
 		pass(time.Second)
@@ -333,8 +333,8 @@ func TestAReceiverThatIsAwayIsToldWhenItIsBack(t *testing.T) {
 		pass(time.Hour)
 		teller.Stop()
 		w.want(in, "t0 failed; t1 failed; t2 failed") // a refused message is not sent again
-		list, err := Lately(t.Context(), w.store, []Channel{in}, time.Time{})
-		if err != nil || len(list) != 3 || list[0].State != GivenUp || list[0].Why != "no" || list[1].State != Told {
+		list, err := Recent(t.Context(), w.store, []Channel{in}, time.Time{})
+		if err != nil || len(list) != 3 || list[0].State != GivenUp || list[0].Why != "no" || list[1].State != Sent {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
@@ -345,7 +345,7 @@ func TestWhatHappensInTheNightIsToldInTheMorning(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		night := func(questions bool) func(*Options) {
 			return func(o *Options) {
-				o.Rules.Quiet, o.Rules.Questions = Quiet{From: 22 * 60, To: 7 * 60}, questions
+				o.Rules.Quiet, o.Rules.HoldQuestions = QuietHours{From: 22 * 60, To: 7 * 60}, questions
 			}
 		}
 		w.submit("r", 4)
@@ -498,13 +498,13 @@ func TestWhatWasToldLongAgoIsForgotten(t *testing.T) {
 func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
-		b := &channelState{store: w.store, channel: in.Key(), scope: everything, me: "m"}
+		b := &channelState{store: w.store, channel: in.Key(), scope: everything, program: "m"}
 		notes := make([]Note, maxQueued+5)
 		for i := range notes {
 			notes[i] = Note{ID: fmt.Sprint(i), Kind: Failed}
 		}
-		w.must(b.note(t.Context(), notes, cursor{}, time.Now()))
-		list, err := Lately(t.Context(), w.store, []Channel{in}, time.Time{})
+		w.must(b.addNotes(t.Context(), notes, cursor{}, time.Now()))
+		list, err := Recent(t.Context(), w.store, []Channel{in}, time.Time{})
 		given := 0
 		for _, r := range list {
 			if r.State == GivenUp {
@@ -525,7 +525,7 @@ func TestAWorkerThatWasBackBeforeMorningIsNotToldOf(t *testing.T) {
 			_, err := w.engine.Beat(t.Context(), store.Worker{ID: id, Name: id, Slots: 1}, nil)
 			w.must(err)
 		}
-		teller := w.tell(in, "", func(o *Options) { o.Rules.Quiet = Quiet{From: 22 * 60, To: 7 * 60} })
+		teller := w.tell(in, "", func(o *Options) { o.Rules.Quiet = QuietHours{From: 22 * 60, To: 7 * 60} })
 		pass(time.Second)
 		beat("back")
 		beat("gone")
@@ -557,11 +557,11 @@ func TestNobodyIsMissedWhoWasSilentWhileTheMachineSlept(t *testing.T) {
 		{time.Minute, true, time.Minute}, // the clock was set
 	} {
 		now := noon.Add(c.at)
-		if due := f.checkDue(now); due != c.due || !f.since.Equal(noon.Add(c.from)) {
-			t.Errorf("after %s: due is %v, heard since %s", c.at, due, f.since)
+		if due := f.checkDue(now); due != c.due || !f.listeningSince.Equal(noon.Add(c.from)) {
+			t.Errorf("after %s: due is %v, heard since %s", c.at, due, f.listeningSince)
 		}
 		if c.due {
-			f.looked = now
+			f.lastCheck = now
 		}
 	}
 }

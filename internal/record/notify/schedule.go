@@ -7,15 +7,15 @@ import (
 
 // Rules says when notifications are sent.
 type Rules struct {
-	Quiet     Quiet
-	Questions bool // hold questions during quiet hours too
-	Burst     int  // maximum number of messages per minute; further notifications are combined into one message
+	Quiet         QuietHours
+	HoldQuestions bool // hold questions during quiet hours too
+	Burst         int  // maximum number of messages per minute; further notifications are combined into one message
 }
 
 const (
-	minute    = time.Minute
-	firstWait = 5 * time.Second
-	lastWait  = 5 * time.Minute
+	minute     = time.Minute
+	minBackoff = 5 * time.Second
+	maxBackoff = 5 * time.Minute
 )
 
 // nextAction is what to do next: send a message, or wait.
@@ -47,12 +47,12 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if s.Retry.After(now) {
 		return nextAction{wait: s.Retry}
 	}
-	due := slices.DeleteFunc(slices.Clone(open), func(e entry) bool { return r.holds(e, now) })
+	due := slices.DeleteFunc(slices.Clone(open), func(e entry) bool { return r.delays(e, now) })
 	for _, e := range due {
 		if e.Batch == "" {
 			continue
 		}
-		if again := batch(open, e.Batch); len(again) == len(batch(due, e.Batch)) {
+		if again := entriesOfBatch(open, e.Batch); len(again) == len(entriesOfBatch(due, e.Batch)) {
 			return nextAction{id: e.Batch, entries: again}
 		}
 	}
@@ -65,26 +65,26 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if room <= 0 {
 		return nextAction{wait: sent[len(sent)-r.Burst].Add(minute)}
 	}
-	held := slices.DeleteFunc(slices.Clone(due), func(e entry) bool { return !r.holds(e, e.Queued) })
+	held := slices.DeleteFunc(slices.Clone(due), func(e entry) bool { return !r.delays(e, e.Queued) })
 	switch {
 	case len(held) > 1:
-		return together(held)
+		return combine(held)
 	case len(due) > room:
-		return together(due)
+		return combine(due)
 	}
-	return together(due[:1])
+	return combine(due[:1])
 }
 
-// holds reports whether quiet hours delay an entry at a time.
-func (r Rules) holds(e entry, at time.Time) bool {
-	return r.Quiet.Holds(at) && (r.Questions || e.Note.Kind != Waiting)
+// delays reports whether quiet hours delay an entry at a time.
+func (r Rules) delays(e entry, at time.Time) bool {
+	return r.Quiet.Contains(at) && (r.HoldQuestions || e.Note.Kind != Waiting)
 }
 
-func batch(list []entry, id string) []entry {
+func entriesOfBatch(list []entry, id string) []entry {
 	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.Batch != id })
 }
 
-func together(list []entry) nextAction {
+func combine(list []entry) nextAction {
 	if len(list) == 1 {
 		return nextAction{id: list[0].Note.ID, entries: list}
 	}
@@ -102,9 +102,9 @@ func (s sender) recentlySent(now time.Time) []time.Time {
 
 // backoff returns the time to wait after a number of consecutive failures.
 func backoff(tries int) time.Duration {
-	wait := firstWait
+	wait := minBackoff
 	for range tries - 1 {
-		wait = min(3*wait, lastWait)
+		wait = min(3*wait, maxBackoff)
 	}
 	return wait
 }

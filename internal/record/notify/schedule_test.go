@@ -32,15 +32,15 @@ func TestQuietHours(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := Quiet{From: c.from, To: c.to, Zone: berlin}
-		if got := q.Holds(at); got != c.holds {
+		q := QuietHours{From: c.from, To: c.to, Zone: berlin}
+		if got := q.Contains(at); got != c.holds {
 			t.Errorf("%s: quiet is %v", c.at, got)
 		}
 		if got := q.End(at).Format(time.RFC3339); got != c.end {
 			t.Errorf("%s: ends at %s, want %s", c.at, got, c.end)
 		}
 	}
-	if (Quiet{}).Holds(noon) {
+	if (QuietHours{}).Contains(noon) {
 		t.Error("without hours it is quiet")
 	}
 }
@@ -78,8 +78,8 @@ func batched(list []entry, id string) []entry {
 func TestWhatIsToldNext(t *testing.T) {
 	night, evening := time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 21, 0, 0, 0, time.UTC)
 	morning := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
-	hours := Quiet{From: 22 * 60, To: 7 * 60}
-	all, questions := Rules{Quiet: hours, Questions: true, Burst: 3}, Rules{Quiet: hours, Burst: 3}
+	hours := QuietHours{From: 22 * 60, To: 7 * 60}
+	all, questions := Rules{Quiet: hours, HoldQuestions: true, Burst: 3}, Rules{Quiet: hours, Burst: 3}
 	sent := func(ago ...time.Duration) (s sender) {
 		for _, d := range ago {
 			s.Sent = append(s.Sent, noon.Add(-d))

@@ -39,7 +39,7 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 	in := &inbox{}
 	options := func(run string, i int) Options {
 		return Options{
-			Store: open(), Channels: []Channel{in}, Run: run, Kinds: Kinds(), Rules: Rules{Questions: true, Burst: 1000}, Now: time.Now,
+			Store: open(), Channels: []Channel{in}, Run: run, Kinds: Kinds(), Rules: Rules{HoldQuestions: true, Burst: 1000}, Now: time.Now,
 			ID: fmt.Sprint("program", i), Notice: func(text string) { t.Error(text) }, OfflineAfter: 30 * time.Second,
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 // Maximum lengths of texts from other sources, in characters.
 const (
-	titleMost = 100
-	textMost  = 500
+	maxTitle = 100
+	maxText  = 500
 )
 
 // line makes a text printable on one line, and limits its length in characters.
@@ -35,10 +35,10 @@ func line(text string, most int) string {
 
 // nameOf returns a run's name for display.
 func nameOf(run store.Run) string {
-	if name := line(run.Name, titleMost/2); name != "" {
+	if name := line(run.Name, maxTitle/2); name != "" {
 		return name
 	}
-	return line(run.ID, titleMost/2)
+	return line(run.ID, maxTitle/2)
 }
 
 // elapsed formats a duration like all screens of gaffer: 42s, 2m 34s, 1h 05m.

@@ -72,12 +72,12 @@ func (w *Webhook) Send(ctx context.Context, n Note) error {
 	}
 	res, err := w.client.Do(req)
 	if err != nil {
-		return &Again{Err: withoutURL(err)}
+		return &TemporaryError{Err: withoutURL(err)}
 	}
 	defer func() { _ = res.Body.Close() }()                      // for reading only, so the error does not matter
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*textMost))  // for display; a partial text is fine
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // for display; a partial text is fine
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be reused
-	return responseError(res.StatusCode, res.Header, line(string(said), textMost/2))
+	return responseError(res.StatusCode, res.Header, line(string(said), maxText/2))
 }
 
 func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
@@ -134,14 +134,14 @@ func responseError(code int, header http.Header, said string) error {
 	case code >= 300 && code < 400:
 		return fmt.Errorf("%w; redirects are not followed, notify.webhook must be the place itself", err)
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-		return &Again{Err: err, After: retryAfter(header)}
+		return &TemporaryError{Err: err, After: retryAfter(header)}
 	}
 	return err
 }
 
 func retryAfter(header http.Header) time.Duration {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
-	if err != nil || seconds < 0 || seconds > int(lastWait/time.Second) {
+	if err != nil || seconds < 0 || seconds > int(maxBackoff/time.Second) {
 		return 0
 	}
 	return time.Duration(seconds) * time.Second

@@ -71,7 +71,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 			_, _ = io.WriteString(w, "because\x1b\n")
 		})
 		err := hook(s.URL, "").Send(t.Context(), Note{})
-		var temporary *Again
+		var temporary *TemporaryError
 		if (err == nil) != (code < 300) || errors.As(err, &temporary) != again {
 			t.Errorf("%d: %v", code, err)
 		}
@@ -102,7 +102,7 @@ func TestACertificateThatNobodyVouchesForIsRefused(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	err := hook(s.URL, "x").Send(t.Context(), Note{})
-	var again *Again
+	var again *TemporaryError
 	if !errors.As(err, &again) || reached.Load() || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("%v, reached %v", err, reached.Load())
 	}
@@ -123,7 +123,7 @@ func TestAReceiverThatHangsIsGivenUpInTime(t *testing.T) {
 		err := hook(s.URL, "").Send(ctx, Note{})
 		cancel()
 		close(free)
-		var again *Again
+		var again *TemporaryError
 		if !errors.As(err, &again) || time.Since(began) > 10*time.Second {
 			t.Errorf("%s: %v after %s", name, err, time.Since(began))
 		}
@@ -135,7 +135,7 @@ func TestNobodyThereIsTriedAgainAndTheAddressIsNotToldToPeople(t *testing.T) {
 	s.Close()
 	h := hook(s.URL+"/services/T0/SECRET?key=SECRET", "SECRET")
 	err := h.Send(t.Context(), Note{})
-	var again *Again
+	var again *TemporaryError
 	if !errors.As(err, &again) {
 		t.Fatal(err)
 	}

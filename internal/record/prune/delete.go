@@ -11,15 +11,15 @@ import (
 
 // DeleteOptions configures how old rows are deleted.
 type DeleteOptions struct {
-	Now func() time.Time
-	Who string
+	Now    func() time.Time
+	Author string
 	// Hold locks a run while it is being deleted. If it fails, the run is kept, and
 	// Tell is called with the error. Gone is called for each deleted run.
-	Hold func(run string) (release func(), err error)
-	Gone func(run string)
-	Tell func(text string)
+	LockRun   func(run string) (release func(), err error)
+	OnDeleted func(run string)
+	Notice    func(text string)
 	// AtOnce is the number of tasks per transaction; 100 if zero.
-	AtOnce int
+	BatchSize int
 }
 
 // Delete deletes the rows that [Look] has found, unless they have changed since, and
@@ -30,18 +30,18 @@ func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Cou
 		t.finishPartlyDeleted, t.deleteRuns, t.deleteStandaloneQuestions, t.deleteEvents, t.deleteTasks, t.deleteItems, t.deleteWorkers, t.deletePromises, t.appendEvent,
 	} {
 		if err := take(ctx); err != nil {
-			return t.done, err
+			return t.deleted, err
 		}
 	}
-	return t.done, nil
+	return t.deleted, nil
 }
 
 // deleter is one execution of Delete.
 type deleter struct {
 	DeleteOptions
-	store store.Store
-	found Found
-	done  Counts
+	store   store.Store
+	found   Found
+	deleted Counts
 }
 
 // deleteRows deletes the rows that choose returns, in one transaction, and counts them.
@@ -63,11 +63,11 @@ func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *
 
 // appendEvent appends an event with the number of deleted rows.
 func (t *deleter) appendEvent(ctx context.Context) error {
-	if t.done.None() {
+	if t.deleted.None() {
 		return nil
 	}
 	return t.store.Write(ctx, func(tx *store.Tx) error {
-		tx.Append(store.Event{At: t.Now(), Kind: "store.pruned", Who: t.Who, Why: t.done.String()})
+		tx.Append(store.Event{At: t.Now(), Kind: "store.pruned", Who: t.Author, Why: t.deleted.String()})
 		return nil
 	})
 }

@@ -148,15 +148,15 @@ func (f *fixture) look(older time.Duration, also ...func(*prune.Retention)) prun
 	for _, change := range also {
 		change(&r)
 	}
-	found, err := prune.Look(f.ctx, f.store, r)
+	found, err := prune.Find(f.ctx, f.store, r)
 	f.must(err)
 	return found
 }
 
 func (f *fixture) taking() prune.DeleteOptions {
 	return prune.DeleteOptions{
-		Now: func() time.Time { return f.now }, Who: "test", Hold: func(string) (func(), error) { return func() {}, nil },
-		Gone: func(string) {}, Tell: func(string) {},
+		Now: func() time.Time { return f.now }, Author: "test", LockRun: func(string) (func(), error) { return func() {}, nil },
+		OnDeleted: func(string) {}, Notice: func(string) {},
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// keysAtOnce is the number of rows that are deleted in one transaction.
-const keysAtOnce = 500
+// rowsPerWrite is the number of rows that are deleted in one transaction.
+const rowsPerWrite = 500
 
 // eachPromise calls each with every idempotency record that was made before a time.
 func eachPromise(r store.Reader, before time.Time, each func(store.Promise) error) error {
 	for after := ""; ; {
-		page, err := r.Promises(before, after, keysAtOnce)
+		page, err := r.Promises(before, after, rowsPerWrite)
 		if err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func eachPromise(r store.Reader, before time.Time, each func(store.Promise) erro
 			}
 			after = p.Key
 		}
-		if len(page) < keysAtOnce {
+		if len(page) < rowsPerWrite {
 			return nil
 		}
 	}
@@ -36,9 +36,9 @@ type runs interface {
 	Run(id string) (store.Run, error)
 }
 
-// expired reports whether an old idempotency record is no longer needed: it belongs to
+// isExpired reports whether an old idempotency record is no longer needed: it belongs to
 // no run, or its run does not exist or is about to be deleted.
-func expired(r runs, p store.Promise, goes func(run string) bool) (bool, error) {
+func isExpired(r runs, p store.Promise, goes func(run string) bool) (bool, error) {
 	run, bound := engine.PromisedTo(p)
 	if !bound || goes(run) {
 		return true, nil
@@ -56,32 +56,32 @@ func (t *deleter) deletePromises(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.Promise
 		err := t.store.Read(ctx, func(r store.Reader) (err error) {
-			page, err = r.Promises(t.found.promises, after, keysAtOnce)
+			page, err = r.Promises(t.found.promisesBefore, after, rowsPerWrite)
 			return err
 		})
 		if err != nil || len(page) == 0 {
 			return err
 		}
 		after = page[len(page)-1].Key
-		if err := t.takeKeys(ctx, page); err != nil {
+		if err := t.deletePromiseBatch(ctx, page); err != nil {
 			return err
 		}
 	}
 }
 
-func (t *deleter) takeKeys(ctx context.Context, page []store.Promise) error {
+func (t *deleter) deletePromiseBatch(ctx context.Context, page []store.Promise) error {
 	var keys []string
-	return t.deleteRows(ctx, &t.done.Promises, func(tx *store.Tx) (store.Gone, int, error) {
+	return t.deleteRows(ctx, &t.deleted.Promises, func(tx *store.Tx) (store.Gone, int, error) {
 		keys = nil
 		for _, p := range page {
 			now, err := tx.Promise(p.Key)
-			if errors.Is(err, store.ErrNotFound) || err == nil && !now.Made.Before(t.found.promises) {
+			if errors.Is(err, store.ErrNotFound) || err == nil && !now.Made.Before(t.found.promisesBefore) {
 				continue
 			}
 			if err != nil {
 				return store.Gone{}, 0, err
 			}
-			gone, err := expired(tx, now, func(string) bool { return false })
+			gone, err := isExpired(tx, now, func(string) bool { return false })
 			if err != nil {
 				return store.Gone{}, 0, err
 			}

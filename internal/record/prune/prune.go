@@ -21,11 +21,11 @@ import (
 
 // Retention says what is old enough to delete.
 type Retention struct {
-	Before time.Time // rows that ended before this are old
-	Now    time.Time
-	Keep   int // number of most recently ended runs to keep per project
+	Before     time.Time // rows that ended before this are old
+	Now        time.Time
+	KeepLatest int // number of most recently ended runs to keep per project
 	// Spare returns why an old run must stay, or "". The run includes its plan.
-	Spare func(r store.Reader, run store.Run) (why string, err error)
+	ReasonToKeep func(r store.Reader, run store.Run) (why string, err error)
 	// Protocol finds the old rows of protocol clients.
 	Protocol ProtocolRows
 }
@@ -34,17 +34,17 @@ type Retention struct {
 // These rows belong to the runs of channels and chains, which never end.
 type ProtocolRows interface {
 	// Owns reports whether a run represents a channel or a chain.
-	Owns(run string) bool
+	OwnsRun(run string) bool
 	// FindOld finds rows that ended or were sent before a time.
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
 // OldProtocolRows lists old rows of protocol clients.
 type OldProtocolRows struct {
-	Tasks  []OldTask
-	Stay   map[store.TaskKey]bool // all other tasks
-	Inputs []store.ItemKey        // claimed inputs
-	Notes  []store.ItemKey
+	Tasks     []OldTask
+	KeptTasks map[store.TaskKey]bool // all other tasks
+	Inputs    []store.ItemKey        // claimed inputs
+	Notes     []store.ItemKey
 }
 
 // OldTask is an ended task of a protocol client.
@@ -66,12 +66,12 @@ type Found struct {
 	Kept   int // number of old runs that stay because they are among the latest of their project
 	Counts
 
-	questions     map[string][]string // by run; "" for questions without a task
-	promises      time.Time           // idempotency records from before this are old
-	partlyDeleted []string            // runs that an earlier prune has only partly deleted
-	protocol      OldProtocolRows
-	owns          func(run string) bool // see ProtocolRows
-	workers       []string
+	questions      map[string][]string // by run; "" for questions without a task
+	promisesBefore time.Time           // idempotency records from before this are old
+	partlyDeleted  []string            // runs that an earlier prune has only partly deleted
+	protocol       OldProtocolRows
+	ownsRun        func(run string) bool // see ProtocolRows
+	workers        []string
 }
 
 // Spared is an old run that is not deleted, and why.
@@ -85,12 +85,12 @@ type Counts struct {
 // None reports whether all counts are zero.
 func (c Counts) None() bool { return c == Counts{} }
 
-// Look finds the old rows. It changes nothing.
-func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
+// Find finds the old rows. It changes nothing.
+func Find(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
 	err = s.Read(ctx, func(from store.Reader) error {
-		f = Found{Before: r.Before, owns: r.Protocol.Owns, promises: r.Now.Add(-repeatWithin), questions: map[string][]string{}}
-		l := &search{Reader: from, Retention: r, found: &f, stays: map[string]bool{}, deleted: map[string]bool{}}
-		for _, look := range []func() error{l.runs, l.partlyDeleted, l.rows, l.protocolRows, l.workers, l.promises, l.events} {
+		f = Found{Before: r.Before, ownsRun: r.Protocol.OwnsRun, promisesBefore: r.Now.Add(-repeatWithin), questions: map[string][]string{}}
+		l := &search{Reader: from, Retention: r, found: &f, keptRuns: map[string]bool{}, deletableRuns: map[string]bool{}}
+		for _, look := range []func() error{l.findRuns, l.findPartlyDeleted, l.countRunRows, l.findProtocolRows, l.findWorkers, l.countPromises, l.countEvents} {
 			if err := look(); err != nil {
 				return err
 			}
@@ -104,62 +104,64 @@ func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) 
 type search struct {
 	store.Reader
 	Retention
-	found   *Found
-	stays   map[string]bool // runs that stay
-	deleted map[string]bool // runs that will be deleted
+	found         *Found
+	keptRuns      map[string]bool // runs that stay
+	deletableRuns map[string]bool // runs that will be deleted
 }
 
 // skew is more than the clocks of machines that share a store may differ.
 const skew = 24 * time.Hour
 
-func (l *search) runs() error {
+func (l *search) findRuns() error {
 	all, err := l.RunsBefore(l.Before.Add(skew))
 	if err != nil {
 		return err
 	}
-	kept, err := l.keep()
+	kept, err := l.latestRuns()
 	if err != nil {
 		return err
 	}
 	for _, run := range all {
-		why, goes := "", old(run, l.Before)
+		why, goes := "", endedBefore(run, l.Before)
 		switch {
 		case goes && kept[run.ID]:
 			l.found.Kept++
 		case goes:
-			if why, err = l.spare(run.ID); err != nil {
+			if why, err = l.reasonToKeep(run.ID); err != nil {
 				return err
 			}
 			if why == "" {
-				l.found.Ended, l.deleted[run.ID] = append(l.found.Ended, run), true
+				l.found.Ended, l.deletableRuns[run.ID] = append(l.found.Ended, run), true
 				continue
 			}
 			l.found.Spared = append(l.found.Spared, Spared{run.ID, why})
 		}
-		l.stays[run.ID] = true
+		l.keptRuns[run.ID] = true
 	}
 	l.found.Runs = len(l.found.Ended)
 	return nil
 }
 
-// old reports whether a run ended before a time.
-func old(run store.Run, before time.Time) bool { return run.Status.Final() && run.Ended.Before(before) }
+// endedBefore reports whether a run ended before a time.
+func endedBefore(run store.Run, before time.Time) bool {
+	return run.Status.Final() && run.Ended.Before(before)
+}
 
-func (l *search) spare(id string) (string, error) {
-	if l.Spare == nil {
+func (l *search) reasonToKeep(id string) (string, error) {
+	if l.ReasonToKeep == nil {
 		return "", nil
 	}
 	run, err := l.Run(id)
 	if err != nil {
 		return "", err
 	}
-	return l.Spare(l.Reader, run)
+	return l.ReasonToKeep(l.Reader, run)
 }
 
-// keep returns the most recently ended runs of each project.
-func (l *search) keep() (map[string]bool, error) {
+// latestRuns returns the most recently ended runs of each project.
+func (l *search) latestRuns() (map[string]bool, error) {
 	kept := map[string]bool{}
-	if l.Keep <= 0 {
+	if l.KeepLatest <= 0 {
 		return kept, nil
 	}
 	all, err := l.RunsBefore(l.Now.Add(skew))
@@ -167,15 +169,15 @@ func (l *search) keep() (map[string]bool, error) {
 	slices.SortFunc(all, func(a, b store.Run) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(b.ID, a.ID)) })
 	seen := map[string]int{}
 	for _, run := range all {
-		if seen[run.Project]++; seen[run.Project] <= l.Keep {
+		if seen[run.Project]++; seen[run.Project] <= l.KeepLatest {
 			kept[run.ID] = true
 		}
 	}
 	return kept, err
 }
 
-// partlyDeleted finds the runs that an earlier prune has only partly deleted.
-func (l *search) partlyDeleted() error {
+// findPartlyDeleted finds the runs that an earlier prune has only partly deleted.
+func (l *search) findPartlyDeleted() error {
 	marks, err := l.Items(markKind, "", math.MinInt64, math.MaxInt32)
 	for _, mark := range marks {
 		l.found.partlyDeleted = append(l.found.partlyDeleted, mark.ID)
@@ -183,8 +185,8 @@ func (l *search) partlyDeleted() error {
 	return err
 }
 
-// rows counts the rows of the old runs.
-func (l *search) rows() error {
+// countRunRows counts the rows of the old runs.
+func (l *search) countRunRows() error {
 	ids := slices.Clone(l.found.partlyDeleted)
 	for _, run := range l.found.Ended {
 		ids = append(ids, run.ID)
@@ -194,7 +196,7 @@ func (l *search) rows() error {
 		return err
 	}
 	for _, q := range questions {
-		if l.deleted[q.Run] || slices.Contains(l.found.partlyDeleted, q.Run) || q.Standalone() && q.Expires.Before(l.Before) {
+		if l.deletableRuns[q.Run] || slices.Contains(l.found.partlyDeleted, q.Run) || q.Standalone() && q.Expires.Before(l.Before) {
 			l.found.questions[q.Run] = append(l.found.questions[q.Run], q.ID)
 		}
 	}
@@ -214,7 +216,7 @@ func (l *search) rows() error {
 	return nil
 }
 
-func (l *search) protocolRows() (err error) {
+func (l *search) findProtocolRows() (err error) {
 	f := l.found
 	f.protocol, err = l.Protocol.FindOld(l, l.Before)
 	f.Tasks, f.Inputs, f.Notes = f.Tasks+len(f.protocol.Tasks), len(f.protocol.Inputs), len(f.protocol.Notes)
@@ -224,8 +226,8 @@ func (l *search) protocolRows() (err error) {
 	return err
 }
 
-// workers finds workers without a recent heartbeat that hold no running attempt.
-func (l *search) workers() error {
+// findWorkers finds workers without a recent heartbeat that hold no running attempt.
+func (l *search) findWorkers() error {
 	running, err := store.RunningAttempts(l)
 	if err != nil {
 		return err
@@ -236,7 +238,7 @@ func (l *search) workers() error {
 	}
 	all, err := l.Workers()
 	for _, w := range all {
-		if silent(w, l.Before) && !busy[w.ID] {
+		if silentSince(w, l.Before) && !busy[w.ID] {
 			l.found.workers = append(l.found.workers, w.ID)
 		}
 	}
@@ -244,13 +246,13 @@ func (l *search) workers() error {
 	return err
 }
 
-func silent(w store.Worker, since time.Time) bool {
+func silentSince(w store.Worker, since time.Time) bool {
 	return w.Seen.Before(since) && w.Updated.Before(since)
 }
 
-func (l *search) promises() error {
-	return eachPromise(l, l.found.promises, func(p store.Promise) error {
-		gone, err := expired(l, p, func(run string) bool { return l.deleted[run] })
+func (l *search) countPromises() error {
+	return eachPromise(l, l.found.promisesBefore, func(p store.Promise) error {
+		gone, err := isExpired(l, p, func(run string) bool { return l.deletableRuns[run] })
 		if gone {
 			l.found.Promises++
 		}
@@ -258,13 +260,13 @@ func (l *search) promises() error {
 	})
 }
 
-func (l *search) events() error {
+func (l *search) countEvents() error {
 	last, err := l.LastSeq()
 	if err != nil {
 		return err
 	}
 	for after := int64(0); ; {
-		page, err := l.Headings(after, eventsAtOnce)
+		page, err := l.Headings(after, eventsPerWrite)
 		if err != nil {
 			return err
 		}
@@ -273,11 +275,11 @@ func (l *search) events() error {
 			if !e.At.Before(l.Before) {
 				return nil
 			}
-			if e.Seq < last && l.found.orphan(e, l.stays) {
+			if e.Seq < last && l.found.orphan(e, l.keptRuns) {
 				l.found.Events++
 			}
 		}
-		if len(page) < eventsAtOnce {
+		if len(page) < eventsPerWrite {
 			return nil
 		}
 	}
@@ -289,21 +291,21 @@ func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	switch {
 	case e.Run == "" || !there[e.Run]:
 		return true
-	case f.owns(e.Run) && e.Task != "":
-		return !f.protocol.Stay[store.TaskKey{Run: e.Run, Task: e.Task}]
+	case f.ownsRun(e.Run) && e.Task != "":
+		return !f.protocol.KeptTasks[store.TaskKey{Run: e.Run, Task: e.Task}]
 	}
 	return false
 }
 
-// Floor returns the number up to which events may have been deleted. A reader that
+// DeletedUpTo returns the number up to which events may have been deleted. A reader that
 // starts at an earlier event may miss some.
-func Floor(r store.Reader) (int64, error) {
-	c, err := r.Cursor(floorCursor)
+func DeletedUpTo(r store.Reader) (int64, error) {
+	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
 	return c.Seq, err
 }
 
-// floorCursor is the name of the cursor that stores the result of [Floor].
-const floorCursor = "pruned"
+// deletedUpToCursor is the name of the cursor that stores the result of [Floor].
+const deletedUpToCursor = "pruned"

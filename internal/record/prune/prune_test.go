@@ -97,7 +97,7 @@ func TestSoManyOfEachProjectStay(t *testing.T) {
 		f.pass(day)
 	}
 	f.pass(99 * day)
-	found := f.look(day, func(r *prune.Retention) { r.Keep = 2 })
+	found := f.look(day, func(r *prune.Retention) { r.KeepLatest = 2 })
 	var ids []string
 	for _, run := range found.Ended {
 		ids = append(ids, run.ID)
@@ -114,7 +114,7 @@ func TestARunThatIsSparedOrWorkedOnStays(t *testing.T) {
 	}
 	f.pass(99 * day)
 	found := f.look(day, func(r *prune.Retention) {
-		r.Spare = func(_ store.Reader, run store.Run) (string, error) {
+		r.ReasonToKeep = func(_ store.Reader, run store.Run) (string, error) {
 			if run.Plan == nil {
 				t.Error("a run without its plan")
 			}
@@ -126,14 +126,14 @@ func TestARunThatIsSparedOrWorkedOnStays(t *testing.T) {
 	}
 	how := f.taking()
 	var told, gone []string
-	how.Hold = func(run string) (func(), error) {
+	how.LockRun = func(run string) (func(), error) {
 		if run == "b" {
 			return nil, errors.New("somebody works on it")
 		}
 		return func() {}, nil
 	}
-	how.Tell = func(text string) { told = append(told, text) }
-	how.Gone = func(run string) { gone = append(gone, run) }
+	how.Notice = func(text string) { told = append(told, text) }
+	how.OnDeleted = func(run string) { gone = append(gone, run) }
 	done, err := prune.Delete(f.ctx, f.store, found, how)
 	if err != nil || done.Runs != 1 || fmt.Sprint(gone) != "[c]" || len(told) != 1 || !strings.Contains(told[0], "run b stays") {
 		t.Errorf("%+v, %v, gone %v, told %v", done, err, gone, told)
@@ -166,8 +166,8 @@ func interrupted(t *testing.T, atOnce int) {
 	gone := map[string]bool{}
 	take := func(f *fixture) error {
 		how := f.taking()
-		how.AtOnce = atOnce
-		how.Gone = func(run string) { gone[run] = true }
+		how.BatchSize = atOnce
+		how.OnDeleted = func(run string) { gone[run] = true }
 		_, err := prune.Delete(f.ctx, f.store, f.look(30*day), how)
 		return err
 	}
@@ -240,7 +240,7 @@ func TestABeadIsKnownForAsLongAsItsRunIs(t *testing.T) {
 		_, err := f.engine.Submit(f.ctx, engine.Submission{ID: "again", Plan: plan.Plan{Tasks: bead("b3")}})
 		f.must(err)
 		spare := func(r *prune.Retention) {
-			r.Spare = func(_ store.Reader, run store.Run) (string, error) {
+			r.ReasonToKeep = func(_ store.Reader, run store.Run) (string, error) {
 				return map[string]string{"kept": "because"}[run.ID], nil
 			}
 		}
@@ -342,7 +342,7 @@ func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
 		if last.Kind != "store.pruned" || last.Who != "test" || !strings.HasPrefix(last.Why, "1 run, 1 task, 1 attempt, 1 question") {
 			t.Errorf("the last event is %+v", last)
 		}
-		if first, err = prune.Floor(r); first == 0 || first >= events[0].Seq {
+		if first, err = prune.DeletedUpTo(r); first == 0 || first >= events[0].Seq {
 			t.Errorf("the floor is %d, and the first event that is left %d", first, events[0].Seq)
 		}
 		return err
@@ -351,7 +351,7 @@ func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
 	f.pass(40 * day)
 	f.take(f.look(30 * day))
 	f.must(f.store.Read(f.ctx, func(r store.Reader) error {
-		second, err := prune.Floor(r)
+		second, err := prune.DeletedUpTo(r)
 		if second <= first {
 			t.Errorf("the floor was %d and is %d", first, second)
 		}
@@ -370,7 +370,7 @@ func TestTwoPrunesAtOnceTakeTheSameAway(t *testing.T) {
 		f.run("new", failure.None, tasks("a")...)
 		found := f.look(30 * day)
 		how := f.taking()
-		how.AtOnce = 1
+		how.BatchSize = 1
 		errs := make(chan error)
 		for range 2 {
 			go func() {

@@ -10,24 +10,24 @@ import (
 // eventContent is the part of an event that documents depend on.
 type eventContent struct {
 	store.Event
-	run   *store.Run     // set if the run has changed
-	task  *store.Task    // set if a task has a new status
-	tried *store.Attempt // the attempt that started or ended with this event, or whose agent has started
+	run     *store.Run     // set if the run has changed
+	task    *store.Task    // set if a task has a new status
+	attempt *store.Attempt // the attempt that started or ended with this event, or whose agent has started
 }
 
-// read decodes an event. ok is false for most events, because documents do not show
+// decodeEvent decodes an event. ok is false for most events, because documents do not show
 // readiness and questions.
-func read(e store.Event) (n eventContent, ok bool, err error) {
+func decodeEvent(e store.Event) (n eventContent, ok bool, err error) {
 	n.Event = e
 	switch {
 	case strings.HasPrefix(e.Kind, "run."):
-		n.run, err = row[store.Run](e.Row)
+		n.run, err = decodeRow[store.Run](e.Row)
 	case e.Kind == "attempt.started":
-		n.tried, err = row[store.Attempt](e.Row)
+		n.attempt, err = decodeRow[store.Attempt](e.Row)
 	case strings.HasPrefix(e.Kind, "task.") && e.To != "":
-		n.task, err = row[store.Task](e.Row)
+		n.task, err = decodeRow[store.Task](e.Row)
 		if err == nil && len(e.Tried) > 0 {
-			n.tried, err = row[store.Attempt](e.Tried)
+			n.attempt, err = decodeRow[store.Attempt](e.Tried)
 		}
 	default:
 		return n, false, nil
@@ -35,7 +35,7 @@ func read(e store.Event) (n eventContent, ok bool, err error) {
 	return n, err == nil, err
 }
 
-func row[V any](text []byte) (*V, error) {
+func decodeRow[V any](text []byte) (*V, error) {
 	v, err := record.Read[V](text)
 	return &v, err
 }

@@ -16,7 +16,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	}
 	var cursor store.Cursor
 	err := r.opts.Store.Read(ctx, func(from store.Reader) (err error) {
-		cursor, err = from.Cursor(r.name)
+		cursor, err = from.Cursor(r.cursor)
 		return err
 	})
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -27,7 +27,7 @@ func (r *Recorder) open(ctx context.Context) error {
 
 // openFrom is like open, but records are written for all events after the given number.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
-	run, tasks, last, err := r.rows(ctx)
+	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,12 +40,12 @@ func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	}
 	r.state, r.recorded, r.seq = p, recorded, last
 	if len(tasks) > 0 {
-		r.seq = first(tasks)
+		r.seq = seqBeforeRun(tasks)
 	}
 	return nil
 }
 
-func (r *Recorder) rows(ctx context.Context) (run store.Run, tasks []store.Task, last int64, err error) {
+func (r *Recorder) readRows(ctx context.Context) (run store.Run, tasks []store.Task, last int64, err error) {
 	err = r.opts.Store.Read(ctx, func(from store.Reader) (err error) {
 		if run, err = from.Run(r.opts.Run); err != nil {
 			return fmt.Errorf("run %s: %w", r.opts.Run, err)
@@ -59,9 +59,9 @@ func (r *Recorder) rows(ctx context.Context) (run store.Run, tasks []store.Task,
 	return run, tasks, last, err
 }
 
-// first returns the number of the last event before those of the run. A task has the
+// seqBeforeRun returns the number of the last event before those of the run. A task has the
 // number of its own first event, and the first task's event directly follows the run's.
-func first(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
+func seqBeforeRun(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
 
 // eventsAtOnce is the number of events that are read at once. Each contains a whole row
 // of the store.
@@ -75,11 +75,11 @@ func (r *Recorder) apply(e store.Event) error {
 	if r.state.isKnownTask(e) {
 		return nil
 	}
-	n, ok, err := read(e)
+	n, ok, err := decodeEvent(e)
 	if err != nil || !ok {
 		return err
 	}
-	if _, known := r.state.at[e.Task]; n.task != nil && !known {
+	if _, known := r.state.agentIndex[e.Task]; n.task != nil && !known {
 		if err := r.state.addLater(*n.task, r.opts.Project); err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	if err != nil {
 		return err
 	}
-	under := startedAttempts{recorder: r, each: each, begun: map[attemptOf]entry{}}
+	under := startedAttempts{recorder: r, each: each, started: map[attemptKey]entry{}}
 	err = r.follow(ctx, &r.seq, func(e store.Event) error {
 		if err := r.apply(e); err != nil {
 			return err
@@ -111,21 +111,21 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 type startedAttempts struct {
 	recorder *Recorder
 	each     func(ledger.Pair) error
-	begun    map[attemptOf]entry
-	order    []attemptOf
+	started  map[attemptKey]entry
+	order    []attemptKey
 }
 
 // emitEnded calls each with the attempts that have ended.
 func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
-		name := attemptOf{e.task, e.number}
+		name := attemptKey{e.task, e.number}
 		if e.result == nil {
-			u.begun[name] = e
+			u.started[name] = e
 			u.order = append(u.order, name)
 			continue
 		}
-		delete(u.begun, name)
-		if err := u.tell(ctx, e); err != nil {
+		delete(u.started, name)
+		if err := u.emit(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -136,8 +136,8 @@ func (u *startedAttempts) emitEnded(ctx context.Context) error {
 // emitRunning calls each with the attempts that are still running.
 func (u *startedAttempts) emitRunning(ctx context.Context) error {
 	for _, name := range u.order {
-		if e, runs := u.begun[name]; runs {
-			if err := u.tell(ctx, e); err != nil {
+		if e, runs := u.started[name]; runs {
+			if err := u.emit(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -145,14 +145,14 @@ func (u *startedAttempts) emitRunning(ctx context.Context) error {
 	return nil
 }
 
-func (u *startedAttempts) tell(ctx context.Context, e entry) error {
-	runs, err := u.recorder.runs(ctx, []entry{e})
+func (u *startedAttempts) emit(ctx context.Context, e entry) error {
+	runs, err := u.recorder.runRecords(ctx, []entry{e})
 	if err != nil {
 		return err
 	}
 	p := ledger.Pair{Run: runs[0]}
 	if e.result != nil {
-		result := u.recorder.named(e, *e.result)
+		result := u.recorder.withBeadName(e, *e.result)
 		p.Result = &result
 	}
 	return u.each(u.recorder.opts.Ledger.Completed(p))

@@ -42,32 +42,32 @@ type Options struct {
 	Pace time.Duration
 	// Look is the interval at which, without events, the document is checked and failed
 	// writes are retried; DefaultLook if zero.
-	Look time.Duration
+	CheckInterval time.Duration
 }
 
 // The default times. A document is written at most one pace and the duration of one
 // write after its event. This must be within 100 ms.
 const (
-	DefaultPace = 50 * time.Millisecond
-	DefaultLook = 2 * time.Second
+	DefaultPace          = 50 * time.Millisecond
+	DefaultCheckInterval = 2 * time.Second
 )
 
 // Recorder writes the documents of one run. It is not safe for concurrent use. Several
 // programs may record the same run.
 type Recorder struct {
-	opts      Options
-	name      string // name of the cursor
-	recording *session.Recording
-	state     *sessionState      // nil until open
-	seq       int64              // the last event in the state
-	recorded  int64              // the stored cursor: the last event whose records are written
-	pending   []entry            // records to write, in the order of their events
-	whole     map[attemptOf]bool // attempts whose end was written together with their start
-	failing   map[string]error   // current problems, by kind
-	refused   []error            // the first few records that can never be written, as errors
-	refusals  int
-	took      time.Duration // duration of the last write of the session's document
-	wrote     time.Time     // time of that write
+	opts             Options
+	cursor           string // name of the cursor
+	recording        *session.Recording
+	state            *sessionState       // nil until open
+	seq              int64               // the last event in the state
+	recorded         int64               // the stored cursor: the last event whose records are written
+	pending          []entry             // records to write, in the order of their events
+	writtenWithStart map[attemptKey]bool // attempts whose end was written together with their start
+	failing          map[string]error    // current problems, by kind
+	refused          []error             // the first few records that can never be written, as errors
+	refusedCount     int
+	lastWriteTook    time.Duration // duration of the last write of the session's document
+	lastWrite        time.Time     // time of that write
 }
 
 // Writing a document with many agents takes long and much memory. So the document is
@@ -76,7 +76,7 @@ type Recorder struct {
 const (
 	manyAgents = 2000
 	largeShare = 10
-	mostPace   = 2 * time.Second
+	maxPace    = 2 * time.Second
 )
 
 // pace returns the minimum time between two writes of the session's document.
@@ -84,12 +84,12 @@ func (r *Recorder) pace() time.Duration {
 	if len(r.state.status.Agents) < manyAgents {
 		return r.opts.Pace
 	}
-	return max(r.opts.Pace, min(largeShare*r.took, mostPace))
+	return max(r.opts.Pace, min(largeShare*r.lastWriteTook, maxPace))
 }
 
 // due reports whether the session's document may be written again. Records do not wait
 // for this.
-func (r *Recorder) due() bool { return time.Since(r.wrote) >= r.pace() }
+func (r *Recorder) due() bool { return time.Since(r.lastWrite) >= r.pace() }
 
 // CursorOf returns the name of the cursor of a run's records.
 func CursorOf(run string) string { return "recorder " + run }
@@ -99,10 +99,10 @@ func New(opts Options) *Recorder {
 	if opts.Pace == 0 {
 		opts.Pace = DefaultPace
 	}
-	if opts.Look == 0 {
-		opts.Look = DefaultLook
+	if opts.CheckInterval == 0 {
+		opts.CheckInterval = DefaultCheckInterval
 	}
-	return &Recorder{opts: opts, name: CursorOf(opts.Run), failing: map[string]error{}, whole: map[attemptOf]bool{}}
+	return &Recorder{opts: opts, cursor: CursorOf(opts.Run), failing: map[string]error{}, writtenWithStart: map[attemptKey]bool{}}
 }
 
 // Run writes documents until the run has ended and everything is written, or until ctx
@@ -115,8 +115,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.reportOnce(ctx, theEvents, err)
-		pause := time.NewTimer(r.opts.Look)
+		r.reportOnce(ctx, eventsProblem, err)
+		pause := time.NewTimer(r.opts.CheckInterval)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -136,7 +136,7 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
-		r.reportOnce(ctx, theEvents, nil)
+		r.reportOnce(ctx, eventsProblem, nil)
 		if !r.state.ended() {
 			r.write(ctx, false) // this also reads new events, possibly the last one
 		}
@@ -160,7 +160,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
-	r.reportOnce(ctx, theEvents, nil)
+	r.reportOnce(ctx, eventsProblem, nil)
 	if err := r.flush(ctx); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 // Rebuild writes all documents of the run again from the store. Existing records stay
 // unchanged, because records are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
-	r.state, r.pending, r.refused, r.refusals, r.whole = nil, nil, nil, 0, map[attemptOf]bool{}
+	r.state, r.pending, r.refused, r.refusedCount, r.writtenWithStart = nil, nil, nil, 0, map[attemptKey]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *Recorder) Rebuild(ctx context.Context) error {
 // flush writes everything, and then again the records that other programs have deleted.
 func (r *Recorder) flush(ctx context.Context) error {
 	r.write(ctx, true)
-	if err := r.restore(ctx); err != nil {
+	if err := r.restoreDeleted(ctx); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -197,7 +197,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 func (r *Recorder) problems() error {
 	all := slices.Clone(r.refused)
-	if more := r.refusals - len(r.refused); more > 0 {
+	if more := r.refusedCount - len(r.refused); more > 0 {
 		all = append(all, fmt.Errorf("and %d more", more))
 	}
 	if len(all) > 0 && len(r.failing) == 0 {
@@ -216,7 +216,7 @@ func (r *Recorder) problems() error {
 // at once. Otherwise it waits for the pace, and then until there are events, another
 // program has changed the document, or a failed write must be retried.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
-	if len(r.pending) > 0 && r.failing[theRecords] == nil {
+	if len(r.pending) > 0 && r.failing[recordsProblem] == nil {
 		return ctx.Err()
 	}
 	pace := time.NewTimer(r.pace() - time.Since(began))
@@ -230,7 +230,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 		return nil
 	}
 	for {
-		look, cancel := context.WithTimeout(ctx, r.opts.Look)
+		look, cancel := context.WithTimeout(ctx, r.opts.CheckInterval)
 		err := r.opts.Store.Wait(look, r.seq)
 		late := look.Err() != nil
 		cancel()

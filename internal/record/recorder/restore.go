@@ -11,21 +11,21 @@ import (
 	"gaffer/ledger"
 )
 
-// restore writes deleted records again. It checks only the file names, because existing
+// restoreDeleted writes deleted records again. It checks only the file names, because existing
 // records are immutable.
-func (r *Recorder) restore(ctx context.Context) error {
+func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
 	}
-	there, err := r.names()
+	there, err := r.recordFiles()
 	if err != nil {
-		r.reportOnce(ctx, theRecords, err)
+		r.reportOnce(ctx, recordsProblem, err)
 		return nil
 	}
 	gone := map[string]bool{}
-	for task, i := range r.state.at {
-		as, t := r.state.bead(r.opts.Run, task), r.state.tries[i]
-		if !there[ledger.RunKind].has(as, t.begun) || !there[ledger.ResultKind].has(as, t.ended) {
+	for task, i := range r.state.agentIndex {
+		as, t := r.state.bead(r.opts.Run, task), r.state.attempts[i]
+		if !there[ledger.RunKind].has(as, t.started) || !there[ledger.ResultKind].has(as, t.ended) {
 			gone[task] = true
 		}
 	}
@@ -37,13 +37,13 @@ func (r *Recorder) restore(ctx context.Context) error {
 
 // recordAgain writes all records of the given tasks.
 func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error {
-	_, rows, _, err := r.rows(ctx)
+	_, rows, _, err := r.readRows(ctx)
 	if err != nil {
 		return err
 	}
-	stopping, seq := false, first(rows)
+	stopping, seq := false, seqBeforeRun(rows)
 	err = r.follow(ctx, &seq, func(e store.Event) error {
-		n, ok, err := read(e)
+		n, ok, err := decodeEvent(e)
 		if err != nil || !ok || e.Seq > r.seq {
 			return err
 		}
@@ -58,7 +58,7 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 	if err != nil {
 		return err
 	}
-	r.reportOnce(ctx, theRecords, r.writeRecords(ctx, func() bool { return true }))
+	r.reportOnce(ctx, recordsProblem, r.writeRecords(ctx, func() bool { return true }))
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (n fileNames) has(as bead, attempts int) bool {
 	return true
 }
 
-func (r *Recorder) names() (map[ledger.Kind]fileNames, error) {
+func (r *Recorder) recordFiles() (map[ledger.Kind]fileNames, error) {
 	all := map[ledger.Kind]fileNames{}
 	for _, kind := range ledger.Kinds() {
 		names := fileNames{}

@@ -17,27 +17,27 @@ import (
 // sessionState is the state of a run in terms of the session protocol. It starts from
 // the run's rows and is updated by the run's events.
 type sessionState struct {
-	status    session.Status
-	stopping  bool // no more tasks start
-	at        map[string]int
-	tries     []tries
-	beads     map[string]bead // beads of dispatched tasks
-	changed   map[int]bool    // indexes of agents whose changes are not written yet
-	unwritten bool            // something is not written yet
+	status     session.Status
+	stopping   bool // no more tasks start
+	agentIndex map[string]int
+	attempts   []attemptCounts
+	beads      map[string]bead // beads of dispatched tasks
+	changed    map[int]bool    // indexes of agents whose changes are not written yet
+	unwritten  bool            // something is not written yet
 }
 
-// tries counts the attempts at a task.
-type tries struct{ begun, ended int }
+// attemptCounts counts the attempts at a task.
+type attemptCounts struct{ started, ended int }
 
 // newSessionState returns the state of a run before its events are applied.
 func newSessionState(run store.Run, tasks []store.Task, project string) (*sessionState, error) {
-	p := &sessionState{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, unwritten: true}
+	p := &sessionState{agentIndex: make(map[string]int, len(tasks)), attempts: make([]attemptCounts, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, unwritten: true}
 	p.status = session.Status{
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
 	}
 	if len(tasks) == 0 { // a run without tasks ends with its first event
-		p.takeRun(run)
+		p.applyRun(run)
 	}
 	waves := wavesOf(tasks)
 	for i, t := range tasks {
@@ -45,7 +45,7 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 			return nil, err
 		}
 	}
-	p.status.Waves = groups(p.status.Agents)
+	p.status.Waves = sessionWaves(p.status.Agents)
 	return p, nil
 }
 
@@ -55,13 +55,13 @@ func (p *sessionState) add(t store.Task, wave int, project string) error {
 	if err != nil {
 		return fmt.Errorf("task %s: %w", t.Task, err)
 	}
-	p.at[t.Task] = len(p.status.Agents)
-	p.tries = append(p.tries, tries{})
+	p.agentIndex[t.Task] = len(p.status.Agents)
+	p.attempts = append(p.attempts, attemptCounts{})
 	if spec.Dispatch != nil {
 		p.beads[t.Task] = beadOf(t.Run, t.Task, spec.Dispatch)
 	}
 	p.status.Agents = append(p.status.Agents, session.Agent{
-		ID: t.Task, Name: cmp.Or(t.Name, t.Task), PromptPath: below(project, spec.PromptFile),
+		ID: t.Task, Name: cmp.Or(t.Name, t.Task), PromptPath: relativeTo(project, spec.PromptFile),
 		Status: session.Queued, Wave: &wave, Model: engine.AgentOf(spec),
 	})
 	return nil
@@ -73,7 +73,7 @@ func (p *sessionState) addLater(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
 	}
-	p.status.Waves = groups(p.status.Agents)
+	p.status.Waves = sessionWaves(p.status.Agents)
 	p.unwritten = true
 	return nil
 }
@@ -95,9 +95,9 @@ func sourceOf(run store.Run) string {
 	return plan.SourceOrchestrate
 }
 
-// below returns a file's path relative to a folder, or unchanged if the file is not in
+// relativeTo returns a file's path relative to a folder, or unchanged if the file is not in
 // it.
-func below(folder, file string) string {
+func relativeTo(folder, file string) string {
 	relative, err := filepath.Rel(folder, file)
 	if !filepath.IsAbs(file) || err != nil || relative == ".." || strings.HasPrefix(relative, "../") {
 		return file
@@ -130,8 +130,8 @@ func wavesOf(tasks []store.Task) []int {
 	return waves
 }
 
-// groups returns the waves with their agents.
-func groups(agents []session.Agent) []session.Wave {
+// sessionWaves returns the waves with their agents.
+func sessionWaves(agents []session.Agent) []session.Wave {
 	members := map[int][]string{}
 	for _, a := range agents {
 		members[*a.Wave] = append(members[*a.Wave], a.ID)
@@ -148,7 +148,7 @@ func (p *sessionState) ended() bool { return p.status.Status.Final() }
 // isKnownTask reports whether an event only says that a task was added which the state
 // already contains. A large run has thousands of such events, so they are not decoded.
 func (p *sessionState) isKnownTask(e store.Event) bool {
-	i, known := p.at[e.Task]
+	i, known := p.agentIndex[e.Task]
 	if !known || e.Kind != "task.queued" || e.From != "" {
 		return false
 	}
@@ -158,35 +158,35 @@ func (p *sessionState) isKnownTask(e store.Event) bool {
 
 // apply updates the state from an event.
 func (p *sessionState) apply(n eventContent) {
-	switch i, known := p.at[n.Task]; {
+	switch i, known := p.agentIndex[n.Task]; {
 	case n.run != nil:
-		p.takeRun(*n.run)
+		p.applyRun(*n.run)
 	case !known:
 		return
 	case n.task != nil:
 		p.status.Agents[i] = afterStatusChange(p.status.Agents[i], n)
 		p.changed[i] = true
-		p.tries[i].take(n)
+		p.attempts[i].apply(n)
 	case p.status.Agents[i].Status == session.Running:
-		p.status.Agents[i].PID = pidOf(*n.tried)
+		p.status.Agents[i].PID = pidOf(*n.attempt)
 		p.changed[i] = true
 	}
 	p.unwritten = true
 }
 
-func (p *sessionState) takeRun(run store.Run) {
+func (p *sessionState) applyRun(run store.Run) {
 	p.stopping = run.Stopping != ""
 	p.status.Status = session.State(run.Status)
 	p.status.CompletedAt = session.Time{Time: run.Ended}
 }
 
-func (t *tries) take(n eventContent) {
-	if n.tried == nil {
+func (t *attemptCounts) apply(n eventContent) {
+	if n.attempt == nil {
 		return
 	}
-	t.begun = n.tried.Number
-	if n.tried.Status.Final() {
-		t.ended = n.tried.Number
+	t.started = n.attempt.Number
+	if n.attempt.Status.Final() {
+		t.ended = n.attempt.Number
 	}
 }
 

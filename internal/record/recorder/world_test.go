@@ -146,7 +146,7 @@ func (p *project) notice(text string) {
 func (p *project) recorder(s store.Store) *recorder.Recorder {
 	return recorder.New(recorder.Options{
 		Store: s, Run: runID, Session: p.session, Ledger: p.ledger, Project: "/home/sam/shop",
-		Notice: p.notice, Pace: time.Millisecond, Look: 10 * time.Millisecond,
+		Notice: p.notice, Pace: time.Millisecond, CheckInterval: 10 * time.Millisecond,
 	})
 }
 

@@ -21,22 +21,22 @@ import (
 // writes every record, and checks whether another program has changed the document.
 func (r *Recorder) write(ctx context.Context, all bool) {
 	moved := r.state.unwritten || len(r.pending) > 0
-	if all || r.state.unwritten && r.due() || r.failing[theSession] != nil || r.recording.Disturbed() {
-		r.reportOnce(ctx, theSession, r.writeSession(ctx)) // first, because it also reads new events
+	if all || r.state.unwritten && r.due() || r.failing[sessionProblem] != nil || r.recording.Disturbed() {
+		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // first, because it also reads new events
 	}
 	limit := time.Now().Add(r.opts.Pace)
-	r.reportOnce(ctx, theRecords, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
+	r.reportOnce(ctx, recordsProblem, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
 	if all || moved {
-		r.reportOnce(ctx, theCursor, r.keepCursor(ctx))
+		r.reportOnce(ctx, cursorProblem, r.keepCursor(ctx))
 	}
 }
 
 // The kinds of problems. Each is reported separately.
 const (
-	theSession = "session"
-	theRecords = "records"
-	theCursor  = "cursor"
-	theEvents  = "events"
+	sessionProblem = "session"
+	recordsProblem = "records"
+	cursorProblem  = "cursor"
+	eventsProblem  = "events"
 )
 
 // reportOnce reports a problem once, and again only after it was solved.
@@ -58,7 +58,7 @@ func (r *Recorder) reportOnce(ctx context.Context, what string, err error) {
 // document's lock, because another program may be recording the same run.
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
-	defer func() { r.wrote, r.took = time.Now(), time.Since(began) }()
+	defer func() { r.lastWrite, r.lastWriteTook = time.Now(), time.Since(began) }()
 	contents := func() (session.Contents, error) {
 		if err := r.catchUp(ctx); err != nil {
 			return session.Contents{}, err
@@ -107,7 +107,7 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 		return nil
 	}
 	err := r.opts.Store.Write(ctx, func(tx *store.Tx) error {
-		tx.PutCursor(store.Cursor{Name: r.name, Seq: to})
+		tx.PutCursor(store.Cursor{Name: r.cursor, Seq: to})
 		return nil
 	})
 	if err == nil {
@@ -123,13 +123,13 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
-		if n%nearby == 0 {
+		if n%lookahead == 0 {
 			r.writeTogether(ctx)
 		}
 		r.pending[0] = r.withEnd(r.pending[0])
 		switch err := r.record(ctx, r.pending[0]); {
 		case err == nil:
-		case isNoRegularFile(err):
+		case isOtherFileType(err):
 			passed = cmp.Or(passed, err)
 		case isPermanent(err):
 			r.refuse(err)
@@ -142,9 +142,9 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	return passed
 }
 
-// nearby is the number of pending records that are searched for the end of an attempt.
+// lookahead is the number of pending records that are searched for the end of an attempt.
 // About as many attempts run at once.
-const nearby = 64
+const lookahead = 64
 
 // withEnd adds the end of an attempt to its start, if the end is also pending. Both are
 // then written at once, and the end is skipped later.
@@ -152,9 +152,9 @@ func (r *Recorder) withEnd(e entry) entry {
 	if e.result != nil || e.written {
 		return e
 	}
-	for _, later := range r.pending[1:min(len(r.pending), nearby)] {
+	for _, later := range r.pending[1:min(len(r.pending), lookahead)] {
 		if later.result != nil && later.task == e.task && later.number == e.number {
-			e.whole = later.result
+			e.end = later.result
 			break
 		}
 	}
@@ -175,9 +175,9 @@ func isPermanent(err error) bool {
 	return errors.As(err, &moved) || errors.As(err, &record)
 }
 
-// isNoRegularFile reports whether something other than a regular file, such as a
+// isOtherFileType reports whether something other than a regular file, such as a
 // folder, has the record's name.
-func isNoRegularFile(err error) bool {
+func isOtherFileType(err error) bool {
 	form := (*statefile.FormError)(nil)
 	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // otherwise the error is about the folder of the records
 }
@@ -186,7 +186,7 @@ func isNoRegularFile(err error) bool {
 // because there may be thousands.
 func (r *Recorder) refuse(err error) {
 	const most = 5
-	if r.refusals++; len(r.refused) < most {
+	if r.refusedCount++; len(r.refused) < most {
 		r.refused = append(r.refused, err)
 		r.opts.Notice(fmt.Sprintf("a record of run %s is not written: %v", r.opts.Run, err))
 	}
@@ -195,18 +195,18 @@ func (r *Recorder) refuse(err error) {
 // record writes one entry. If a damaged record has its file name, it first renames
 // that.
 func (r *Recorder) record(ctx context.Context, e entry) error {
-	err := r.put(ctx, e)
+	err := r.writeEntry(ctx, e)
 	var corrupt *statefile.CorruptError
 	for errors.As(err, &corrupt) {
-		if err := r.keepAside(corrupt, e); err != nil {
+		if err := r.renameDamaged(corrupt, e); err != nil {
 			return err
 		}
-		err = r.put(ctx, e)
+		err = r.writeEntry(ctx, e)
 	}
 	return err
 }
 
-func (r *Recorder) keepAside(corrupt *statefile.CorruptError, e entry) error {
+func (r *Recorder) renameDamaged(corrupt *statefile.CorruptError, e entry) error {
 	base := fmt.Sprintf("%s.corrupt-%d", corrupt.Path, e.seq)
 	aside := base
 	err := os.Link(corrupt.Path, aside)
@@ -221,57 +221,57 @@ func (r *Recorder) keepAside(corrupt *statefile.CorruptError, e entry) error {
 	return os.Remove(corrupt.Path)
 }
 
-// put writes one entry: the start of an attempt, or its end. Before an end, it writes
+// writeEntry writes one entry: the start of an attempt, or its end. Before an end, it writes
 // the start if that is missing.
-func (r *Recorder) put(ctx context.Context, e entry) error {
+func (r *Recorder) writeEntry(ctx context.Context, e entry) error {
 	if e.written {
 		return nil
 	}
 	if e.result == nil {
-		return r.begin(ctx, e)
+		return r.writeStart(ctx, e)
 	}
-	if r.whole[attemptOf{e.task, e.number}] {
-		delete(r.whole, attemptOf{e.task, e.number})
+	if r.writtenWithStart[attemptKey{e.task, e.number}] {
+		delete(r.writtenWithStart, attemptKey{e.task, e.number})
 		return nil
 	}
-	result := r.named(e, *e.result)
+	result := r.withBeadName(e, *e.result)
 	_, err := r.opts.Ledger.Finish(ctx, result)
 	var gone *ledger.NoRunError
 	if !errors.As(err, &gone) {
 		return err
 	}
-	if err := r.begin(ctx, e); err != nil {
+	if err := r.writeStart(ctx, e); err != nil {
 		return err
 	}
 	_, err = r.opts.Ledger.Finish(ctx, result)
 	return err
 }
 
-// named returns the result with the ledger's bead name and attempt number.
-func (r *Recorder) named(e entry, result ledger.Result) ledger.Result {
+// withBeadName returns the result with the ledger's bead name and attempt number.
+func (r *Recorder) withBeadName(e entry, result ledger.Result) ledger.Result {
 	as := r.state.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number
 	return result
 }
 
-func (r *Recorder) begin(ctx context.Context, e entry) error {
-	runs, err := r.runs(ctx, []entry{e})
+func (r *Recorder) writeStart(ctx context.Context, e entry) error {
+	runs, err := r.runRecords(ctx, []entry{e})
 	if err != nil {
 		return err
 	}
 	run := runs[0]
-	if e.whole == nil {
+	if e.end == nil {
 		return r.opts.Ledger.Begin(ctx, run)
 	}
-	if err := r.opts.Ledger.Record(ctx, run, r.named(e, *e.whole)); err != nil {
+	if err := r.opts.Ledger.Record(ctx, run, r.withBeadName(e, *e.end)); err != nil {
 		return err
 	}
-	r.whole[attemptOf{e.task, e.number}] = true
+	r.writtenWithStart[attemptKey{e.task, e.number}] = true
 	return nil
 }
 
-// attemptOf identifies an attempt.
-type attemptOf struct {
+// attemptKey identifies an attempt.
+type attemptKey struct {
 	task   string
 	number int
 }

@@ -6,21 +6,6 @@ import (
 	"gaffer/fleet"
 )
 
-// Review returns the review of a task's change.
-func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, error) {
-	v, err := f.client.Talk.Review(ctx, run, task)
-	return v, f.problem(err)
-}
-
-// ChangeReview does what a user wants with a review, and returns the review.
-func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
-	if err := f.refuse("gaffer review"); err != nil {
-		return fleet.Review{}, err
-	}
-	v, err := f.client.Talk.Change(ctx, run, task, a)
-	return v, f.problem(err)
-}
-
 // Messages returns the messages to the agent of a task, oldest first.
 func (f *Fleet) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
 	list, err := f.client.Talk.Messages(ctx, run, task)

@@ -2,15 +2,15 @@ package notify
 
 import "time"
 
-// Quiet is a daily period, in minutes after midnight. It may extend past midnight. The
+// QuietHours is a daily period, in minutes after midnight. It may extend past midnight. The
 // zero value is empty.
-type Quiet struct {
+type QuietHours struct {
 	From, To int
 	Zone     *time.Location // nil for UTC
 }
 
-// Holds reports whether t is in the period.
-func (q Quiet) Holds(t time.Time) bool {
+// Contains reports whether t is in the period.
+func (q QuietHours) Contains(t time.Time) bool {
 	if q.From == q.To {
 		return false
 	}
@@ -23,7 +23,7 @@ func (q Quiet) Holds(t time.Time) bool {
 }
 
 // End returns when the period next ends after t.
-func (q Quiet) End(t time.Time) time.Time {
+func (q QuietHours) End(t time.Time) time.Time {
 	t = t.In(q.zone())
 	for day := 0; ; day++ {
 		end := time.Date(t.Year(), t.Month(), t.Day()+day, q.To/60, q.To%60, 0, 0, q.zone())
@@ -33,7 +33,7 @@ func (q Quiet) End(t time.Time) time.Time {
 	}
 }
 
-func (q Quiet) zone() *time.Location {
+func (q QuietHours) zone() *time.Location {
 	if q.Zone == nil {
 		return time.UTC
 	}

@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsAtOnce is the number of events that are read and deleted in one transaction.
-const eventsAtOnce = 1000
+// eventsPerWrite is the number of events that are read and deleted in one transaction.
+const eventsPerWrite = 1000
 
 // deleteEvents deletes old events about things that no longer exist.
 func (t *deleter) deleteEvents(ctx context.Context) error {
@@ -18,7 +18,7 @@ func (t *deleter) deleteEvents(ctx context.Context) error {
 			there[run.ID] = true
 		}
 		if err == nil {
-			top, err = Floor(r)
+			top, err = DeletedUpTo(r)
 		}
 		return err
 	})
@@ -27,8 +27,8 @@ func (t *deleter) deleteEvents(ctx context.Context) error {
 		orphans, after, more, err = t.orphans(ctx, after, there)
 		if err == nil && len(orphans) > 0 {
 			top = max(top, orphans[len(orphans)-1])
-			err = t.deleteRows(ctx, &t.done.Events, func(tx *store.Tx) (store.Gone, int, error) {
-				tx.PutCursor(store.Cursor{Name: floorCursor, Seq: top})
+			err = t.deleteRows(ctx, &t.deleted.Events, func(tx *store.Tx) (store.Gone, int, error) {
+				tx.PutCursor(store.Cursor{Name: deletedUpToCursor, Seq: top})
 				return store.Gone{Events: orphans}, len(orphans), nil
 			})
 		}
@@ -44,7 +44,7 @@ func (t *deleter) orphans(ctx context.Context, after int64, there map[string]boo
 		if err != nil {
 			return err
 		}
-		page, err := r.Headings(after, eventsAtOnce)
+		page, err := r.Headings(after, eventsPerWrite)
 		for _, e := range page {
 			if !e.At.Before(t.found.Before) {
 				return err
@@ -53,7 +53,7 @@ func (t *deleter) orphans(ctx context.Context, after int64, there map[string]boo
 				orphans = append(orphans, e.Seq)
 			}
 		}
-		more = len(page) == eventsAtOnce
+		more = len(page) == eventsPerWrite
 		return err
 	})
 	return orphans, next, more, err

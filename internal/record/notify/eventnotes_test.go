@@ -16,29 +16,29 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func TestWhatEventsAreToldAs(t *testing.T) {
 	run := store.Run{ID: "r1", Name: "web", Project: "/p", Created: noon.Add(-90 * time.Second), Spent: store.Amount{MicroUSD: 1_250_000}}
 	for name, c := range map[string]struct {
-		fact fact
+		fact eventWithRows
 		want Note // without id, kind and time
 		kind Kind
 	}{
 		"a question": {
-			fact{Event: store.Event{Kind: "question.asked"}, run: run, question: store.Question{
+			eventWithRows{Event: store.Event{Kind: "question.asked"}, run: run, question: store.Question{
 				ID: "q", Run: "r1", Task: "api", Text: "Which \x1b[31mport?\n\n8080?", Options: []byte(`["a","b"]`),
 			}},
 			Note{Title: "r1/api asks", Text: "Which \uFFFD[31mport? 8080?\nrun web", Next: "gaffer answer r1/api", Task: "api", Question: "q", Options: []string{"a", "b"}},
 			Waiting,
 		},
 		"a failed attempt": {
-			fact{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "exit 3"}, run: run, attempt: store.Attempt{Ending: fleet.Ending{Class: "verify_failed"}}},
+			eventWithRows{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "exit 3"}, run: run, attempt: store.Attempt{Ending: fleet.Ending{Class: "verify_failed"}}},
 			Note{Title: "api failed", Text: "verify_failed: exit 3\nrun web", Next: "gaffer logs r1/api", Task: "api", Class: "verify_failed"},
 			Failed,
 		},
 		"a task that was never begun": {
-			fact{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "no"}, run: run, task: store.Task{Outcome: "budget"}},
+			eventWithRows{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "no"}, run: run, task: store.Task{Outcome: "budget"}},
 			Note{Title: "api failed", Text: "budget: no\nrun web", Next: "gaffer logs r1/api", Task: "api", Class: "budget"},
 			Failed,
 		},
 		"the end of a run": {
-			fact{
+			eventWithRows{
 				Event: store.Event{Kind: "run.failed", Run: "r1", To: "failed"}, run: run,
 				counts: map[store.Status]int{store.Complete: 2, store.Failed: 1},
 			},
@@ -73,20 +73,20 @@ func TestWhatIsNotTold(t *testing.T) {
 			t.Errorf("%s from %q to %q is told", e.Kind, e.From, e.To)
 		}
 	}
-	if _, ok := noteOf(fact{Event: store.Event{Kind: "question.asked"}, question: store.Question{Closed: true}}); ok {
+	if _, ok := noteOf(eventWithRows{Event: store.Event{Kind: "question.asked"}, question: store.Question{Closed: true}}); ok {
 		t.Error("a question is told that nobody waits for")
 	}
 	changed := store.Event{Kind: "worker.changed", From: "idle", To: "waiting"}
-	if _, ok := noteOf(fact{Event: changed, worker: store.Worker{ID: "ours", Slots: 2}}); ok {
+	if _, ok := noteOf(eventWithRows{Event: changed, worker: store.Worker{ID: "ours", Slots: 2}}); ok {
 		t.Error("our own worker waits, whose question is told")
 	}
-	if n, ok := noteOf(fact{Event: changed, worker: store.Worker{ID: "w", Name: "ada"}}); !ok || n.Title != "ada waits for the user" {
+	if n, ok := noteOf(eventWithRows{Event: changed, worker: store.Worker{ID: "w", Name: "ada"}}); !ok || n.Title != "ada waits for the user" {
 		t.Errorf("an agent that says that it waits: %v, %v", n, ok)
 	}
 }
 
 func TestTheSameIsCalledTheSameAndAnotherIsNot(t *testing.T) {
-	failing := fact{Event: store.Event{Kind: "task.failed", Run: "r", Task: "t", Seq: 4}}
+	failing := eventWithRows{Event: store.Event{Kind: "task.failed", Run: "r", Task: "t", Seq: 4}}
 	a, _ := noteOf(failing)
 	failing.At = noon // the time at which events are read does not matter
 	b, _ := noteOf(failing)
@@ -122,7 +122,7 @@ func TestWhenABudgetIsTold(t *testing.T) {
 }
 
 func TestWhoIsMissed(t *testing.T) {
-	h := silenceRule{began: noon.Add(-time.Hour), since: noon.Add(-time.Hour), after: 30 * time.Second}
+	h := offlineRule{began: noon.Add(-time.Hour), since: noon.Add(-time.Hour), after: 30 * time.Second}
 	seen := func(ago time.Duration) store.Worker {
 		return store.Worker{ID: "w", Name: "mill", Seen: noon.Add(-ago), Created: noon.Add(-2 * time.Hour)}
 	}
@@ -132,7 +132,7 @@ func TestWhoIsMissed(t *testing.T) {
 	late.since = noon.Add(-10 * time.Second)
 	for name, c := range map[string]struct {
 		crew workerLoad
-		h    silenceRule
+		h    offlineRule
 		want string
 	}{
 		"heard of":                       {workerLoad{Worker: seen(29 * time.Second)}, h, ""},
@@ -144,7 +144,7 @@ func TestWhoIsMissed(t *testing.T) {
 		"a run's own that has ended":     {workerLoad{Worker: seen(time.Minute), local: true}, h, ""},
 		"a run's own that has left work": {workerLoad{Worker: seen(time.Minute), local: true, holds: 1}, h, "not heard of for 1m 00s; it holds 1 task"},
 	} {
-		if n, _ := offline(c.crew, c.h, noon); n.Text != c.want {
+		if n, _ := offlineNote(c.crew, c.h, noon); n.Text != c.want {
 			t.Errorf("%s: %q, want %q", name, n.Text, c.want)
 		}
 	}

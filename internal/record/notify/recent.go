@@ -16,7 +16,7 @@ import (
 func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
-		old, err = b.old(r, now.Add(-keepSent))
+		old, err = b.deletable(r, now.Add(-keepSent))
 		return err
 	})
 	if err != nil || len(old) == 0 {
@@ -30,9 +30,9 @@ func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	})
 }
 
-// old returns the items that are no longer needed. No program changes them any more.
-func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
-	told, err := r.Items(noteKind, b.channel, math.MinInt64, deleteMost)
+// deletable returns the items that are no longer needed. No program changes them any more.
+func (b *channelState) deletable(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
+	told, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemK
 			keys = append(keys, item.ItemKey)
 		}
 	}
-	cursors, err := r.Items(cursorKind, b.channel, math.MinInt64, deleteMost)
+	cursors, err := r.Items(cursorKind, b.channel, math.MinInt64, deleteBatch)
 	for _, item := range cursors {
 		if !item.Made.Before(before) || strings.HasSuffix(item.ID, " "+everything) {
 			continue
@@ -68,13 +68,13 @@ type Record struct {
 	Note    Note      `json:"note"`
 }
 
-// Lately returns the notifications that were sent over channels since a time, and the
+// Recent returns the notifications that were sent over channels since a time, and the
 // queued ones, latest first. The list is never nil.
-func Lately(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
+func Recent(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
 	err = s.Read(ctx, func(r store.Reader) error {
 		list = []Record{}
 		for _, c := range channels {
-			for parent, after := range map[string]int64{c.Key(): since.UnixMicro() - 1, openList(c.Key()): math.MinInt64} {
+			for parent, after := range map[string]int64{c.Key(): since.UnixMicro() - 1, queueOf(c.Key()): math.MinInt64} {
 				found, err := r.Items(noteKind, parent, after, math.MaxInt32)
 				if err != nil {
 					return err

@@ -28,20 +28,20 @@ type entry struct {
 	retries int
 	started time.Time
 	result  *ledger.Result // set for an end
-	whole   *ledger.Result // set for a start whose end is written at the same time
+	end     *ledger.Result // set for a start whose end is written at the same time
 	written bool           // already written in a batch, including its end
 }
 
 // entryOf returns the entry for an event. It returns false if the event needs none. In
 // a stopping run nothing is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
-	if n.task == nil || n.tried == nil {
+	if n.task == nil || n.attempt == nil {
 		return entry{}, false
 	}
-	e := entry{seq: n.Seq, task: n.Task, number: n.tried.Number, retries: n.task.Retries, started: n.tried.Started}
-	if n.tried.Status.Final() {
-		e.result = resultOf(*n.tried)
-		e.result.WillRetry = n.task.Status == store.Queued && n.tried.Status != store.Complete && !stopping
+	e := entry{seq: n.Seq, task: n.Task, number: n.attempt.Number, retries: n.task.Retries, started: n.attempt.Started}
+	if n.attempt.Status.Final() {
+		e.result = resultOf(*n.attempt)
+		e.result.WillRetry = n.task.Status == store.Queued && n.attempt.Status != store.Complete && !stopping
 	}
 	return e, true
 }
@@ -54,7 +54,7 @@ func resultOf(a store.Attempt) *ledger.Result {
 		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
 	}
 	if a.Summary != "" {
-		r.OutputSummary = text(ledger.Summary(a.Summary))
+		r.OutputSummary = pointerTo(ledger.Summary(a.Summary))
 	}
 	switch {
 	case a.Status == store.Complete:
@@ -109,33 +109,33 @@ func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}
 	}
-	return bead{name: ownBead(task, run)}
+	return bead{name: generatedBead(task, run)}
 }
 
-// Bead returns the name of a task in the ledger, and the number of the bead's attempts
+// BeadName returns the name of a task in the ledger, and the number of the bead's attempts
 // before this task.
-func Bead(t store.Task, spec plan.Task) (name string, earlier int) {
+func BeadName(t store.Task, spec plan.Task) (name string, earlier int) {
 	b := beadOf(t.Run, t.Task, spec.Dispatch)
 	return b.name, b.earlier
 }
 
-// ownBead returns the bead name of a task that was not dispatched from a bead: "bd-",
+// generatedBead returns the bead name of a task that was not dispatched from a bead: "bd-",
 // the task's id, and the end of the run's id. The run's id is needed because a ledger
 // has records of many runs, whose tasks often have the same ids. A task id that cannot
 // be part of a bead name is shortened and made unique by its hash.
-func ownBead(task, run string) string {
+func generatedBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {
 		return name
 	}
 	end = fmt.Sprintf("-%x", sha256.Sum256([]byte(task)))[:9] + end
 	start := "bd-" + strings.ReplaceAll(task, ".attempt-", "-attempt-")
-	for len(start)+len(end) > longestBead {
+	for len(start)+len(end) > maxBead {
 		_, size := utf8.DecodeLastRuneInString(start)
 		start = start[:len(start)-size]
 	}
 	return start + end
 }
 
-// longestBead is the maximum length of a bead name in bytes.
-const longestBead = 200
+// maxBead is the maximum length of a bead name in bytes.
+const maxBead = 200

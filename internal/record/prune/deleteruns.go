@@ -16,19 +16,19 @@ import (
 // markKind is the kind of the items that mark partly deleted runs.
 const markKind = "pruning"
 
-func mark(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
+func markKey(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
 
 func (t *deleter) finishPartlyDeleted(ctx context.Context) error {
 	for _, id := range t.found.partlyDeleted {
-		release, err := t.Hold(id)
+		release, err := t.LockRun(id)
 		if err != nil {
-			t.Tell(fmt.Sprintf("what is left of run %s stays: %v", id, err))
+			t.Notice(fmt.Sprintf("what is left of run %s stays: %v", id, err))
 			continue
 		}
-		t.Gone(id)
-		left, err := t.remains(ctx, id)
+		t.OnDeleted(id)
+		left, err := t.readRunRows(ctx, id)
 		if err == nil {
-			err = t.finish(ctx, id, left)
+			err = t.deleteRunRows(ctx, id, left)
 		}
 		release()
 		if err != nil {
@@ -40,9 +40,9 @@ func (t *deleter) finishPartlyDeleted(ctx context.Context) error {
 
 func (t *deleter) deleteRuns(ctx context.Context) error {
 	for _, run := range t.found.Ended {
-		release, err := t.Hold(run.ID)
+		release, err := t.LockRun(run.ID)
 		if err != nil {
-			t.Tell(fmt.Sprintf("run %s stays: %v", run.ID, err))
+			t.Notice(fmt.Sprintf("run %s stays: %v", run.ID, err))
 			continue
 		}
 		err = t.deleteRun(ctx, run.ID)
@@ -58,16 +58,16 @@ func (t *deleter) deleteRuns(ctx context.Context) error {
 // that readers no longer find the run. For a small run, the same transaction deletes
 // all other rows. Otherwise a mark stays until everything is deleted.
 func (t *deleter) deleteRun(ctx context.Context, id string) error {
-	left, err := t.remains(ctx, id)
+	left, err := t.readRunRows(ctx, id)
 	if err != nil {
 		return err
 	}
 	gone := false
-	small := len(left.tasks) <= t.atOnce() && len(left.questions) <= keysAtOnce && len(left.logs) <= logsAtOnce
+	small := len(left.tasks) <= t.batchSize() && len(left.questions) <= rowsPerWrite && len(left.logs) <= logsPerWrite
 	err = t.store.Write(ctx, func(tx *store.Tx) error {
 		gone = false
 		run, err := tx.Run(id)
-		if errors.Is(err, store.ErrNotFound) || err == nil && !old(run, t.found.Before) {
+		if errors.Is(err, store.ErrNotFound) || err == nil && !endedBefore(run, t.found.Before) {
 			return nil
 		}
 		gone = err == nil
@@ -76,44 +76,44 @@ func (t *deleter) deleteRun(ctx context.Context, id string) error {
 			deleteLogs(tx, left.logs)
 			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions, Lists: append(messagesOf(left.tasks), reviewsOf(id))})
 		}
-		tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
+		tx.PutItem(store.Item{ItemKey: markKey(id), Seq: tx.NextSeq(), Made: t.Now()})
 		return err
 	})
 	if err != nil || !gone {
 		return err
 	}
-	t.done.Runs++
-	t.Gone(id)
+	t.deleted.Runs++
+	t.OnDeleted(id)
 	if small {
-		t.count(left.tasks, left)
-		t.done.Questions += len(left.questions)
-		left = remains{}
+		t.countTasks(left.tasks, left)
+		t.deleted.Questions += len(left.questions)
+		left = runRows{}
 	}
-	return t.finish(ctx, id, left)
+	return t.deleteRunRows(ctx, id, left)
 }
 
 const (
-	// tasksAtOnce is the number of tasks, with all their attempts, that are deleted in
+	// defaultBatchSize is the number of tasks, with all their attempts, that are deleted in
 	// one transaction.
-	tasksAtOnce = 100
-	// logsAtOnce is the number of logs that are deleted in one transaction. Each may
+	defaultBatchSize = 100
+	// logsPerWrite is the number of logs that are deleted in one transaction. Each may
 	// have megabytes.
-	logsAtOnce = 8
+	logsPerWrite = 8
 )
 
-func (t *deleter) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
+func (t *deleter) batchSize() int { return cmp.Or(t.BatchSize, defaultBatchSize) }
 
-// remains lists the rows of a run, except the run's own row.
-type remains struct {
+// runRows lists the rows of a run, except the run's own row.
+type runRows struct {
 	tasks     []store.TaskKey
 	attempts  map[store.TaskKey]int
 	questions []string
 	logs      []string // attempts that have a log
 }
 
-func (t *deleter) remains(ctx context.Context, run string) (left remains, err error) {
+func (t *deleter) readRunRows(ctx context.Context, run string) (left runRows, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
-		left = remains{attempts: map[store.TaskKey]int{}, questions: t.found.questions[run]}
+		left = runRows{attempts: map[store.TaskKey]int{}, questions: t.found.questions[run]}
 		tasks, err := r.Tasks(run)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (t *deleter) remains(ctx context.Context, run string) (left remains, err er
 	return left, err
 }
 
-func (left *remains) addAttempts(r store.Reader, run string) error {
+func (left *runRows) addAttempts(r store.Reader, run string) error {
 	attempts, err := r.AttemptsOf(run)
 	for _, a := range attempts {
 		left.attempts[a.Key()]++
@@ -140,17 +140,17 @@ func (left *remains) addAttempts(r store.Reader, run string) error {
 	return err
 }
 
-// finish deletes the remaining rows of a run whose own row is already deleted.
-func (t *deleter) finish(ctx context.Context, id string, left remains) error {
-	for chunk := range slices.Chunk(left.logs, logsAtOnce) {
+// deleteRunRows deletes the remaining rows of a run whose own row is already deleted.
+func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) error {
+	for chunk := range slices.Chunk(left.logs, logsPerWrite) {
 		if err := t.store.Write(ctx, func(tx *store.Tx) error { deleteLogs(tx, chunk); return nil }); err != nil {
 			return err
 		}
 	}
-	if err := t.takeQuestions(ctx, left.questions); err != nil {
+	if err := t.deleteQuestions(ctx, left.questions); err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(left.tasks, t.atOnce()) {
+	for chunk := range slices.Chunk(left.tasks, t.batchSize()) {
 		err := t.store.Write(ctx, func(tx *store.Tx) error {
 			tx.TakeAway(store.Gone{Tasks: chunk, Lists: messagesOf(chunk)})
 			return nil
@@ -158,11 +158,11 @@ func (t *deleter) finish(ctx context.Context, id string, left remains) error {
 		if err != nil {
 			return err
 		}
-		t.count(chunk, left)
+		t.countTasks(chunk, left)
 	}
 	return t.store.Write(ctx, func(tx *store.Tx) error {
 		tx.TakeAway(store.Gone{Lists: []store.ItemList{reviewsOf(id)}})
-		tx.DropItem(mark(id))
+		tx.DropItem(markKey(id))
 		return nil
 	})
 }
@@ -190,23 +190,23 @@ func deleteLogs(tx *store.Tx, attempts []string) {
 	tx.TakeAway(gone)
 }
 
-// count adds deleted tasks and their attempts to the counts.
-func (t *deleter) count(tasks []store.TaskKey, of remains) {
-	t.done.Tasks += len(tasks)
+// countTasks adds deleted tasks and their attempts to the counts.
+func (t *deleter) countTasks(tasks []store.TaskKey, of runRows) {
+	t.deleted.Tasks += len(tasks)
 	for _, key := range tasks {
-		t.done.Attempts += of.attempts[key]
+		t.deleted.Attempts += of.attempts[key]
 	}
 }
 
 // deleteStandaloneQuestions deletes expired questions that belong to no task. They can
 // no longer be answered.
 func (t *deleter) deleteStandaloneQuestions(ctx context.Context) error {
-	return t.takeQuestions(ctx, t.found.questions[""])
+	return t.deleteQuestions(ctx, t.found.questions[""])
 }
 
-func (t *deleter) takeQuestions(ctx context.Context, ids []string) error {
-	for chunk := range slices.Chunk(ids, keysAtOnce) {
-		if err := t.deleteRows(ctx, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
+func (t *deleter) deleteQuestions(ctx context.Context, ids []string) error {
+	for chunk := range slices.Chunk(ids, rowsPerWrite) {
+		if err := t.deleteRows(ctx, &t.deleted.Questions, func(*store.Tx) (store.Gone, int, error) {
 			return store.Gone{Questions: chunk}, len(chunk), nil
 		}); err != nil {
 			return err

@@ -18,8 +18,8 @@ const (
 	workerChanged = "worker.changed"
 )
 
-// fact is an event's heading, together with the rows that its notification needs.
-type fact struct {
+// eventWithRows is an event's heading, together with the rows that its notification needs.
+type eventWithRows struct {
 	store.Event
 	run      store.Run
 	task     store.Task
@@ -45,25 +45,25 @@ func runEnded(e store.Event) bool {
 }
 
 // noteOf returns the notification for an event. It returns false for an outdated event.
-func noteOf(f fact) (Note, bool) {
+func noteOf(f eventWithRows) (Note, bool) {
 	switch {
 	case f.Kind == asked:
-		return waiting(f), !f.question.Closed
+		return waitingNote(f), !f.question.Closed
 	case f.Kind == taskFailed:
-		return failed(f), true
+		return failedNote(f), true
 	case f.Kind == workerChanged:
-		return agentWaits(f), f.worker.Slots == 0 // questions of gaffer's own workers cause a notification themselves
+		return agentWaitsNote(f), f.worker.Slots == 0 // questions of gaffer's own workers cause a notification themselves
 	case runEnded(f.Event):
-		return finished(f), true
+		return finishedNote(f), true
 	}
 	return Note{}, false
 }
 
-func waiting(f fact) Note {
-	n := about(f, Waiting, idOf(string(Waiting), f.question.ID))
+func waitingNote(f eventWithRows) Note {
+	n := runNote(f, Waiting, idOf(string(Waiting), f.question.ID))
 	name := fleet.QuestionName(f.question.Run, f.question.Task)
-	n.Title = line(name+" asks", titleMost)
-	n.Text = line(f.question.Text, textMost)
+	n.Title = line(name+" asks", maxTitle)
+	n.Text = line(f.question.Text, maxText)
 	n.Next = "gaffer answer " + name
 	if !f.question.Standalone() {
 		n.Text += "\nrun " + nameOf(f.run)
@@ -73,15 +73,15 @@ func waiting(f fact) Note {
 	return n
 }
 
-// about returns a note with the fields that all notifications about a run share.
-func about(f fact, kind Kind, id string) Note {
+// runNote returns a note with the fields that all notifications about a run share.
+func runNote(f eventWithRows, kind Kind, id string) Note {
 	return Note{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
 }
 
-// agentWaits is the notification for agents that gaffer does not run. They report only
+// agentWaitsNote is the notification for agents that gaffer does not run. They report only
 // that they wait, not their question.
-func agentWaits(f fact) Note {
-	name := line(orElse(f.worker.Name, f.worker.ID), titleMost/2)
+func agentWaitsNote(f eventWithRows) Note {
+	name := line(orElse(f.worker.Name, f.worker.ID), maxTitle/2)
 	return Note{
 		ID: idOf(string(Waiting), f.worker.ID, fmt.Sprint(f.Seq)), Kind: Waiting, Time: f.At.UTC(), Worker: f.worker.ID,
 		Title: name + " waits for the user", Text: "its agent has said so; what it asks is where it runs",
@@ -95,19 +95,19 @@ func orElse(text, other string) string {
 	return other
 }
 
-func failed(f fact) Note {
-	n := about(f, Failed, idOf(string(Failed), f.Run, f.Task, fmt.Sprint(f.Seq)))
+func failedNote(f eventWithRows) Note {
+	n := runNote(f, Failed, idOf(string(Failed), f.Run, f.Task, fmt.Sprint(f.Seq)))
 	n.Task, n.Class = f.Task, orElse(string(f.attempt.Class), f.task.Outcome)
-	n.Title = line(f.Task+" failed", titleMost)
-	n.Text = line(strings.TrimPrefix(fmt.Sprintf("%s: %s", n.Class, f.Why), ": "), textMost) + "\nrun " + nameOf(f.run)
+	n.Title = line(f.Task+" failed", maxTitle)
+	n.Text = line(strings.TrimPrefix(fmt.Sprintf("%s: %s", n.Class, f.Why), ": "), maxText) + "\nrun " + nameOf(f.run)
 	n.Next = fmt.Sprintf("gaffer logs %s/%s", f.Run, f.Task)
 	return n
 }
 
-func finished(f fact) Note {
-	n := about(f, Finished, idOf(string(Finished), f.Run, fmt.Sprint(f.Seq)))
+func finishedNote(f eventWithRows) Note {
+	n := runNote(f, Finished, idOf(string(Finished), f.Run, fmt.Sprint(f.Seq)))
 	n.Run, n.Status = f.Run, f.To
-	n.Title = line(fmt.Sprintf("run %s %s", nameOf(f.run), ended(store.Status(f.To))), titleMost)
+	n.Title = line(fmt.Sprintf("run %s %s", nameOf(f.run), endedText(store.Status(f.To))), maxTitle)
 	var parts []string
 	for _, s := range []store.Status{store.Complete, store.Failed, store.Cancelled} {
 		if c := f.counts[s]; c > 0 {
@@ -125,7 +125,7 @@ func finished(f fact) Note {
 	return n
 }
 
-func ended(as store.Status) string {
+func endedText(as store.Status) string {
 	switch as {
 	case store.Failed:
 		return "has failed"
@@ -135,42 +135,42 @@ func ended(as store.Status) string {
 	return "is " + string(as)
 }
 
-// warnFrom is the percentage of a budget from which on the user is notified.
-const warnFrom = 80
+// warnPercent is the percentage of a budget from which on the user is notified.
+const warnPercent = 80
 
 // budgetNote returns a notification if a run has used most of its budget, including the
 // current cost of its running agents. refused means that a task could not start because
 // of the budget.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Note, bool) {
-	part := max(share(spent.MicroUSD, run.Budget.MicroUSD), share(spent.Tokens, run.Budget.Tokens))
+	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
 	n := Note{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
 	n.Next = "gaffer status " + run.ID
 	switch {
 	case part >= 100 || refused:
 		n.ID = idOf(string(Budget), run.ID, "100")
-		n.Title = line(fmt.Sprintf("run %s has used its budget", n.RunName), titleMost)
+		n.Title = line(fmt.Sprintf("run %s has used its budget", n.RunName), maxTitle)
 		if part < 100 {
 			n.Text += "\nwhat is left does not allow another task"
 		}
-	case part >= warnFrom:
+	case part >= warnPercent:
 		n.ID = idOf(string(Budget), run.ID, "80")
-		n.Title = line(fmt.Sprintf("run %s has spent %d %% of its budget", n.RunName, part), titleMost)
+		n.Title = line(fmt.Sprintf("run %s has spent %d %% of its budget", n.RunName, part), maxTitle)
 	default:
 		return Note{}, false
 	}
 	return n, true
 }
 
-// share returns part as a percentage of whole, or 0 if whole is not limited.
-func share(part, whole int64) int64 {
+// percentOf returns part as a percentage of whole, or 0 if whole is not limited.
+func percentOf(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0
 	}
 	return int64(float64(part) / float64(whole) * 100)
 }
 
-// refusedFor reports whether a task failed because the remaining budget was too small.
-func refusedFor(f fact) bool {
+// refusedForBudget reports whether a task failed because the remaining budget was too small.
+func refusedForBudget(f eventWithRows) bool {
 	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
 }
 
@@ -182,21 +182,21 @@ type workerLoad struct {
 	local bool // it works only for one run on its own machine, and stops with that run
 }
 
-// silenceRule says when a worker counts as offline.
-type silenceRule struct {
+// offlineRule says when a worker counts as offline.
+type offlineRule struct {
 	began time.Time     // ignore workers whose last heartbeat is older
 	since time.Time     // heartbeats could not be received before this time
 	after time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// offline returns a notification if a worker has been offline for long enough.
-func offline(w workerLoad, h silenceRule, now time.Time) (Note, bool) {
-	silent := now.Sub(latest(w.Seen, h.since)) >= h.after
-	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < tooOld
+// offlineNote returns a notification if a worker has been offline for long enough.
+func offlineNote(w workerLoad, h offlineRule, now time.Time) (Note, bool) {
+	silent := now.Sub(laterOf(w.Seen, h.since)) >= h.after
+	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < maxEventAge
 	if !silent || !concern || w.Created.IsZero() || w.local && w.holds == 0 {
 		return Note{}, false
 	}
-	name := line(orElse(w.Name, w.ID), titleMost/2)
+	name := line(orElse(w.Name, w.ID), maxTitle/2)
 	n := Note{
 		ID: idOf(string(Offline), w.ID, fmt.Sprint(w.Seen.UnixMilli())), Kind: Offline, Time: now.UTC(), Worker: w.ID, Seen: w.Seen,
 		Title: "worker " + name + " is offline", Next: "gaffer workers",
@@ -208,12 +208,12 @@ func offline(w workerLoad, h silenceRule, now time.Time) (Note, bool) {
 	return n, true
 }
 
-func latest(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}
 	return a
 }
 
-// tooOld is the age from which on an event no longer causes a notification.
-const tooOld = 24 * time.Hour
+// maxEventAge is the age from which on an event no longer causes a notification.
+const maxEventAge = 24 * time.Hour

@@ -19,51 +19,51 @@ import (
 // a user's retry of an ended task, or a message to its agent, resets the agent.
 func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
-	case to == store.Queued && n.tried != nil && n.tried.Status == store.Complete: // it continues with a message
+	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // it continues with a message
 		a.PID, a.Error = nil, nil
-	case to == store.Queued && n.tried != nil:
-		a.PID, a.Error = nil, text(failureText(*n.tried))
+	case to == store.Queued && n.attempt != nil:
+		a.PID, a.Error = nil, pointerTo(failureText(*n.attempt))
 	case to == store.Queued:
-		a = queued(a)
+		a = asQueued(a)
 	case to == store.Running:
-		a = started(a, n)
+		a = asStarted(a, n)
 	case to == store.Complete:
-		a = ended(a, session.Complete, n)
-		if n.tried != nil { // or else a message was withdrawn for which it should have continued
-			a.ExitCode = exitOf(*n.tried)
+		a = asEnded(a, session.Complete, n)
+		if n.attempt != nil { // or else a message was withdrawn for which it should have continued
+			a.ExitCode = exitOf(*n.attempt)
 		}
-	case to == store.Failed && n.tried != nil:
-		a = ended(a, session.Failed, n)
-		a.ExitCode, a.Error = exitOf(*n.tried), text(failureText(*n.tried))
+	case to == store.Failed && n.attempt != nil:
+		a = asEnded(a, session.Failed, n)
+		a.ExitCode, a.Error = exitOf(*n.attempt), pointerTo(failureText(*n.attempt))
 	case to == store.Failed:
-		a = ended(a, session.Failed, n)
-		a.Error = text(n.task.Outcome + ": " + n.Why)
+		a = asEnded(a, session.Failed, n)
+		a.Error = pointerTo(n.task.Outcome + ": " + n.Why)
 	case to == store.Cancelled:
-		a = ended(a, session.Cancelled, n)
+		a = asEnded(a, session.Cancelled, n)
 	}
 	return a
 }
 
-// queued returns the agent in the queued state, without the results of earlier
+// asQueued returns the agent in the queued state, without the results of earlier
 // attempts.
-func queued(a session.Agent) session.Agent {
+func asQueued(a session.Agent) session.Agent {
 	return session.Agent{
 		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Model: a.Model, Status: session.Queued,
 	}
 }
 
-func started(a session.Agent, n eventContent) session.Agent {
+func asStarted(a session.Agent, n eventContent) session.Agent {
 	if a.Status != session.Running {
-		a = queued(a)
-		a.Status, a.StartedAt = session.Running, session.Time{Time: n.tried.Started}
+		a = asQueued(a)
+		a.Status, a.StartedAt = session.Running, session.Time{Time: n.attempt.Started}
 	}
-	a.PID, a.Error = pidOf(*n.tried), nil
+	a.PID, a.Error = pidOf(*n.attempt), nil
 	return a
 }
 
-// ended returns the agent in a final state. It clears the exit code and the error,
+// asEnded returns the agent in a final state. It clears the exit code and the error,
 // which a cancelled agent does not have. For other states the caller sets them.
-func ended(a session.Agent, as session.State, n eventContent) session.Agent {
+func asEnded(a session.Agent, as session.State, n eventContent) session.Agent {
 	a.Status, a.CompletedAt = as, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
 	a.PID, a.ExitCode, a.Error = nil, nil, nil
@@ -118,4 +118,4 @@ func failureText(a store.Attempt) string {
 	return what + ": " + ledger.Summary(a.Summary)
 }
 
-func text(s string) *string { return &s }
+func pointerTo(s string) *string { return &s }

@@ -23,7 +23,7 @@ func (c *Command) Name() string { return "command" }
 func (c *Command) Key() string { return keyOf(c.Name(), c.Argv...) }
 
 // Where implements [Channel].
-func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), titleMost) }
+func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), maxTitle) }
 
 // Send implements [Channel]. A program that failed is not started again, because it is
 // unknown what it has already done.
@@ -64,7 +64,7 @@ const outputWithin = time.Second
 // output.
 func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	said := &head{}
+	said := &headWriter{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the whole process group can be killed, and Ctrl-C in our terminal does not reach it
@@ -77,20 +77,20 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("did not end within %s and was killed", sendWithin)
 	}
-	if text := line(said.String(), textMost/2); text != "" {
+	if text := line(said.String(), maxText/2); text != "" {
 		return fmt.Errorf("%s: %w: %s", argv[0], err, text)
 	}
 	return fmt.Errorf("%s: %w", argv[0], err)
 }
 
-// head is a writer that keeps the first bytes.
-type head struct{ text strings.Builder }
+// headWriter is a writer that keeps the first bytes.
+type headWriter struct{ text strings.Builder }
 
-const headMost = 8 << 10
+const maxOutput = 8 << 10
 
-func (h *head) Write(p []byte) (int, error) {
-	h.text.Write(p[:min(len(p), max(headMost-h.text.Len(), 0))])
+func (h *headWriter) Write(p []byte) (int, error) {
+	h.text.Write(p[:min(len(p), max(maxOutput-h.text.Len(), 0))])
 	return len(p), nil
 }
 
-func (h *head) String() string { return h.text.String() }
+func (h *headWriter) String() string { return h.text.String() }

@@ -12,44 +12,44 @@ import (
 // were the first attempts of their tasks. Records that fail are written one by one
 // later, which reports the error.
 func (r *Recorder) writeTogether(ctx context.Context) {
-	list := r.pending[:min(len(r.pending), nearby)]
-	ends := map[attemptOf]*ledger.Result{}
+	list := r.pending[:min(len(r.pending), lookahead)]
+	ends := map[attemptKey]*ledger.Result{}
 	for _, e := range list {
 		if e.result != nil {
-			ends[attemptOf{e.task, e.number}] = e.result
+			ends[attemptKey{e.task, e.number}] = e.result
 		}
 	}
 	var at []int
 	var begun []entry
 	for i, e := range list {
-		if e.result == nil && !e.written && ends[attemptOf{e.task, e.number}] != nil {
+		if e.result == nil && !e.written && ends[attemptKey{e.task, e.number}] != nil {
 			at, begun = append(at, i), append(begun, e)
 		}
 	}
 	if len(at) < 2 {
 		return
 	}
-	runs, err := r.runs(ctx, begun)
+	runs, err := r.runRecords(ctx, begun)
 	if err != nil {
 		return
 	}
 	attempts := make([]ledger.Whole, len(at))
 	for n, i := range at {
 		e := list[i]
-		attempts[n] = ledger.Whole{Run: runs[n], Result: r.named(e, *ends[attemptOf{e.task, e.number}])}
+		attempts[n] = ledger.Whole{Run: runs[n], Result: r.withBeadName(e, *ends[attemptKey{e.task, e.number}])}
 	}
 	recorded, err := r.opts.Ledger.RecordNew(ctx, attempts)
 	for n, i := range at {
 		if err == nil && recorded[n] {
 			list[i].written = true
-			r.whole[attemptOf{list[i].task, list[i].number}] = true
+			r.writtenWithStart[attemptKey{list[i].task, list[i].number}] = true
 		}
 	}
 }
 
-// runs returns the run records of started attempts. It reads the tasks' specifications
+// runRecords returns the run records of started attempts. It reads the tasks' specifications
 // each time, because there may be too many to keep in memory.
-func (r *Recorder) runs(ctx context.Context, begun []entry) ([]ledger.Run, error) {
+func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run, error) {
 	runs := make([]ledger.Run, len(begun))
 	err := r.opts.Store.Read(ctx, func(from store.Reader) error {
 		for i, e := range begun {

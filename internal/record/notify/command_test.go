@@ -48,7 +48,7 @@ func TestACommandThatReadsNothingIsNoMistake(t *testing.T) {
 
 func TestACommandThatFailsIsNotTriedAgainAndItsWordsAreKept(t *testing.T) {
 	err := sh("echo no route >&2; yes | head -c 1000000; exit 3").Send(t.Context(), Note{})
-	var again *Again
+	var again *TemporaryError
 	if err == nil || errors.As(err, &again) || !strings.Contains(err.Error(), "exit status 3: no route y y") || len(err.Error()) > 1000 {
 		t.Errorf("%v", err)
 	}

@@ -17,8 +17,8 @@ func (t *deleter) deleteTasks(ctx context.Context) error {
 		byRun[task.Run] = append(byRun[task.Run], task)
 	}
 	for run, tasks := range byRun {
-		for chunk := range slices.Chunk(tasks, t.atOnce()) {
-			if err := t.takeOld(ctx, run, chunk); err != nil {
+		for chunk := range slices.Chunk(tasks, t.batchSize()) {
+			if err := t.deleteTaskBatch(ctx, run, chunk); err != nil {
 				return fmt.Errorf("tasks of %s: %w", run, err)
 			}
 		}
@@ -26,9 +26,9 @@ func (t *deleter) deleteTasks(ctx context.Context) error {
 	return nil
 }
 
-func (t *deleter) takeOld(ctx context.Context, run string, tasks []OldTask) error {
+func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTask) error {
 	tries := 0
-	err := t.deleteRows(ctx, &t.done.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+	err := t.deleteRows(ctx, &t.deleted.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 		row, err := tx.Run(run)
 		if err != nil {
 			return gone, 0, err
@@ -49,7 +49,7 @@ func (t *deleter) takeOld(ctx context.Context, run string, tasks []OldTask) erro
 		return gone, len(gone.Tasks), nil
 	})
 	if err == nil {
-		t.done.Attempts += tries
+		t.deleted.Attempts += tries
 	}
 	return err
 }
@@ -59,8 +59,8 @@ func (t *deleter) deleteItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey
 		done *int
-	}{{t.found.protocol.Inputs, &t.done.Inputs}, {t.found.protocol.Notes, &t.done.Notes}} {
-		for chunk := range slices.Chunk(of.keys, keysAtOnce) {
+	}{{t.found.protocol.Inputs, &t.deleted.Inputs}, {t.found.protocol.Notes, &t.deleted.Notes}} {
+		for chunk := range slices.Chunk(of.keys, rowsPerWrite) {
 			err := t.store.Write(ctx, func(tx *store.Tx) error {
 				for _, key := range chunk {
 					tx.DropItem(key)
@@ -78,8 +78,8 @@ func (t *deleter) deleteItems(ctx context.Context) error {
 
 // deleteWorkers deletes workers. Their events must be deleted first.
 func (t *deleter) deleteWorkers(ctx context.Context) error {
-	for chunk := range slices.Chunk(t.found.workers, keysAtOnce) {
-		err := t.deleteRows(ctx, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+	for chunk := range slices.Chunk(t.found.workers, rowsPerWrite) {
+		err := t.deleteRows(ctx, &t.deleted.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
 			for _, id := range chunk {
 				free, err := t.isUnused(tx, id)
 				if err != nil {
@@ -105,7 +105,7 @@ func (t *deleter) isUnused(tx *store.Tx, id string) (bool, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
-	if err != nil || !silent(w, t.found.Before) {
+	if err != nil || !silentSince(w, t.found.Before) {
 		return false, err
 	}
 	for _, held := range w.Holds {

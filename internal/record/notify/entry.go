@@ -18,9 +18,9 @@ type State string
 // The states.
 const (
 	Pending  State = "waiting"  // not yet sent
-	Told     State = "told"     // sent
+	Sent     State = "told"     // sent
 	GivenUp  State = "given up" // could not be sent
-	Overtook State = "overtaken"
+	Outdated State = "overtaken"
 )
 
 // sender is the state of a channel that all programs on one store share.

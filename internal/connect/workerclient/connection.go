@@ -25,13 +25,13 @@ type Event struct {
 	Text     string `json:"text,omitempty"`
 }
 
-// tell reports an event of an attempt.
-func (e *Engine) tell(attempt string, what Event) {
+// report reports an event of an attempt.
+func (e *Engine) report(attempt string, what Event) {
 	e.mu.Lock()
 	h := e.held[attempt]
 	e.mu.Unlock()
 	what.Attempt, what.Run, what.Task = attempt, h.task.Run, h.task.Task
-	e.opts.Tell(what)
+	e.opts.Report(what)
 }
 
 // DeniedError reports that the coordinator refuses the worker.
@@ -71,7 +71,7 @@ func (e *UnreachableError) Error() string { return e.Err.Error() }
 
 // Told reports that the user has already been informed: the [Engine] prints once that
 // the coordinator is unreachable.
-func (e *UnreachableError) Told() bool { return true }
+func (e *UnreachableError) AlreadyReported() bool { return true }
 
 func codeOf(err error) string {
 	if refused := (*coordinator.Error)(nil); errors.As(err, &refused) {
@@ -80,41 +80,43 @@ func codeOf(err error) string {
 	return ""
 }
 
-// link tracks whether the coordinator can be reached.
-type link struct {
+// connection tracks whether the coordinator can be reached.
+type connection struct {
 	opts   Options
 	failed chan error // holds the first error after which no request can succeed
 
-	mu    sync.Mutex
-	met   bool      // the coordinator has answered at least once
-	since time.Time // start of the current outage; zero if there is none
+	mu           sync.Mutex
+	answeredOnce bool      // the coordinator has answered at least once
+	since        time.Time // start of the current outage; zero if there is none
 }
 
-func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan error, 1)} }
+func newConnection(opts Options) *connection {
+	return &connection{opts: opts, failed: make(chan error, 1)}
+}
 
 // answered records that the coordinator has answered.
-func (l *link) answered() {
+func (l *connection) answered() {
 	l.mu.Lock()
-	since, met := l.since, l.met
-	l.since, l.met = time.Time{}, true
+	since, met := l.since, l.answeredOnce
+	l.since, l.answeredOnce = time.Time{}, true
 	l.mu.Unlock()
 	if !met {
-		l.opts.Tell(Event{Kind: "joined"})
+		l.opts.Report(Event{Kind: "joined"})
 	}
 	if !since.IsZero() {
-		l.opts.Tell(Event{Kind: "back", Text: fmt.Sprintf("after %s", l.opts.Now().Sub(since).Round(time.Second))})
+		l.opts.Report(Event{Kind: "back", Text: fmt.Sprintf("after %s", l.opts.Now().Sub(since).Round(time.Second))})
 	}
 }
 
 // unanswered records that the coordinator has not answered, or not correctly.
-func (l *link) unanswered(err error) {
+func (l *connection) unanswered(err error) {
 	var refused *coordinator.Error
 	if errors.As(err, &refused) && stopsWorker(refused) {
 		l.fail(&DeniedError{refused})
 		return
 	}
 	l.mu.Lock()
-	stranger := !l.met && unverified(err)
+	stranger := !l.answeredOnce && unverified(err)
 	first := !stranger && l.since.IsZero()
 	if first {
 		l.since = l.opts.Now()
@@ -124,7 +126,7 @@ func (l *link) unanswered(err error) {
 	case stranger:
 		l.fail(&UntrustedError{err})
 	case first:
-		l.opts.Tell(Event{Kind: "away", Text: err.Error()})
+		l.opts.Report(Event{Kind: "away", Text: err.Error()})
 	}
 }
 
@@ -150,7 +152,7 @@ func (e *UntrustedError) Hint() string {
 }
 
 // fail records an error after which the worker must stop.
-func (l *link) fail(err error) {
+func (l *connection) fail(err error) {
 	select {
 	case l.failed <- err:
 	default: // keep the first reason
@@ -158,17 +160,17 @@ func (l *link) fail(err error) {
 }
 
 const (
-	soonest = 200 * time.Millisecond
-	latest  = 5 * time.Second
+	minBackoff = 200 * time.Millisecond
+	maxBackoff = 5 * time.Second
 )
 
 // backoff returns how long to wait after the n-th failure. It grows with n and is
 // partly random, so that workers which failed together do not all return at once.
-func (l *link) backoff(n int, err error) time.Duration {
-	most := min(soonest<<min(n-1, 10), latest)
+func (l *connection) backoff(n int, err error) time.Duration {
+	most := min(minBackoff<<min(n-1, 10), maxBackoff)
 	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))
 	if refused := (*coordinator.Error)(nil); errors.As(err, &refused) {
-		wait = max(wait, min(refused.After, latest))
+		wait = max(wait, min(refused.After, maxBackoff))
 	}
 	return wait
 }

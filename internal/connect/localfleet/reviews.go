@@ -1,0 +1,25 @@
+package localfleet
+
+import (
+	"context"
+
+	"gaffer/fleet"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/engine/store"
+)
+
+
+// Review returns the review of a task's change.
+func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, error) {
+	return f.opts.Engine.Review(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// ChangeReview does what a user wants with a review, and returns the review. After a
+// review was sent back, a process must work on the run. An agent reviews nothing: the
+// user decides.
+func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
+	if f.opts.Agent != "" {
+		return fleet.Review{}, &caller.RefusedError{What: "gaffer review", Agent: f.opts.Agent}
+	}
+	return f.opts.Engine.ActOnReview(ctx, store.TaskKey{Run: run, Task: task}, "", a)
+}
