@@ -82,7 +82,7 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, s
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case denied(err):
+		case isPermanent(err):
 			return err
 		case err != nil:
 			failures++
@@ -90,21 +90,21 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, s
 		default:
 			failures = 0
 		}
-		if wake = await(ctx, next, wake); ctx.Err() != nil {
+		if wake = waitForNext(ctx, next, wake); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-// denied reports whether the coordinator would refuse every later heartbeat too.
-func denied(err error) bool {
+// isPermanent reports whether the coordinator would refuse every later heartbeat too.
+func isPermanent(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Denied() || e.Invalid())
 }
 
-// await returns when the next heartbeat is due: after d, or as soon as a value arrives
+// waitForNext returns when the next heartbeat is due: after d, or as soon as a value arrives
 // on wake. It returns wake, or nil if wake is closed.
-func await(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
+func waitForNext(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {

@@ -9,19 +9,19 @@ import (
 
 // Change returns the change of a task: its files without their diffs, and its review.
 func (c *RunClient) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
-	query := set(url.Values{}, "since", q.Since, "attempt", number(q.Attempt))
+	query := addNonEmpty(url.Values{}, "since", q.Since, "attempt", limitText(q.Attempt))
 	return askAll[fleet.TaskChange](ctx, c.conn, get(query, "v1", "runs", run, "tasks", task, "change"), "change")
 }
 
 // ChangedFile returns the diff of one file of a change.
 func (c *RunClient) ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
-	query := set(url.Values{}, "path", q.Path, "tree", q.Tree, "from", q.From, "context", number(q.Context))
+	query := addNonEmpty(url.Values{}, "path", q.Path, "tree", q.Tree, "from", q.From, "context", limitText(q.Context))
 	return ask[fleet.FileChange](ctx, c.conn, get(query, "v1", "runs", run, "tasks", task, "change", "file"), "file")
 }
 
 // ChangedBlob returns the content of a file of a change, by the id of its blob.
 func (c *RunClient) ChangedBlob(ctx context.Context, run, task, blob string) ([]byte, error) {
-	return c.conn.do(ctx, get(set(url.Values{}, "blob", blob), "v1", "runs", run, "tasks", task, "change", "blob"))
+	return c.conn.do(ctx, get(addNonEmpty(url.Values{}, "blob", blob), "v1", "runs", run, "tasks", task, "change", "blob"))
 }
 
 // Reviews returns the reviews of a run's tasks that have a change.

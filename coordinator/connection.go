@@ -121,7 +121,7 @@ func (c *connection) tryAt(ctx context.Context, base *url.URL, q call) ([]byte, 
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, reason(ctx, err)
+		return nil, failureReason(ctx, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode < 200 || res.StatusCode > 299 {
@@ -130,7 +130,7 @@ func (c *connection) tryAt(ctx context.Context, base *url.URL, q call) ([]byte, 
 	body, err := io.ReadAll(io.LimitReader(res.Body, c.opt.Limit+1))
 	switch {
 	case err != nil:
-		return nil, reason(ctx, err)
+		return nil, failureReason(ctx, err)
 	case int64(len(body)) > c.opt.Limit:
 		return nil, &Error{Code: TooLarge, Message: fmt.Sprintf("the answer is larger than %d bytes", c.opt.Limit), Status: res.StatusCode}
 	}
@@ -181,8 +181,8 @@ func (c *connection) refused(res *http.Response) error {
 	return refusal(res, body, c.opt.Now())
 }
 
-// reason returns why a request failed, without the URL, which the caller adds.
-func reason(ctx context.Context, err error) error {
+// failureReason returns why a request failed, without the URL, which the caller adds.
+func failureReason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -206,16 +206,16 @@ func post(body any, safe bool, route ...string) call {
 	return call{method: http.MethodPost, route: route, body: body, safe: safe}
 }
 
-// number formats a limit for a query. It returns "" for 0, which means no limit.
-func number(n int) string {
+// limitText formats a limit for a query. It returns "" for 0, which means no limit.
+func limitText(n int) string {
 	if n <= 0 {
 		return ""
 	}
 	return strconv.Itoa(n)
 }
 
-// set adds those name-value pairs whose value is not empty.
-func set(v url.Values, pairs ...string) url.Values {
+// addNonEmpty adds those name-value pairs whose value is not empty.
+func addNonEmpty(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
 			v.Set(pairs[i], pairs[i+1])

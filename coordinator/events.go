@@ -12,7 +12,7 @@ type EventClient struct{ conn *connection }
 // List returns the latest events, the newest first. A limit of 0 means the
 // coordinator's default.
 func (c *EventClient) List(ctx context.Context, limit int) ([]Event, error) {
-	query := set(url.Values{}, "limit", number(limit))
+	query := addNonEmpty(url.Values{}, "limit", limitText(limit))
 	return ask[[]Event](ctx, c.conn, get(query, "v1", "events"), "events")
 }
 

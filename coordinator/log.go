@@ -40,7 +40,7 @@ type LogStart struct {
 // If the connection breaks before, the caller can continue from the offset it has
 // reached.
 func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
-	query := set(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
+	query := addNonEmpty(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
 	var body io.ReadCloser
 	var span LogSpan
@@ -81,7 +81,7 @@ func (c *connection) requestLog(ctx context.Context, base *url.URL, q call) (*ht
 	req.Header.Set("Accept-Encoding", "identity") // a compressor would delay new output
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, reason(ctx, err)
+		return nil, failureReason(ctx, err)
 	}
 	if res.StatusCode != http.StatusOK {
 		defer res.Body.Close()

@@ -36,7 +36,7 @@ type QuestionChange struct {
 // List returns the open questions of one run, or of all runs if run is empty, the
 // oldest first.
 func (c *QuestionClient) List(ctx context.Context, run string) ([]fleet.Question, error) {
-	return ask[[]fleet.Question](ctx, c.conn, get(set(url.Values{}, "run", run), "v1", "questions"), "questions")
+	return ask[[]fleet.Question](ctx, c.conn, get(addNonEmpty(url.Values{}, "run", run), "v1", "questions"), "questions")
 }
 
 // Answer answers a question. If deny is true, it refuses the agent's request, with text

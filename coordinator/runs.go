@@ -62,7 +62,7 @@ type PastChanges struct {
 
 // List returns runs without their tasks, the latest first.
 func (c *RunClient) List(ctx context.Context, q RunQuery) ([]fleet.Run, error) {
-	query := set(url.Values{}, "project", q.Project, "ended", flag(q.Ended), "limit", number(q.Limit))
+	query := addNonEmpty(url.Values{}, "project", q.Project, "ended", flag(q.Ended), "limit", limitText(q.Limit))
 	return ask[[]fleet.Run](ctx, c.conn, get(query, "v1", "runs"), "runs")
 }
 
@@ -75,14 +75,14 @@ func (c *RunClient) Get(ctx context.Context, id string) (fleet.Run, error) {
 // prefix of the id or of its last part that is unique in the project, or "-" or "" for
 // the latest run. With unfinished, only runs that have not ended count.
 func (c *RunClient) Find(ctx context.Context, project, name string, unfinished bool) (string, error) {
-	query := set(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
+	query := addNonEmpty(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
 	return ask[string](ctx, c.conn, get(query, "v1", "runs", "find"), "id")
 }
 
 // FindTask returns the task that the user has named, with its prompt. The name is
 // RUN/TASK, TASK in the latest run that has it, or a unique prefix of a task.
 func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
-	query := set(url.Values{}, "project", project, "task", name)
+	query := addNonEmpty(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
 }
 
@@ -115,23 +115,23 @@ func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 // on the coordinator's machine. If its checks take long, the merge continues on
 // the coordinator after the answer; see [fleet.MergeRunning].
 func (c *RunClient) Merge(ctx context.Context, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
-	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, landing(m.Run, m.Task, "merge")...), "merges")
+	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "merge")...), "merges")
 }
 
 // UndoMerge reverts the last merge of a task's change.
 func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.MergeResult, error) {
-	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, landing(m.Run, m.Task, "undo")...), "merge")
+	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "undo")...), "merge")
 }
 
 // Discard deletes the worktree of a task and keeps its content. With undo it restores
 // the worktree.
 func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
 	body := map[string]bool{"undo": undo}
-	return ask[fleet.Review](ctx, c.conn, post(body, false, landing(run, task, "discard")...), "review")
+	return ask[fleet.Review](ctx, c.conn, post(body, false, mergeRoute(run, task, "discard")...), "review")
 }
 
-// landing returns the path of a request about the change of a task, or of a whole run.
-func landing(run, task, action string) []string {
+// mergeRoute returns the path of a request about the change of a task, or of a whole run.
+func mergeRoute(run, task, action string) []string {
 	if task == "" {
 		return []string{"v1", "runs", run, action}
 	}
@@ -151,15 +151,15 @@ func (c *RunClient) Plan(ctx context.Context, run string) (json.RawMessage, erro
 
 // Records returns the ledger's records of a run.
 func (c *RunClient) Records(ctx context.Context, run string) (Records, error) {
-	return ask[Records](ctx, c.conn, get(set(url.Values{}, "run", run), "v1", "records"), "records")
+	return ask[Records](ctx, c.conn, get(addNonEmpty(url.Values{}, "run", run), "v1", "records"), "records")
 }
 
 // Report returns a report about the coordinator's runs, in the format of 'gaffer report
 // --json'.
 func (c *RunClient) Report(ctx context.Context, q ReportQuery) (json.RawMessage, error) {
-	query := set(url.Values{}, "project", q.Project, "since", q.Since)
+	query := addNonEmpty(url.Values{}, "project", q.Project, "since", q.Since)
 	query["agent"], query["model"], query["template"] = q.Agent, q.Model, q.Template
-	set(query, "rows", number(q.Rows))
+	addNonEmpty(query, "rows", limitText(q.Rows))
 	return ask[json.RawMessage](ctx, c.conn, get(query, "v1", "report"), "report")
 }
 
@@ -178,7 +178,7 @@ func (c *RunClient) Questions(ctx context.Context, run string) ([]QuestionChange
 // change, or from the start if after is empty. It returns at most limit changes; 0 means
 // the coordinator's default.
 func (c *RunClient) Changes(ctx context.Context, run, after string, limit int) (PastChanges, error) {
-	query := set(url.Values{}, "after", after, "limit", number(limit))
+	query := addNonEmpty(url.Values{}, "after", after, "limit", limitText(limit))
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 
@@ -195,7 +195,7 @@ type Session struct {
 
 // List returns the runs that have a session document, the latest first.
 func (c *SessionClient) List(ctx context.Context, q RunQuery) ([]Session, error) {
-	query := set(url.Values{}, "project", q.Project, "limit", number(q.Limit))
+	query := addNonEmpty(url.Values{}, "project", q.Project, "limit", limitText(q.Limit))
 	return ask[[]Session](ctx, c.conn, get(query, "v1", "sessions"), "sessions")
 }
 

@@ -49,7 +49,7 @@ func (c *Client) Stream(ctx context.Context, from From, each func(Change) error)
 	conn, end := c.conn.separate()
 	defer end()
 	s := &stream{conn: conn, last: from.After, each: each}
-	query := set(url.Values{}, "project", from.Project, "run", from.Run, "seen", flag(from.Seen))
+	query := addNonEmpty(url.Values{}, "project", from.Project, "run", from.Run, "seen", flag(from.Seen))
 	q := get(query, "v1", "stream")
 	for failures := 1; ; failures++ {
 		connected := s.connected
@@ -111,7 +111,7 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 
 	body, err := s.open(ctx, at.URL, q)
 	if err != nil {
-		return reason(ctx, err)
+		return failureReason(ctx, err)
 	}
 	s.conn.addresses.answered(at)
 	defer body.Close()
@@ -119,7 +119,7 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 	for fresh := true; ; fresh = false {
 		m, err := r.next()
 		if err != nil {
-			return reason(ctx, err)
+			return failureReason(ctx, err)
 		}
 		watchdog.Stop() // time spent in the caller's function does not count as silence
 		if s.eachErr = s.handle(m, fresh); s.eachErr != nil {

@@ -17,8 +17,8 @@ type TaskQuery struct {
 
 // List returns the tasks that match a query.
 func (c *TaskClient) List(ctx context.Context, q TaskQuery) ([]Task, error) {
-	query := set(url.Values{}, "channel_id", q.ChannelID, "chain_id", q.ChainID, "agent_id", q.AgentID,
-		"status", string(q.Status), "limit", number(q.Limit))
+	query := addNonEmpty(url.Values{}, "channel_id", q.ChannelID, "chain_id", q.ChainID, "agent_id", q.AgentID,
+		"status", string(q.Status), "limit", limitText(q.Limit))
 	return ask[[]Task](ctx, c.conn, get(query, "v1", "tasks"), "tasks")
 }
 

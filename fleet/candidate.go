@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// Candidate is the result of one of several agents that did the same task.
+// Candidate is the result of one candidate: one of several agents that did the same task.
 type Candidate struct {
-	Task    string `json:"task"` // the id of its own task
+	Task    string `json:"task"` // id of the task that this candidate ran as
 	Agent   string `json:"agent"`
 	Model   string `json:"model,omitempty"`
 	Status  Status `json:"status"`
-	Outcome string `json:"outcome,omitempty"` // why it is not complete
+	Outcome string `json:"outcome,omitempty"` // the failure class, if the status is not complete
 	Branch  string `json:"branch,omitempty"`
 
-	Checks   int   `json:"checks"` // verify commands that ran, and those that succeeded
+	Checks   int   `json:"checks"` // number of verify commands
 	Passed   int   `json:"passed"`
-	Files    int   `json:"files"` // changed files, and lines
+	Files    int   `json:"files"` // number of changed files
 	Added    int   `json:"added"`
 	Removed  int   `json:"removed"`
-	Spent    Cost  `json:"spent,omitzero"` // of its last attempt
+	Spent    Cost  `json:"spent,omitzero"` // cost of the last attempt
 	WorkedMS int64 `json:"worked_ms"`
 
 	Summary string `json:"summary,omitempty"` // the agent's last message
 	Picked  bool   `json:"picked,omitempty"`
 }
 
-// Count sets the number of checks.
+// Count sets the number of checks and how many of them passed.
 func (c *Candidate) Count(checks []Check) {
 	c.Checks, c.Passed = len(checks), 0
 	for _, check := range checks {
@@ -36,7 +36,7 @@ func (c *Candidate) Count(checks []Check) {
 	}
 }
 
-// CandidateOf returns the result of a candidate's task.
+// CandidateOf returns the result of the candidate that ran as task t.
 func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
@@ -52,16 +52,16 @@ func CandidateOf(t Task) Candidate {
 // Comparison shows the candidates of a task side by side.
 type Comparison struct {
 	Run        string      `json:"run"`
-	Task       string      `json:"task"`             // the task that picks
-	Status     Status      `json:"status"`           // of that task
+	Task       string      `json:"task"` // id of the picking task, which chooses one candidate
+	Status     Status      `json:"status"` // status of the picking task
 	Picked     string      `json:"picked,omitempty"` // the id of the picked candidate
 	Why        string      `json:"why,omitempty"`
 	Question   *Question   `json:"question,omitempty"` // set while the user must pick
 	Candidates []Candidate `json:"candidates"`         // in the order of the plan
 }
 
-// Compare compares the candidates of a task. id is that of the task that picks, or of one
-// of its candidates. Compare returns false if that task has no candidates.
+// Compare compares the candidates of a task. id names the picking task or one of its
+// candidates. Compare returns false if the task has no candidates.
 func (r Run) Compare(id string) (Comparison, bool) {
 	of := func(t Task) bool { return t.ID == id }
 	at := slices.IndexFunc(r.Tasks, of)
@@ -85,8 +85,8 @@ func (r Run) Compare(id string) (Comparison, bool) {
 	return c, true
 }
 
-// Picked returns the candidate that a task has picked, and why. id is empty if it has not
-// picked one yet.
+// Picked returns the id of the candidate that a picking task has chosen, and the reason.
+// Both are empty if no candidate is chosen yet.
 func (t Task) Picked() (id, why string) {
 	if t.Attempt == nil || t.Status != Complete || len(t.Candidates) == 0 {
 		return "", ""
@@ -94,7 +94,7 @@ func (t Task) Picked() (id, why string) {
 	return PickedIn(t.Attempt.Summary)
 }
 
-// PickedIn returns the candidate that the output of a task that picks names, and why.
+// PickedIn finds the chosen candidate and the reason in the output of a picking task.
 func PickedIn(output string) (id, why string) {
 	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {
@@ -104,6 +104,5 @@ func PickedIn(output string) (id, why string) {
 	return id, why
 }
 
-// PickedPrefix begins the line of output with which a task that picks names the
-// candidate.
+// PickedPrefix is the start of the output line that names the chosen candidate.
 const PickedPrefix = "picked "

@@ -34,14 +34,14 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
-	Team       string    `json:"team,omitempty"` // the session of the team that the run belongs to
+	Team       string    `json:"team,omitempty"` // session of the team that the run belongs to
 	Parallel   int       `json:"parallel,omitempty"`
 	Stopping   string    `json:"stopping,omitempty"` // why no further task starts
 	Counts     Counts    `json:"counts"`
 	Spent      Cost      `json:"spent"`
 	Budget     Cost      `json:"budget,omitzero"`
-	WorkedMS   int64     `json:"worked_ms,omitempty"` // by ended attempts, without the time they waited
-	WaitedMS   int64     `json:"waited_ms,omitempty"` // for a user's answer, by ended attempts
+	WorkedMS   int64     `json:"worked_ms,omitempty"` // total working time of ended attempts, without waiting
+	WaitedMS   int64     `json:"waited_ms,omitempty"` // how long ended attempts waited for the user
 	Created    time.Time `json:"created"`
 	Ended      time.Time `json:"ended,omitzero"`
 	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run, if any
@@ -71,7 +71,7 @@ type Owner struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// Counts is the number of a run's tasks by status.
+// Counts holds the number of a run's tasks by status.
 type Counts struct {
 	Total     int `json:"total"`
 	Queued    int `json:"queued"`
@@ -99,18 +99,19 @@ type Task struct {
 	Model    string    `json:"model,omitempty"`
 	Tries    int       `json:"tries"`               // number of attempts so far
 	Retries  int       `json:"retries"`             // how many attempts are allowed after the first
-	Outcome  string    `json:"outcome,omitempty"`   // the failure class of the last attempt, or why it was cancelled
-	RetryAt  time.Time `json:"retry_at,omitzero"`   // the task waits until then
-	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task, which could start now
+	Outcome  string    `json:"outcome,omitempty"` // failure class of the last attempt, or why the task was cancelled
+	RetryAt  time.Time `json:"retry_at,omitzero"` // earliest time of the next attempt
+	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task, although it is ready
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
-	// Candidate is the id of the task that picks one of several candidates, if this is one
-	// of them or their judge. Candidates are the tasks from which this task picks.
+	// Candidate is set for a candidate and for the judge of candidates: the id of the
+	// task that picks one. Candidates is set for the picking task: the ids of its
+	// candidates.
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
-	Session    string    `json:"session,omitempty"` // the tmux session that shows its agent
-	Prompt     string    `json:"prompt,omitempty"`  // only set when a single task was requested
-	Attempt    *Attempt  `json:"attempt,omitempty"` // the running attempt, or else the last one
+	Session    string    `json:"session,omitempty"` // tmux session that shows the task's agent
+	Prompt     string    `json:"prompt,omitempty"` // set only if a single task was requested
+	Attempt    *Attempt  `json:"attempt,omitempty"` // the running attempt, otherwise the last one
 	Question   *Question `json:"question,omitempty"`
 }
 
@@ -127,16 +128,15 @@ type Attempt struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
-	// WaitedMS is how long the agent waited for answers of a user, without the current
-	// wait. WaitingSince is the start of the current wait. The agent worked during the
-	// remaining time.
-	WorkedMS     int64     `json:"worked_ms,omitempty"` // only of an ended attempt
+	// WaitedMS is how long the agent waited for the user, without the current wait.
+	// WaitingSince is the start of the current wait. The agent worked in all other time.
+	WorkedMS     int64     `json:"worked_ms,omitempty"` // set only if the attempt has ended
 	WaitedMS     int64     `json:"waited_ms,omitempty"`
 	WaitingSince time.Time `json:"waiting_since,omitzero"`
 
 	Checks []Check  `json:"checks,omitempty"`
-	Denied []string `json:"denied,omitempty"` // actions that were refused to the agent, even if it continued without them
-	Diff   *Diff    `json:"diff,omitempty"`   // only of an ended attempt with a worktree
+	Denied []string `json:"denied,omitempty"` // actions that were denied to the agent, even if it continued without them
+	Diff   *Diff    `json:"diff,omitempty"` // set only if the attempt has ended and has a worktree
 
 	Activity
 }
@@ -166,7 +166,7 @@ type Check struct {
 	Command string `json:"command"`
 	OK      bool   `json:"ok"`
 	Exit    int    `json:"exit"`
-	Output  string `json:"output,omitempty"` // the end of its output
+	Output  string `json:"output,omitempty"` // end of the command's output
 	Millis  int64  `json:"millis"`
 }
 
@@ -175,7 +175,7 @@ type Check struct {
 type Diff struct {
 	Files   []FileDiff `json:"files"`   // at most MostFiles, sorted by path
 	Changed int        `json:"changed"` // number of changed files
-	Added   int        `json:"added"`   // lines, in all files
+	Added   int        `json:"added"` // number of added lines, in all files
 	Removed int        `json:"removed"`
 }
 
@@ -205,20 +205,20 @@ type Answered struct {
 	Closed bool   `json:"closed,omitempty"` // answered, or the asker no longer waits
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"` // the request was refused; Answer is the reason
-	By     string `json:"by,omitempty"`     // empty if the question was not answered
+	By     string `json:"by,omitempty"` // user who answered; empty if the question was not answered
 }
 
 // Question is a decision that an agent waits for a user to make. A question that belongs
 // to no task has no run, and its Task is the name of the asker.
 type Question struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // its name in every view and for 'gaffer answer'; see [QuestionName]
+	Name    string    `json:"name"` // name in every view and for 'gaffer answer'; see [QuestionName]
 	Run     string    `json:"run"`
 	Task    string    `json:"task"`
 	Text    string    `json:"text"`
 	Options []string  `json:"options,omitempty"`
 	Asked   time.Time `json:"asked"`
-	Expires time.Time `json:"expires,omitzero"` // afterwards Default is the answer
+	Expires time.Time `json:"expires,omitzero"` // when Default becomes the answer
 	Default string    `json:"default,omitempty"`
 }
 
@@ -299,7 +299,7 @@ func (c *Counts) Add(s Status) { c.Count(s, +1) }
 // Remove counts one task with status s less.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
-// Count adds by to the number of tasks with status s and to the total.
+// Count adds by to the number of tasks with status s, and to the total.
 func (c *Counts) Count(s Status, by int) {
 	c.Total += by
 	switch s {
@@ -316,8 +316,8 @@ func (c *Counts) Count(s Status, by int) {
 	}
 }
 
-// Merge returns runs together with the runs of others whose id is not among them, the
-// latest first.
+// Merge returns runs, and the runs of others whose id is not in runs, sorted by start
+// time with the latest first.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

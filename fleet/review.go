@@ -2,11 +2,11 @@ package fleet
 
 import "time"
 
-// ReviewState says how far the review of a task's change has come.
+// ReviewState is the state of the review of a task's change.
 type ReviewState string
 
-// The states of a review. A review is open until the user does something, and it returns
-// to open when the agent has answered a review that was sent back.
+// The states of a review. A review starts as open. It becomes open again when the agent
+// has answered the comments that were sent back.
 const (
 	ReviewOpen      ReviewState = "open"
 	ReviewCommented ReviewState = "commented" // has comments that were not sent yet
@@ -16,17 +16,17 @@ const (
 	ReviewDiscarded ReviewState = "discarded"
 )
 
-// Review is what the user says about the change of a task: everything that the task has
-// changed on its branch and in its worktree.
+// Review is the user's review of a task's change: of everything that the task has changed
+// on its branch and in its worktree.
 type Review struct {
 	Run      string            `json:"run"`
 	Task     string            `json:"task"`
 	State    ReviewState       `json:"state"`
-	Round    int               `json:"round"`              // how often it was sent back
+	Round    int               `json:"round"` // how often the review was sent back to the agent
 	Comments []Comment         `json:"comments,omitempty"` // oldest first
 	Viewed   map[string]string `json:"viewed,omitempty"`   // by path: the digest of the file's diff when the user marked it as viewed
 	Seen     string            `json:"seen,omitempty"`     // the tree of the change when the user last sent it back or approved it
-	By       string            `json:"by,omitempty"`       // the user who changed it last
+	By       string            `json:"by,omitempty"` // user who changed the review last
 	Updated  time.Time         `json:"updated,omitzero"`
 
 	Landing *Landing `json:"landing,omitempty"` // the last merge of the change
@@ -37,10 +37,10 @@ type Review struct {
 type Landing struct {
 	Into   string    `json:"into"`
 	Method string    `json:"method"` // merge, squash, rebase
-	Before string    `json:"before"` // the commit of the branch before and after
+	Before string    `json:"before"` // commit of the branch before the merge
 	After  string    `json:"after"`
 	Tip    string    `json:"tip"`            // the commit of the change that was merged
-	Undo   string    `json:"undo,omitempty"` // the ref that keeps Before
+	Undo   string    `json:"undo,omitempty"` // git ref that keeps the commit Before
 	At     time.Time `json:"at"`
 }
 
@@ -59,39 +59,39 @@ type Comment struct {
 	ID    string    `json:"id"`
 	Path  string    `json:"path,omitempty"`
 	Side  Side      `json:"side,omitempty"`
-	First int       `json:"first,omitempty"` // from 1
+	First int       `json:"first,omitempty"` // first line, from 1
 	Last  int       `json:"last,omitempty"`
-	Tree  string    `json:"tree,omitempty"`  // the tree in which the lines have these numbers
-	Lines string    `json:"lines,omitempty"` // their text
+	Tree  string    `json:"tree,omitempty"` // git tree that First and Last refer to
+	Lines string    `json:"lines,omitempty"` // text of the commented lines
 	Text  string    `json:"text"`
 	By    string    `json:"by,omitempty"`
 	At    time.Time `json:"at"`
 
-	Round    int            `json:"round,omitempty"` // the round in which it was sent; 0 is a draft
+	Round    int            `json:"round,omitempty"` // round in which the comment was sent; 0 means not sent yet
 	Answer   *CommentAnswer `json:"answer,omitempty"`
 	Resolved bool           `json:"resolved,omitempty"`
 }
 
-// CommentAnswer is what the agent says about a comment.
+// CommentAnswer is the agent's answer to a comment.
 type CommentAnswer struct {
-	Fixed   bool      `json:"fixed"` // or else Text says why not
+	Fixed   bool      `json:"fixed"` // if false, Text is the reason
 	Text    string    `json:"text,omitempty"`
 	Attempt string    `json:"attempt"`
 	At      time.Time `json:"at"`
 }
 
-// ReviewAction is what a user does to a review.
+// ReviewAction is one action of the user in a review.
 type ReviewAction struct {
 	// Action is comment, edit, delete, resolve, view, approve, send_back or reopen.
 	Action string `json:"action"`
 	// Comment is the new comment, or the new text of an edited one.
 	Comment Comment `json:"comment,omitzero"`
-	ID      string  `json:"id,omitempty"` // of the comment; that of Comment if it is empty
-	// Resolved says whether the comment is resolved; it is if that is missing.
+	ID      string  `json:"id,omitempty"` // id of the comment; defaults to Comment.ID
+	// Resolved is the new state of the comment. It defaults to true.
 	Resolved *bool  `json:"resolved,omitempty"`
-	Path     string `json:"path,omitempty"`   // of the viewed file
-	Digest   string `json:"digest,omitempty"` // of its diff; empty if the file is not viewed any more
-	Tree     string `json:"tree,omitempty"`   // the shown tree, which is approved or sent back
+	Path     string `json:"path,omitempty"` // path of the viewed file
+	Digest   string `json:"digest,omitempty"` // digest of the file's diff; empty means not viewed
+	Tree     string `json:"tree,omitempty"` // tree that the user saw when approving or sending back
 }
 
 // The actions on a review.
@@ -114,32 +114,32 @@ type Message struct {
 	Text string    `json:"text"`
 	By   string    `json:"by,omitempty"`
 	Sent time.Time `json:"sent"`
-	Now  bool      `json:"now,omitempty"` // cut the agent's current answer short, where its program can do that
-	// Round is set if the message sends a review back: the round of its comments.
+	Now  bool      `json:"now,omitempty"` // interrupt the agent's current answer, if its program can do that
+	// Round is the review round whose comments the message contains; 0 if none.
 	Round int `json:"round,omitempty"`
 
-	Attempt   string    `json:"attempt,omitempty"`   // the attempt that received it
-	Delivered time.Time `json:"delivered,omitzero"`  // when the agent's program took it
-	Withdrawn bool      `json:"withdrawn,omitempty"` // the user took it back before that
+	Attempt   string    `json:"attempt,omitempty"` // id of the attempt that received the message
+	Delivered time.Time `json:"delivered,omitzero"` // when the agent's program accepted the message
+	Withdrawn bool      `json:"withdrawn,omitempty"` // the user withdrew the message before its delivery
 }
 
 // Waiting reports whether the message must still be delivered.
 func (m Message) Waiting() bool { return m.Delivered.IsZero() && !m.Withdrawn }
 
-// Change is what a task has changed, compared with the commit that its branch started
+// Change is everything that a task has changed since the commit that its branch started
 // from.
 type Change struct {
 	Run     string       `json:"run"`
 	Task    string       `json:"task"`
 	Branch  string       `json:"branch"`
 	Base    string       `json:"base"`    // the commit that the branch started from
-	Tip     string       `json:"tip"`     // the commit of the branch
-	Tree    string       `json:"tree"`    // the shown state, with uncommitted files
+	Tip     string       `json:"tip"` // last commit of the branch
+	Tree    string       `json:"tree"` // git tree with the shown files, including uncommitted ones
 	Commits []Commit     `json:"commits"` // oldest first
-	Files   []ChangeFile `json:"files"`   // sorted by path; all of them
-	Added   int          `json:"added"`   // lines, in all files
+	Files   []ChangeFile `json:"files"` // all changed files, sorted by path
+	Added   int          `json:"added"` // number of added lines, in all files
 	Removed int          `json:"removed"`
-	Dirty   bool         `json:"dirty,omitempty"` // Tree has changes that are in no commit of the branch
+	Dirty   bool         `json:"dirty,omitempty"` // some changes are not committed
 }
 
 // Commit is a commit of a change.
@@ -150,10 +150,10 @@ type Commit struct {
 	At      time.Time `json:"at"`
 }
 
-// ChangeFile is a file of a change.
+// ChangeFile is one changed file.
 type ChangeFile struct {
 	Path    string `json:"path"`
-	From    string `json:"from,omitempty"` // its old path, if it was renamed or copied
+	From    string `json:"from,omitempty"` // old path of a renamed or copied file
 	Status  string `json:"status"`         // added, changed, deleted, renamed, copied, type
 	OldMode string `json:"old_mode,omitempty"`
 	NewMode string `json:"new_mode,omitempty"`
@@ -162,20 +162,20 @@ type ChangeFile struct {
 	Added   int    `json:"added"`
 	Removed int    `json:"removed"`
 	Binary  bool   `json:"binary,omitempty"`
-	Digest  string `json:"digest"` // of the file's diff; see [Review.Viewed]
+	Digest  string `json:"digest"` // digest of the file's diff; see [Review.Viewed]
 }
 
 // FileChange is the diff of one file.
 type FileChange struct {
 	ChangeFile
 	Hunks []Hunk `json:"hunks,omitempty"`
-	// TooLarge says why the diff is not shown, if it is not: the file is large, or a line is.
+	// TooLarge is why the diff is not shown: the file or one of its lines is too large.
 	TooLarge string `json:"too_large,omitempty"`
 }
 
-// Hunk is a run of lines of a diff.
+// Hunk is a group of adjacent lines of a diff.
 type Hunk struct {
-	OldFirst int        `json:"old_first"` // from 1; 0 if it has no old lines
+	OldFirst int        `json:"old_first"` // first old line, from 1; 0 if the hunk has no old lines
 	OldLines int        `json:"old_lines"`
 	NewFirst int        `json:"new_first"`
 	NewLines int        `json:"new_lines"`
@@ -187,18 +187,18 @@ type Hunk struct {
 type DiffLine struct {
 	Op   string `json:"op"` // " ", "+" or "-"
 	Text string `json:"text"`
-	// NoEOL says that the line has no line end, because the file ends with it.
+	// NoEOL is set for the last line of a file that does not end with a newline.
 	NoEOL bool `json:"no_eol,omitempty"`
 }
 
 // Anchor is where a comment is shown in a change.
 type Anchor struct {
-	Comment string `json:"comment"` // its id
+	Comment string `json:"comment"` // id of the comment
 	Path    string `json:"path,omitempty"`
 	Side    Side   `json:"side,omitempty"`
-	First   int    `json:"first,omitempty"` // 0: at the file, or at the whole change if Path is empty
+	First   int    `json:"first,omitempty"` // 0 means the file, or the whole change if Path is empty
 	Last    int    `json:"last,omitempty"`
-	// Outdated says that the commented lines were changed since; the comment keeps their
+	// Outdated is set if the commented lines were changed later. The comment keeps their
 	// text.
 	Outdated bool `json:"outdated,omitempty"`
 }
@@ -206,39 +206,39 @@ type Anchor struct {
 // ChangeQuery selects what is shown of a task's change. Zero values mean the whole current
 // change.
 type ChangeQuery struct {
-	Since   string // only files that differ from this earlier tree; see [Review.Seen]
+	Since   string // only files that differ from this tree; see [Review.Seen]
 	Attempt int    // the change at the end of this attempt, from 1
 }
 
 // FileQuery selects one file of a change.
 type FileQuery struct {
 	Path    string
-	Tree    string // of the shown change
+	Tree    string // tree of the shown change
 	From    string // the tree to compare with; empty means the base of the change
-	Context int    // lines around a hunk; 0 means the usual number
+	Context int // number of lines around a hunk; 0 means the default
 }
 
 // TaskChange is the change of a task with everything that is shown beside it.
 type TaskChange struct {
 	Change   Change    `json:"change"`
 	Review   Review    `json:"review"`
-	Anchors  []Anchor  `json:"anchors"`  // of the review's comments, in their order
+	Anchors  []Anchor  `json:"anchors"` // positions of the review's comments, in the comments' order
 	Messages []Message `json:"messages"` // oldest first
-	Checks   []Check   `json:"checks"`   // of the latest attempt
+	Checks   []Check   `json:"checks"` // checks of the latest attempt
 }
 
 // RunReviews are the reviews of a run's tasks that have a change, in the order of the
 // plan.
 type RunReviews struct {
 	Reviews []Review `json:"reviews"`
-	// How many of the changes are in which state. Ready changes are those of completed
-	// tasks that are approved, or open without a comment that waits for the agent.
+	// The fields below count the changes by state. A change is ready if its task is
+	// complete, and it is approved, or open without a comment for the agent.
 	Changes   int    `json:"changes"`
 	Ready     int    `json:"ready"`
 	Commented int    `json:"commented"`
 	SentBack  int    `json:"sent_back"`
 	Merged    int    `json:"merged"`
 	Discarded int    `json:"discarded"`
-	Conflicts int    `json:"conflicts"`      // completed, but in conflict with the branch that they are for; not among Ready
-	Into      string `json:"into,omitempty"` // that branch, if it is the same for all
+	Conflicts int    `json:"conflicts"` // changes of completed tasks that conflict with their target branch; not part of Ready
+	Into      string `json:"into,omitempty"` // the target branch, if all changes have the same one
 }

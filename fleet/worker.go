@@ -9,15 +9,15 @@ import (
 // WorkerMeta is what gaffer's own workers report about themselves beyond the fields of
 // the protocol. It is sent as the meta field of an agent.
 type WorkerMeta struct {
-	Program string   `json:"program"` // gaffer
+	Program string   `json:"program"` // always gaffer
 	Host    string   `json:"host,omitempty"`
 	Version string   `json:"version,omitempty"`
 	Slots   int      `json:"slots"` // how many tasks it runs at the same time
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
 	Pools   []string `json:"pools,omitempty"`  // set if its token is limited to these labels: it takes only tasks that require one of them
-	Source  string   `json:"source"`           // how it knows what its agents do: their output, or worker if it has none
-	Held    int      `json:"held"`             // number of tasks that it runs now
+	Source  string   `json:"source"` // how the worker knows what its agents do: output, or worker if it has no agent
+	Held    int      `json:"held"` // number of tasks that the worker runs now
 	// Run is the only run that the worker works on. It is set for a worker that starts
 	// and ends with its run.
 	Run string `json:"run,omitempty"`
@@ -40,8 +40,8 @@ type Worker struct {
 	Pools        []string  `json:"pools,omitempty"`  // it takes only tasks that require one of these labels; empty means no limit
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
-	Source       string    `json:"source,omitempty"` // how it knows what its agents do
-	Run          string    `json:"run,omitempty"`    // the only run that it works on, if it ends with that run
+	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do
+	Run          string    `json:"run,omitempty"` // the only run that the worker works on, if it ends with that run
 
 	// Only for an agent that the user has started: its process, its working directory,
 	// and what it waits for.

@@ -22,8 +22,8 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// Whole is a finished attempt: its run record and its result record.
-type Whole struct {
+// FinishedAttempt is a finished attempt: its run record and its result record.
+type FinishedAttempt struct {
 	Run    Run
 	Result Result
 }
@@ -32,7 +32,7 @@ type Whole struct {
 // task. It locks and syncs the folders once for the whole batch. recorded reports which
 // attempts were written. The caller should pass the others to [Store.Record], which
 // returns the reason. As in Record, each result is durable before its run.
-func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, err error) {
+func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
 	if err != nil {
@@ -43,8 +43,8 @@ func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, e
 	for i, w := range list {
 		run, result, ok := s.encodeNew(w)
 		if ok {
-			files[0] = append(files[0], newFile{of: i, path: s.path(ResultKind, w.Result.Bead), data: result})
-			files[1] = append(files[1], newFile{of: i, path: s.path(RunKind, w.Run.Bead), data: run})
+			files[0] = append(files[0], newFile{attempt: i, path: s.path(ResultKind, w.Result.Bead), data: result})
+			files[1] = append(files[1], newFile{attempt: i, path: s.path(RunKind, w.Run.Bead), data: run})
 		}
 	}
 	shown := map[int]bool{}
@@ -89,7 +89,7 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 
 // encodeNew returns the records of an attempt as Begin and Finish would write them.
 // ok is false if the task already has a record or the attempt is invalid.
-func (s *Store) encodeNew(w Whole) (run, result []byte, ok bool) {
+func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
 	}
@@ -100,7 +100,7 @@ func (s *Store) encodeNew(w Whole) (run, result []byte, ok bool) {
 	if w.Run.ResultFile == "" {
 		w.Run.ResultFile = s.resultFile(w.Run.Bead)
 	}
-	r := filled(w.Result, w.Run, nil, s.opts.Now())
+	r := fillResult(w.Result, w.Run, nil, s.opts.Now())
 	if checkTransition(to, Running, r.Status) != nil {
 		return nil, nil, false
 	}
@@ -122,7 +122,7 @@ func completed(run Run, r Result) Run {
 
 // newFile is a record to be written.
 type newFile struct {
-	of         int // index of the record's attempt in the list given to RecordNew
+	attempt         int // index of the record's attempt in the list given to RecordNew
 	path, temp string
 	data       []byte
 	file       host.File
@@ -130,7 +130,7 @@ type newFile struct {
 
 func only(files []newFile, of map[int]bool) (kept []newFile) {
 	for _, f := range files {
-		if of[f.of] {
+		if of[f.attempt] {
 			kept = append(kept, f)
 		}
 	}
@@ -142,7 +142,7 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
-			if f.temp != "" && !shown[f.of] {
+			if f.temp != "" && !shown[f.attempt] {
 				_ = s.host.Remove(opDropNew, f.temp) // a leftover temporary file does no harm
 			}
 		}
@@ -156,7 +156,7 @@ func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err er
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return there, &statefile.StepError{Step: opShowNew, Path: f.path, Err: err}
 		}
-		there[f.of] = err == nil
+		there[f.attempt] = err == nil
 	}
 	if len(files) == 0 {
 		return there, nil

@@ -11,7 +11,7 @@ import (
 
 // wholes returns finished attempts. Each is the first attempt of its task, except for
 // the last one, which is a second attempt.
-func wholes() (list []Whole) {
+func wholes() (list []FinishedAttempt) {
 	for i, status := range []Status{Done, Failed, TimedOut, Done} {
 		run := NewRun(Dispatch{Bead: fmt.Sprintf("bd-%d", i+1), Agent: "claude", Model: "m", Repo: "/r", Prompt: "p", MaxRetries: 2}, noon)
 		code, said := i%3, "said"
@@ -22,7 +22,7 @@ func wholes() (list []Whole) {
 		if i > 1 {
 			result.OutputSummary, result.Verification = nil, &Verification{Overall: "pass"}
 		}
-		list = append(list, Whole{run, result})
+		list = append(list, FinishedAttempt{run, result})
 	}
 	again := list[1]
 	again.Run.Attempt, again.Result.Attempt = 2, 2

@@ -93,6 +93,6 @@ func (s *Store) Completed(p Pair) Pair {
 	if p.Result == nil {
 		return p
 	}
-	r := filled(*p.Result, p.Run, nil, s.opts.Now())
+	r := fillResult(*p.Result, p.Run, nil, s.opts.Now())
 	return Pair{Run: completed(p.Run, r), Result: &r}
 }

@@ -35,7 +35,7 @@ func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(
 					if err != nil && !errors.Is(err, hosttest.ErrDead) {
 						t.Fatalf("step %d, power cut %v: %v", at, power, err)
 					}
-					where := m.Struck()
+					where := m.FaultStep()
 					m.SetFault(hosttest.Fault{})
 					if !died && power {
 						m.PowerCut() // acknowledged work must survive a power cut
@@ -222,7 +222,7 @@ func TestAStepThatFailsIsNamedAndLosesNothing(t *testing.T) {
 			err := errors.Join(err1, err2)
 			struck = m.Steps() >= before+n
 			if err != nil && !strings.Contains(err.Error(), "no space") {
-				t.Errorf("%s: the error does not say why: %v", m.Struck(), err)
+				t.Errorf("%s: the error does not say why: %v", m.FaultStep(), err)
 			}
 			m.SetFault(hosttest.Fault{})
 			begin(t, at(p), dispatch(1))

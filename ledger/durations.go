@@ -25,16 +25,16 @@ type Bucket struct {
 	Count int      `json:"count"`
 }
 
-// bounds are the limits between the buckets, in seconds: 10 s, 30 s, 1, 2, 5, 10, 20,
+// bucketBounds are the limits between the buckets, in seconds: 10 s, 30 s, 1, 2, 5, 10, 20,
 // 30 min, 1, 2, 4 h.
-var bounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400}
+var bucketBounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400}
 
 const (
 	// maxExact is the number of durations that are kept for exact percentiles.
 	maxExact = 4096
-	// step is the ratio between neighbouring steps of the estimate. The estimate is off
+	// stepRatio is the ratio between neighbouring steps of the estimate. The estimate is off
 	// by at most half of step-1, that is 1 %.
-	step = 1.02
+	stepRatio = 1.02
 	// leastSeconds and mostSeconds limit the range of the estimate. A duration of a
 	// century or more must be a mistake and is ignored.
 	leastSeconds = 1e-3
@@ -45,14 +45,14 @@ const (
 // percentiles. Each step is larger than the previous one by a fixed ratio. That limits
 // the number of steps, and makes the relative error the same everywhere.
 type durations struct {
-	buckets [len(bounds) + 1]int
+	buckets [len(bucketBounds) + 1]int
 	exact   []float64 // the first maxExact durations
 	steps   map[int]int
 	n       int
 }
 
 func (d *durations) add(seconds float64) {
-	at, found := slices.BinarySearch(bounds[:], seconds)
+	at, found := slices.BinarySearch(bucketBounds[:], seconds)
 	if found {
 		at++
 	}
@@ -64,7 +64,7 @@ func (d *durations) add(seconds float64) {
 	if d.steps == nil {
 		d.steps = map[int]int{}
 	}
-	d.steps[int(math.Ceil(math.Log(max(seconds, leastSeconds))/math.Log(step)))]++
+	d.steps[int(math.Ceil(math.Log(max(seconds, leastSeconds))/math.Log(stepRatio)))]++
 }
 
 func (d *durations) distribution() Durations {
@@ -72,10 +72,10 @@ func (d *durations) distribution() Durations {
 	for i, n := range d.buckets {
 		out.Buckets[i].Count = n
 		if i > 0 {
-			out.Buckets[i].From = bounds[i-1]
+			out.Buckets[i].From = bucketBounds[i-1]
 		}
-		if i < len(bounds) {
-			to := bounds[i]
+		if i < len(bucketBounds) {
+			to := bucketBounds[i]
 			out.Buckets[i].To = &to
 		}
 	}
@@ -101,7 +101,7 @@ func (d *durations) quantile(q float64) float64 {
 	slices.Sort(at)
 	for _, i := range at {
 		if rank -= d.steps[i]; rank <= 0 {
-			return oneDecimal(2 * math.Pow(step, float64(i)) / (step + 1))
+			return oneDecimal(2 * math.Pow(stepRatio, float64(i)) / (stepRatio + 1))
 		}
 	}
 	return 0

@@ -38,7 +38,7 @@ type TransitionError struct {
 
 func (e *TransitionError) Error() string {
 	may := "nothing may follow it"
-	if after := next[e.From]; len(after) > 0 {
+	if after := nextStatuses[e.From]; len(after) > 0 {
 		words := make([]string, len(after))
 		for i, s := range after {
 			words[i] = string(s)
@@ -52,7 +52,7 @@ func (e *TransitionError) Error() string {
 func (e *TransitionError) Conflict() bool { return true }
 
 func checkTransition(path string, from, to Status) error {
-	if slices.Contains(next[from], to) {
+	if slices.Contains(nextStatuses[from], to) {
 		return nil
 	}
 	return &TransitionError{Path: path, From: from, To: to}

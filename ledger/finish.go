@@ -43,7 +43,7 @@ func (s *Store) finish(r Result) (Result, error) {
 	}
 	var of Run
 	jsontree.Decode(run.value(), &of)
-	r = filled(r, of, before, s.opts.Now())
+	r = fillResult(r, of, before, s.opts.Now())
 	data, err := encodeValid(ResultKind, s.path(ResultKind, r.Bead), r)
 	if err != nil {
 		return Result{}, fmt.Errorf("finish: %w", err)
@@ -109,14 +109,14 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	return s.load(s.keptPath(kind, bead, attempt))
 }
 
-// filled returns r with its empty fields set from the run, from an earlier Finish and
+// fillResult returns r with its empty fields set from the run, from an earlier Finish and
 // from the clock.
-func filled(r Result, of Run, before *document, now time.Time) Result {
+func fillResult(r Result, of Run, before *document, now time.Time) Result {
 	r.SchemaVersion = Version
-	fill(&r.Agent, of.Agent)
-	fill(&r.StartedAt, wellFormed(of.StartedAt))
-	fill(&r.SessionName, of.SessionName, sessionName(r.Bead))
-	fill(&r.Reason, string(r.Status))
+	setIfEmpty(&r.Agent, of.Agent)
+	setIfEmpty(&r.StartedAt, wellFormed(of.StartedAt))
+	setIfEmpty(&r.SessionName, of.SessionName, sessionName(r.Bead))
+	setIfEmpty(&r.Reason, string(r.Status))
 	if r.MaxRetries == 0 {
 		r.MaxRetries = max(of.MaxRetries, 0)
 	}
@@ -124,18 +124,18 @@ func filled(r Result, of Run, before *document, now time.Time) Result {
 		r.MaxRetries = DefaultMaxRetries
 	}
 	if before != nil {
-		fill(&r.FinishedAt, before.value().Get("finished_at").Text())
+		setIfEmpty(&r.FinishedAt, before.value().Get("finished_at").Text())
 	}
 	if of.FinishedAt != nil {
-		fill(&r.FinishedAt, *of.FinishedAt)
+		setIfEmpty(&r.FinishedAt, *of.FinishedAt)
 	}
-	fill(&r.FinishedAt, timestamp.Format(now))
+	setIfEmpty(&r.FinishedAt, timestamp.Format(now))
 	if r.DurationSeconds == nil {
 		r.DurationSeconds = seconds(r.StartedAt, r.FinishedAt)
 	}
 	// A result must have a start time, even if its run has none. The duration stays
 	// unknown.
-	fill(&r.StartedAt, r.FinishedAt)
+	setIfEmpty(&r.StartedAt, r.FinishedAt)
 	return r
 }
 
@@ -151,8 +151,8 @@ func wellFormed(s string) string {
 	return s
 }
 
-// fill sets an empty field to the first non-empty value.
-func fill(field *string, values ...string) {
+// setIfEmpty sets an empty field to the first non-empty value.
+func setIfEmpty(field *string, values ...string) {
 	for _, v := range values {
 		if *field == "" {
 			*field = v

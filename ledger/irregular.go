@@ -70,7 +70,7 @@ func (c *check) plausibility() {
 	}
 	status, exit := Status(c.text("status")), c.get("exit_code")
 	code, isCode := intOf(exit)
-	ended := slices.Contains(next[Running], status)
+	ended := slices.Contains(nextStatuses[Running], status)
 	switch {
 	case status == Done && isCode && code != 0:
 		c.invalid("exit_code", doneWithError, "is %d although the status is \"done\"", code)

@@ -28,7 +28,7 @@ func wholeNumber(raw []byte) (string, bool) {
 	zeros := len(digits) - len(strings.TrimRight(digits, "0"))
 	shift := -len(fraction)
 	if exponent != "" {
-		shift += saturated(exponent)
+		shift += parseExponent(exponent)
 	}
 	if shift < -zeros {
 		return "", false
@@ -62,9 +62,9 @@ func withZeros(digits string, shift int) string {
 	return digits + strings.Repeat("0", min(shift, most))
 }
 
-// saturated parses an exponent of any length and limits it to the range that withZeros
+// parseExponent parses an exponent of any length and limits it to the range that withZeros
 // can handle.
-func saturated(s string) int {
+func parseExponent(s string) int {
 	const limit = 1 << 30
 	n, err := strconv.Atoi(s)
 	switch {

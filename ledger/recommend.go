@@ -141,7 +141,7 @@ func (t *tally) mainReason(s Statistics) []Recommendation {
 	}
 	most := s.FailureReasons[0]
 	share := percent(most.Count, failures)
-	if share <= mainReason || most.Reason == noReason || most.Reason == others {
+	if share <= mainReason || most.Reason == noReason || most.Reason == otherNames {
 		return nil
 	}
 	return []Recommendation{{

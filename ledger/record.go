@@ -27,8 +27,8 @@ const (
 	TimedOut Status = "timeout"
 )
 
-// next lists the statuses that may follow a status. A status not listed is final.
-var next = map[Status][]Status{
+// nextStatuses lists the statuses that may follow a status. A status not listed is final.
+var nextStatuses = map[Status][]Status{
 	Running: {Done, Failed, TimedOut},
 }
 

@@ -94,14 +94,14 @@ func (f folder) after(last *fileName) ([]fileName, error) {
 			continue
 		}
 		if names = append(names, parsed); len(names) == 2*window {
-			names, full = first(names), true
+			names, full = firstNames(names), true
 		}
 	}
-	return first(names), nil
+	return firstNames(names), nil
 }
 
-// first sorts the names and returns the first window of them.
-func first(names []fileName) []fileName {
+// firstNames sorts the names and returns the first window of them.
+func firstNames(names []fileName) []fileName {
 	slices.SortFunc(names, compareNames)
 	return names[:min(len(names), window)]
 }

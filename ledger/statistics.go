@@ -81,9 +81,9 @@ type Cost struct {
 // noReason is the reason of failures that give none.
 const noReason = "not given"
 
-// lost is the failure reason of an attempt whose process disappeared without recording
+// lostReason is the failure reason of an attempt whose process disappeared without recording
 // an end.
-const lost = "lost"
+const lostReason = "lost"
 
 // tally holds the running counts of a report.
 type tally struct {
@@ -146,7 +146,7 @@ func (t *tally) attempt(a Attempt) {
 func (t *tally) failure(a Attempt) {
 	reason := cmp.Or(a.Reason, noReason)
 	if isLost(reason) {
-		reason = lost
+		reason = lostReason
 		t.lost++
 	}
 	t.failed.add(a)
@@ -159,7 +159,7 @@ func (t *tally) failure(a Attempt) {
 // isLost reports whether reason is "lost", alone or followed by details. It does not
 // match other words that begin with "lost".
 func isLost(reason string) bool {
-	rest, ok := strings.CutPrefix(reason, lost)
+	rest, ok := strings.CutPrefix(reason, lostReason)
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
 }
 

@@ -129,7 +129,7 @@ func pair(checks []*check) {
 func (c *check) outlived(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
-	if !known && slices.Contains(next[Running], status) {
+	if !known && slices.Contains(nextStatuses[Running], status) {
 		c.irregular("status", stuckRunning, "is \"running\" although the result says %q", status)
 	}
 }
@@ -137,7 +137,7 @@ func (c *check) outlived(result *check) {
 // sameOutcome reports a run whose outcome differs from that of its result.
 func (c *check) sameOutcome(result *check) {
 	mine, theirs := Status(c.text("status")), Status(result.text("status"))
-	if slices.Contains(next[Running], mine) && slices.Contains(next[Running], theirs) && mine != theirs {
+	if slices.Contains(nextStatuses[Running], mine) && slices.Contains(nextStatuses[Running], theirs) && mine != theirs {
 		c.invalid("status", outcomeDiffers, "is %q although the result says %q", mine, theirs)
 	}
 }

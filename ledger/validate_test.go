@@ -153,7 +153,7 @@ func FuzzRecord(f *testing.F) {
 			var m merged
 			rec := fields{kind: kind}
 			rec.collect(doc.Value())
-			m.attempt("bd-1", number(rec, name)).addRecord(rec)
+			m.attempt("bd-1", attemptNumber(rec, name)).addRecord(rec)
 			m.attempts[0].derive()
 			fixable(t, file{kind, "/", name}, data)
 		}

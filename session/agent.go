@@ -60,7 +60,7 @@ func endAgent(agent *jsontree.Node, now time.Time, to State) error {
 }
 
 func moveAgent(agent *jsontree.Node, to State) error {
-	if err := move(next, "agent "+agent.Get("id").Text(), agentState(agent), to); err != nil {
+	if err := checkTransition(nextStates, "agent "+agent.Get("id").Text(), agentState(agent), to); err != nil {
 		return err
 	}
 	agent.Set("status", string(to))

@@ -82,10 +82,10 @@ func (c *checker) session(v jsontree.Value, s Status) {
 		}
 	}
 	if s.SchemaVersion != "" && s.SchemaVersion != SchemaVersion {
-		c.irregular("schema_version", "unknown-schema-version", "%q where %q should be", cut(s.SchemaVersion), SchemaVersion)
+		c.irregular("schema_version", "unknown-schema-version", "%q where %q should be", shorten(s.SchemaVersion), SchemaVersion)
 	}
 	if s.Source != "" && !slices.Contains(sources, s.Source) {
-		c.irregular("source", "unknown-source", "%q where %s should be", cut(s.Source), orList(sources))
+		c.irregular("source", "unknown-source", "%q where %s should be", shorten(s.Source), orList(sources))
 	}
 	c.status("status", v.Get("status"), sessionStates)
 	c.time("started_at", v.Get("started_at"))
@@ -95,7 +95,7 @@ func (c *checker) session(v jsontree.Value, s Status) {
 // status reports a status that the protocol does not define.
 func (c *checker) status(at string, v jsontree.Value, words []State) {
 	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
-		c.invalid(at, "unknown-status", "%q where %s should be", cut(text), orList(words))
+		c.invalid(at, "unknown-status", "%q where %s should be", shorten(text), orList(words))
 	}
 }
 
@@ -141,7 +141,7 @@ func (c *checker) agentID(at string, i int, agent jsontree.Value, first map[stri
 		c.invalid(at+".id", "bad-agent-id", "%v", err)
 	}
 	if other, taken := first[id]; taken {
-		c.invalid(at+".id", "duplicate-agent", "%q is already the id of agents[%d]", cut(id), other)
+		c.invalid(at+".id", "duplicate-agent", "%q is already the id of agents[%d]", shorten(id), other)
 		return
 	}
 	first[id] = i
@@ -157,13 +157,13 @@ func (c *checker) agent(at string, agent jsontree.Value) {
 		c.irregular(at+".started_at", "missing-field", "is missing although the agent runs")
 	}
 	if state.Final() && !agent.Get("pid").Absent() {
-		c.irregular(at+".pid", "pid-left", "%s although the agent is %s; should be null", shown(agent.Get("pid")), state)
+		c.irregular(at+".pid", "pid-left", "%s although the agent is %s; should be null", formatValue(agent.Get("pid")), state)
 	}
 	if code, ok := agent.Get("exit_code").Float(); ok && code != 0 && state == Complete {
-		c.invalid(at+".exit_code", "complete-with-exit-code", "%s although the agent is complete", shown(agent.Get("exit_code")))
+		c.invalid(at+".exit_code", "complete-with-exit-code", "%s although the agent is complete", formatValue(agent.Get("exit_code")))
 	}
 	if d, ok := agent.Get("duration_seconds").Float(); ok && d < 0 {
-		c.irregular(at+".duration_seconds", "negative-duration", "%s; the clock was set back", shown(agent.Get("duration_seconds")))
+		c.irregular(at+".duration_seconds", "negative-duration", "%s; the clock was set back", formatValue(agent.Get("duration_seconds")))
 	}
 	c.time(at+".started_at", agent.Get("started_at"))
 	c.time(at+".completed_at", agent.Get("completed_at"))
@@ -202,7 +202,7 @@ func (c *checker) summary(v jsontree.Value) {
 	}
 	for _, want := range sum.counts() {
 		if f, ok := given.Get(want.name).Float(); !ok || f != float64(want.n) {
-			c.invalid("summary."+want.name, "summary-disagrees", "%s where %d should be", shown(given.Get(want.name)), want.n)
+			c.invalid("summary."+want.name, "summary-disagrees", "%s where %d should be", formatValue(given.Get(want.name)), want.n)
 		}
 	}
 }
@@ -220,26 +220,26 @@ func (c *checker) waves(v jsontree.Value) {
 		c.status(at+".status", wave.Get("status"), waveStates)
 		for j, id := range wave.Get("agents").Items() {
 			if text, ok := id.Str(); ok && states[text] == "" {
-				c.invalid(fmt.Sprintf("%s.agents[%d]", at, j), "unknown-agent", "there is no agent %q", cut(text))
+				c.invalid(fmt.Sprintf("%s.agents[%d]", at, j), "unknown-agent", "there is no agent %q", shorten(text))
 			}
 		}
 		was := State(wave.Get("status").Text())
 		if is, ok := waveState(was, wave.Get("agents"), states); ok && is != was {
-			c.irregular(at+".status", "wave-disagrees", "%s although its agents make it %s", shown(wave.Get("status")), is)
+			c.irregular(at+".status", "wave-disagrees", "%s although its agents make it %s", formatValue(wave.Get("status")), is)
 		}
 	}
 }
 
-// shown formats a value for a finding's text.
-func shown(v jsontree.Value) string {
+// formatValue formats a value for a finding's text.
+func formatValue(v jsontree.Value) string {
 	if v.Kind() == jsontree.Missing {
 		return "nothing"
 	}
-	return cut(string(v.Raw()))
+	return shorten(string(v.Raw()))
 }
 
-// cut shortens text from another program for use in a message.
-func cut(text string) string {
+// shorten shortens text from another program for use in a message.
+func shorten(text string) string {
 	const most = 60
 	if len(text) <= most {
 		return text

@@ -29,16 +29,16 @@ func setDerived(root *jsontree.Node, now time.Time) {
 	}
 }
 
-// countAgents counts the agents' statuses. If who is true, it also returns the status
+// countAgents counts the agents' statuses. If byID is true, it also returns the status
 // of each agent by id. If two agents share an id, the first one counts, as in finder.
-func countAgents(root *jsontree.Node, who bool) (sum Summary, states map[string]State) {
-	if who {
+func countAgents(root *jsontree.Node, byID bool) (sum Summary, states map[string]State) {
+	if byID {
 		states = map[string]State{}
 	}
 	for agent := range agentsOf(root) {
 		state := agentState(agent)
 		sum.add(state)
-		if !who {
+		if !byID {
 			continue
 		}
 		id := idOf(agent.Get("id"))
@@ -121,13 +121,13 @@ func waveState(was State, ids jsontree.Value, states map[string]State) (State, b
 	return all.state(), true
 }
 
-// tally counts the agents of a wave: those that are known, those that have ended, and
+// waveTally counts the agents of a wave: those that are known, those that have ended, and
 // those that have run.
-type tally struct{ known, final, ran int }
+type waveTally struct{ known, final, ran int }
 
 // tallyOf counts the known agents of a wave. A document does not say whether a
 // cancelled agent has run; it counts as run if the wave was running.
-func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all tally) {
+func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all waveTally) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {
 			all.add(state, state == Cancelled && was == Running)
@@ -136,7 +136,7 @@ func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]St
 	return all
 }
 
-func (t *tally) add(state State, began bool) {
+func (t *waveTally) add(state State, began bool) {
 	t.known++
 	if state.Final() {
 		t.final++
@@ -148,7 +148,7 @@ func (t *tally) add(state State, began bool) {
 
 // state returns complete if all agents have ended, and running if at least one has
 // run.
-func (t tally) state() State {
+func (t waveTally) state() State {
 	switch {
 	case t.final == t.known:
 		return Complete

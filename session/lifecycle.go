@@ -64,7 +64,7 @@ func (s *Store) CancelSession(ctx context.Context, id string) error {
 }
 
 func cancelSession(root *jsontree.Node, id string, now time.Time) error {
-	if err := move(nextSession, "session "+id, sessionState(root), Cancelled); err != nil {
+	if err := checkTransition(nextSessionStates, "session "+id, sessionState(root), Cancelled); err != nil {
 		return err
 	}
 	for agent := range agentsOf(root) {
@@ -103,7 +103,7 @@ func completeSession(root *jsontree.Node, id string, now time.Time) (State, erro
 			busy = append(busy, agent.Get("id").String())
 		}
 	}
-	if err := move(nextSession, "session "+id, state, sum.outcome()); err != nil {
+	if err := checkTransition(nextSessionStates, "session "+id, state, sum.outcome()); err != nil {
 		return state, err
 	}
 	if len(busy) > 0 {

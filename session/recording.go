@@ -41,21 +41,21 @@ type Recording struct {
 
 	members   [][]int // for each wave, the indexes of its agents in Status.Agents
 	agents    int     // number of agents when members was computed
-	last      written
+	last      writtenDocument
 	unsure    uint64 // hash of the last document whose write failed but which may be on disk; 0 if none
 	seen      fileStat
 	started   time.Time // start of the session according to the last Contents
 	activated bool
 }
 
-// written describes the document that the recording has last written.
-type written struct {
+// writtenDocument describes the document that the recording has last written.
+type writtenDocument struct {
 	sum    uint64  // hash of the document; if it has not changed, no other program has written
 	known  bool    // a document was written
 	at     []int   // index in the document of each of our agents
 	waves  []State // the waves' statuses
 	alone  bool    // the document contains no agents of other programs
-	others []tally // counts of other programs' agents per wave; nil in a document that we created
+	others []waveTally // counts of other programs' agents per wave; nil in a document that we created
 }
 
 // fileStat holds the size and modification time of the document's file after the last
@@ -207,7 +207,7 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
 	}
-	var next written
+	var next writtenDocument
 	err = r.file.Update(ctx, func(doc *jsontree.Doc) error {
 		is, err := contents()
 		if err != nil {
@@ -232,7 +232,7 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 
 // edit changes the document to the given state. If no other program has written to the
 // document, it changes only the listed agents. Otherwise it updates the whole document.
-func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next written, err error) {
+func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
 	sum := r.sum(root)
@@ -242,7 +242,7 @@ func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next written, err erro
 		return next, &statefile.FormError{Path: r.file.Path(), Problem: "is a symbolic link to a file that is not the document of this session"}
 	}
 	if ours := sum == r.last.sum || sum == r.unsure; r.DetectCancel && r.last.known && !ours && r.usable(root) {
-		if asked := requested(root, is.Status); asked != nil {
+		if asked := cancelRequest(root, is.Status); asked != nil {
 			return next, asked
 		}
 	}
@@ -285,9 +285,9 @@ func (e *CancelledError) Error() string {
 	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
 }
 
-// requested returns a CancelledError for a session or agents that are cancelled in the
+// cancelRequest returns a CancelledError for a session or agents that are cancelled in the
 // document but have not ended according to is. It returns nil if there are none.
-func requested(root *jsontree.Node, is *Status) error {
+func cancelRequest(root *jsontree.Node, is *Status) error {
 	open := func(s State) bool { return s == Queued || s == Running }
 	asked := &CancelledError{Session: root.Get("session_id").Text()}
 	if State(root.Get("status").Text()) == Cancelled && open(is.Status) {
@@ -319,19 +319,19 @@ func (r *Recording) usable(root *jsontree.Node) bool {
 
 // replace writes a whole new document. It first saves a copy of the old one, unless
 // that was empty.
-func (r *Recording) replace(root *jsontree.Node, is *Status) (written, error) {
+func (r *Recording) replace(root *jsontree.Node, is *Status) (writtenDocument, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
 		if err := r.saveUnusable(root.Value().Raw()); err != nil {
-			return written{}, err
+			return writtenDocument{}, err
 		}
 	}
 	data, err := r.build(is)
 	if err != nil {
-		return written{}, err
+		return writtenDocument{}, err
 	}
 	doc, err := jsontree.Parse(data)
 	if err != nil {
-		return written{}, err
+		return writtenDocument{}, err
 	}
 	root.Replace(doc.Value())
 	return r.fresh(is), nil
@@ -376,7 +376,7 @@ func (r *Recording) build(is *Status) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return layOut(text)
+	return formatDocument(text)
 }
 
 // Render returns the document that a new Recording would create for is. It reads and
@@ -390,12 +390,12 @@ func (s *Store) Render(id string, is *Status) ([]byte, error) {
 }
 
 // fresh describes the document that build has just returned.
-func (r *Recording) fresh(is *Status) written {
+func (r *Recording) fresh(is *Status) writtenDocument {
 	at := make([]int, len(is.Agents))
 	for i := range at {
 		at[i] = i
 	}
-	return written{known: true, at: at, waves: r.waveStates(is, nil), alone: true}
+	return writtenDocument{known: true, at: at, waves: r.waveStates(is, nil), alone: true}
 }
 
 // sum hashes the content of a document. It hashes piece by piece, because assembling a
@@ -419,17 +419,17 @@ func (r *Recording) activate() error {
 	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {
 		return err
 	}
-	if err == nil && (active == r.id || r.before(active)) {
+	if err == nil && (active == r.id || r.startedBefore(active)) {
 		return nil
 	}
 	return r.store.activate(r.id)
 }
 
-// before reports whether the session other started later than this one. It compares
+// startedBefore reports whether the session other started later than this one. It compares
 // start times and not ids: other programs choose ids freely or use local time. If both
 // started in the same second, the ids decide, so that two recordings agree. A session
 // without a readable start time is not later.
-func (r *Recording) before(other string) bool {
+func (r *Recording) startedBefore(other string) bool {
 	is, err := r.store.Load(other)
 	switch {
 	case err != nil || is.StartedAt.IsZero():

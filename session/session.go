@@ -28,15 +28,15 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// next lists the statuses that may follow an agent's status. A status not listed is
+// nextStates lists the statuses that may follow an agent's status. A status not listed is
 // final.
-var next = map[State][]State{
+var nextStates = map[State][]State{
 	Queued:  {Running, Cancelled},
 	Running: {Complete, Failed, Cancelled},
 }
 
-// nextSession lists the statuses that may follow a session's status.
-var nextSession = map[State][]State{
+// nextSessionStates lists the statuses that may follow a session's status.
+var nextSessionStates = map[State][]State{
 	Running: {Complete, Failed, Cancelled},
 }
 
@@ -69,9 +69,9 @@ func (s State) Label() string {
 	return string(s)
 }
 
-// move returns an error if a transition is not in the table. what names the object in
+// checkTransition returns an error if a transition is not in the table. what names the object in
 // the error.
-func move(table map[State][]State, what string, from, to State) error {
+func checkTransition(table map[State][]State, what string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil
 	}

@@ -7,16 +7,16 @@ func similar(id string, ids []string) []string {
 	const most = 5
 	var found []string
 	for _, other := range ids {
-		if len(found) < most && alike(id, other) {
+		if len(found) < most && resembles(id, other) {
 			found = append(found, other)
 		}
 	}
 	return found
 }
 
-// alike reports whether a equals b except for one typing error, missing leading zeros,
+// resembles reports whether a equals b except for one typing error, missing leading zeros,
 // or a missing end.
-func alike(a, b string) bool {
+func resembles(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") || strings.HasPrefix(b, a) {
 		return true

@@ -72,7 +72,7 @@ func checkFolder(path string, v jsontree.Value) []statefile.Finding {
 	}
 	return []statefile.Finding{{
 		Path: path, At: "session_id", Name: "session-id-mismatch", Severity: statefile.Invalid,
-		Text: fmt.Sprintf("%q where the folder's name, %q, should be", cut(id), filepath.Base(dir)),
+		Text: fmt.Sprintf("%q where the folder's name, %q, should be", shorten(id), filepath.Base(dir)),
 	}}
 }
 

@@ -83,10 +83,10 @@ func (f *File) try(path string, batch []*request) error {
 }
 
 // open reads the document to be changed.
-func (f *File) open(path string) (found, *jsontree.Doc, error) {
+func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.readDocument()
-	old := found{path, data, info}
+	old := readFile{path, data, info}
 	if err == nil || f.opts.Empty == nil {
 		return old, doc, err
 	}
@@ -95,10 +95,10 @@ func (f *File) open(path string) (found, *jsontree.Doc, error) {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.As(err, &corrupt) && f.opts.StartOver && path == f.path:
 		if err := f.saveCorrupt(path, data, corrupt); err != nil {
-			return found{}, nil, err
+			return readFile{}, nil, err
 		}
 	default:
-		return found{}, nil, err
+		return readFile{}, nil, err
 	}
 	doc, err = parse(f.path, f.opts.Empty)
 	return old, doc, err
@@ -107,7 +107,7 @@ func (f *File) open(path string) (found, *jsontree.Doc, error) {
 // write replaces the document by data, unless another program has changed it since old
 // was read. If data equals old, write only syncs the existing file, because the caller
 // relies on its durability.
-func (f *File) write(old found, data []byte) error {
+func (f *File) write(old readFile, data []byte) error {
 	if len(data) > MaxSize {
 		return tooLarge(f.path, int64(len(data)))
 	}

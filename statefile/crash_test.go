@@ -206,7 +206,7 @@ func (c crash) run(t *testing.T) (steps int) {
 		f.machine.Run()
 		steps = f.machine.Steps() - before
 		if err := f.verify(); err != nil {
-			t.Fatalf("%+v, at %s: %v", c, f.machine.Struck(), err)
+			t.Fatalf("%+v, at %s: %v", c, f.machine.FaultStep(), err)
 		}
 		if c.fault.At == 0 && len(f.acked) != len(f.tried) {
 			t.Fatalf("%+v: %d of %d updates were acknowledged", c, len(f.acked), len(f.tried))

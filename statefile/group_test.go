@@ -147,7 +147,7 @@ func TestAFailedChangeDoesNotDisturbTheOthersOfItsWrite(t *testing.T) {
 			t.Errorf("update %d: %v, should be %s", i, err, want)
 		}
 	}
-	holds(t, path, "{\n  \"a\": 1,\n  \"b\": 2\n}")
+	compareContent(t, path, "{\n  \"a\": 1,\n  \"b\": 2\n}")
 	if n := machine.made("rename", "rename"); n != 1 {
 		t.Errorf("it took %d writes", n)
 	}
@@ -171,7 +171,7 @@ func TestWhenAllChangesFailNothingIsWritten(t *testing.T) {
 	if n := machine.made("create temp", "create"); n != 0 {
 		t.Errorf("%d files were written", n)
 	}
-	holds(t, path, `{"a":1}`)
+	compareContent(t, path, `{"a":1}`)
 }
 
 func TestAChangesOwnErrorIsReturnedAlsoWhenTheWriteOfTheOthersFails(t *testing.T) {
@@ -222,7 +222,7 @@ func TestAChangeThatCannotBeFinishedFailsAlone(t *testing.T) {
 			t.Errorf("update %d: %v, should be %v", i, err, want)
 		}
 	}
-	holds(t, path, "{\n  \"a\": 1,\n  \"b\": 2\n}")
+	compareContent(t, path, "{\n  \"a\": 1,\n  \"b\": 2\n}")
 }
 
 func TestACallerThatStopsWaitingLeavesWithoutItsChange(t *testing.T) {
@@ -251,7 +251,7 @@ func TestACallerThatStopsWaitingLeavesWithoutItsChange(t *testing.T) {
 	if ran.Load() {
 		t.Error("its change was made all the same")
 	}
-	holds(t, path, "{\n  \"first\": 1,\n  \"last\": 1\n}")
+	compareContent(t, path, "{\n  \"first\": 1,\n  \"last\": 1\n}")
 }
 
 func TestAChangeWhoseWriteHasBegunIsAnsweredByTheWrite(t *testing.T) {
@@ -267,7 +267,7 @@ func TestAChangeWhoseWriteHasBegunIsAnsweredByTheWrite(t *testing.T) {
 	if err := answer(t, result); err != nil {
 		t.Errorf("%v, although it was written", err)
 	}
-	holds(t, path, "{\n  \"a\": 1\n}")
+	compareContent(t, path, "{\n  \"a\": 1\n}")
 }
 
 func TestALeaderThatStopsWaitingPassesTheLeadOn(t *testing.T) {
@@ -295,7 +295,7 @@ func TestALeaderThatStopsWaitingPassesTheLeadOn(t *testing.T) {
 			if err := errors.Join(answer(t, results[1]), answer(t, results[2])); err != nil {
 				t.Error(err)
 			}
-			holds(t, path, "{\n  \"next\": 1,\n  \"last\": 1\n}")
+			compareContent(t, path, "{\n  \"next\": 1,\n  \"last\": 1\n}")
 			folderHolds(t, path)
 		})
 	}
@@ -319,7 +319,7 @@ func TestALeaderThatGetsNoLockAnswersForItselfAlone(t *testing.T) {
 	if err := set(context.Background(), f, "b", 1); err != nil {
 		t.Error(err)
 	}
-	holds(t, path, "{\n  \"b\": 1\n}")
+	compareContent(t, path, "{\n  \"b\": 1\n}")
 }
 
 // A server may survive a panic in a handler; its documents must not stay locked.

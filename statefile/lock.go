@@ -34,12 +34,12 @@ const (
 	lastPause  = 20 * time.Millisecond
 )
 
-// held is an acquired lock. It consists of two locks. The first is an advisory lock
+// heldLock is an acquired lock. It consists of two locks. The first is an advisory lock
 // between gaffer's own processes: the kernel grants it in order, and releases it when
 // its holder dies. The second is a folder that programs in other languages respect;
 // only the session protocol has it. Only the holder of the first lock tries to take the
 // second.
-type held struct {
+type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
 	kernel host.Lock
@@ -48,7 +48,7 @@ type held struct {
 
 // lock waits for the document's lock until ctx ends, or until LockTimeout has passed
 // since the given time.
-func (f *File) lock(ctx context.Context, since time.Time) (*held, error) {
+func (f *File) lock(ctx context.Context, since time.Time) (*heldLock, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(since)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (f *File) lock(ctx context.Context, since time.Time) (*held, error) {
 	if err != nil {
 		return nil, f.lockFailed(ctx, name, "another gaffer process", err)
 	}
-	h := &held{file: f, path: path, kernel: kernel}
+	h := &heldLock{file: f, path: path, kernel: kernel}
 	if f.opts.Locking == Folder {
 		if err := h.takeFolder(ctx, f.path+".lock"); err != nil {
 			if f.locked == 0 {
@@ -96,7 +96,7 @@ func (f *File) lockFailed(ctx context.Context, lock, holder string, err error) e
 
 // release releases both locks. If that fails, the next process detects that the lock is
 // stale.
-func (h *held) release() {
+func (h *heldLock) release() {
 	if h.folder != "" {
 		h.releaseFolder()
 	}
@@ -106,11 +106,11 @@ func (h *held) release() {
 // releaseFolder deletes the lock folder. From the second release on it hides the folder
 // instead, for reuse by the next update, because creating and deleting the folder and
 // its file takes half as long as the whole durable write.
-func (h *held) releaseFolder() {
+func (h *heldLock) releaseFolder() {
 	f := h.file
 	f.locked++
 	if f.locked > 1 && f.kept == "" {
-		aside := hidden(f.host, f.path, forLock)
+		aside := hiddenPath(f.host, f.path, forLock)
 		if f.host.RenameNew(opKeepLock, h.folder, aside) == nil {
 			f.kept = aside
 			return
@@ -125,7 +125,7 @@ func removeLock(m host.Host, folder string) {
 }
 
 // takeFolder creates the lock folder, and waits while another program holds it.
-func (h *held) takeFolder(ctx context.Context, folder string) error {
+func (h *heldLock) takeFolder(ctx context.Context, folder string) error {
 	m := h.file.host
 	watched, pause := watchedLock{}, firstPause
 	for {
@@ -152,10 +152,10 @@ func (h *held) takeFolder(ctx context.Context, folder string) error {
 // The lock of a process that dies therefore always names its owner. If the machine
 // cannot rename without replacing, makeFolder creates the folder in place and writes
 // the owner file afterwards.
-func (h *held) makeFolder(folder string) error {
+func (h *heldLock) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hidden(f.host, f.path, forLock) // in the folder of the lock: the document may be a link to another disk
+		aside := hiddenPath(f.host, f.path, forLock) // in the folder of the lock: the document may be a link to another disk
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (h *held) makeFolder(folder string) error {
 
 // makeSigned creates a folder with a file that names this process as the owner. Because
 // of the file, an rmdir by another program fails.
-func (h *held) makeSigned(folder string) error {
+func (h *heldLock) makeSigned(folder string) error {
 	m := h.file.host
 	if err := m.Mkdir(opMakeLock, folder, 0o755); err != nil {
 		return &StepError{Step: opMakeLock, Path: h.file.path, Err: err}
@@ -192,7 +192,7 @@ func (h *held) makeSigned(folder string) error {
 	return nil
 }
 
-func (h *held) sign(folder string) error {
+func (h *heldLock) sign(folder string) error {
 	m := h.file.host
 	f, err := m.Create(opSignLock, filepath.Join(folder, ownerFile), 0o644)
 	if err != nil {
@@ -263,9 +263,9 @@ func readOwner(m host.Host, folder string) (host.Process, bool) {
 // breakFolder removes a stale lock folder and reports whether the folder is gone. It
 // renames the folder first, which only one process can do. If the renamed folder turns
 // out to be a new lock, created in the meantime, breakFolder renames it back.
-func (h *held) breakFolder(folder, holder string, made time.Time) bool {
+func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
-	aside := hidden(m, folder, "broken")
+	aside := hiddenPath(m, folder, "broken")
 	if err := m.Rename(opBreakLock, folder, aside); err != nil {
 		return errors.Is(err, fs.ErrNotExist) // the owner has released the lock
 	}

@@ -65,7 +65,7 @@ func TestAForeignLockIsWaitedForUntilItIsReleased(t *testing.T) {
 	if err := set(context.Background(), f, "ours", 1); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, path, `{"a":1,"theirs":1,"ours":1}`)
+	compareContent(t, path, `{"a":1,"theirs":1,"ours":1}`)
 	folderHolds(t, path)
 }
 
@@ -129,7 +129,7 @@ func TestAStaleLockIsBrokenAtOnce(t *testing.T) {
 			if len(told) != 1 || told[0].Kind != statefile.LockBroken || told[0].Path != lock || !strings.Contains(told[0].Text, c.holder) {
 				t.Errorf("the notices are %+v", told)
 			}
-			holds(t, path, "{\n  \"a\": 1\n}")
+			compareContent(t, path, "{\n  \"a\": 1\n}")
 			folderHolds(t, path)
 		})
 	}
@@ -151,7 +151,7 @@ func TestALinkInThePlaceOfALockIsBrokenAndWhatItLeadsToStays(t *testing.T) {
 			if err != nil || len(told) != 1 {
 				t.Errorf("after %v: %v, told %+v", machine.slept, err, told)
 			}
-			holds(t, kept, "somebody's")
+			compareContent(t, kept, "somebody's")
 			folderHolds(t, path, "somewhere")
 		})
 	}
@@ -188,7 +188,7 @@ func TestADocumentBehindALinkToAnotherDiskIsLockedBesideTheLink(t *testing.T) {
 		}
 	}
 	f.Close()
-	holds(t, target, "{\n  \"a\": 2\n}")
+	compareContent(t, target, "{\n  \"a\": 2\n}")
 	folderHolds(t, target)
 	if left, err := filepath.Glob(filepath.Join(dir, ".*lock*")); err != nil || len(left) > 0 {
 		t.Errorf("left are %q (%v)", left, err)
@@ -312,7 +312,7 @@ func TestALiveProcessIsRespectedUntilTheTimeout(t *testing.T) {
 			if want := lock + ": locked for 100ms by " + c.holder; err.Error() != want {
 				t.Errorf("the error is %q, should be %q", err, want)
 			}
-			holds(t, path, `{"a":1}`)
+			compareContent(t, path, `{"a":1}`)
 			folderHolds(t, path, "doc.json.lock")
 		})
 	}
@@ -387,7 +387,7 @@ func TestProcessesAreNeverInsideTogether(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			holds(t, path, fmt.Sprintf(`{"n":%d}`, processes*times))
+			compareContent(t, path, fmt.Sprintf(`{"n":%d}`, processes*times))
 			folderHolds(t, path)
 		})
 	}

@@ -46,7 +46,7 @@ func (c *portable) value(v jsontree.Value, at string) {
 	case jsontree.Object:
 		seen := make(map[string]bool, v.Len())
 		for name, member := range v.Members() {
-			place := join(at, name)
+			place := joinPath(at, name)
 			if seen[name] {
 				c.invalid(place, "duplicate-member", "occurs twice; gaffer reads the last one, some other programs the first")
 			}
@@ -68,8 +68,8 @@ func (c *portable) value(v jsontree.Value, at string) {
 	}
 }
 
-// join returns the path of a member of the value at a path.
-func join(at, name string) string {
+// joinPath returns the path of a member of the value at a path.
+func joinPath(at, name string) string {
 	name = shorten(name)
 	if at == "" {
 		return name

@@ -21,7 +21,7 @@ func (f *File) submit(ctx context.Context, change func(*jsontree.Doc) error) err
 // leader writes the changes of all waiting requests. It is a [group.Leader].
 type leader struct {
 	file *File
-	held *held
+	held *heldLock
 }
 
 // Prepare takes the document's lock.

@@ -36,12 +36,12 @@ func Replace(h host.Host, path string, old, data []byte) error {
 	if !bytes.Equal(now, old) {
 		return &StepError{Step: opRecheck, Path: path, Err: ErrChanged}
 	}
-	_, err = replace(h, found{target, old, info}, data)
+	_, err = replace(h, readFile{target, old, info}, data)
 	return err
 }
 
-// found is a file as it was read.
-type found struct {
+// readFile is a file as it was read.
+type readFile struct {
 	path string // path with all links resolved
 	data []byte
 	info fs.FileInfo // nil if the file did not exist
@@ -49,12 +49,12 @@ type found struct {
 
 // replace replaces a file and returns the file information of the new file, read before
 // another program could write to it.
-func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
+func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
 		perm = old.info.Mode().Perm()
 	}
-	temp, err := writeTemp(h, old.path, hidden(h, old.path, forUpdate), data, perm, old.info)
+	temp, err := writeTemp(h, old.path, hiddenPath(h, old.path, forUpdate), data, perm, old.info)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 
 // replaceBy renames temp over a file that has not changed since it was read. If that
 // fails, it also returns the step that failed.
-func (old found) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
+func (old readFile) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
 	if err != nil {
 		return nil, opLookTemp, err
@@ -81,7 +81,7 @@ func (old found) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, erro
 
 // checkUnchanged returns ErrChanged if the file has changed. It compares the content,
 // because the modification time is too coarse to distinguish two quick writes.
-func (old found) checkUnchanged(h host.Host) error {
+func (old readFile) checkUnchanged(h host.Host) error {
 	f, err := h.Open(opRead, old.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if old.info == nil {
@@ -100,12 +100,12 @@ func (old found) checkUnchanged(h host.Host) error {
 	if old.info == nil || info.Mode() != old.info.Mode() || info.Size() != int64(len(old.data)) {
 		return ErrChanged
 	}
-	return holds(f, old.data)
+	return compareContent(f, old.data)
 }
 
-// holds returns nil if the remaining content of r equals data. It compares piece by
+// compareContent returns nil if the remaining content of r equals data. It compares piece by
 // piece, so that a large document is not in memory twice.
-func holds(r io.Reader, data []byte) error {
+func compareContent(r io.Reader, data []byte) error {
 	piece := make([]byte, min(len(data)+1, 32<<10))
 	for {
 		n, err := r.Read(piece)

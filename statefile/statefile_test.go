@@ -56,7 +56,7 @@ func settled(t *testing.T, path string) {
 	}
 }
 
-func holds(t *testing.T, path, want string) {
+func compareContent(t *testing.T, path, want string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestAnUpdateChangesOnlyWhatItSets(t *testing.T) {
 	if err := set(context.Background(), f, "status", "running"); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, path, "{\r\n\t\"unknown\" : [1,2 ,{\"x\":null}],\r\n\t\"id\": 123456789012345678901234567890,\r\n\t\"ratio\": 1.50, \"status\": \"running\",\r\n\t\"last\":\"\\u00e9\"}")
+	compareContent(t, path, "{\r\n\t\"unknown\" : [1,2 ,{\"x\":null}],\r\n\t\"id\": 123456789012345678901234567890,\r\n\t\"ratio\": 1.50, \"status\": \"running\",\r\n\t\"last\":\"\\u00e9\"}")
 	folderHolds(t, path)
 	doc, err := f.Load()
 	if err != nil || doc.Value().Get("status").Text() != "running" {
@@ -159,7 +159,7 @@ func TestAnAbsentDocument(t *testing.T) {
 	if err := set(context.Background(), with, "a", 1); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, path, "{\n  \"version\": 1,\n  \"a\": 1\n}\n")
+	compareContent(t, path, "{\n  \"version\": 1,\n  \"a\": 1\n}\n")
 	folderHolds(t, path)
 	umask := syscall.Umask(0)
 	syscall.Umask(umask)
@@ -200,7 +200,7 @@ func TestACorruptDocumentIsReportedAndLeftAlone(t *testing.T) {
 				t.Errorf("%s: %v\nshould be %s", name, err, want)
 			}
 		}
-		holds(t, path, text)
+		compareContent(t, path, text)
 		folderHolds(t, path)
 	}
 }
@@ -216,12 +216,12 @@ func TestACorruptDocumentIsKeptBeforeItIsStartedOver(t *testing.T) {
 	if err := set(context.Background(), f, "b", 2); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, path, "{\n  \"b\": 2\n}\n")
+	compareContent(t, path, "{\n  \"b\": 2\n}\n")
 	kept, err := filepath.Glob(path + ".corrupt-*")
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("kept are %q (%v)", kept, err)
 	}
-	holds(t, kept[0], "{\"a\": 1")
+	compareContent(t, kept[0], "{\"a\": 1")
 	if len(told) != 1 || told[0].Kind != statefile.CorruptKept || told[0].Path != path || !strings.Contains(told[0].Text, kept[0]) {
 		t.Errorf("the notices are %+v", told)
 	}
@@ -243,9 +243,9 @@ func TestEveryCorruptDocumentIsKept(t *testing.T) {
 	}
 	name := path + ".corrupt-20260201T143025Z"
 	for suffix, want := range map[string]string{"": "", "-2": "broken", "-3": "also broken", "-4": "\x00\x00\x00"} {
-		holds(t, name+suffix, want)
+		compareContent(t, name+suffix, want)
 	}
-	holds(t, path, "{\n  \"a\": 1\n}")
+	compareContent(t, path, "{\n  \"a\": 1\n}")
 }
 
 // stopped is a machine whose clock does not move.
@@ -282,7 +282,7 @@ func TestAFileThatIsBeingWrittenIsReadAgain(t *testing.T) {
 			if err := set(context.Background(), f, "a", 3); err != nil {
 				t.Fatal(err)
 			}
-			holds(t, path, "{\n  \"a\": 3,\n  \"b\": 2\n}\n")
+			compareContent(t, path, "{\n  \"a\": 3,\n  \"b\": 2\n}\n")
 			folderHolds(t, path)
 		})
 	}
@@ -400,5 +400,5 @@ func TestADeeplyNestedDocumentIsRefused(t *testing.T) {
 			t.Errorf("%v, should be %s", err, want)
 		}
 	}
-	holds(t, path, text)
+	compareContent(t, path, text)
 }

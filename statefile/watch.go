@@ -14,10 +14,10 @@ import (
 const (
 	opWatch  host.Op = "watch"
 	watching         = 50 * time.Millisecond
-	// coarse is a safe upper bound for the resolution of modification times. If a file
+	// mtimeResolution is a safe upper bound for the resolution of modification times. If a file
 	// was modified less than this before it was read, it may have changed again without
 	// a new modification time.
-	coarse = time.Second
+	mtimeResolution = time.Second
 )
 
 // Watch calls changed with the document's bytes at once and after each change by any
@@ -53,7 +53,7 @@ func (w *watcher) look() {
 	if err != nil {
 		info = nil
 	}
-	if w.told && info != nil && sameInfo(info, w.info) && w.read.Sub(info.ModTime()) > coarse {
+	if w.told && info != nil && sameInfo(info, w.info) && w.read.Sub(info.ModTime()) > mtimeResolution {
 		return
 	}
 	w.info, w.read = info, w.file.host.Now()

@@ -91,7 +91,7 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 // WriteNew writes a new file durably. The file appears with its complete content. If
 // path exists, WriteNew returns fs.ErrExist and leaves it unchanged.
 func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
-	temp, err := writeTemp(h, path, hidden(h, path, forNew), data, perm, nil)
+	temp, err := writeTemp(h, path, hiddenPath(h, path, forNew), data, perm, nil)
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }
 
-// hidden returns a unique path for a hidden file beside path.
-func hidden(h host.Host, path, purpose string) string {
+// hiddenPath returns a unique path for a hidden file beside path.
+func hiddenPath(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
 
@@ -254,7 +254,7 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err := MkdirAll(h, filepath.Dir(path)); err != nil {
 		return err
 	}
-	temp := hidden(h, path, forNew)
+	temp := hiddenPath(h, path, forNew)
 	if err := h.Mkdir(opMakeFolder, temp, 0o755); err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func syncParent(h host.Host, parent string) error {
 // ReplaceLink points the symbolic link at path to target, atomically and durably. It
 // creates a missing link.
 func ReplaceLink(h host.Host, target, path string) error {
-	temp := hidden(h, path, forNew)
+	temp := hiddenPath(h, path, forNew)
 	if err := h.Symlink(opCreateTemp, target, temp); err != nil {
 		return &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}

@@ -27,7 +27,7 @@ func TestAFullDiskLeavesTheOldDocument(t *testing.T) {
 			if !errors.As(err, &failed) || failed.Step != "write temp" || failed.Replaced {
 				t.Errorf("the error is %v", err)
 			}
-			holds(t, path, old)
+			compareContent(t, path, old)
 			folderHolds(t, path)
 			if err := set(context.Background(), f, "a", "short"); err != nil {
 				t.Errorf("what still fits: %v", err)
@@ -67,7 +67,7 @@ func TestAReadOnlyFolderLeavesTheDocument(t *testing.T) {
 					t.Errorf("reading it: %v", err)
 				}
 			})
-			holds(t, path, `{"a":1}`)
+			compareContent(t, path, `{"a":1}`)
 			if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestAnUnreadableDocumentIsAnErrorAndIsKept(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, path, `{"a":1}`)
+	compareContent(t, path, `{"a":1}`)
 }
 
 // asNobody calls f with the permissions of a user who owns no files.

@@ -154,7 +154,7 @@ func TestALinkedDocumentIsWrittenWhereItIs(t *testing.T) {
 				if err := set(context.Background(), f, "a", 2); err != nil {
 					t.Fatal(err)
 				}
-				holds(t, target, `{"a":2}`)
+				compareContent(t, target, `{"a":2}`)
 				stillLinked(t, root, c.links)
 			})
 		}
@@ -171,7 +171,7 @@ func TestSecurityAFileBehindALinkThatIsNotJSONIsNotReplaced(t *testing.T) {
 	if err := set(context.Background(), f, "a", 2); !errors.As(err, &corrupt) {
 		t.Errorf("the error is %v, want a CorruptError", err)
 	}
-	holds(t, target, text)
+	compareContent(t, target, text)
 }
 
 // The target of a link is relative to the link's real location, and not to the path by
@@ -189,9 +189,9 @@ func TestALinkBelowALinkedFolderIsFollowedAsTheKernelDoes(t *testing.T) {
 		if err := set(context.Background(), f, "a", 2); err != nil {
 			t.Error(err)
 		}
-		holds(t, target, `{"a":2}`)
+		compareContent(t, target, `{"a":2}`)
 		if decoy {
-			holds(t, filepath.Join(root, "real.json"), `{"a":1}`)
+			compareContent(t, filepath.Join(root, "real.json"), `{"a":1}`)
 		}
 		stillLinked(t, root, links)
 	}
@@ -295,7 +295,7 @@ func TestAWriterThatTakesNoLockIsNotLost(t *testing.T) {
 				if runs != 2 {
 					t.Errorf("the change ran %d times", runs)
 				}
-				holds(t, path, strings.TrimSuffix(wrote, "}")+`,"ours":1}`)
+				compareContent(t, path, strings.TrimSuffix(wrote, "}")+`,"ours":1}`)
 				if info, err := os.Stat(path); err != nil || info.Mode() != mode {
 					t.Errorf("the mode is %v (%v), should be %v", info.Mode(), err, mode)
 				}
@@ -319,12 +319,12 @@ func TestADocumentThatAppearsOrGoesMeanwhile(t *testing.T) {
 	if err := set(context.Background(), appears, "ours", 1); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, path, `{"theirs":1,"ours":1}`)
+	compareContent(t, path, `{"theirs":1,"ours":1}`)
 	goes := before(func() error { return os.Remove(path) })
 	if err := set(context.Background(), goes, "again", 1); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, path, "{\n  \"again\": 1\n}")
+	compareContent(t, path, "{\n  \"again\": 1\n}")
 }
 
 func TestAWriterThatNeverStopsIsAnErrorInTheEnd(t *testing.T) {
@@ -342,7 +342,7 @@ func TestAWriterThatNeverStopsIsAnErrorInTheEnd(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Step != "check unchanged" || failed.Replaced {
 		t.Errorf("%v", err)
 	}
-	holds(t, path, fmt.Sprintf(`{"theirs":%d}`, n))
+	compareContent(t, path, fmt.Sprintf(`{"theirs":%d}`, n))
 	folderHolds(t, path)
 }
 
@@ -507,7 +507,7 @@ func TestANewFileIsWrittenWholeOrNotAtAll(t *testing.T) {
 	if err := statefile.WriteNew(host.OS(), path, []byte("second"), 0o640); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("writing it again: %v", err)
 	}
-	holds(t, path, "first")
+	compareContent(t, path, "first")
 	folderHolds(t, path)
 	if err := statefile.WriteNew(host.OS(), filepath.Join(path, "x"), nil, 0o640); err == nil {
 		t.Error("a file was made below a file")
@@ -525,7 +525,7 @@ func TestANewFileIsNotSweptAwayWhileItIsWritten(t *testing.T) {
 	if err := statefile.WriteNew(machine, path, []byte("ours"), 0o640); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("an update was quicker, and the error is %v", err)
 	}
-	holds(t, path, "{\n  \"theirs\": 1\n}")
+	compareContent(t, path, "{\n  \"theirs\": 1\n}")
 	folderHolds(t, path)
 }
 
@@ -539,7 +539,7 @@ func TestAFileIsReplacedUnlessItChanged(t *testing.T) {
 	if err := statefile.Replace(host.OS(), path, []byte("older"), []byte("new")); !errors.Is(err, statefile.ErrChanged) {
 		t.Errorf("what differs: %v", err)
 	}
-	holds(t, target, "old")
+	compareContent(t, target, "old")
 	meddled := newHooked(func(s step) error {
 		if s.op == "sync temp" {
 			put(t, target, "theirs")
@@ -549,11 +549,11 @@ func TestAFileIsReplacedUnlessItChanged(t *testing.T) {
 	if err := statefile.Replace(meddled, path, []byte("old"), []byte("new")); !errors.Is(err, statefile.ErrChanged) {
 		t.Errorf("what changes meanwhile: %v", err)
 	}
-	holds(t, target, "theirs")
+	compareContent(t, target, "theirs")
 	if err := statefile.Replace(host.OS(), path, []byte("theirs"), []byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, target, "new")
+	compareContent(t, target, "new")
 	stillLinked(t, root, "doc.json -> real.json")
 	if info, err := os.Stat(target); err != nil || info.Mode() != 0o604 {
 		t.Errorf("its mode is %v (%v)", info.Mode(), err)

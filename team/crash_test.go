@@ -31,7 +31,7 @@ func crashes(t *testing.T, prepare, work func(*Store) error, verify func(s *Stor
 					m.SetFault(hosttest.Fault{At: at, Power: power})
 					err := work(s)
 					reached = m.Steps() >= at
-					where := fmt.Sprintf("power %t, seed %d, %s", power, seed, m.Struck())
+					where := fmt.Sprintf("power %t, seed %d, %s", power, seed, m.FaultStep())
 					m.SetFault(hosttest.Fault{})
 					for range 2 {
 						if problem := verify(Open(crashRoot, Options{Host: m.Process()}), err == nil); problem != nil {
@@ -225,7 +225,7 @@ func TestAStepThatFailsIsToldAndTheChangeIsFinishedLater(t *testing.T) {
 			reached = m.Steps() >= at
 			m.SetFault(hosttest.Fault{})
 			if err == nil && whole(s, crashRoot, "new") != nil {
-				t.Fatalf("done, but it is not: %s", m.Struck())
+				t.Fatalf("done, but it is not: %s", m.FaultStep())
 			}
 			if err := s.finishPending(ctx); err != nil {
 				t.Fatalf("step %d: %v", step, err)

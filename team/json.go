@@ -52,8 +52,8 @@ func intOf(v jsontree.Value) (int, bool) {
 	return int(f), true
 }
 
-// incremented returns n+1 without overflow.
-func incremented(n int) int {
+// plusOne returns n+1 without overflow.
+func plusOne(n int) int {
 	if n == math.MaxInt {
 		return n
 	}

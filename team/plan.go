@@ -47,7 +47,7 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 		}
 	}
 	st.pm.TaskGroups, st.pm.ExecutionPhases = p.Groups, phases
-	return s.write(ctx, now, st, move{
+	return s.write(ctx, now, st, stateChange{
 		plan: func(n *jsontree.Node) {
 			n.Set("mode", p.Mode)
 			n.Set("mode_reasoning", p.Reasoning)
@@ -83,7 +83,7 @@ func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 		if err != nil {
 			return err
 		}
-		for _, g := range openGroups(st.pm, known(st.pm, st.groups)) {
+		for _, g := range openGroups(st.pm, allGroups(st.pm, st.groups)) {
 			if g.Status != Complete {
 				return &PhaseError{fmt.Sprintf("group %s is %s", g.ID, g.Status)}
 			}
@@ -94,7 +94,7 @@ func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 		}
 		number = st.pm.ExecutionPhases[i].PhaseNumber
 		st.pm.ExecutionPhases[i].Status = WorkInProgress
-		return s.write(ctx, now, st, move{
+		return s.write(ctx, now, st, stateChange{
 			plan:         func(n *jsontree.Node) { openPhase(n, i) },
 			orchestrator: func(n *jsontree.Node) { removeActiveAgent(n, PM, "") },
 		})

@@ -185,7 +185,7 @@ func (s *Store) renameAllUnusable(wrong map[Document]string, now time.Time) erro
 
 // renameUnusable renames the file at path and sends a notice.
 func (s *Store) renameUnusable(path, problem string, now time.Time) error {
-	name, err := free(path+".corrupt-"+now.UTC().Format("20060102T150405Z"), s.exists)
+	name, err := unusedName(path+".corrupt-"+now.UTC().Format("20060102T150405Z"), s.exists)
 	if err != nil {
 		return err
 	}

@@ -137,11 +137,11 @@ func TestAStepOfARecordingThatFailsIsToldAndDoneTheNextTime(t *testing.T) {
 			found, readErr := contents(s)
 			for d, text := range found {
 				if text != want[d] {
-					t.Errorf("%s: %s is %s", m.Struck(), d, text)
+					t.Errorf("%s: %s is %s", m.FaultStep(), d, text)
 				}
 			}
 			if err := errors.Join(err, readErr); err != nil {
-				t.Errorf("%s: %v", m.Struck(), err)
+				t.Errorf("%s: %v", m.FaultStep(), err)
 			}
 		})
 		if !reached || t.Failed() {

@@ -100,7 +100,7 @@ func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}
 	}
-	all := known(pm, groups)
+	all := allGroups(pm, groups)
 	open := slices.DeleteFunc(slices.Clone(all), func(g Group) bool { return g.Status == Complete })
 	if len(all) == 0 || len(open) > 0 {
 		return &CompleteError{By: by, Word: word, Open: open}

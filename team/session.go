@@ -85,7 +85,7 @@ func (s *Store) Copy(ctx context.Context) (copied string, err error) {
 		if statefile.CheckName("session", name) != nil {
 			name = "unknown_" + stampOf(now)
 		}
-		if name, err = free(name+"_before", s.archived); err != nil {
+		if name, err = unusedName(name+"_before", s.archived); err != nil {
 			return err
 		}
 		copied = filepath.Join(s.root, archiveFolder, name)
@@ -134,7 +134,7 @@ func (s *Store) planArchive(now time.Time) (c change, err error) {
 	if statefile.CheckName("session", name) != nil {
 		name = "unknown_" + stampOf(now)
 	}
-	c.Archive, err = free(name, s.archived)
+	c.Archive, err = unusedName(name, s.archived)
 	return c, err
 }
 
@@ -159,7 +159,7 @@ func (s *Store) archived(name string) (bool, error) {
 // the session that is about to be archived.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
-	return free("v4_"+stampOf(now), func(id string) (bool, error) {
+	return unusedName("v4_"+stampOf(now), func(id string) (bool, error) {
 		if id == present || id == archiving {
 			return true, nil
 		}
@@ -167,9 +167,9 @@ func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	})
 }
 
-// free returns name. If name is taken, free appends the first number that makes it
+// unusedName returns name. If name is taken, free appends the first number that makes it
 // unused.
-func free(name string, taken func(string) (bool, error)) (string, error) {
+func unusedName(name string, taken func(string) (bool, error)) (string, error) {
 	candidate := name
 	for n := 2; ; n++ {
 		if is, err := taken(candidate); err != nil || !is {

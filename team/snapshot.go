@@ -52,7 +52,7 @@ func (s *Store) Resume(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	return Snapshot{
-		PM: st.pm, Groups: known(st.pm, st.groups), Orchestrator: st.orchestrator,
+		PM: st.pm, Groups: allGroups(st.pm, st.groups), Orchestrator: st.orchestrator,
 		Phase:    CurrentPhase(st.pm, st.groups, st.orchestrator.CurrentPhase),
 		Progress: Measure(st.pm, st.groups), Unread: messages,
 	}, nil

@@ -202,7 +202,7 @@ func increment(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)
 	} else if count, ok := intOf(v); ok {
-		n.Set(name, incremented(count))
+		n.Set(name, plusOne(count))
 	}
 }
 

@@ -78,12 +78,12 @@ var transitions = []transition{
 	{TechReview, TechLead, WordChangesRequested, ChangesRequested, "", None, review},
 }
 
-// detours are transitions that the protocol's routing requires but its table omits:
+// extraTransitions are transitions that the protocol's routing requires but its table omits:
 // additional words of its roles, blocked QA or flaky tests, a tech lead who helps
 // without a review, a failed merge, and an unreadable answer (ERROR). The group returns
 // to a waiting status, so the next start is counted, and an endless loop exceeds a
 // limit.
-var detours = []transition{
+var extraTransitions = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordEscalate, DevBlocked, "", None, block},
@@ -113,7 +113,7 @@ var detours = []transition{
 // Advance returns the group as it is after a role's answer or start. It does not change
 // g. It returns a [*TransitionError] if the protocol does not allow the transition.
 func Advance(g Group, by Role, said Answer, now time.Time) (Group, error) {
-	for _, t := range slices.Concat(transitions, detours) {
+	for _, t := range slices.Concat(transitions, extraTransitions) {
 		if t.from == g.Status && t.by == by && t.word == said.Status {
 			return t.apply(g, said, At(now)), nil
 		}
@@ -125,7 +125,7 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 	g.Status, g.CurrentAgent, g.LastUpdate = t.to, t.agent, now
 	if t.counter != "" {
 		counter := g.Iterations.of(t.counter)
-		*counter = incremented(*counter)
+		*counter = plusOne(*counter)
 		if g.StartTime.IsZero() {
 			g.StartTime = now
 		}
@@ -202,7 +202,7 @@ func (e *TransitionError) Conflict() bool { return true }
 
 func following(from GroupStatus) []string {
 	var next []string
-	for _, t := range slices.Concat(transitions, detours) {
+	for _, t := range slices.Concat(transitions, extraTransitions) {
 		if t.from == from {
 			next = append(next, fmt.Sprintf("%s by %s (%s)", t.word, t.by, t.to))
 		}

@@ -142,7 +142,7 @@ func (f *folder) groupIDs() map[string]bool {
 	jsontree.Decode(f.values[PMStateDoc], &st.pm)
 	jsontree.Decode(f.values[GroupStatusDoc], &st.groups)
 	ids := map[string]bool{}
-	for _, g := range known(st.pm, st.groups) {
+	for _, g := range allGroups(st.pm, st.groups) {
 		ids[g.ID] = true
 	}
 	return ids

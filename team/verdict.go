@@ -121,11 +121,11 @@ var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\
 // not valid JSON. Then value ends with the line of the first syntax error, and next
 // is the start of that line. Trailing commas are accepted.
 func valueAt(text string, repairs *int) (value string, next int, whole bool) {
-	end, wrong := decode(text)
+	end, wrong := valueEnd(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
 		*repairs++
 		if mended := withoutTrailingCommas(text); mended != "" {
-			if end, wrong := decode(mended); wrong < 0 && end > 0 {
+			if end, wrong := valueEnd(mended); wrong < 0 && end > 0 {
 				return mended[:end], end, true
 			}
 		}
@@ -139,9 +139,9 @@ func valueAt(text string, repairs *int) (value string, next int, whole bool) {
 	return text[:end], end, true
 }
 
-// decode returns the end of the value at the start of text, or the position of the
+// valueEnd returns the end of the value at the start of text, or the position of the
 // first syntax error. For an incomplete value it returns 0 and -1.
-func decode(text string) (end, wrong int) {
+func valueEnd(text string) (end, wrong int) {
 	var value json.RawMessage
 	in := json.NewDecoder(strings.NewReader(text))
 	err := in.Decode(&value)

@@ -201,7 +201,7 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 		found = c
 	}
 	if found == nil {
-		return nil, &NotFoundError{What: fmt.Sprintf("no chunk %q; the build run has %s", shorten(string(id)), shorten(list(ids, "and")))}
+		return nil, &NotFoundError{What: fmt.Sprintf("no chunk %q; the build run has %s", shorten(string(id)), shorten(joinWords(ids, "and")))}
 	}
 	return found, nil
 }

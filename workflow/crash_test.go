@@ -41,7 +41,7 @@ func crashes(t *testing.T, files map[string]string, work func(*workflow.Store) e
 					m.SetFault(hosttest.Fault{})
 					for range 2 {
 						if problem := verify(m.Process(), err == nil); problem != nil {
-							t.Fatalf("power %t, seed %d, %s: %v", power, seed, m.Struck(), problem)
+							t.Fatalf("power %t, seed %d, %s: %v", power, seed, m.FaultStep(), problem)
 						}
 						m.PowerCut()
 					}

@@ -57,7 +57,7 @@ func (e *TransitionError) Error() string {
 	case len(e.May) == 0:
 		return text + ": nothing may follow " + e.From
 	}
-	return text + fmt.Sprintf(": %s may be followed by %s", e.From, list(e.May, "or"))
+	return text + fmt.Sprintf(": %s may be followed by %s", e.From, joinWords(e.May, "or"))
 }
 
 // Conflict marks the error as a refused transition.
@@ -118,8 +118,8 @@ func clearField(n *jsontree.Node, name string) {
 	}
 }
 
-// list joins words as in "a, b or c".
-func list[T ~string](words []T, last string) string {
+// joinWords joins words as in "a, b or c".
+func joinWords[T ~string](words []T, last string) string {
 	plain := make([]string, len(words))
 	for i, w := range words {
 		plain[i] = string(w)

@@ -109,7 +109,7 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 	if summary == "" {
 		summary = fmt.Sprintf("%d/%d checks passed", passed, len(checks))
 	}
-	fields := []Field{{"chunk", chunk}, {"summary", summary}, {"checks", filled(checks)}, {"mode", mode}}
+	fields := []Field{{"chunk", chunk}, {"summary", summary}, {"checks", notNil(checks)}, {"mode", mode}}
 	if screenshot != "" {
 		fields = append(fields, Field{"screenshot", screenshot})
 	}

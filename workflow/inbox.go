@@ -49,7 +49,7 @@ func (b *Inbox) List() ([]Item, error) {
 // Add appends a new item.
 func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, error) {
 	if !slices.Contains(ItemTypes(), kind) {
-		return Item{}, &ArgumentError{What: fmt.Sprintf("type %q", shorten(string(kind))), Problem: "unknown, want " + list(ItemTypes(), "or")}
+		return Item{}, &ArgumentError{What: fmt.Sprintf("type %q", shorten(string(kind))), Problem: "unknown, want " + joinWords(ItemTypes(), "or")}
 	}
 	if strings.TrimSpace(content) == "" {
 		return Item{}, &ArgumentError{What: "content", Problem: "is empty"}

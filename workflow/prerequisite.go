@@ -132,7 +132,7 @@ func orNone(c Command) string {
 // Error returns the protocol's error text with numbered choices.
 func (e *PrerequisiteError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Workflow error: %s must run before %s can proceed.", agents(e.Missing), e.Step.Agent())
+	fmt.Fprintf(&b, "Workflow error: %s must run before %s can proceed.", agentNames(e.Missing), e.Step.Agent())
 	for _, c := range e.Choices() {
 		fmt.Fprintf(&b, "\n(%d) %s", c.Number, c.Text)
 	}
@@ -142,14 +142,14 @@ func (e *PrerequisiteError) Error() string {
 // Conflict marks the error as a refused transition.
 func (e *PrerequisiteError) Conflict() bool { return true }
 
-func agents(needs []Need) string {
+func agentNames(needs []Need) string {
 	names := make([]string, len(needs))
 	for i, need := range needs {
 		either := make([]string, len(need))
 		for j, step := range need {
 			either[j] = step.Agent()
 		}
-		names[i] = list(either, "or")
+		names[i] = joinWords(either, "or")
 	}
-	return list(names, "and")
+	return joinWords(names, "and")
 }

@@ -19,12 +19,12 @@ type StepStatus struct {
 }
 
 // WaitsFor returns the names of the agents that must run before the step.
-func (s StepStatus) WaitsFor() string { return agents(s.Missing) }
+func (s StepStatus) WaitsFor() string { return agentNames(s.Missing) }
 
 // StepReport lists every step of the protocol, followed by other steps that occur in
 // the state.
 func StepReport(s State) Report {
-	r := Report{Command: s.CurrentCommand, Current: s.WorkflowStep, Completed: filled(s.CompletedSteps)}
+	r := Report{Command: s.CurrentCommand, Current: s.WorkflowStep, Completed: notNil(s.CompletedSteps)}
 	all := Steps()
 	for _, step := range append(slices.Clone(s.CompletedSteps), s.WorkflowStep) {
 		if step != "" && !slices.Contains(all, step) {
@@ -33,7 +33,7 @@ func StepReport(s State) Report {
 	}
 	for _, step := range all {
 		missing := Missing(s.CurrentCommand, step, s.CompletedSteps)
-		r.Steps = append(r.Steps, StepStatus{step, step.Agent(), stepState(s, step, missing), filled(missing)})
+		r.Steps = append(r.Steps, StepStatus{step, step.Agent(), stepState(s, step, missing), notNil(missing)})
 	}
 	return r
 }

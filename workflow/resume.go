@@ -82,7 +82,7 @@ func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 		}
 	}
 	result.Held = heldChunks(result.Remaining, r.Chunks)
-	result.Next = next(result.Remaining, result.Held)
+	result.Next = nextChunk(result.Remaining, result.Held)
 	ended := r.Status == RunCompleted || r.Status == Partial
 	return result, !ended && len(result.Done) > 0 && len(result.Remaining) > 0
 }
@@ -138,9 +138,9 @@ func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	return list
 }
 
-// next returns the chunk to continue with. It prefers a chunk in progress, then a
+// nextChunk returns the chunk to continue with. It prefers a chunk in progress, then a
 // planned one, then a failed one.
-func next(remaining []Waiting, held []Held) *Chunk {
+func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
 		for _, w := range remaining {
 			if len(w.For) == 0 && slices.Contains(statuses, w.Status.orPlanned()) &&
@@ -271,7 +271,7 @@ func chunkList(ids []ID) string {
 	for i, id := range ids {
 		names[i] = "Chunk " + string(id)
 	}
-	return list(names, "and")
+	return joinWords(names, "and")
 }
 
 // short returns the chunk's id as text, or its label if it has none.

@@ -99,7 +99,7 @@ func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	if !slices.Contains(Commands(), command) {
 		return "", &ArgumentError{
 			What:    fmt.Sprintf("command %q", shorten(string(command))),
-			Problem: "unknown, want " + list(Commands(), "or"),
+			Problem: "unknown, want " + joinWords(Commands(), "or"),
 		}
 	}
 	unended := Command(root.Get("currentCommand").Text())
@@ -193,6 +193,6 @@ func checkStep(step Step) error {
 	}
 	return &ArgumentError{
 		What:    fmt.Sprintf("step %q", shorten(string(step))),
-		Problem: "unknown, want " + list(Steps(), "or"),
+		Problem: "unknown, want " + joinWords(Steps(), "or"),
 	}
 }

@@ -49,10 +49,10 @@ func (in *inspection) item(at string, v jsontree.Value, seen map[string]bool) {
 	}
 	seen[item.ID] = true
 	if _, known := itemNext[item.Status]; !known && v.Get("status").Kind() == jsontree.String {
-		in.irregular("unknown-item-status", at+".status", "%q; the protocol has %s", shorten(string(item.Status)), list(ItemStatuses(), "and"))
+		in.irregular("unknown-item-status", at+".status", "%q; the protocol has %s", shorten(string(item.Status)), joinWords(ItemStatuses(), "and"))
 	}
 	if v.Get("type").Kind() == jsontree.String && !slices.Contains(ItemTypes(), item.Type) {
-		in.irregular("unknown-item-type", at+".type", "%q; the protocol has %s", shorten(string(item.Type)), list(ItemTypes(), "and"))
+		in.irregular("unknown-item-type", at+".type", "%q; the protocol has %s", shorten(string(item.Type)), joinWords(ItemTypes(), "and"))
 	}
 	in.time(at+".timestamp", item.Timestamp)
 }

@@ -21,7 +21,7 @@ func CheckState(path string, v jsontree.Value) []statefile.Finding {
 	}
 	in.time("lastUpdated", state.LastUpdated)
 	if c := state.CurrentCommand; c != "" && !slices.Contains(Commands(), c) {
-		in.irregular("unknown-command", "currentCommand", "%q; the protocol has %s", shorten(string(c)), list(Commands(), "and"))
+		in.irregular("unknown-command", "currentCommand", "%q; the protocol has %s", shorten(string(c)), joinWords(Commands(), "and"))
 	}
 	in.steps(state)
 	in.readiness(v)
@@ -36,7 +36,7 @@ func CheckState(path string, v jsontree.Value) []statefile.Finding {
 func (in *inspection) steps(state State) {
 	unknown := func(at string, s Step) {
 		if s != "" && checkStep(s) != nil {
-			in.irregular("unknown-step", at, "%q; the protocol has %s", shorten(string(s)), list(Steps(), "and"))
+			in.irregular("unknown-step", at, "%q; the protocol has %s", shorten(string(s)), joinWords(Steps(), "and"))
 		}
 	}
 	unknown("workflowStep", state.WorkflowStep)

@@ -33,7 +33,7 @@ var routes = []struct{ method, path string }{
 	{"GET", "/v1/stream"},
 }
 
-var accessPromises = []promise{
+var accessPromises = []requirement{
 	{"health needs no token", func(s *script) {
 		s.send("", "GET", "/health", nil).want(200)
 	}},

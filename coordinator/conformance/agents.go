@@ -28,7 +28,7 @@ func (s *script) seen(id string) object {
 	return s.find(s.asUser("GET", "/v1/agents", nil).want(200).list("agents", listedAgentShape), id)
 }
 
-var agentPromises = []promise{
+var agentPromises = []requirement{
 	{"a heartbeat without an agent id creates an agent", func(s *script) {
 		first := s.heartbeat("", "idle", nil)["id"]
 		second := s.heartbeat("", "idle", nil)["id"]

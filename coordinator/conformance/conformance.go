@@ -36,7 +36,7 @@ func Run(t *testing.T, target Target) {
 	if target.Patience == 0 {
 		target.Patience = 30 * time.Second
 	}
-	for _, group := range [][]promise{accessPromises, agentPromises, workPromises, inputPromises, newerPromises, streamPromises, scenarioPromises} {
+	for _, group := range [][]requirement{accessPromises, agentPromises, workPromises, inputPromises, newerPromises, streamPromises, scenarioPromises} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				p.check(&script{T: t, Target: target, mark: rand.Text()[:8]})
@@ -45,8 +45,8 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// promise is one requirement of the protocol, with its test.
-type promise struct {
+// requirement is one requirement of the protocol, with its test.
+type requirement struct {
 	name  string
 	check func(*script)
 }

@@ -164,7 +164,7 @@ func TestEveryPromiseHasAMutant(t *testing.T) {
 		covered[m.promise] = true
 	}
 	known := map[string]bool{}
-	for _, group := range [][]promise{accessPromises, agentPromises, workPromises, inputPromises, newerPromises, streamPromises, scenarioPromises} {
+	for _, group := range [][]requirement{accessPromises, agentPromises, workPromises, inputPromises, newerPromises, streamPromises, scenarioPromises} {
 		for _, p := range group {
 			known[p.name] = true
 			if !covered[p.name] {

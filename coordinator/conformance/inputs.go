@@ -21,7 +21,7 @@ func (s *script) claimInput(agent, task string) reply {
 	return s.asWorker("POST", "/v1/tasks/inputs/claim", object{"task_id": task, "agent_id": agent})
 }
 
-var inputPromises = []promise{
+var inputPromises = []requirement{
 	{"inputs are delivered once and in order", func(s *script) {
 		agent, task := s.held("inputs")
 		for i, kind := range []string{"text", "keys"} {

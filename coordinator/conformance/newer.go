@@ -37,7 +37,7 @@ func (s *script) notified(agent string) object {
 	return nil
 }
 
-var newerPromises = []promise{
+var newerPromises = []requirement{
 	{"a task is assigned to one agent", func(s *script) {
 		agent, other, channel := s.newAgent("assigned"), s.newAgent("unassigned"), s.newChannel("assign")
 		first, second := s.newTask(object{"channel_id": channel}), s.newTask(object{"channel_id": channel})

@@ -64,7 +64,7 @@ func (s *script) shows(id string, want object) {
 	s.equal("the dashboard", s.find(board, id), want)
 }
 
-var scenarioPromises = []promise{
+var scenarioPromises = []requirement{
 	{"scenario 1: worker running, no task", func(s *script) {
 		id := s.newAgent("scenario-1")
 		want := object{"worker_status": "online", "claude_status": "idle", "current_task_id": ""}

@@ -146,7 +146,7 @@ func (f *feed) until(kind, row string) ([]string, object) {
 	return nil, nil
 }
 
-var streamPromises = []promise{
+var streamPromises = []requirement{
 	{"the stream says hello and then every kind of change", func(s *script) {
 		f := s.listen("", "")
 		agent := s.newAgent("live")

@@ -50,7 +50,7 @@ func (s *script) task(id string) object {
 	return s.find(s.asUser("GET", "/v1/tasks", nil).want(200).list("tasks", taskShape), id)
 }
 
-var workPromises = []promise{
+var workPromises = []requirement{
 	{"a task is queued and listed as it was sent", func(s *script) {
 		channel := s.newChannel("given")
 		body := object{"channel_id": channel, "title": "title " + s.mark, "description": "<b>&\n\"ü\"</b>", "priority": 7, "execution_mode": "interactive"}

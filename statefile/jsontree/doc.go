@@ -97,6 +97,6 @@ func Format(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := house.appendValue(nil, d.Value(), 0)
+	out := defaultStyle.appendValue(nil, d.Value(), 0)
 	return append(out, '\n'), nil
 }

@@ -31,11 +31,11 @@ func styleOf(root Value) style {
 		}
 		return s
 	}
-	return house
+	return defaultStyle
 }
 
-// house is the style of documents that gaffer creates.
-var house = style{unit: "  ", eol: "\n", multiline: true, space: true}
+// defaultStyle is the style of documents that gaffer creates.
+var defaultStyle = style{unit: "  ", eol: "\n", multiline: true, space: true}
 
 func hasNewline(b []byte) bool { return bytes.IndexByte(b, '\n') >= 0 }
 

@@ -29,7 +29,7 @@ func quote(b []byte, text string) []byte {
 		b = append(b, text[from:i]...)
 		i += size
 		from = i
-		if short := shortOf(c); short != 0 {
+		if short := escapeLetter(c); short != 0 {
 			b = append(b, '\\', short)
 			continue
 		}
@@ -41,8 +41,8 @@ func quote(b []byte, text string) []byte {
 // escapes lists the bytes with a one-letter escape, as pairs of letter and byte.
 const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
 
-// shortOf returns the letter of the escape for c, or 0.
-func shortOf(c byte) byte {
+// escapeLetter returns the letter of the escape for c, or 0.
+func escapeLetter(c byte) byte {
 	for i := 1; i < len(escapes); i += 2 {
 		if escapes[i] == c {
 			return escapes[i-1]
@@ -66,10 +66,10 @@ func unquote(quoted []byte) string {
 	for i := 0; i < len(inner); {
 		switch c := inner[i]; {
 		case c == '\\' && inner[i+1] == 'u':
-			r := unit(inner[i:])
+			r := utf16Unit(inner[i:])
 			i += unitLen
 			if utf16.IsSurrogate(r) {
-				pair := utf16.DecodeRune(r, unit(inner[i:]))
+				pair := utf16.DecodeRune(r, utf16Unit(inner[i:]))
 				if pair != utf8.RuneError {
 					i += unitLen
 				}
@@ -77,7 +77,7 @@ func unquote(quoted []byte) string {
 			}
 			b = utf8.AppendRune(b, r)
 		case c == '\\':
-			b = append(b, ofShort(inner[i+1]))
+			b = append(b, escapedByte(inner[i+1]))
 			i += 2
 		case c < utf8.RuneSelf:
 			b = append(b, c)
@@ -91,8 +91,8 @@ func unquote(quoted []byte) string {
 	return string(b)
 }
 
-// ofShort returns the byte that an escape with this letter stands for.
-func ofShort(letter byte) byte {
+// escapedByte returns the byte that an escape with this letter stands for.
+func escapedByte(letter byte) byte {
 	for i := 0; i < len(escapes); i += 2 {
 		if escapes[i] == letter {
 			return escapes[i+1]
@@ -103,8 +103,8 @@ func ofShort(letter byte) byte {
 
 const unitLen = len(`\uFFFF`)
 
-// unit returns the UTF-16 code unit of the escape at the start of b, or U+FFFD.
-func unit(b []byte) rune {
+// utf16Unit returns the UTF-16 code unit of the escape at the start of b, or U+FFFD.
+func utf16Unit(b []byte) rune {
 	if len(b) < unitLen || b[0] != '\\' || b[1] != 'u' {
 		return utf8.RuneError
 	}

@@ -33,10 +33,10 @@ func (r *Recorder) writeTogether(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	attempts := make([]ledger.Whole, len(at))
+	attempts := make([]ledger.FinishedAttempt, len(at))
 	for n, i := range at {
 		e := list[i]
-		attempts[n] = ledger.Whole{Run: runs[n], Result: r.withBeadName(e, *ends[attemptKey{e.task, e.number}])}
+		attempts[n] = ledger.FinishedAttempt{Run: runs[n], Result: r.withBeadName(e, *ends[attemptKey{e.task, e.number}])}
 	}
 	recorded, err := r.opts.Ledger.RecordNew(ctx, attempts)
 	for n, i := range at {

@@ -32,13 +32,13 @@ type Machine struct {
 	rng     *rand.Rand
 	fault   Fault
 	steps   int
-	struck  string // description of the step where the fault occurred, for messages
+	faultStep  string // description of the step where the fault occurred, for messages
 	disk    *disk
 	boots   int
 	procs   []*Process
 	calls   []*call // operations that wait for their turn
 	threads int
-	stirred chan struct{} // signals Run that something may have changed
+	changed chan struct{} // signals Run that something may have changed
 	locks   map[string]*kernelLock
 }
 
@@ -48,7 +48,7 @@ type call struct{ turn chan struct{} }
 // New returns a machine with an empty disk.
 func New(seed uint64, fault Fault) *Machine {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	return &Machine{rng: rng, fault: fault, disk: newDisk(), stirred: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
+	return &Machine{rng: rng, fault: fault, disk: newDisk(), changed: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
 // Process starts a process. It runs only what [Machine.Go] gives it. While no thread
@@ -88,7 +88,7 @@ func (m *Machine) Run() {
 			break
 		}
 		if next == nil {
-			<-m.stirred // all threads wait for the clock; let time advance
+			<-m.changed // all threads wait for the clock; let time advance
 			continue
 		}
 		close(next.turn)
@@ -102,7 +102,7 @@ func (m *Machine) Run() {
 
 func (m *Machine) stir() {
 	select {
-	case m.stirred <- struct{}{}:
+	case m.changed <- struct{}{}:
 	default:
 	}
 }
@@ -123,8 +123,8 @@ func (m *Machine) pick() (*call, int) {
 // Steps returns the number of executed steps.
 func (m *Machine) Steps() int { return m.steps }
 
-// Struck describes the step where the fault occurred, for messages.
-func (m *Machine) Struck() string { return m.struck }
+// FaultStep describes the step where the fault occurred, for messages.
+func (m *Machine) FaultStep() string { return m.faultStep }
 
 // PowerCut kills all processes and drops unsynced data at random: each pending change
 // of a folder is kept or lost, and so is part of each file's unsynced content.
@@ -154,9 +154,9 @@ func (m *Machine) kill(p *Process) {
 // SetFault sets the fault to inject from now on.
 func (m *Machine) SetFault(f Fault) { m.fault = f }
 
-// strike counts one step of p and injects the fault if this is its step. It returns
+// injectFault counts one step of p and injects the fault if this is its step. It returns
 // an error if the step must not execute.
-func (m *Machine) strike(p *Process, op host.Op, name string) error {
+func (m *Machine) injectFault(p *Process, op host.Op, name string) error {
 	if p.dead {
 		return ErrDead
 	}
@@ -164,7 +164,7 @@ func (m *Machine) strike(p *Process, op host.Op, name string) error {
 	if m.fault.At != m.steps {
 		return nil
 	}
-	m.struck = fmt.Sprintf("step %d, process %d: %s %s", m.steps, p.id.PID, op, name)
+	m.faultStep = fmt.Sprintf("step %d, process %d: %s %s", m.steps, p.id.PID, op, name)
 	switch {
 	case m.fault.Err != nil:
 		return m.fault.Err

@@ -29,7 +29,7 @@ func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.strike(p, op, name); err != nil {
+	if err := m.injectFault(p, op, name); err != nil {
 		return pathError(op, name, err)
 	}
 	m.disk.now = time.Now()

@@ -23,7 +23,7 @@ func CheckProcesses(path string, s Status, exists func(pid int) bool) []statefil
 		if a.Gone(exists) {
 			found = append(found, statefile.Finding{
 				Path: path, At: fmt.Sprintf("agents[%d].pid", i), Name: "process-gone", Severity: statefile.Irregular,
-				Text: fmt.Sprintf("agent %s is running, but no process has the pid %d", cut(a.ID), *a.PID),
+				Text: fmt.Sprintf("agent %s is running, but no process has the pid %d", shorten(a.ID), *a.PID),
 			})
 		}
 	}

@@ -29,14 +29,14 @@ func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error)
 			Why: "it can be resumed; start fresh to give it up",
 		}
 	}
-	chunks, err := planned(plan.Chunks)
+	chunks, err := plannedChunks(plan.Chunks)
 	if err != nil {
 		return BuildRun{}, err
 	}
 	run := BuildRun{
 		RunID: fmt.Sprintf("run-%d", now.UnixMilli()), Status: Running, StartedAt: timestamp.Format(now),
 		Plan: Plan{
-			TotalChunks: len(chunks), Priorities: filled(plan.Priorities),
+			TotalChunks: len(chunks), Priorities: notNil(plan.Priorities),
 			PrioritySource: plan.PrioritySource, SpecVersion: plan.SpecVersion,
 		},
 		Chunks: chunks, ConvergencePhase: plan.ConvergencePhase,
@@ -53,8 +53,8 @@ func ClearRun(root *jsontree.Node) {
 	clearField(root, "chunkProgress")
 }
 
-// planned returns the chunks in the form that a new run requires.
-func planned(chunks []Chunk) ([]Chunk, error) {
+// plannedChunks returns the chunks in the form that a new run requires.
+func plannedChunks(chunks []Chunk) ([]Chunk, error) {
 	chunks = slices.Clone(chunks)
 	ids := make([]ID, len(chunks))
 	for i := range chunks {
@@ -73,15 +73,15 @@ func planned(chunks []Chunk) ([]Chunk, error) {
 		}
 		*c = Chunk{
 			ID: ids[i], Name: c.Name, Status: Planned,
-			Sections: filled(c.Sections), Scenarios: filled(c.Scenarios), DependsOn: filled(c.DependsOn),
+			Sections: notNil(c.Sections), Scenarios: notNil(c.Scenarios), DependsOn: notNil(c.DependsOn),
 		}
 	}
 	return chunks, nil
 }
 
-// filled returns an empty list instead of nil, because some readers distinguish a
+// notNil returns an empty list instead of nil, because some readers distinguish a
 // missing list from an empty one.
-func filled[T any](list []T) []T {
+func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}

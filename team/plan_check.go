@@ -49,7 +49,7 @@ func (p Plan) checkDependencies(ids map[string]bool) error {
 
 // cycle returns a dependency cycle, or nil. The first group is repeated at the end.
 func (p Plan) cycle() []string {
-	w := walk{needs: map[string][]string{}, entered: map[string]bool{}, left: map[string]bool{}}
+	w := cycleSearch{needs: map[string][]string{}, entered: map[string]bool{}, left: map[string]bool{}}
 	for _, g := range p.Groups {
 		w.needs[g.ID] = g.DependsOn
 	}
@@ -61,14 +61,14 @@ func (p Plan) cycle() []string {
 	return nil
 }
 
-// walk is a depth-first search through the dependencies. It visits each group once.
-type walk struct {
+// cycleSearch is a depth-first search through the dependencies. It visits each group once.
+type cycleSearch struct {
 	needs         map[string][]string
 	path          []string
 	entered, left map[string]bool
 }
 
-func (w *walk) circleFrom(id string) []string {
+func (w *cycleSearch) circleFrom(id string) []string {
 	if w.left[id] {
 		return nil
 	}

@@ -106,7 +106,7 @@ func mergeTask(h host.Host, t task) merged {
 		}
 		rec := fields{kind: r.kind}
 		rec.collect(r.value)
-		taken := m.attempt(r.bead, number(rec, r.fileName)).addRecord(rec)
+		taken := m.attempt(r.bead, attemptNumber(rec, r.fileName)).addRecord(rec)
 		if !taken && r.bead != nameOf(r.file.file).bead {
 			m.left = append(m.left, leftOut{sameAttempt, r.path()})
 		}
@@ -129,9 +129,9 @@ func (m *merged) attempt(bead string, n int) *Attempt {
 	return &m.attempts[len(m.attempts)-1]
 }
 
-// number returns the attempt number in a record. If there is none, it returns the
+// attemptNumber returns the attempt number in a record. If there is none, it returns the
 // number in the file name, or 1.
-func number(rec fields, name fileName) int {
+func attemptNumber(rec fields, name fileName) int {
 	if n, ok := intOf(rec.get("attempt")); ok && n > 0 && n < 1<<31 {
 		return int(n)
 	}
@@ -153,10 +153,10 @@ func (a *Attempt) addRecord(rec fields) bool {
 	default:
 		return false
 	}
-	fill(&a.Agent, rec.text("agent"))
-	fill(&a.FinishedAt, rec.text("finished_at"))
-	fill(&a.StartedAt, rec.text("started_at"))
-	fill(&a.Reason, rec.text("reason"))
+	setIfEmpty(&a.Agent, rec.text("agent"))
+	setIfEmpty(&a.FinishedAt, rec.text("finished_at"))
+	setIfEmpty(&a.StartedAt, rec.text("started_at"))
+	setIfEmpty(&a.Reason, rec.text("reason"))
 	if a.Status == "" || a.Status == Running {
 		a.Status = Status(rec.text("status"))
 	}
@@ -209,10 +209,10 @@ func (a *Attempt) derive() {
 	if a.hasFailed() { // prefer the failure class, because a reason in words cannot be grouped
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}
-	fill(&a.Agent, "unknown")
-	fill(&a.Model, "unknown")
-	fill(&a.Template, noTemplate)
-	fill(&a.TaskType, "other")
+	setIfEmpty(&a.Agent, "unknown")
+	setIfEmpty(&a.Model, "unknown")
+	setIfEmpty(&a.Template, noTemplate)
+	setIfEmpty(&a.TaskType, "other")
 }
 
 // noTemplate is the template name of prompts that were written by hand.

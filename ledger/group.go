@@ -89,8 +89,8 @@ func (s *sum) group() Group {
 // free text, and there may be as many as records.
 const maxGroups = 1000
 
-// others is the name for all names beyond maxGroups.
-const others = "(others)"
+// otherNames is the name for all names beyond maxGroups.
+const otherNames = "(others)"
 
 // sums counts runs by name.
 type sums map[string]*sum
@@ -100,7 +100,7 @@ func (s sums) of(name string) *sum {
 	name = Excerpt(name)
 	one := s[name]
 	if one == nil && len(s) >= maxGroups {
-		name = others
+		name = otherNames
 		one = s[name]
 	}
 	if one == nil {

@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// covering lists the commands that reconcile the spec with the code. After them,
+// reconcilingCommands lists the commands that reconcile the spec with the code. After them,
 // changes that were made outside of a command no longer count as untracked.
-var covering = []Command{Evolve, Review}
+var reconcilingCommands = []Command{Evolve, Review}
 
 // EndCommandFor ends the current command, like [EndCommand]. For evolve and review it
 // also clears the untracked changes of the given sections, which are named by alias or
@@ -17,11 +17,11 @@ var covering = []Command{Evolve, Review}
 // number of cleared changes.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
-	covers := slices.Contains(covering, command)
+	covers := slices.Contains(reconcilingCommands, command)
 	if len(sections) > 0 && command != "" && !covers {
 		return 0, &ArgumentError{
 			What:    "section " + shorten(sections[0]),
-			Problem: fmt.Sprintf("%s clears no untracked changes, only %s do", shorten(string(command)), list(covering, "and")),
+			Problem: fmt.Sprintf("%s clears no untracked changes, only %s do", shorten(string(command)), joinWords(reconcilingCommands, "and")),
 		}
 	}
 	if err := EndCommand(root); err != nil || !covers {

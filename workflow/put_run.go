@@ -42,7 +42,7 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 	if chunks := chunksOf(node); chunks != nil {
 		putChunks(chunks, run.Chunks)
 	} else {
-		restore(node, run)
+		addMissing(node, run)
 	}
 	for name, value := range map[string]string{"convergencePhase": run.ConvergencePhase, "lastCheckpoint": run.LastCheckpoint} {
 		if value != "" && node.Get(name).Text() != value {
@@ -72,9 +72,9 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// restore adds missing chunks to a run, and its start time and plan if they are
+// addMissing adds missing chunks to a run, and its start time and plan if they are
 // missing.
-func restore(node *jsontree.Node, run BuildRun) {
+func addMissing(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {
 			node.Set(f.Name, f.Value)

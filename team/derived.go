@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// known returns the groups that have a status, followed by the planned groups without a
+// allGroups returns the groups that have a status, followed by the planned groups without a
 // status, which count as pending.
-func known(pm PMState, groups Groups) Groups {
+func allGroups(pm PMState, groups Groups) Groups {
 	all, begun := slices.Clone(groups), groups.byID()
 	for _, planned := range pm.TaskGroups {
 		if begun[planned.ID] == nil && planned.ID != "" {
@@ -33,7 +33,7 @@ var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFi
 // execution phases. If there are no groups yet, or the session is completed, it returns
 // was. An unknown status counts as the earliest stage.
 func CurrentPhase(pm PMState, groups Groups, was Phase) Phase {
-	open := openGroups(pm, known(pm, groups))
+	open := openGroups(pm, allGroups(pm, groups))
 	if was == Completed || len(open) == 0 {
 		return was
 	}
@@ -71,7 +71,7 @@ type Progress struct {
 // Measure computes the progress of a session.
 func Measure(pm PMState, groups Groups) Progress {
 	var p Progress
-	all := known(pm, groups)
+	all := allGroups(pm, groups)
 	for _, g := range all {
 		switch g.Status {
 		case Complete:

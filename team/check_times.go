@@ -11,9 +11,9 @@ import (
 // The functions below report times that contradict the documents or their files. Agents
 // often guess times and are wrong by minutes or hours.
 
-// writtenAfter is how much later than the file's modification time a time in the
+// clockSkew is how much later than the file's modification time a time in the
 // document may be. Clocks of file servers differ.
-const writtenAfter = time.Minute
+const clockSkew = time.Minute
 
 func (c *checker) checkTime(text, at string) {
 	t, err := timestamp.Parse(text, time.Local)
@@ -22,7 +22,7 @@ func (c *checker) checkTime(text, at string) {
 		c.add(statefile.Invalid, at, "bad-timestamp", "%s is not a time; write it as 2026-02-12T17:08:00Z", shorten(text))
 	case !timestamp.Strict(text):
 		c.add(statefile.Irregular, at, "legacy-timestamp", "%s is not RFC 3339; write it as 2026-02-12T17:08:00Z", shorten(text))
-	case !c.written.IsZero() && t.Sub(c.written) > writtenAfter:
+	case !c.written.IsZero() && t.Sub(c.written) > clockSkew:
 		c.add(statefile.Irregular, at, "timestamp-ahead", "%s is %s after the file was last written", text, t.Sub(c.written).Round(time.Minute))
 	}
 }

@@ -45,12 +45,12 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 	if err := doc.Err(); err != nil { // the document is nested too deeply to be parsed again
 		return nil, &DraftError{"agents", err.Error()}
 	}
-	return layOut(doc.Bytes())
+	return formatDocument(doc.Bytes())
 }
 
-// layOut formats a document. It returns a DraftError if the caller's agents make the
+// formatDocument formats a document. It returns a DraftError if the caller's agents make the
 // document too deep or too large to be read again.
-func layOut(text []byte) ([]byte, error) {
+func formatDocument(text []byte) ([]byte, error) {
 	data, err := jsontree.Format(text)
 	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
 		return nil, &DraftError{"agents", syntax.Problem}

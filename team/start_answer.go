@@ -21,10 +21,10 @@ func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) err
 		if err != nil {
 			return err
 		}
-		if by == PM && len(known(st.pm, st.groups)) == 0 {
+		if by == PM && len(allGroups(st.pm, st.groups)) == 0 {
 			st.orchestrator.CurrentPhase = PMPlanning
 		}
-		return s.write(ctx, now, st, move{
+		return s.write(ctx, now, st, stateChange{
 			groups: func(groups Groups) (Groups, error) {
 				st.groups = groups
 				return st.start(by, group, now)
@@ -44,8 +44,8 @@ func (st state) active(by Role, group string) bool {
 	})
 }
 
-// working maps each role to the status of a group on which it works.
-var working = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
+// workingStatus maps each role to the status of a group on which it works.
+var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
 // start returns the groups as they are after the agent's start.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
@@ -62,7 +62,7 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if err := cmp.Or(st.checkNoOtherAgent(by, g), st.mayStart(by, g)); err != nil {
 		return nil, err
 	}
-	if at, ok := working[by]; ok && g.Status == at && !st.active(by, id) {
+	if at, ok := workingStatus[by]; ok && g.Status == at && !st.active(by, id) {
 		return st.groups, nil // the group was unblocked or its agent was lost, so the role continues
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
@@ -105,7 +105,7 @@ func (st state) mayStart(by Role, g Group) error {
 	if g.Status != Pending {
 		return nil
 	}
-	if _, open := openGroups(st.pm, known(st.pm, st.groups)).Find(g.ID); !open {
+	if _, open := openGroups(st.pm, allGroups(st.pm, st.groups)).Find(g.ID); !open {
 		return &StartError{g.ID, "its phase is not open yet"}
 	}
 	for _, planned := range st.pm.TaskGroups {
@@ -136,9 +136,9 @@ func (e *StartError) Error() string {
 func (e *StartError) Conflict() bool { return true }
 
 func (st state) group(id string) (Group, error) {
-	g, ok := known(st.pm, st.groups).Find(id)
+	g, ok := allGroups(st.pm, st.groups).Find(id)
 	if !ok {
-		return Group{}, &GroupError{ID: id, Known: known(st.pm, st.groups)}
+		return Group{}, &GroupError{ID: id, Known: allGroups(st.pm, st.groups)}
 	}
 	return g, nil
 }
@@ -187,7 +187,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 		if unknown != nil {
 			said = Answer{Status: WordError, Summary: append([]string{unknown.Error()}, said.Summary...)}
 		}
-		return s.write(ctx, now, st, move{
+		return s.write(ctx, now, st, stateChange{
 			groups: func(groups Groups) (Groups, error) {
 				st.groups = groups
 				return st.answer(by, group, said, now)
@@ -223,7 +223,7 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 		}
 		st.orchestrator.CurrentPhase = Completed
 	}
-	return s.write(ctx, now, st, move{orchestrator: func(n *jsontree.Node) {
+	return s.write(ctx, now, st, stateChange{orchestrator: func(n *jsontree.Node) {
 		removeActiveAgent(n, PM, "")
 		if ends {
 			n.Set("status", SessionCompleted)
@@ -232,15 +232,15 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 	}})
 }
 
-// move is a change of a session's state, in up to three documents.
-type move struct {
+// stateChange is a change of a session's state, in up to three documents.
+type stateChange struct {
 	groups       func(Groups) (Groups, error) // returns the changed groups; nil changes no group
 	orchestrator func(*jsontree.Node)
 	plan         func(*jsontree.Node) // further changes of pm_state.json besides its derived values; may be nil
 }
 
-// edit is the change of one document by a move.
-type edit struct {
+// documentEdit is the change of one document by a move.
+type documentEdit struct {
 	doc    Document
 	change func(*jsontree.Node) error
 }
@@ -251,7 +251,7 @@ type edit struct {
 // counting twice. A plan is written first, because groups without a plan would seem to
 // have no dependencies. If the move is refused, or one of the documents cannot be
 // edited, write changes nothing.
-func (s *Store) write(ctx context.Context, now time.Time, was state, m move) error {
+func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m move) err
 }
 
 // edits returns the edits of a move, in the order in which they are written.
-func (m move) edits(was state) ([]edit, error) {
+func (m stateChange) edits(was state) ([]documentEdit, error) {
 	if m.groups == nil {
 		m.groups = func(groups Groups) (Groups, error) { return groups, nil }
 	}
@@ -278,12 +278,12 @@ func (m move) edits(was state) ([]edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	orchestrator := edit{OrchestratorDoc, func(n *jsontree.Node) error {
+	orchestrator := documentEdit{OrchestratorDoc, func(n *jsontree.Node) error {
 		m.orchestrator(n)
 		set(n, "current_phase", Phase(n.Get("current_phase").Text()), CurrentPhase(was.pm, groups, was.orchestrator.CurrentPhase))
 		return nil
 	}}
-	status := edit{GroupStatusDoc, func(n *jsontree.Node) (err error) {
+	status := documentEdit{GroupStatusDoc, func(n *jsontree.Node) (err error) {
 		var found Groups
 		jsontree.Decode(n.Value(), &found)
 		if groups, err = m.groups(found); err != nil {
@@ -292,7 +292,7 @@ func (m move) edits(was state) ([]edit, error) {
 		editGroups(n, found, groups)
 		return nil
 	}}
-	memory := edit{PMStateDoc, func(n *jsontree.Node) error {
+	memory := documentEdit{PMStateDoc, func(n *jsontree.Node) error {
 		if m.plan != nil {
 			m.plan(n)
 		}
@@ -300,14 +300,14 @@ func (m move) edits(was state) ([]edit, error) {
 		return nil
 	}}
 	if m.plan != nil {
-		return []edit{memory, orchestrator, status}, nil
+		return []documentEdit{memory, orchestrator, status}, nil
 	}
-	return []edit{orchestrator, status, memory}, nil
+	return []documentEdit{orchestrator, status, memory}, nil
 }
 
 // tryEdit applies an edit to a copy of its document, to find errors before anything is
 // written.
-func (s *Store) tryEdit(e edit, now time.Time) error {
+func (s *Store) tryEdit(e documentEdit, now time.Time) error {
 	doc, err := s.files[e.doc].Load()
 	if err != nil {
 		return err

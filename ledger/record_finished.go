@@ -56,7 +56,7 @@ func (s *Store) recordFresh(run Run, r Result) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r = filled(r, run, nil, s.opts.Now())
+	r = fillResult(r, run, nil, s.opts.Now())
 	if err := complete(doc.Root(), to, r); err != nil {
 		return false, err
 	}

@@ -8,7 +8,7 @@ import (
 
 // updateChanged updates only the agents listed in is.Changed. It must be used only if
 // no other program has changed the document since our last write.
-func (r *Recording) updateChanged(root *jsontree.Node, is Contents) written {
+func (r *Recording) updateChanged(root *jsontree.Node, is Contents) writtenDocument {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
 	for _, i := range is.Changed {
@@ -24,18 +24,18 @@ func (r *Recording) updateChanged(root *jsontree.Node, is Contents) written {
 		sum, _ := countAgents(root, false)
 		setSummary(root, sum)
 	}
-	setHead(root, r.id, is.Status)
+	setSessionMembers(root, r.id, is.Status)
 	return next
 }
 
 // updateAll updates a document that another program has changed. It sets the
 // recording's members, agents and waves, and keeps those of other programs.
-func (r *Recording) updateAll(root *jsontree.Node, is *Status) written {
-	setHead(root, r.id, is)
+func (r *Recording) updateAll(root *jsontree.Node, is *Status) writtenDocument {
+	setSessionMembers(root, r.id, is)
 	agents := root.Array("agents")
-	var next written
+	var next writtenDocument
 	there := slices.Collect(agentsOf(root))
-	place := places(there)
+	place := agentIndexes(there)
 	for _, a := range is.Agents {
 		at, ok := place[a.ID]
 		if ok {
@@ -58,9 +58,9 @@ func (r *Recording) updateAll(root *jsontree.Node, is *Status) written {
 	return next
 }
 
-// places maps each agent id to the agent's index. If two agents share an id, the
+// agentIndexes maps each agent id to the agent's index. If two agents share an id, the
 // first one counts, as in finder.
-func places(agents []*jsontree.Node) map[string]int {
+func agentIndexes(agents []*jsontree.Node) map[string]int {
 	at := map[string]int{}
 	for i, agent := range agents {
 		id, ok := agent.Get("id").Str()
@@ -71,9 +71,9 @@ func places(agents []*jsontree.Node) map[string]int {
 	return at
 }
 
-// setHead sets the members of the session itself: everything except agents, waves and
+// setSessionMembers sets the members of the session itself: everything except agents, waves and
 // summary.
-func setHead(root *jsontree.Node, id string, is *Status) {
+func setSessionMembers(root *jsontree.Node, id string, is *Status) {
 	root.Set("schema_version", SchemaVersion)
 	root.Set("session_id", id)
 	root.Set("source", is.Source)
@@ -113,12 +113,12 @@ func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 
 // setMembers sets the agents of each wave and appends missing waves. Agents of other
 // programs stay in their wave; the result counts them per wave.
-func setMembers(root *jsontree.Node, is *Status, states map[string]State) []tally {
+func setMembers(root *jsontree.Node, is *Status, states map[string]State) []waveTally {
 	ours := make(map[string]bool, len(is.Agents))
 	for _, a := range is.Agents {
 		ours[a.ID] = true
 	}
-	waves, others := wavesOf(root), make([]tally, len(is.Waves))
+	waves, others := wavesOf(root), make([]waveTally, len(is.Waves))
 	for i, w := range is.Waves {
 		node := waves[w.Wave]
 		if node == nil {
@@ -162,13 +162,13 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 // waveStates computes the status of each wave from its agents: the recording's and
 // those of other programs. A document does not say whether a cancelled agent has run.
 // Status does: StartedAt is then set.
-func (r *Recording) waveStates(is *Status, others []tally) []State {
+func (r *Recording) waveStates(is *Status, others []waveTally) []State {
 	if len(r.members) != len(is.Waves) || r.agents != len(is.Agents) {
 		r.members, r.agents = membersOf(is), len(is.Agents)
 	}
 	states := make([]State, len(is.Waves))
 	for i, members := range r.members {
-		var all tally
+		var all waveTally
 		if others != nil {
 			all = others[i]
 		}

@@ -51,7 +51,7 @@ func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 		err := c.Do(m.Process())
 		died = m.Steps() >= f.At
 		if err != nil && !errors.Is(err, ErrDead) {
-			t.Fatalf("%s, seed %d: %v", m.Struck(), seed, err)
+			t.Fatalf("%s, seed %d: %v", m.FaultStep(), seed, err)
 		}
 		if !died && f.Power {
 			m.PowerCut() // completed work must survive a power cut
@@ -59,7 +59,7 @@ func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 		m.SetFault(Fault{})
 		c.Check(t, m.Process(), err == nil)
 		if t.Failed() {
-			t.Fatalf("the crash was at %s (power cut %v, seed %d)", m.Struck(), f.Power, seed)
+			t.Fatalf("the crash was at %s (power cut %v, seed %d)", m.FaultStep(), f.Power, seed)
 		}
 	})
 	return died
