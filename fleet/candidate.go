@@ -52,8 +52,8 @@ func CandidateOf(t Task) Candidate {
 // Comparison shows the candidates of a task side by side.
 type Comparison struct {
 	Run        string      `json:"run"`
-	Task       string      `json:"task"` // id of the picking task, which chooses one candidate
-	Status     Status      `json:"status"` // status of the picking task
+	Task       string      `json:"task"`             // id of the picking task, which chooses one candidate
+	Status     Status      `json:"status"`           // status of the picking task
 	Picked     string      `json:"picked,omitempty"` // the id of the picked candidate
 	Why        string      `json:"why,omitempty"`
 	Question   *Question   `json:"question,omitempty"` // set while the user must pick

@@ -99,8 +99,8 @@ type Task struct {
 	Model    string    `json:"model,omitempty"`
 	Tries    int       `json:"tries"`               // number of attempts so far
 	Retries  int       `json:"retries"`             // how many attempts are allowed after the first
-	Outcome  string    `json:"outcome,omitempty"` // failure class of the last attempt, or why the task was cancelled
-	RetryAt  time.Time `json:"retry_at,omitzero"` // earliest time of the next attempt
+	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, or why the task was cancelled
+	RetryAt  time.Time `json:"retry_at,omitzero"`   // earliest time of the next attempt
 	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task, although it is ready
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
@@ -110,7 +110,7 @@ type Task struct {
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
 	Session    string    `json:"session,omitempty"` // tmux session that shows the task's agent
-	Prompt     string    `json:"prompt,omitempty"` // set only if a single task was requested
+	Prompt     string    `json:"prompt,omitempty"`  // set only if a single task was requested
 	Attempt    *Attempt  `json:"attempt,omitempty"` // the running attempt, otherwise the last one
 	Question   *Question `json:"question,omitempty"`
 }
@@ -136,7 +136,7 @@ type Attempt struct {
 
 	Checks []Check  `json:"checks,omitempty"`
 	Denied []string `json:"denied,omitempty"` // actions that were denied to the agent, even if it continued without them
-	Diff   *Diff    `json:"diff,omitempty"` // set only if the attempt has ended and has a worktree
+	Diff   *Diff    `json:"diff,omitempty"`   // set only if the attempt has ended and has a worktree
 
 	Activity
 }
@@ -175,7 +175,7 @@ type Check struct {
 type Diff struct {
 	Files   []FileDiff `json:"files"`   // at most MostFiles, sorted by path
 	Changed int        `json:"changed"` // number of changed files
-	Added   int        `json:"added"` // number of added lines, in all files
+	Added   int        `json:"added"`   // number of added lines, in all files
 	Removed int        `json:"removed"`
 }
 
@@ -205,7 +205,7 @@ type Answered struct {
 	Closed bool   `json:"closed,omitempty"` // answered, or the asker no longer waits
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"` // the request was refused; Answer is the reason
-	By     string `json:"by,omitempty"` // user who answered; empty if the question was not answered
+	By     string `json:"by,omitempty"`     // user who answered; empty if the question was not answered
 }
 
 // Question is a decision that an agent waits for a user to make. A question that belongs

@@ -14,13 +14,13 @@ type Activity struct {
 	State  string    `json:"state,omitempty"`  // running, waiting, retrying
 	Doing  string    `json:"doing,omitempty"`  // short description
 	Source string    `json:"source,omitempty"` // how the worker knows Doing
-	Said   time.Time `json:"said,omitzero"` // when the agent reported Doing
+	Said   time.Time `json:"said,omitzero"`    // when the agent reported Doing
 }
 
 // Process is an agent's process and conversation, on the worker's machine.
 type Process struct {
 	Thread  string `json:"thread,omitempty"`   // the id of the agent's conversation
-	Log     string `json:"log,omitempty"` // path of the agent's output
+	Log     string `json:"log,omitempty"`      // path of the agent's output
 	LogFrom int64  `json:"log_from,omitempty"` // offset in Log where this attempt's output starts; the attempts of a task share one log
 	PID     int    `json:"pid,omitempty"`
 }
@@ -41,9 +41,9 @@ type Ending struct {
 	Summary string          `json:"summary,omitempty"` // the agent's last message, or what went wrong
 	Exit    int             `json:"exit,omitempty"`    // the agent's exit code; -1 if it has none
 	Checks  json.RawMessage `json:"checks,omitempty"`  // a list of [Check]: the results of the verify commands
-	Diff    json.RawMessage `json:"diff,omitempty"` // a [Diff]: the changes in the task's worktree, if it has one
+	Diff    json.RawMessage `json:"diff,omitempty"`    // a [Diff]: the changes in the task's worktree, if it has one
 	Answer  string          `json:"answer,omitempty"`  // the agent's complete last message, if the task keeps it
-	Denied  []string        `json:"denied,omitempty"` // actions that were denied to the agent
+	Denied  []string        `json:"denied,omitempty"`  // actions that were denied to the agent
 }
 
 // Class is the way in which an attempt failed. It is empty if the attempt succeeded.

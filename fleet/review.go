@@ -22,11 +22,11 @@ type Review struct {
 	Run      string            `json:"run"`
 	Task     string            `json:"task"`
 	State    ReviewState       `json:"state"`
-	Round    int               `json:"round"` // how often the review was sent back to the agent
+	Round    int               `json:"round"`              // how often the review was sent back to the agent
 	Comments []Comment         `json:"comments,omitempty"` // oldest first
 	Viewed   map[string]string `json:"viewed,omitempty"`   // by path: the digest of the file's diff when the user marked it as viewed
 	Seen     string            `json:"seen,omitempty"`     // the tree of the change when the user last sent it back or approved it
-	By       string            `json:"by,omitempty"` // user who changed the review last
+	By       string            `json:"by,omitempty"`       // user who changed the review last
 	Updated  time.Time         `json:"updated,omitzero"`
 
 	Landing *Landing `json:"landing,omitempty"` // the last merge of the change
@@ -61,7 +61,7 @@ type Comment struct {
 	Side  Side      `json:"side,omitempty"`
 	First int       `json:"first,omitempty"` // first line, from 1
 	Last  int       `json:"last,omitempty"`
-	Tree  string    `json:"tree,omitempty"` // git tree that First and Last refer to
+	Tree  string    `json:"tree,omitempty"`  // git tree that First and Last refer to
 	Lines string    `json:"lines,omitempty"` // text of the commented lines
 	Text  string    `json:"text"`
 	By    string    `json:"by,omitempty"`
@@ -89,9 +89,9 @@ type ReviewAction struct {
 	ID      string  `json:"id,omitempty"` // id of the comment; defaults to Comment.ID
 	// Resolved is the new state of the comment. It defaults to true.
 	Resolved *bool  `json:"resolved,omitempty"`
-	Path     string `json:"path,omitempty"` // path of the viewed file
+	Path     string `json:"path,omitempty"`   // path of the viewed file
 	Digest   string `json:"digest,omitempty"` // digest of the file's diff; empty means not viewed
-	Tree     string `json:"tree,omitempty"` // tree that the user saw when approving or sending back
+	Tree     string `json:"tree,omitempty"`   // tree that the user saw when approving or sending back
 }
 
 // The actions on a review.
@@ -118,8 +118,8 @@ type Message struct {
 	// Round is the review round whose comments the message contains; 0 if none.
 	Round int `json:"round,omitempty"`
 
-	Attempt   string    `json:"attempt,omitempty"` // id of the attempt that received the message
-	Delivered time.Time `json:"delivered,omitzero"` // when the agent's program accepted the message
+	Attempt   string    `json:"attempt,omitempty"`   // id of the attempt that received the message
+	Delivered time.Time `json:"delivered,omitzero"`  // when the agent's program accepted the message
 	Withdrawn bool      `json:"withdrawn,omitempty"` // the user withdrew the message before its delivery
 }
 
@@ -133,11 +133,11 @@ type Change struct {
 	Task    string       `json:"task"`
 	Branch  string       `json:"branch"`
 	Base    string       `json:"base"`    // the commit that the branch started from
-	Tip     string       `json:"tip"` // last commit of the branch
-	Tree    string       `json:"tree"` // git tree with the shown files, including uncommitted ones
+	Tip     string       `json:"tip"`     // last commit of the branch
+	Tree    string       `json:"tree"`    // git tree with the shown files, including uncommitted ones
 	Commits []Commit     `json:"commits"` // oldest first
-	Files   []ChangeFile `json:"files"` // all changed files, sorted by path
-	Added   int          `json:"added"` // number of added lines, in all files
+	Files   []ChangeFile `json:"files"`   // all changed files, sorted by path
+	Added   int          `json:"added"`   // number of added lines, in all files
 	Removed int          `json:"removed"`
 	Dirty   bool         `json:"dirty,omitempty"` // some changes are not committed
 }
@@ -215,16 +215,16 @@ type FileQuery struct {
 	Path    string
 	Tree    string // tree of the shown change
 	From    string // the tree to compare with; empty means the base of the change
-	Context int // number of lines around a hunk; 0 means the default
+	Context int    // number of lines around a hunk; 0 means the default
 }
 
 // TaskChange is the change of a task with everything that is shown beside it.
 type TaskChange struct {
 	Change   Change    `json:"change"`
 	Review   Review    `json:"review"`
-	Anchors  []Anchor  `json:"anchors"` // positions of the review's comments, in the comments' order
+	Anchors  []Anchor  `json:"anchors"`  // positions of the review's comments, in the comments' order
 	Messages []Message `json:"messages"` // oldest first
-	Checks   []Check   `json:"checks"` // checks of the latest attempt
+	Checks   []Check   `json:"checks"`   // checks of the latest attempt
 }
 
 // RunReviews are the reviews of a run's tasks that have a change, in the order of the
@@ -239,6 +239,6 @@ type RunReviews struct {
 	SentBack  int    `json:"sent_back"`
 	Merged    int    `json:"merged"`
 	Discarded int    `json:"discarded"`
-	Conflicts int    `json:"conflicts"` // changes of completed tasks that conflict with their target branch; not part of Ready
+	Conflicts int    `json:"conflicts"`      // changes of completed tasks that conflict with their target branch; not part of Ready
 	Into      string `json:"into,omitempty"` // the target branch, if all changes have the same one
 }

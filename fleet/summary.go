@@ -4,12 +4,12 @@ import "time"
 
 // Summary summarizes all runs in a few numbers, for example for a status line.
 type Summary struct {
-	Running int       `json:"running"` // number of running tasks, without those that wait for an answer
-	Waiting int       `json:"waiting"` // number of unanswered questions
-	Asked   time.Time `json:"asked,omitzero"` // when the oldest unanswered question was asked
+	Running int       `json:"running"`          // number of running tasks, without those that wait for an answer
+	Waiting int       `json:"waiting"`          // number of unanswered questions
+	Asked   time.Time `json:"asked,omitzero"`   // when the oldest unanswered question was asked
 	Oldest  string    `json:"oldest,omitempty"` // name of the oldest unanswered question
-	Failed  int       `json:"failed"` // number of failed tasks, in runs that are running or have ended today
-	Today   Cost      `json:"today"` // cost of the attempts that started today
+	Failed  int       `json:"failed"`           // number of failed tasks, in runs that are running or have ended today
+	Today   Cost      `json:"today"`            // cost of the attempts that started today
 	Lanes   []Lane    `json:"lanes,omitempty"`
 }
 

@@ -16,8 +16,8 @@ type WorkerMeta struct {
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
 	Pools   []string `json:"pools,omitempty"`  // set if its token is limited to these labels: it takes only tasks that require one of them
-	Source  string   `json:"source"` // how the worker knows what its agents do: output, or worker if it has no agent
-	Held    int      `json:"held"` // number of tasks that the worker runs now
+	Source  string   `json:"source"`           // how the worker knows what its agents do: output, or worker if it has no agent
+	Held    int      `json:"held"`             // number of tasks that the worker runs now
 	// Run is the only run that the worker works on. It is set for a worker that starts
 	// and ends with its run.
 	Run string `json:"run,omitempty"`
@@ -41,7 +41,7 @@ type Worker struct {
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do
-	Run          string    `json:"run,omitempty"` // the only run that the worker works on, if it ends with that run
+	Run          string    `json:"run,omitempty"`    // the only run that the worker works on, if it ends with that run
 
 	// Only for an agent that the user has started: its process, its working directory,
 	// and what it waits for.

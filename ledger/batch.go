@@ -122,7 +122,7 @@ func completed(run Run, r Result) Run {
 
 // newFile is a record to be written.
 type newFile struct {
-	attempt         int // index of the record's attempt in the list given to RecordNew
+	attempt    int // index of the record's attempt in the list given to RecordNew
 	path, temp string
 	data       []byte
 	file       host.File

@@ -50,11 +50,11 @@ type Recording struct {
 
 // writtenDocument describes the document that the recording has last written.
 type writtenDocument struct {
-	sum    uint64  // hash of the document; if it has not changed, no other program has written
-	known  bool    // a document was written
-	at     []int   // index in the document of each of our agents
-	waves  []State // the waves' statuses
-	alone  bool    // the document contains no agents of other programs
+	sum    uint64      // hash of the document; if it has not changed, no other program has written
+	known  bool        // a document was written
+	at     []int       // index in the document of each of our agents
+	waves  []State     // the waves' statuses
+	alone  bool        // the document contains no agents of other programs
 	others []waveTally // counts of other programs' agents per wave; nil in a document that we created
 }
 

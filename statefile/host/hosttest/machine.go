@@ -28,18 +28,18 @@ type Fault struct {
 
 // Machine is a disk, a clock and processes.
 type Machine struct {
-	mu      sync.Mutex
-	rng     *rand.Rand
-	fault   Fault
-	steps   int
-	faultStep  string // description of the step where the fault occurred, for messages
-	disk    *disk
-	boots   int
-	procs   []*Process
-	calls   []*call // operations that wait for their turn
-	threads int
-	changed chan struct{} // signals Run that something may have changed
-	locks   map[string]*kernelLock
+	mu        sync.Mutex
+	rng       *rand.Rand
+	fault     Fault
+	steps     int
+	faultStep string // description of the step where the fault occurred, for messages
+	disk      *disk
+	boots     int
+	procs     []*Process
+	calls     []*call // operations that wait for their turn
+	threads   int
+	changed   chan struct{} // signals Run that something may have changed
+	locks     map[string]*kernelLock
 }
 
 // call is an operation that waits for its turn.
