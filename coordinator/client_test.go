@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gaffer/fleet"
 )
 
 const aToken = "not-to-be-seen"
@@ -44,7 +46,7 @@ func flush(w http.ResponseWriter) { w.(http.Flusher).Flush() }
 
 // full writes a valid answer to every request.
 func full(w http.ResponseWriter, _ *http.Request) {
-	_, _ = io.WriteString(w, `{"agents":[{"id":"a1"}],"agent":{"id":"a1"},"task":{"id":"t1"},"input":{"id":"i1"},"event":{"id":"e1"},"channel":{"id":"c1"},"chain":{"id":"n1"}}`)
+	_, _ = io.WriteString(w, `{"agents":[{"id":"a1"}],"agent":{"id":"a1"},"task":{"id":"t1"},"input":{"id":"i1"},"event":{"id":"e1"},"channel":{"id":"c1"},"chain":{"id":"n1"},"review":{"state":"open"}}`)
 }
 
 // firstThen answers the first request in one way and all later ones in another.
@@ -87,9 +89,17 @@ var (
 			_, err := c.Tasks.Fail(ctx, Report{TaskID: "t1"})
 			return err
 		},
+		"comment": func(ctx context.Context, c *Client) error {
+			_, err := c.Talk.Change(ctx, "r1", "t1", fleet.ReviewAction{Action: fleet.ActComment, Comment: fleet.Comment{Text: "why?"}})
+			return err
+		},
 		"subscribe": func(ctx context.Context, c *Client) error { _, err := c.Agents.Subscribe(ctx, "a1", nil); return err },
 	}
 	unsafe = map[string]func(context.Context, *Client) error{
+		"send back": func(ctx context.Context, c *Client) error {
+			_, err := c.Talk.Change(ctx, "r1", "t1", fleet.ReviewAction{Action: fleet.ActSendBack})
+			return err
+		},
 		"heartbeat without id": func(ctx context.Context, c *Client) error { _, err := c.Agents.Heartbeat(ctx, Heartbeat{}); return err },
 		"claim":                func(ctx context.Context, c *Client) error { _, err := c.Tasks.Claim(ctx, Claim{}); return err },
 		"claim input":          func(ctx context.Context, c *Client) error { _, err := c.Tasks.ClaimInput(ctx, "t1", "a1"); return err },

@@ -17,10 +17,15 @@ func (c *TalkClient) Review(ctx context.Context, run, task string) (fleet.Review
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
-// Change applies a user's action to a review and returns the changed review. The
-// request is never repeated, because a comment would be added twice.
+// Change applies a user's action to a review and returns the changed review. A new
+// comment without a key gets one, so that the request can be repeated. Requests for other
+// actions are never repeated.
 func (c *TalkClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
-	return ask[fleet.Review](ctx, c.conn, post(a, false, "v1", "runs", run, "tasks", task, "review"), "review")
+	comment := a.Action == fleet.ActComment
+	if comment && a.Comment.Key == "" {
+		a.Comment.Key = rand.Text()
+	}
+	return ask[fleet.Review](ctx, c.conn, post(a, comment, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
 // Messages returns the messages to the agent of a task, the oldest first.

@@ -57,6 +57,7 @@ const (
 // whole change (Path is empty).
 type Comment struct {
 	ID    string    `json:"id"`
+	Key   string    `json:"key,omitempty"` // chosen by the client, so that a repeated request adds nothing
 	Path  string    `json:"path,omitempty"`
 	Side  Side      `json:"side,omitempty"`
 	First int       `json:"first,omitempty"` // first line, from 1

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"gaffer/fleet"
@@ -86,7 +87,7 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 }
 
 // ChangeReview changes the review of a task by a rule of package review. change may run
-// more than once. If it returns an error, nothing is stored. It returns a [*ConflictError] if the change of a
+// more than once. If it returns an error or changes nothing, nothing is stored. It returns a [*ConflictError] if the change of a
 // task that has not ended is approved.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
@@ -98,18 +99,21 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if err != nil {
 			return err
 		}
-		before, comments := v.State, len(v.Comments)
+		before := v
 		if err := change(&v); err != nil {
 			return err
 		}
-		if len(v.Comments) > comments && t.Lane == plan.PickAgent { // they could never be sent
+		if reflect.DeepEqual(v, before) { // a repeated request
+			return nil
+		}
+		if len(v.Comments) > len(before.Comments) && t.Lane == plan.PickAgent { // they could never be sent
 			return tx.onlyPicks(t)
 		}
-		if v.State == fleet.ReviewApproved && before != v.State && !t.Status.Final() {
+		if v.State == fleet.ReviewApproved && before.State != v.State && !t.Status.Final() {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: its change can be approved when it has ended", t.Status)}
 		}
 		v.By = tx.who
-		return tx.reviews.put(t, v, before)
+		return tx.reviews.put(t, v, before.State)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -410,6 +411,28 @@ func TestANewConversationContainsWhatTheUserSaidBefore(t *testing.T) {
 	a = f.claim()
 	if !a.Task.Fresh || !slices.Equal(f.texts(a.Earlier), []string{"in English"}) || !slices.Equal(f.texts(a.Messages), []string{"short"}) || a.Messages[0].ID != late.ID {
 		t.Errorf("fresh %v, earlier %q, waiting %q", a.Task.Fresh, f.texts(a.Earlier), f.texts(a.Messages))
+	}
+}
+
+func TestARepeatedRequestDoesNotChangeAReview(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a"}}})
+	for _, a := range []fleet.ReviewAction{
+		{Action: fleet.ActComment, Comment: fleet.Comment{Key: "k", Text: "why?"}},
+		{Action: fleet.ActView, Path: "a.go", Digest: "d"},
+	} {
+		var seen []fleet.Review
+		before := f.kinds("review.changed") + f.kinds("review.commented")
+		for range 2 {
+			f.now = f.now.Add(time.Minute)
+			v, err := f.ActOnReview(context.Background(), store.TaskKey{Run: run, Task: "a"}, "sam", a)
+			f.must(err)
+			seen = append(seen, v)
+		}
+		if events := f.kinds("review.changed") + f.kinds("review.commented") - before; events != 1 || !reflect.DeepEqual(seen[0], seen[1]) {
+			t.Errorf("%s: %d events, at first %+v, then %+v", a.Action, events, seen[0], seen[1])
+		}
 	}
 }
 

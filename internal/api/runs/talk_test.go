@@ -40,6 +40,14 @@ func TestAChangeIsReviewedAndItsAgentIsTalkedToOverHTTP(t *testing.T) {
 		if v.State != fleet.ReviewCommented || len(v.Comments) != 1 || v.Comments[0].By != "the operator" {
 			t.Errorf("with a comment: %+v", v)
 		}
+		keyed := fleet.ReviewAction{Action: "comment", Comment: fleet.Comment{Key: "k1", Text: "and why this?"}}
+		v = must2(act(keyed))(f)
+		if again := must2(act(keyed))(f); len(v.Comments) != 2 || len(again.Comments) != 2 {
+			t.Errorf("the same comment again: %+v", again)
+		}
+		keyed.Comment.Text = "another"
+		_, err = act(keyed)
+		f.refused("another comment with its key", err, 409, "use a new key")
 		_, err = act(fleet.ReviewAction{Action: "approve"})
 		f.refused("with a comment", err, 409, "not sent")
 		_, err = act(fleet.ReviewAction{Action: "edit", ID: "c9", Comment: fleet.Comment{Text: "x"}})

@@ -39,6 +39,7 @@ type (
 	}
 	reviewComment struct {
 		ID       string     `json:"id,omitempty"`
+		Key      string     `json:"key,omitempty"` // the same key is the same comment
 		Path     string     `json:"path,omitempty"`
 		Side     fleet.Side `json:"side,omitempty"`
 		First    int        `json:"first,omitempty"`
@@ -66,7 +67,7 @@ func (h *runHandlers) talkRoutes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, path: "/v1/runs/{id}/tasks/{name}/review", access: look, about: "the review of a task's change", gives: oneReview{}, status: found, others: []int{missing}, do: h.review},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/review", access: operate, about: "comment on a change, approve it, or send it back to the agent", takes: reviewAction{}, gives: oneReview{}, status: found, others: []int{missing, conflict}, do: h.changeReview},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/review", access: operate, about: "comment on a change, approve it, or send it back to the agent; the same key is the same comment", takes: reviewAction{}, gives: oneReview{}, status: found, others: []int{missing, conflict}, do: h.changeReview},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}/messages", access: look, about: "the messages of users to the agent of a task, the oldest first", gives: allMessages{}, status: found, others: []int{missing}, do: h.messages},
 		{method: post, path: "/v1/runs/{id}/tasks/{name}/messages", access: operate, about: "send a message to the agent of a task; the same id is the same message", takes: newMessage{}, gives: oneMessage{}, status: made, others: []int{missing, conflict}, do: h.sendMessage},
 		{method: http.MethodDelete, path: "/v1/runs/{id}/tasks/{name}/messages/{message}", access: operate, about: "take a message back that was not delivered yet", gives: done{}, status: found, others: []int{missing, conflict}, do: h.withdrawMessage},
@@ -94,7 +95,7 @@ func (h *runHandlers) changeReview(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	if err := ids("id", ask.ID, "comment.id", ask.Comment.ID, "digest", ask.Digest, "tree", ask.Tree); err != nil {
+	if err := ids("id", ask.ID, "comment.id", ask.Comment.ID, "comment.key", ask.Comment.Key, "digest", ask.Digest, "tree", ask.Tree); err != nil {
 		return err
 	}
 	if err := texts("path", ask.Path); err != nil {
@@ -103,7 +104,7 @@ func (h *runHandlers) changeReview(c *request) error {
 	action := fleet.ReviewAction{Action: ask.Action, ID: ask.ID, Resolved: ask.Resolved, Path: ask.Path, Digest: ask.Digest, Tree: ask.Tree}
 	of := ask.Comment
 	action.Comment = fleet.Comment{
-		ID: of.ID, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
+		ID: of.ID, Key: of.Key, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
 	}
 	c.about = about(run, task)
 	c.quiet = action.Action == fleet.ActView // it changes nothing for others

@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,8 @@ type feed struct {
 	mu    sync.Mutex
 	shown screen.Show // the change that the screen shows; its task is empty for the list
 	read  string      // the state of that change when it was last read
+
+	unsaved screen.Act // the last comment that could not be saved, with its key
 }
 
 const (
@@ -229,11 +232,19 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 		_, err := f.fleet.Restore(ctx, a.Run, a.Task)
 		return err
 	}
+	if a.Kind == screen.Comment {
+		a.Comment.Key = f.keyOf(a)
+	}
 	action := fleet.ReviewAction{Action: string(a.Kind), Comment: a.Comment, ID: a.Comment.ID, Path: a.Path, Digest: a.Digest, Tree: a.Tree}
 	if a.Kind == screen.Resolve {
 		action.Resolved = &a.Comment.Resolved
 	}
 	if _, err := f.fleet.ChangeReview(ctx, a.Run, a.Task, action); err != nil {
+		if a.Kind == screen.Comment {
+			f.mu.Lock()
+			f.unsaved = a
+			f.mu.Unlock()
+		}
 		return err
 	}
 	if a.Kind == screen.SendBack {
@@ -242,6 +253,21 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 		}
 	}
 	return nil
+}
+
+// keyOf returns the key of a new comment. If saving the same comment has failed before, it
+// is the same key: the server may have saved it, and only its answer was lost.
+func (f *feed) keyOf(a screen.Act) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if before := f.unsaved; before.Comment.Key != "" {
+		f.unsaved = screen.Act{}
+		key := before.Comment.Key
+		if before.Comment.Key = ""; before == a {
+			return key
+		}
+	}
+	return rand.Text()
 }
 
 // failed returns why a merge was not done, and what the user can do.

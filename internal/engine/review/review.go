@@ -50,6 +50,7 @@ const (
 	MaxText     = 16 << 10 // of a comment
 	MaxLines    = 64 << 10 // of the text of the commented lines
 	MaxPath     = 4 << 10
+	MaxKey      = 200
 	MaxComments = 1000   // comments, not bytes
 	MaxViewed   = 20_000 // files, not bytes
 )
@@ -92,19 +93,27 @@ func Drafts(r fleet.Review) (n int) {
 	return n
 }
 
-// AddComment adds a comment and returns it with its id. The comment gives its place and
-// its text. While the agent works on a review that was sent back, new comments wait for
-// the next round.
+// AddComment adds a comment and returns it with its id. The comment gives its place, its
+// text and, if the client may repeat the request, a key. A comment with the key of an
+// earlier one is that comment: it is not added again. While the agent works on a review
+// that was sent back, new comments wait for the next round.
 func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
+	c, err := checked(c)
+	if err != nil {
+		return c, err
+	}
+	if i := slices.IndexFunc(r.Comments, func(other fleet.Comment) bool { return c.Key != "" && other.Key == c.Key }); i >= 0 {
+		known := r.Comments[i]
+		if known.Text != c.Text || known.Path != c.Path || known.Side != c.Side || known.First != c.First || known.Last != c.Last {
+			return c, &RefusedError{"comment", fmt.Sprintf("%s has the same key and is another comment: use a new key", known.ID)}
+		}
+		return known, nil
+	}
 	if err := landed(*r, "comment"); err != nil {
 		return c, err
 	}
 	if len(r.Comments) >= MaxComments {
 		return c, &RefusedError{"comment", fmt.Sprintf("the review has %d comments, which is the most", MaxComments)}
-	}
-	c, err := checked(c)
-	if err != nil {
-		return c, err
 	}
 	highest := 0
 	for _, other := range r.Comments {
@@ -130,6 +139,8 @@ func checked(c fleet.Comment) (fleet.Comment, error) {
 		return c, &InvalidError{"comment", "has no text"}
 	case len(c.Text) > MaxText:
 		return c, &InvalidError{"comment", fmt.Sprintf("has %d bytes, and may have %d", len(c.Text), MaxText)}
+	case len(c.Key) > MaxKey:
+		return c, &InvalidError{"comment", fmt.Sprintf("its key has %d bytes, and may have %d", len(c.Key), MaxKey)}
 	case len(c.Path) > MaxPath:
 		return c, &InvalidError{"comment", "its path is too long"}
 	case len(c.Lines) > MaxLines:
@@ -139,7 +150,7 @@ func checked(c fleet.Comment) (fleet.Comment, error) {
 	case c.First < 0, c.Last > 0 && c.First == 0, c.First > 0 && c.Path == "":
 		return c, &InvalidError{"comment", fmt.Sprintf("lines %d to %d: want lines of a file, from 1", c.First, c.Last)}
 	}
-	for _, text := range []string{c.Text, c.Path, c.Lines} {
+	for _, text := range []string{c.Text, c.Key, c.Path, c.Lines} {
 		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
 			return c, &InvalidError{"comment", "is not text"}
 		}

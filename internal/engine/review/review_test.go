@@ -270,6 +270,39 @@ func TestAnAnswerIsKeptWithItsComment(t *testing.T) {
 	}
 }
 
+// A client that got no answer repeats its request. By then the comment may have been sent,
+// or the change merged.
+func TestAKeyMakesARepeatedCommentHarmless(t *testing.T) {
+	t.Parallel()
+	r := fleet.Review{State: fleet.ReviewOpen}
+	comment := fleet.Comment{Key: "k", Path: "a.go", First: 3, Text: "why? "}
+	first, err := AddComment(&r, comment, "sam", now)
+	if err != nil || first.ID != "c1" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	for _, step := range []string{"", "send back", "answer", "merge"} {
+		if step != "" {
+			if err := steps[step](&r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, err := AddComment(&r, comment, "sam", now.Add(time.Minute))
+		if err != nil || again.ID != "c1" || !again.At.Equal(now) || len(r.Comments) != 1 {
+			t.Errorf("after %q: %+v, %v, %d comments", step, again, err, len(r.Comments))
+		}
+	}
+	other := comment
+	other.First = 4
+	var refused *RefusedError
+	if _, err := AddComment(&r, other, "sam", now); !errors.As(err, &refused) || !strings.Contains(err.Error(), "use a new key") {
+		t.Errorf("another line with the same key: %v", err)
+	}
+	var invalid *InvalidError
+	if _, err := AddComment(&fleet.Review{}, fleet.Comment{Key: strings.Repeat("k", MaxKey+1), Text: "x"}, "sam", now); !errors.As(err, &invalid) {
+		t.Errorf("a long key: %v", err)
+	}
+}
+
 func TestActionsAreTheRulesByName(t *testing.T) {
 	t.Parallel()
 	no := false

@@ -40,5 +40,8 @@ export const get = async (path, signal) => (await ask(path, { signal })).json();
 export const send = async (path, body, method = 'POST') =>
   (await ask(path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body ?? {}) })).json();
 
+/** A random id for what is sent: the same id is sent again after a lost answer. */
+export const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('');
+
 /** A path with its parts escaped: path`/v1/runs/${id}`. */
 export const path = (parts, ...values) => String.raw({ raw: parts }, ...values.map((v) => encodeURIComponent(v)));

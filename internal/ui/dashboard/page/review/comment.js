@@ -1,4 +1,5 @@
 // Comments of the user on the change, and the agent's answers to them.
+import { newId } from '../core/api.js';
 import { link } from '../core/route.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../core/view.js';
 import { quietly } from '../parts/dialog.js';
@@ -26,16 +27,18 @@ export function Tall({ tell, name, children }) {
 
 /** Where a comment is written. @param {{desk: import('./desk.js').Desk, source: import('./source.js').Source, place: import('./desk.js').Place}} props */
 export function Form({ desk, source, place }) {
+  const key = useRef(''); // the same comment is sent again after a lost answer
   const save = async (text) => {
     const { path, side, first, last, tree, lines } = place;
-    const comment = { text, tree, ...(path && { path }), ...(first && { side, first, last, lines }) };
+    key.current ||= newId();
+    const comment = { key: key.current, text, tree, ...(path && { path }), ...(first && { side, first, last, lines }) };
     if (!await quietly(() => source.act({ action: 'comment', comment }))) return;
     desk.keep(place, '');
     desk.form.value = null;
     desk.marked.value = null;
   };
   const about = place.path ? lineWords(place) || 'the whole file' : 'the whole change';
-  return html`<${Editor} label=${`Comment on ${about}`} text=${desk.unsaved(place)} action="Save draft" save=${save} keep=${(text) => desk.keep(place, text)}
+  return html`<${Editor} label=${`Comment on ${about}`} text=${desk.unsaved(place)} action="Save draft" save=${save} keep=${(text) => { key.current = ''; desk.keep(place, text); }}
     leave=${() => { desk.form.value = null; desk.marked.value = null; }} />`;
 }
 

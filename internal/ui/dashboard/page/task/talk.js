@@ -1,5 +1,5 @@
 // Messages of the user to the agent of a task, and when they were delivered.
-import { get, path, send } from '../core/api.js';
+import { get, newId, path, send } from '../core/api.js';
 import { onChange, self } from '../core/fleet.js';
 import { at, exact } from '../core/time.js';
 import { final } from '../core/words.js';
@@ -57,7 +57,7 @@ function Writer({ url, task, may, add }) {
     e?.preventDefault();
     if (!text.trim() || busy) return;
     setBusy(true);
-    id.current ||= Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('');
+    id.current ||= newId();
     const sent = await quietly(async () => add((await send(`${url}/messages`, { id: id.current, text: text.trim(), now: now || undefined })).message));
     setBusy(false);
     if (sent) write('');
