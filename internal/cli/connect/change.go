@@ -2,6 +2,8 @@ package connect
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,31 @@ func (m machine) ChangedFile(ctx context.Context, run, task string, q fleet.File
 
 func (m machine) Reviews(ctx context.Context, run string) (fleet.RunReviews, error) {
 	return m.app.Changes.Reviews(ctx, run)
+}
+
+// SendBack sends the comments of a review that were not sent yet to the agent, and makes
+// sure that a process works on the run. It reports whether they were sent before: then it
+// does only the latter, because the gaffer that sent them, or that worked on the run, may
+// have died. tree is what the user has seen of the change; it may be empty.
+func SendBack(ctx context.Context, f Fleet, run, task, tree string) (r fleet.Review, before bool, err error) {
+	if r, err = f.Review(ctx, run, task); err != nil {
+		return r, false, err
+	}
+	before = r.State == fleet.ReviewSentBack && !HasDrafts(r)
+	if !before {
+		if r, err = f.ChangeReview(ctx, run, task, fleet.ReviewAction{Action: fleet.ActSendBack, Tree: tree}); err != nil {
+			return r, false, err
+		}
+	}
+	if err := f.EnsureProcess(ctx, run); err != nil {
+		return r, before, fmt.Errorf("%s is sent back, but %w", display.Printable(task), err)
+	}
+	return r, before, nil
+}
+
+// HasDrafts reports whether a review has comments that were not sent yet.
+func HasDrafts(r fleet.Review) bool {
+	return slices.ContainsFunc(r.Comments, func(c fleet.Comment) bool { return c.Round == 0 })
 }
 
 // HasChange reports whether a task may have changed something in a worktree.

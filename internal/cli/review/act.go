@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -51,15 +50,13 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 			e.Talk("approved %s; 'gaffer merge %s' merges it", name, name)
 		}
 	case o.sendBack:
-		drafts := slices.ContainsFunc(r.Comments, func(c fleet.Comment) bool { return c.Round == 0 })
-		said := "sent %s back in round %d; its agent continues"
-		if r.State == fleet.ReviewSentBack && !drafts { // the gaffer that sent them, or that worked on the run, may have died
-			said = "%s was sent back before, in round %d; its agent continues"
-		} else if r, err = f.ChangeReview(ctx, run, task, fleet.ReviewAction{Action: fleet.ActSendBack, Tree: change.Change.Tree}); err != nil {
+		var before bool
+		if r, before, err = connect.SendBack(ctx, f, run, task, change.Change.Tree); err != nil {
 			return err
 		}
-		if err := f.EnsureProcess(ctx, run); err != nil {
-			return fmt.Errorf("%s is sent back, but %w", name, err)
+		said := "sent %s back in round %d; its agent continues"
+		if before {
+			said = "%s was sent back before, in round %d; its agent continues"
 		}
 		if !o.json {
 			e.Talk(said, name, r.Round)

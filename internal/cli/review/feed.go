@@ -228,6 +228,9 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 			err = failed(m)
 		}
 		return err
+	case screen.SendBack:
+		_, _, err := connect.SendBack(ctx, f.fleet, a.Run, a.Task, a.Tree)
+		return err
 	case screen.Restore:
 		_, err := f.fleet.Restore(ctx, a.Run, a.Task)
 		return err
@@ -246,11 +249,6 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 			f.mu.Unlock()
 		}
 		return err
-	}
-	if a.Kind == screen.SendBack {
-		if err := f.fleet.EnsureProcess(ctx, a.Run); err != nil {
-			return fmt.Errorf("it is sent back, but %w", err)
-		}
 	}
 	return nil
 }

@@ -293,7 +293,7 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 		}
 		return perform(Approve)
 	case "s":
-		if len(drafts(review)) == 0 {
+		if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // what was sent may wait for a gaffer that died
 			return m.say("there is no comment to send: c writes one", false), nil
 		}
 		return perform(SendBack)
