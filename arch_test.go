@@ -52,6 +52,9 @@ var rules = []rule{
 	// Where the project and gaffer's own state are, and what the user trusts there.
 	{"internal/project/...", []string{"internal/project/..."}, nil},
 
+	// Runs the git program on a repository that need not be trusted.
+	{"internal/git", []string{"internal/project/trust", "internal/text/truncate", "statefile/..."}, nil},
+
 	// Reads every plan format into one plan.
 	{"internal/plan/...", []string{"internal/plan/...", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
 
@@ -71,12 +74,12 @@ var rules = []rule{
 	{"internal/attempt/verify", []string{"internal/attempt/verify", "internal/text/truncate", "statefile/...", "workflow"}, []string{"github.com/chromedp"}},
 	{"internal/attempt/supervisor", []string{"internal/pause", "internal/text/truncate", "statefile/..."}, []string{"golang.org/x/sys"}},
 	{"internal/attempt/...", []string{
-		"internal/attempt/...", "internal/engine", "internal/engine/contest", "internal/engine/failure", "internal/engine/store", "internal/pause", "internal/plan/...",
+		"internal/attempt/...", "internal/engine", "internal/engine/contest", "internal/engine/failure", "internal/engine/store", "internal/git", "internal/pause", "internal/plan/...",
 		"internal/project/...", "internal/text/...", "fleet", "statefile/...", "workflow",
 	}, nil},
 
 	// Reads the change of a task, and follows comments on it.
-	{"internal/change", []string{"internal/attempt/worktree", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
+	{"internal/change", []string{"internal/attempt/worktree", "internal/git", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
 
 	// Settings, and where each came from.
 	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
@@ -85,14 +88,14 @@ var rules = []rule{
 	{"internal/flow/...", []string{
 		"internal/flow/...", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/attempt/verify",
 		"internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/engine/store",
-		"internal/pause", "internal/plan/...", "internal/record/...", "internal/text/...", "internal/yamldoc", "fleet", "ledger", "statefile/...", "team",
+		"internal/git", "internal/pause", "internal/plan/...", "internal/record/...", "internal/text/...", "internal/yamldoc", "fleet", "ledger", "statefile/...", "team",
 		"workflow",
 	}, nil},
 
 	// Merges the changes of tasks, and takes that back.
 	{"internal/landing", []string{
 		"internal/attempt/supervisor", "internal/attempt/workspace", "internal/attempt/worktree", "internal/engine/review", "internal/engine/store",
-		"internal/plan/...", "internal/text/truncate", "fleet",
+		"internal/git", "internal/plan/...", "internal/text/truncate", "fleet",
 	}, nil},
 
 	// What follows from events: documents, records, notifications, pruning.

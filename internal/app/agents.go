@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/config"
 	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/git"
 	"gaffer/internal/plan"
 	"gaffer/internal/project/trust"
 )
@@ -58,7 +59,7 @@ func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 func Programs(ctx context.Context, opts Options) ([]trust.Program, error) {
 	list := programsOf(opts.Config)
 	repo, err := worktree.Open(ctx, opts.Project.Root)
-	if none := (*worktree.OpenError)(nil); errors.As(err, &none) {
+	if none := (*git.OpenError)(nil); errors.As(err, &none) {
 		return list, nil
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/git"
 	"gaffer/internal/plan"
 )
 
@@ -99,7 +100,7 @@ func forgetKept(ctx context.Context, project string, runs []string) error {
 		return nil
 	}
 	repo, err := worktree.Open(ctx, project)
-	if noRepo := (*worktree.OpenError)(nil); errors.Is(err, fs.ErrNotExist) || errors.As(err, &noRepo) {
+	if noRepo := (*git.OpenError)(nil); errors.Is(err, fs.ErrNotExist) || errors.As(err, &noRepo) {
 		return nil
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
 )
 
 // Anchors returns where comments are shown in a change, in their order. The lines of a
@@ -210,7 +211,7 @@ func (t *tracker) lines(ctx context.Context, at [2]string, blob string) ([]strin
 }
 
 func isMissing(err error) bool {
-	missing := (*worktree.MissingError)(nil)
+	missing := (*git.MissingError)(nil)
 	return errors.As(err, &missing)
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
 	"gaffer/internal/text/truncate"
 )
 
@@ -80,7 +81,7 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 			return r.of(ctx, run, task, kept)
 		}
 	}
-	return fleet.Change{}, &worktree.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
+	return fleet.Change{}, &git.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
 }
 
 // Keeps returns a [*worktree.MissingError] unless a tree is one that a kept change of a task
@@ -88,7 +89,7 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err == nil && !slices.ContainsFunc(list, func(k worktree.Kept) bool { return k.Tree == tree || k.Base == tree }) {
-		err = &worktree.MissingError{What: "earlier tree of the change", Name: truncate.Bytes(tree, 70), Advice: "only trees of this task's change can be compared"}
+		err = &git.MissingError{What: "earlier tree of the change", Name: truncate.Bytes(tree, 70), Advice: "only trees of this task's change can be compared"}
 	}
 	return err
 }
@@ -197,16 +198,16 @@ func setFiles(c *fleet.Change, files []fleet.ChangeFile) {
 }
 
 func (r *Reader) checkTree(ctx context.Context, tree string) error {
-	if worktree.IsID(tree) {
+	if git.IsID(tree) {
 		if _, err := r.repo.Inspect(ctx, "", "cat-file", "-e", tree+"^{tree}"); err == nil || !isGit(err) {
 			return err
 		}
 	}
-	return &worktree.MissingError{What: "tree", Name: truncate.Bytes(tree, 70), Advice: "the repository does not have it any more"}
+	return &git.MissingError{What: "tree", Name: truncate.Bytes(tree, 70), Advice: "the repository does not have it any more"}
 }
 
 func isGit(err error) bool {
-	var failed *worktree.GitError
+	var failed *git.Error
 	return errors.As(err, &failed)
 }
 

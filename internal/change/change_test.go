@@ -11,6 +11,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
 )
 
 // numbered returns lines "NAME 1" to "NAME n".
@@ -92,7 +93,7 @@ func TestAChangeHasEveryKindOfFile(t *testing.T) {
 	if f := w.file(c, "changed.go", Options{Context: 1000}); f.Hunks[0].OldLines != 40 {
 		t.Errorf("whole file: %+v", f.Hunks)
 	}
-	missing := (*worktree.MissingError)(nil)
+	missing := (*git.MissingError)(nil)
 	if _, err := w.reader().File(t.Context(), c, "kept", Options{}); !errors.As(err, &missing) {
 		t.Errorf("a file that is not in the change: %v", err)
 	}
@@ -241,7 +242,7 @@ func TestAChangeSinceAnEarlierTreeHasOnlyWhatIsNew(t *testing.T) {
 	if at, err := w.reader().At(t.Context(), "run1", "a", first.Tree); err != nil || shown(at) != "changed a\nchanged b\n" {
 		t.Errorf("at the first tree: %+v, %v", at, err)
 	}
-	missing := (*worktree.MissingError)(nil)
+	missing := (*git.MissingError)(nil)
 	for _, tree := range []string{"", "main", "--all", strings.Repeat("1", 40)} {
 		if _, err := w.reader().Since(t.Context(), c, tree); !errors.As(err, &missing) {
 			t.Errorf("since %q: %v", tree, err)
@@ -252,7 +253,7 @@ func TestAChangeSinceAnEarlierTreeHasOnlyWhatIsNew(t *testing.T) {
 func TestAChangeOutlivesItsWorktreeAndGit(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"a": "1\n"})
-	missing := (*worktree.MissingError)(nil)
+	missing := (*git.MissingError)(nil)
 	if _, err := w.reader().Change(t.Context(), "run1", "other"); !errors.As(err, &missing) {
 		t.Errorf("a task without a worktree: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
 	"gaffer/fleet"
-	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
 	"gaffer/internal/text/truncate"
 )
 
@@ -38,7 +38,7 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 	}
 	found, ok := find(files, path)
 	if !ok {
-		return fleet.FileChange{}, &worktree.MissingError{What: "file of the change", Name: truncate.Bytes(path, 300), Advice: "'gaffer diff TASK --stat' lists the files"}
+		return fleet.FileChange{}, &git.MissingError{What: "file of the change", Name: truncate.Bytes(path, 300), Advice: "'gaffer diff TASK --stat' lists the files"}
 	}
 	f := fleet.FileChange{ChangeFile: found}
 	if f.Binary || f.OldBlob == f.NewBlob { // the same content with another name or mode
@@ -152,8 +152,8 @@ func hunkOf(fragment *gitdiff.TextFragment) fleet.Hunk {
 // Blob returns the content of a file by the id of its blob. It returns a [*LargeError]
 // for a file that is too large to be shown.
 func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
-	if !worktree.IsID(id) {
-		return nil, &worktree.MissingError{What: "blob", Name: truncate.Bytes(id, 70), Advice: "want the id of a file of the change"}
+	if !git.IsID(id) {
+		return nil, &git.MissingError{What: "blob", Name: truncate.Bytes(id, 70), Advice: "want the id of a file of the change"}
 	}
 	sizes, err := r.sizes(ctx, []string{id})
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
 	}
 	size, ok := sizes[id]
 	if !ok {
-		return nil, &worktree.MissingError{What: "blob", Name: id, Advice: "the repository does not have it any more"}
+		return nil, &git.MissingError{What: "blob", Name: id, Advice: "the repository does not have it any more"}
 	}
 	if size > maxBlob {
 		return nil, &LargeError{size}

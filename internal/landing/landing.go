@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/review"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/git"
 	"gaffer/internal/plan"
 )
 
@@ -116,7 +117,7 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, &worktree.MissingError{What: "run", Name: run, Advice: "'gaffer runs' lists them"}
+		return nil, &git.MissingError{What: "run", Name: run, Advice: "'gaffer runs' lists them"}
 	}
 	if err != nil {
 		return nil, err

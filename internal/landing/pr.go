@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/review"
+	"gaffer/internal/git"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/truncate"
 )
@@ -74,7 +75,7 @@ func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forge, 
 		}
 	}
 	if f.program != "gh" && f.program != "glab" {
-		return nil, &worktree.SpecError{Problem: fmt.Sprintf("%q: want gh or glab", program)}
+		return nil, &git.SpecError{Problem: fmt.Sprintf("%q: want gh or glab", program)}
 	}
 	if _, err := exec.LookPath(f.program); err != nil {
 		return nil, &ForgeError{f.program, "the program is not installed", "install it and log in, or push the branch and open the pull request yourself"}

@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
+	"gaffer/internal/git"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
 )
@@ -279,7 +280,7 @@ func (c *checker) repositories(ctx context.Context) {
 		for _, name := range branches {
 			base, err := repo.Base(ctx, name)
 			if err == nil && base.Branch == "" {
-				err = &worktree.MissingError{What: "branch", Name: name, Advice: "make it with 'git branch', or name another"}
+				err = &git.MissingError{What: "branch", Name: name, Advice: "make it with 'git branch', or name another"}
 			}
 			if err != nil {
 				c.broken("merge", err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
 )
 
 // CommitWork commits the uncommitted work of a task. If the worktree is missing it does
@@ -14,7 +15,7 @@ import (
 func CommitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
 	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
 	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)
-	if gone := (*worktree.MissingError)(nil); errors.As(err, &gone) {
+	if gone := (*git.MissingError)(nil); errors.As(err, &gone) {
 		return nil
 	}
 	return err

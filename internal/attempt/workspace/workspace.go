@@ -14,6 +14,7 @@ import (
 
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/git"
 	"gaffer/internal/plan"
 )
 
@@ -126,11 +127,11 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 // startOf resolves the name of a branch or commit to the commit that a worktree starts
 // from. If it is the branch of another worktree of the run, startOf first commits the
 // uncommitted work there.
-func startOf(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (worktree.Base, error) {
+func startOf(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (git.Base, error) {
 	for _, t := range trees {
 		if t.Branch == name {
 			if err := CommitWork(ctx, repo, t, ""); err != nil {
-				return worktree.Base{}, fmt.Errorf("start from the work of task %s: %w", t.Task, err)
+				return git.Base{}, fmt.Errorf("start from the work of task %s: %w", t.Task, err)
 			}
 		}
 	}
@@ -189,7 +190,7 @@ func (w Workspace) rootOf(task plan.Task) string {
 // Base.Commit may be the name of a branch or commit that is not resolved yet.
 func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
-		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: worktree.Base{Commit: w.Base},
+		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: git.Base{Commit: w.Base},
 		Root: w.Trees,
 	}
 	switch flow := w.Workflow; {

@@ -78,7 +78,7 @@ func (m *merger) drop(ctx context.Context) {
 
 // checkUnmoved returns errMoved if a branch is no longer where it was.
 func (m *merger) checkUnmoved(ctx context.Context) (err error) {
-	if m.list, err = m.repo.entries(ctx, m.git); err != nil {
+	if m.list, err = m.repo.Worktrees(ctx, m.git); err != nil {
 		return err
 	}
 	names := append([]string{m.spec.Into}, m.spec.Branches...)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -31,8 +33,8 @@ func (p project) tidy(worktrees int) {
 	if n := p.worktrees(); n != worktrees {
 		p.Errorf("%d worktrees, want %d:\n%s", n, worktrees, p.git(p.dir, "worktree", "list"))
 	}
-	for _, dir := range []string{p.scratch(), p.repo.folder("checks")} {
-		if left, err := names(dir); err != nil || len(left) > 0 {
+	for _, dir := range []string{p.scratch(), p.repo.StatePath("checks")} {
+		if left, err := folder.Names(dir); err != nil || len(left) > 0 {
 			p.Errorf("left in %s: %q, %v", dir, left, err)
 		}
 	}
@@ -292,7 +294,7 @@ func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
 func (p project) killDuringCheck(s MergeSpec) {
 	p.Helper()
 	begun := filepath.Join(p.root, "begun")
-	cmd := child(p.T, "check", p.dir, checkedMerge{s, "echo $$ >" + Quote(begun+".tmp") + "; mv " + Quote(begun+".tmp") + " " + Quote(begun) + "; exec sleep 600"})
+	cmd := child(p.T, "check", p.dir, checkedMerge{s, "echo $$ >" + git.Quote(begun+".tmp") + "; mv " + git.Quote(begun+".tmp") + " " + git.Quote(begun) + "; exec sleep 600"})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.must(cmd.Start())
 	appears(p.T, begun)
@@ -308,18 +310,18 @@ func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
 	mine := filepath.Join(p.scratch(), siteName("main"))
 	p.write(mine, "mine.txt", "mine\n")
 	_, err := p.repo.Merge(t.Context(), s)
-	if e := as[*TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
+	if e := as[*git.TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
 		t.Errorf("%v", e)
 	}
-	p.write(p.repo.folder("checks"), siteName("main")+".json", `{"into": "main", "path": "`+p.dir+`"}`)
+	p.write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+p.dir+`"}`)
 	_, err = p.repo.Merge(t.Context(), s)
 	_ = as[*RecordError](t, err)
-	p.write(p.repo.folder("checks"), siteName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
+	p.write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
 	_, err = p.repo.Merge(t.Context(), s)
-	if e := as[*TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
+	if e := as[*git.TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
 		t.Errorf("%v", e)
 	}
-	p.must(os.RemoveAll(p.repo.folder("checks")))
+	p.must(os.RemoveAll(p.repo.StatePath("checks")))
 	p.must(os.RemoveAll(mine))
 	if _, err = p.repo.Merge(t.Context(), s); err != nil {
 		t.Error(err)
@@ -334,7 +336,7 @@ func TestACheckNeedsAFolder(t *testing.T) {
 	s := p.checked("main", func(string) error { return nil }, a)
 	s.Scratch = ""
 	_, err := p.repo.Merge(t.Context(), s)
-	_ = as[*SpecError](t, err)
+	_ = as[*git.SpecError](t, err)
 }
 
 func TestManyMergesAreCheckedAtTheSameTime(t *testing.T) {
@@ -384,7 +386,7 @@ func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
 	if err := moveAside(path); err != nil { // the folder does not exist
 		t.Fatal(err)
 	}
-	if got, _ := names(dir); !slices.Equal(got, []string{".check-x.removed-1", ".check-x.removed-2", ".check-x.removed-3"}) {
+	if got, _ := folder.Names(dir); !slices.Equal(got, []string{".check-x.removed-1", ".check-x.removed-2", ".check-x.removed-3"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -394,7 +396,7 @@ func TestTheNameOfASiteIsOfOneBranchAlone(t *testing.T) {
 	seen := map[string]string{}
 	for _, branch := range []string{"a/b", "a-b", "a b", "ä", "gaffer/s1/team", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
 		name := siteName(branch)
-		if other, ok := seen[name]; ok || len(name) > 64 || Quote(name) != name || strings.ContainsAny(name, "/%:@") {
+		if other, ok := seen[name]; ok || len(name) > 64 || git.Quote(name) != name || strings.ContainsAny(name, "/%:@") {
 			t.Errorf("%s: %s, which is that of %q", branch, name, other)
 		}
 		seen[name] = branch

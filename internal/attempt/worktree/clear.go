@@ -6,18 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 )
 
 // clear deletes a worktree's folder and its entry in git. It does not check for work in
 // it. But it deletes no files in a folder that git does not list as a linked worktree.
-func (r *Repo) clear(ctx context.Context, g git, rec record, list []entry) error {
-	e, registered := linked(list, rec.Path)
-	filled, err := isFilled(rec.Path)
+func (r *Repo) clear(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
+	e, registered := git.FindLinked(list, rec.Path)
+	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {
 		return err
 	}
 	if filled && !registered {
-		return &TakenError{"folder", rec.Path, "there is something in it, but git does not know it as a worktree", "move it away"}
+		return &git.TakenError{What: "folder", Name: rec.Path, By: "there is something in it, but git does not know it as a worktree", Advice: "move it away"}
 	}
 	if registered && rec.Made {
 		if err := r.keepHead(ctx, g, rec, e); err != nil {
@@ -30,17 +33,17 @@ func (r *Repo) clear(ctx context.Context, g git, rec record, list []entry) error
 	if !registered {
 		return nil
 	}
-	_, err = g.run(ctx, "worktree", "remove", "--force", "--force", "--", rec.Path)
+	_, err = g.Run(ctx, "worktree", "remove", "--force", "--force", "--", rec.Path)
 	return err
 }
 
 // keepHead rescues commits that only the worktree's detached HEAD refers to. Git would
 // lose them together with the worktree.
-func (r *Repo) keepHead(ctx context.Context, g git, rec record, e entry) error {
-	if e.head == "" || e.branch != "" || rec.Removing != "" {
+func (r *Repo) keepHead(ctx context.Context, g git.Client, rec record, e git.Worktree) error {
+	if e.Head == "" || e.Branch != "" || rec.Removing != "" {
 		return nil
 	}
-	_, err := r.keep(ctx, g, rec.Tree, e.head)
+	_, err := r.keep(ctx, g, rec.Tree, e.Head)
 	return err
 }
 
@@ -49,25 +52,11 @@ func (r *Repo) keepHead(ctx context.Context, g git, rec record, e entry) error {
 // removal. The new name cannot be a task's folder, because ids never begin with a dot.
 func removeFolder(path string) error {
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".removed")
-	if err := removeAll(aside); err != nil {
+	if err := folder.RemoveAll(aside); err != nil {
 		return err
 	}
 	if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return removeAll(aside)
-}
-
-// removeAll also deletes read-only folders, such as those of a module cache.
-func removeAll(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) // if this fails, RemoveAll returns the error
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
+	return folder.RemoveAll(aside)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"gaffer/internal/git"
 )
 
 // UnfinishedError reports work in a worktree that gaffer cannot commit to the tree's
@@ -17,7 +19,7 @@ type UnfinishedError struct {
 
 func (e *UnfinishedError) Error() string {
 	if len(e.Files) > 0 {
-		return fmt.Sprintf("a merge is not finished: conflict in %s, in %s", some(e.Files), e.Tree.Path)
+		return fmt.Sprintf("a merge is not finished: conflict in %s, in %s", git.FirstFew(e.Files), e.Tree.Path)
 	}
 	on := "no branch"
 	if e.On != "" {
@@ -34,7 +36,7 @@ func (e *UnfinishedError) Hint() string {
 	if len(e.Files) > 0 {
 		return "put them right there and commit"
 	}
-	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", Quote(e.Tree.Branch))
+	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", git.Quote(e.Tree.Branch))
 }
 
 // Commit commits all uncommitted files of a worktree to its branch, except ignored
@@ -51,7 +53,7 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 		return "", err
 	}
 	commit := ""
-	err = r.locked(ctx, func(g git) error {
+	err = r.Locked(ctx, func(g git.Client) error {
 		g, err := r.at(g, rec.Tree)
 		if err != nil {
 			return err
@@ -66,7 +68,7 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 		if err := checkFinished(ctx, g, rec.Tree, dirty); err != nil {
 			return err
 		}
-		commit, err = g.commitAll(ctx, dirty, message)
+		commit, err = commitAll(ctx, g, dirty, message)
 		return err
 	})
 	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // that error names the folder itself
@@ -77,18 +79,18 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 
 // checkFinished returns an error if a file has unresolved conflicts, or if the tree's
 // branch is not checked out, since it would not get the commit.
-func checkFinished(ctx context.Context, g git, t Tree, dirty []File) error {
+func checkFinished(ctx context.Context, g git.Client, t Tree, dirty []File) error {
 	var files []string
 	for _, f := range dirty {
 		if strings.Contains(f.State, "U") || f.State == "AA" || f.State == "DD" {
 			files = append(files, f.Path)
 		}
 	}
-	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if err != nil && exitCode(err) != 1 { // exit code 1 means detached HEAD
+	on, err := g.HeadBranch(ctx)
+	if err != nil {
 		return err
 	}
-	if on = strings.TrimPrefix(on, headsPrefix); len(files) > 0 || on != t.Branch {
+	if len(files) > 0 || on != t.Branch {
 		return &UnfinishedError{Tree: t, Files: files, On: on}
 	}
 	return nil
@@ -96,24 +98,21 @@ func checkFinished(ctx context.Context, g git, t Tree, dirty []File) error {
 
 // checkNowhereElse returns an error if HEAD has commits that the tree's branch lacks,
 // because the agent has switched to another branch.
-func checkNowhereElse(ctx context.Context, g git, t Tree) error {
-	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if err != nil && exitCode(err) != 1 {
+func checkNowhereElse(ctx context.Context, g git.Client, t Tree) error {
+	on, err := g.HeadBranch(ctx)
+	if err != nil || on == t.Branch {
 		return err
 	}
-	if on = strings.TrimPrefix(on, headsPrefix); on == t.Branch {
-		return nil
-	}
-	head, err := g.commit(ctx, "HEAD")
+	head, err := g.CommitID(ctx, "HEAD")
 	if err != nil || head == "" {
 		return err
 	}
-	tip, err := g.commit(ctx, headsPrefix+t.Branch)
+	tip, err := g.CommitID(ctx, git.Heads+t.Branch)
 	if err != nil {
 		return err
 	}
 	if tip != "" {
-		if has, err := g.has(ctx, tip, head); err != nil || has {
+		if has, err := g.Contains(ctx, tip, head); err != nil || has {
 			return err
 		}
 	}
@@ -122,7 +121,7 @@ func checkNowhereElse(ctx context.Context, g git, t Tree) error {
 
 // commitAll commits the dirty files. It returns "" if only nested repositories are
 // dirty.
-func (g git) commitAll(ctx context.Context, dirty []File, message string) (string, error) {
+func commitAll(ctx context.Context, g git.Client, dirty []File, message string) (string, error) {
 	without, err := nested(ctx, g, dirty)
 	if err != nil {
 		return "", err
@@ -131,18 +130,18 @@ func (g git) commitAll(ctx context.Context, dirty []File, message string) (strin
 	for _, path := range without {
 		args = append(args, ":(exclude,literal)"+path)
 	}
-	if _, err := g.run(ctx, args...); err != nil {
+	if _, err := g.Run(ctx, args...); err != nil {
 		return "", err
 	}
-	_, err = g.run(ctx, "diff-index", "--cached", "--quiet", "HEAD")
-	if exitCode(err) != 1 { // exit code 1 means that something is staged
+	_, err = g.Run(ctx, "diff-index", "--cached", "--quiet", "HEAD")
+	if git.ExitCode(err) != 1 { // exit code 1 means that something is staged
 		return "", err
 	}
-	if g, err = g.withAuthor(ctx); err != nil {
+	if g, err = g.WithAuthor(ctx); err != nil {
 		return "", err
 	}
-	if _, err := g.run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", message); err != nil {
+	if _, err := g.Run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", message); err != nil {
 		return "", err
 	}
-	return g.commit(ctx, "HEAD")
+	return g.CommitID(ctx, "HEAD")
 }

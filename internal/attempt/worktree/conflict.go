@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"gaffer/internal/git"
 )
 
 // MergeError reports a branch that the user must merge by hand.
@@ -16,7 +18,7 @@ type MergeError struct {
 }
 
 func (e *MergeError) Error() string {
-	return fmt.Sprintf("branch %s: conflict in %s", e.Branch, some(e.Files))
+	return fmt.Sprintf("branch %s: conflict in %s", e.Branch, git.FirstFew(e.Files))
 }
 
 // Conflict marks the error as a conflict with the current state.
@@ -26,7 +28,7 @@ func (e *MergeError) Conflict() bool { return true }
 func (e *MergeError) Hint() string {
 	last := len(e.Commands) - 2
 	lines := append([]string{}, e.Commands[:last]...)
-	lines = append(lines, "# put right in "+e.Dir+": "+some(e.Files))
+	lines = append(lines, "# put right in "+e.Dir+": "+git.FirstFew(e.Files))
 	lines = append(lines, e.Commands[last:]...)
 	return "to finish it, run:\n  " + strings.Join(lines, "\n  ") + "\nand merge again"
 }
@@ -36,21 +38,21 @@ func (e *MergeError) Hint() string {
 // merged into the target, and no files of the user are in the way.
 func (m *merger) stopAt(branch string, files []string) *MergeError {
 	e := &MergeError{Into: m.spec.Into, Branch: branch, Files: files, Rest: after(m.spec.Branches, branch)}
-	if where := holders(m.list, branch); len(where) > 0 {
-		e.Dir = where[0].path
+	if where := git.CheckedOut(m.list, branch); len(where) > 0 {
+		e.Dir = where[0].Path
 	} else {
-		e.Dir = m.repo.main + "-merge-" + refPart(strings.ReplaceAll(branch, "/", "-"))
-		e.Commands = append(e.Commands, fmt.Sprintf("git -C %s worktree add %s %s", Quote(m.repo.main), Quote(e.Dir), Quote(branch)))
+		e.Dir = m.repo.Main() + "-merge-" + git.RefPart(strings.ReplaceAll(branch, "/", "-"))
+		e.Commands = append(e.Commands, fmt.Sprintf("git -C %s worktree add %s %s", git.Quote(m.repo.Main()), git.Quote(e.Dir), git.Quote(branch)))
 	}
-	git := "git -C " + Quote(filepath.Clean(e.Dir))
+	command := "git -C " + git.Quote(filepath.Clean(e.Dir))
 	var paths []string
 	for _, f := range files {
-		paths = append(paths, Quote(f))
+		paths = append(paths, git.Quote(f))
 	}
 	e.Commands = append(e.Commands,
-		fmt.Sprintf("%s merge %s", git, Quote(m.spec.Into)),
-		fmt.Sprintf("%s add --all -- %s", git, strings.Join(paths, " ")),
-		git+" commit --no-edit")
+		fmt.Sprintf("%s merge %s", command, git.Quote(m.spec.Into)),
+		fmt.Sprintf("%s add --all -- %s", command, strings.Join(paths, " ")),
+		command+" commit --no-edit")
 	return e
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -222,9 +223,9 @@ func TestFilesInAFolderThatWasNeverAWorktreeAreKept(t *testing.T) {
 	p.git(p.dir, "worktree", "remove", tree.Path)
 	p.write(tree.Path, "mine.txt", "x\n")
 	_, err := p.repo.Create(t.Context(), p.spec("a"))
-	_ = as[*TakenError](t, err)
+	_ = as[*git.TakenError](t, err)
 	_, err = p.repo.Remove(t.Context(), tree, true)
-	_ = as[*TakenError](t, err)
+	_ = as[*git.TakenError](t, err)
 	p.read(tree.Path, "mine.txt")
 }
 
@@ -238,7 +239,7 @@ func TestABranchThatMovedBeforeTheTreeWasMadeIsNotTakenOver(t *testing.T) {
 	p.git(p.dir, "branch", "--force", tree.Branch, tip)
 	spec := p.spec("a")
 	_, err := p.repo.Create(t.Context(), spec)
-	if e := as[*TakenError](t, err); e.What != "branch" || p.git(p.dir, "rev-parse", tree.Branch) != tip {
+	if e := as[*git.TakenError](t, err); e.What != "branch" || p.git(p.dir, "rev-parse", tree.Branch) != tip {
 		t.Errorf("%v", err)
 	}
 }

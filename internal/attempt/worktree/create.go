@@ -7,15 +7,17 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 	"gaffer/statefile"
 )
 
 // Spec describes a worktree to create.
 type Spec struct {
-	Run, Task string // ids from a plan; valid file names
-	Base      Base   // start of the branch if it does not exist
-	Branch    string // gaffer/<run>/<task> if empty
-	Root      string // the worktree is <Root>/<run>/<task>
+	Run, Task string   // ids from a plan; valid file names
+	Base      git.Base // start of the branch if it does not exist
+	Branch    string   // gaffer/<run>/<task> if empty
+	Root      string   // the worktree is <Root>/<run>/<task>
 
 	// Shared marks a branch that does not belong to this task alone. It may already
 	// exist and have work on it, and [Repo.Remove] keeps it.
@@ -37,7 +39,7 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 		return Tree{}, err
 	}
 	var rec record
-	err = r.locked(ctx, func(g git) error {
+	err = r.Locked(ctx, func(g git.Client) error {
 		if rec, err = r.begin(ctx, g, want); err != nil {
 			return err
 		}
@@ -61,15 +63,15 @@ func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
 	if s.Branch == "" {
 		s.Branch = BranchOf(s.Run, s.Task)
 	}
-	if err := r.git.checkBranch(ctx, s.Branch); err != nil {
+	if err := r.Git.CheckBranchName(ctx, s.Branch); err != nil {
 		return Tree{}, err
 	}
-	base, err := r.git.commit(ctx, s.Base.Commit)
+	base, err := r.Git.CommitID(ctx, s.Base.Commit)
 	if err != nil {
 		return Tree{}, err
 	}
 	if base == "" {
-		return Tree{}, &MissingError{"commit", s.Base.Commit, ""}
+		return Tree{}, &git.MissingError{What: "commit", Name: s.Base.Commit, Advice: ""}
 	}
 	root, err := r.prepareRoot(s.Root, s.Run)
 	return Tree{
@@ -86,11 +88,11 @@ func (r *Repo) prepareRoot(root, run string) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(root, run)
-	if err := statefile.MkdirAll(r.host, dir); err != nil {
+	if err := statefile.MkdirAll(r.Host, dir); err != nil {
 		return "", err
 	}
 	if actual, err := filepath.EvalSymlinks(dir); err != nil || actual != dir {
-		return "", errors.Join(err, &TakenError{"folder", dir, "it is a link", "put a folder in its place"})
+		return "", errors.Join(err, &git.TakenError{What: "folder", Name: dir, By: "it is a link", Advice: "put a folder in its place"})
 	}
 	return root, nil
 }
@@ -100,23 +102,23 @@ func (r *Repo) prepareRoot(root, run string) (string, error) {
 // does not see the folder as untracked.
 func (r *Repo) prepareFolder(root string) (string, error) {
 	if root == "" {
-		return "", &SpecError{"no folder for worktrees is given"}
+		return "", &git.SpecError{Problem: "no folder for worktrees is given"}
 	}
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return "", err
 	}
-	if err := statefile.MkdirAll(r.host, root); err != nil {
+	if err := statefile.MkdirAll(r.Host, root); err != nil {
 		return "", err
 	}
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return "", err
 	}
-	switch rel, err := filepath.Rel(r.main, root); {
+	switch rel, err := filepath.Rel(r.Main(), root); {
 	case err == nil && rel == ".":
-		return "", &SpecError{"the folder for worktrees is the repository itself: " + root}
+		return "", &git.SpecError{Problem: "the folder for worktrees is the repository itself: " + root}
 	case err == nil && filepath.IsLocal(rel):
-		err := statefile.WriteNew(r.host, filepath.Join(root, ".gitignore"), []byte("*\n"), 0o644)
+		err := statefile.WriteNew(r.Host, filepath.Join(root, ".gitignore"), []byte("*\n"), 0o644)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
@@ -126,7 +128,7 @@ func (r *Repo) prepareFolder(root string) (string, error) {
 
 // begin returns the record of a tree. If there is none, it writes one, provided that
 // the folder and the branch are free.
-func (r *Repo) begin(ctx context.Context, g git, want Tree) (record, error) {
+func (r *Repo) begin(ctx context.Context, g git.Client, want Tree) (record, error) {
 	rec, err := r.read(want.Run, want.Task)
 	if err == nil {
 		return rec, sameSpec(rec.Tree, want)
@@ -147,19 +149,19 @@ func sameSpec(found, want Tree) error {
 	if found == want {
 		return nil
 	}
-	return &TakenError{
-		"task", want.Task, fmt.Sprintf("it has a worktree at %s on branch %s already", found.Path, found.Branch),
-		"remove that one first, or use it",
+	return &git.TakenError{
+		What: "task", Name: want.Task, By: fmt.Sprintf("it has a worktree at %s on branch %s already", found.Path, found.Branch),
+		Advice: "remove that one first, or use it",
 	}
 }
 
-func checkFree(ctx context.Context, g git, want Tree) error {
-	if filled, err := isFilled(want.Path); err != nil {
+func checkFree(ctx context.Context, g git.Client, want Tree) error {
+	if filled, err := folder.IsFilled(want.Path); err != nil {
 		return err
 	} else if filled {
-		return &TakenError{"folder", want.Path, "there is something in it that gaffer did not make", "move it away"}
+		return &git.TakenError{What: "folder", Name: want.Path, By: "there is something in it that gaffer did not make", Advice: "move it away"}
 	}
-	tip, err := g.commit(ctx, headsPrefix+want.Branch)
+	tip, err := g.CommitID(ctx, git.Heads+want.Branch)
 	if err == nil && tip != "" && !want.Shared {
 		return branchTaken(want.Branch)
 	}
@@ -167,14 +169,14 @@ func checkFree(ctx context.Context, g git, want Tree) error {
 }
 
 func branchTaken(name string) error {
-	return &TakenError{
-		"branch", name, "it is there already, and gaffer did not make it for this task",
-		fmt.Sprintf("rename it with 'git branch -m %s NEW', delete it, or let the task have another one", Quote(name)),
+	return &git.TakenError{
+		What: "branch", Name: name, By: "it is there already, and gaffer did not make it for this task",
+		Advice: fmt.Sprintf("rename it with 'git branch -m %s NEW', delete it, or let the task have another one", git.Quote(name)),
 	}
 }
 
 // make performs the steps of the record that are not done yet.
-func (r *Repo) make(ctx context.Context, g git, rec *record) error {
+func (r *Repo) make(ctx context.Context, g git.Client, rec *record) error {
 	if rec.Made {
 		if whole, err := r.isWhole(ctx, g, rec.Path); err != nil {
 			return err
@@ -182,7 +184,7 @@ func (r *Repo) make(ctx context.Context, g git, rec *record) error {
 			return r.stay(rec)
 		}
 	}
-	list, err := r.entries(ctx, g)
+	list, err := r.Worktrees(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -206,41 +208,59 @@ func (r *Repo) stay(rec *record) error {
 }
 
 // checkOut creates the branch and the worktree.
-func checkOut(ctx context.Context, g git, rec record, list []entry) error {
-	for _, e := range holders(list, rec.Branch) {
-		if e.path != rec.Path {
-			return &TakenError{
-				"branch", rec.Branch, "it is checked out in " + e.path,
-				"check out another one there, or run 'git worktree prune' if that folder is gone",
+func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
+	for _, e := range git.CheckedOut(list, rec.Branch) {
+		if e.Path != rec.Path {
+			return &git.TakenError{
+				What: "branch", Name: rec.Branch, By: "it is checked out in " + e.Path,
+				Advice: "check out another one there, or run 'git worktree prune' if that folder is gone",
 			}
 		}
 	}
-	tip, err := g.startBranch(ctx, rec.Branch, rec.Base.Commit)
+	tip, err := g.StartBranch(ctx, rec.Branch, rec.Base.Commit)
 	if err != nil {
 		return err
 	}
 	if !rec.Made && !rec.Shared && tip != rec.Base.Commit {
 		return branchTaken(rec.Branch)
 	}
-	_, err = g.run(ctx, "worktree", "add", "--quiet", "--", rec.Path, rec.Branch)
+	_, err = g.Run(ctx, "worktree", "add", "--quiet", "--", rec.Path, rec.Branch)
 	return err
 }
 
 // undo reverts an incomplete creation, so that another spec may be tried.
-func (r *Repo) undo(ctx context.Context, g git, rec record) error {
+func (r *Repo) undo(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil
 	}
-	list, err := r.entries(ctx, g)
+	list, err := r.Worktrees(ctx, g)
 	if err != nil {
 		return err
 	}
 	if err := r.clear(ctx, g, rec, list); err != nil {
 		return err
 	}
-	if !rec.Shared && len(holders(list, rec.Branch)) == 0 {
+	if !rec.Shared && len(git.CheckedOut(list, rec.Branch)) == 0 {
 		// This fails if the branch does not exist or has moved. Then it is not ours.
-		_, _ = g.run(ctx, "update-ref", "-d", headsPrefix+rec.Branch, rec.Base.Commit)
+		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.Base.Commit)
 	}
 	return r.forget(rec)
+}
+
+// isWhole reports whether a folder contains its worktree. A folder with files that is
+// no longer a worktree is an error, because the origin of the files is unknown.
+func (r *Repo) isWhole(ctx context.Context, g git.Client, path string) (bool, error) {
+	filled, err := folder.IsFilled(path)
+	if !filled || err != nil {
+		return false, err
+	}
+	if _, err := r.GitFolder(path); err == nil {
+		return true, nil
+	}
+	// Git can repair its links after a folder was moved.
+	if _, err := g.Run(ctx, "worktree", "repair"); err != nil {
+		return false, err
+	}
+	_, err = r.GitFolder(path)
+	return err == nil, err
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/git"
 	"gaffer/statefile"
 )
 
@@ -58,7 +59,7 @@ func TestATaskHasOneWorktree(t *testing.T) {
 		s := p.spec("a")
 		change(&s)
 		_, err := p.repo.Create(t.Context(), s)
-		if e := as[*TakenError](t, err); !e.Conflict() || e.Hint() == "" {
+		if e := as[*git.TakenError](t, err); !e.Conflict() || e.Hint() == "" {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -95,7 +96,7 @@ func TestWhatCannotBeIsRefusedAndLeavesNothing(t *testing.T) {
 	inTheWay := p.spec("folder")
 	p.write(p.root, "run1/folder/mine.txt", "keep me")
 	noRoot, main, badBranch, noBase := p.spec("a"), p.spec("a"), p.spec("a"), p.spec("a")
-	noRoot.Root, main.Root, badBranch.Branch, noBase.Base = "", p.dir, "a b", Base{}
+	noRoot.Root, main.Root, badBranch.Branch, noBase.Base = "", p.dir, "a b", git.Base{}
 	p.git(p.dir, "branch", "taken")
 	p.git(p.dir, "branch", "gaffer")
 	taken, blocked := p.spec("a"), p.spec("a")
@@ -137,7 +138,7 @@ func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
 	other := s
 	other.Task = "b"
 	_, err := p.repo.Create(t.Context(), other)
-	if e := as[*TakenError](t, err); !strings.Contains(e.Error(), tree.Path) {
+	if e := as[*git.TakenError](t, err); !strings.Contains(e.Error(), tree.Path) {
 		t.Errorf("a second worktree on one branch: %v", err)
 	}
 	// Its commits stay on the shared branch, so nothing prevents the removal.
@@ -183,7 +184,7 @@ func TestALinkThatBrokeIsRepaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := p.repo.Status(t.Context(), tree)
-	_ = as[*TakenError](t, err)
+	_ = as[*git.TakenError](t, err)
 	if again := p.create("a"); again != tree || p.read(tree.Path, "open.txt") != "y\n" {
 		t.Errorf("got %+v", again)
 	}
@@ -201,11 +202,11 @@ func TestFilesThatGitForgotAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := p.repo.Create(t.Context(), p.spec("a"))
-	if e := as[*TakenError](t, err); e.Hint() == "" {
+	if e := as[*git.TakenError](t, err); e.Hint() == "" {
 		t.Error("no hint")
 	}
 	_, err = p.repo.Remove(t.Context(), tree, true)
-	_ = as[*TakenError](t, err)
+	_ = as[*git.TakenError](t, err)
 	if p.read(tree.Path, "open.txt") != "y\n" {
 		t.Error("the file is gone")
 	}
@@ -217,7 +218,7 @@ func TestACopyOfAnotherTreeIsNoTree(t *testing.T) {
 	a, b := p.create("a"), p.create("b")
 	p.write(b.Path, ".git", p.read(a.Path, ".git"))
 	_, err := p.repo.Rescue(t.Context(), b)
-	_ = as[*TakenError](t, err)
+	_ = as[*git.TakenError](t, err)
 }
 
 func TestAFolderInsideTheRepositoryIsHiddenFromGit(t *testing.T) {
@@ -332,7 +333,7 @@ func TestACreateThatIsStoppedCanBeRepeated(t *testing.T) {
 	program, err := exec.LookPath("git")
 	p.must(err)
 	bin, at := filepath.Join(p.root, "bin"), filepath.Join(p.root, "at")
-	p.write(bin, "git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : >"+Quote(at)+"; sleep 1000;; esac\nexec "+Quote(program)+" \"$@\"\n")
+	p.write(bin, "git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : >"+git.Quote(at)+"; sleep 1000;; esac\nexec "+git.Quote(program)+" \"$@\"\n")
 	p.must(os.Chmod(filepath.Join(bin, "git"), 0o755))
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", bin+":"+path)

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"gaffer/internal/git"
 )
 
 // FileDiff describes a file that differs from the base. Binary files have neither
@@ -28,7 +30,7 @@ func (r *Repo) Diff(ctx context.Context, run, task string) (list []FileDiff, the
 		return nil, false, err
 	}
 	list, err = r.differences(ctx, rec.Tree)
-	if missing := (*MissingError)(nil); errors.As(err, &missing) {
+	if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -38,7 +40,7 @@ func (r *Repo) Diff(ctx context.Context, run, task string) (list []FileDiff, the
 }
 
 func (r *Repo) differences(ctx context.Context, t Tree) ([]FileDiff, error) {
-	g, err := r.at(r.git, t)
+	g, err := r.at(r.Git, t)
 	if err != nil {
 		return nil, err
 	}
@@ -55,20 +57,20 @@ func (r *Repo) differences(ctx context.Context, t Tree) ([]FileDiff, error) {
 
 // compare compares all files with the base. It writes objects only to a temporary
 // folder.
-func (r *Repo) compare(ctx context.Context, g git, t Tree, without []string) ([]FileDiff, error) {
+func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []string) ([]FileDiff, error) {
 	s, err := newScratch(ctx, g)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	if err := s.apart(r.common); err != nil {
+	if err := s.apart(r.Folder); err != nil {
 		return nil, err
 	}
 	snap, err := s.take(ctx, without)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.git.run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", t.Base.Commit, snap.tree)
+	out, err := s.git.Run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", t.Base.Commit, snap.tree)
 	return parseNumstat(out), err
 }
 

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 )
 
 // discardedPrefix starts the refs of discarded trees. Such a ref is created before the
@@ -27,10 +30,10 @@ type Discarded struct {
 // [*KeptError] if the tree is in use, locked, or contains another repository.
 // Discard continues a removal that was interrupted.
 func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) {
-	err = r.locked(ctx, func(g git) error {
-		ref := discardedPrefix + refPart(t.Run) + "/" + refPart(t.Task)
+	err = r.Locked(ctx, func(g git.Client) error {
+		ref := discardedPrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 		rec, err := r.findRecord(t)
-		if missing := (*MissingError)(nil); errors.As(err, &missing) {
+		if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
 			if list, e := r.discarded(ctx, g, t.Run); e == nil { // removed by an earlier call
 				if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
 					done = list[i]
@@ -44,7 +47,7 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 		if gone, err := r.isGone(rec); err != nil {
 			return err
 		} else if !gone {
-			if g, err = g.withAuthor(ctx); err != nil {
+			if g, err = g.WithAuthor(ctx); err != nil {
 				return err
 			}
 			if err := r.release(ctx, g, &rec, true); err != nil {
@@ -58,19 +61,19 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 			if err != nil {
 				return err
 			}
-			tree, err := g.resolve(ctx, rec.Removing+"^{tree}")
+			tree, err := g.Resolve(ctx, rec.Removing+"^{tree}")
 			if err != nil {
 				return err
 			}
-			note, err := g.commitTree(ctx, tree, "gaffer: discarded\n\n"+string(text)+"\n", slices.Compact([]string{done.Head, rec.Base.Commit})...)
+			note, err := g.CommitTree(ctx, tree, "gaffer: discarded\n\n"+string(text)+"\n", slices.Compact([]string{done.Head, rec.Base.Commit})...)
 			if err != nil {
 				return err
 			}
-			if _, err := g.run(ctx, "update-ref", "-m", "gaffer: discard", ref, note); err != nil {
+			if _, err := g.Run(ctx, "update-ref", "-m", "gaffer: discard", ref, note); err != nil {
 				return err
 			}
 		}
-		list, err := r.entries(ctx, g)
+		list, err := r.Worktrees(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -91,19 +94,19 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 
 // headOf returns the commit that a tree has checked out, or the tip of its branch if its
 // folder is missing.
-func (r *Repo) headOf(ctx context.Context, g git, t Tree) (string, error) {
+func (r *Repo) headOf(ctx context.Context, g git.Client, t Tree) (string, error) {
 	head, err := "", error(nil)
-	if filled, e := isFilled(t.Path); e == nil && filled {
+	if filled, e := folder.IsFilled(t.Path); e == nil && filled {
 		at, err := r.at(g, t)
 		if err != nil {
 			return "", err
 		}
-		if head, err = at.commit(ctx, "HEAD"); err != nil {
+		if head, err = at.CommitID(ctx, "HEAD"); err != nil {
 			return "", err
 		}
 	}
 	if head == "" {
-		head, err = g.commit(ctx, headsPrefix+t.Branch)
+		head, err = g.CommitID(ctx, git.Heads+t.Branch)
 	}
 	if head == "" {
 		head = t.Base.Commit
@@ -113,19 +116,19 @@ func (r *Repo) headOf(ctx context.Context, g git, t Tree) (string, error) {
 
 // Discarded returns the discarded trees of a run, or of all runs if run is empty.
 func (r *Repo) Discarded(ctx context.Context, run string) ([]Discarded, error) {
-	return r.discarded(ctx, r.git, run)
+	return r.discarded(ctx, r.Git, run)
 }
 
-func (r *Repo) discarded(ctx context.Context, g git, run string) ([]Discarded, error) {
+func (r *Repo) discarded(ctx context.Context, g git.Client, run string) ([]Discarded, error) {
 	prefix := discardedPrefix
 	if run != "" {
-		prefix += refPart(run) + "/"
+		prefix += git.RefPart(run) + "/"
 	}
-	out, err := g.run(ctx, "for-each-ref", "--format=%(contents:body)%00", prefix)
+	out, err := g.Run(ctx, "for-each-ref", "--format=%(contents:body)%00", prefix)
 	var list []Discarded
 	for text := range strings.SplitSeq(out, "\x00") {
 		var d Discarded
-		if json.Unmarshal([]byte(text), &d) != nil || !IsID(d.Head) || run != "" && d.Tree.Run != run {
+		if json.Unmarshal([]byte(text), &d) != nil || !git.IsID(d.Head) || run != "" && d.Tree.Run != run {
 			continue // another program's ref
 		}
 		list = append(list, d)
@@ -140,11 +143,11 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 		return d.Tree, err
 	}
 	t := d.Tree
-	err := r.locked(ctx, func(g git) error {
+	err := r.Locked(ctx, func(g git.Client) error {
 		if _, err := r.prepareRoot(filepath.Dir(filepath.Dir(t.Path)), t.Run); err != nil {
 			return err
 		}
-		if _, err := g.startBranch(ctx, t.Branch, d.Head); err != nil {
+		if _, err := g.StartBranch(ctx, t.Branch, d.Head); err != nil {
 			return err
 		}
 		rec, err := r.read(t.Run, t.Task)
@@ -166,23 +169,23 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 		if err != nil {
 			return err
 		}
-		head, err := at.commit(ctx, "HEAD")
+		head, err := at.CommitID(ctx, "HEAD")
 		if err != nil {
 			return err
 		}
-		kept, err := at.commit(ctx, d.Rescue)
+		kept, err := at.CommitID(ctx, d.Rescue)
 		if err != nil {
 			return err
 		}
 		if len(dirty) == 0 && head == d.Head && kept != "" && kept != head { // else an earlier call has restored them
-			if _, err := at.run(ctx, "read-tree", "--reset", "-u", kept); err != nil {
+			if _, err := at.Run(ctx, "read-tree", "--reset", "-u", kept); err != nil {
 				return err
 			}
-			if _, err := at.run(ctx, "reset", "--mixed", "--quiet"); err != nil {
+			if _, err := at.Run(ctx, "reset", "--mixed", "--quiet"); err != nil {
 				return err
 			}
 		}
-		_, err = g.run(ctx, "update-ref", "-d", discardedPrefix+refPart(t.Run)+"/"+refPart(t.Task))
+		_, err = g.Run(ctx, "update-ref", "-d", discardedPrefix+git.RefPart(t.Run)+"/"+git.RefPart(t.Task))
 		return err
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -213,7 +214,7 @@ func (p project) commit(dir, message string) string {
 	return p.git(dir, "rev-parse", "HEAD")
 }
 
-func (p project) base() Base {
+func (p project) base() git.Base {
 	p.Helper()
 	b, err := p.repo.Base(p.Context(), "")
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 )
 
 // Kept is the content of a task's worktree at one moment. A ref keeps it, so that git
@@ -48,7 +51,7 @@ func (r *Repo) KeepForReview(ctx context.Context, run, task string) (Kept, error
 		return Kept{}, err
 	}
 	k, err := r.content(ctx, rec.Tree)
-	if missing := (*MissingError)(nil); errors.As(err, &missing) {
+	if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
 		return r.lastKept(ctx, run, task, list)
 	}
 	if err != nil {
@@ -67,7 +70,7 @@ func (r *Repo) KeepForReview(ctx context.Context, run, task string) (Kept, error
 	const tries = 20
 	for range tries { // another process may take the number at the same moment
 		k.Ref = keptPrefix(reviewPrefix, run, task) + strconv.Itoa(number)
-		if _, err = r.git.run(ctx, "update-ref", "-m", "gaffer: review", k.Ref, k.Commit, strings.Repeat("0", len(k.Commit))); err == nil || ctx.Err() != nil {
+		if _, err = r.Git.Run(ctx, "update-ref", "-m", "gaffer: review", k.Ref, k.Commit, strings.Repeat("0", len(k.Commit))); err == nil || ctx.Err() != nil {
 			break
 		}
 		number++
@@ -86,7 +89,7 @@ func (r *Repo) KeepAttempt(ctx context.Context, run, task string, number int) (l
 	if err != nil {
 		return nil, false, err
 	}
-	if filled, err := isFilled(rec.Path); err != nil || !filled {
+	if filled, err := folder.IsFilled(rec.Path); err != nil || !filled {
 		return nil, false, err
 	}
 	k, err := r.content(ctx, rec.Tree)
@@ -94,7 +97,7 @@ func (r *Repo) KeepAttempt(ctx context.Context, run, task string, number int) (l
 		k.Commit, err = r.keptCommit(ctx, rec.Tree, k)
 	}
 	if err == nil {
-		_, err = r.git.run(ctx, "update-ref", "-m", "gaffer: attempt", keptPrefix(attemptPrefix, run, task)+strconv.Itoa(number), k.Commit)
+		_, err = r.Git.Run(ctx, "update-ref", "-m", "gaffer: attempt", keptPrefix(attemptPrefix, run, task)+strconv.Itoa(number), k.Commit)
 	}
 	if err != nil {
 		return nil, true, fmt.Errorf("diff of %s: %w", rec.Path, err)
@@ -134,7 +137,7 @@ func (r *Repo) ReleaseKept(ctx context.Context, run, task string, newest int, tr
 	if commands.Len() == 0 {
 		return nil
 	}
-	_, err = r.git.feed(ctx, commands.String(), "update-ref", "--stdin")
+	_, err = r.Git.Feed(ctx, commands.String(), "update-ref", "--stdin")
 	return err
 }
 
@@ -144,9 +147,9 @@ func (r *Repo) ReleaseKept(ctx context.Context, run, task string, newest int, tr
 func (r *Repo) ForgetKept(ctx context.Context, runs []string) error {
 	gone := map[string]bool{}
 	for _, run := range runs {
-		gone[refPart(run)] = true
+		gone[git.RefPart(run)] = true
 	}
-	out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname) %(objectname)", reviewPrefix, attemptPrefix)
+	out, err := r.Git.Run(ctx, "for-each-ref", "--format=%(refname) %(objectname)", reviewPrefix, attemptPrefix)
 	if err != nil {
 		return err
 	}
@@ -159,12 +162,12 @@ func (r *Repo) ForgetKept(ctx context.Context, runs []string) error {
 	if commands.Len() == 0 {
 		return nil
 	}
-	_, err = r.git.feed(ctx, commands.String(), "update-ref", "--stdin")
+	_, err = r.Git.Feed(ctx, commands.String(), "update-ref", "--stdin")
 	return err
 }
 
 func keptPrefix(prefix, run, task string) string {
-	return prefix + refPart(run) + "/" + refPart(task) + "/"
+	return prefix + git.RefPart(run) + "/" + git.RefPart(task) + "/"
 }
 
 func (k Kept) number() int {
@@ -176,7 +179,7 @@ func (r *Repo) listKept(ctx context.Context, prefix, run, task string) ([]Kept, 
 	if err := checkIDs(run, task); err != nil {
 		return nil, err
 	}
-	out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00", keptPrefix(prefix, run, task))
+	out, err := r.Git.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00", keptPrefix(prefix, run, task))
 	if err != nil {
 		return nil, err
 	}
@@ -196,17 +199,12 @@ func (r *Repo) listKept(ctx context.Context, prefix, run, task string) ([]Kept, 
 			}
 		}
 		// Agents can write refs too. Only ids go on to other commands.
-		if IsID(k.Tree) && IsID(k.Base) && IsID(k.Tip) {
+		if git.IsID(k.Tree) && git.IsID(k.Base) && git.IsID(k.Tip) {
 			list = append(list, k)
 		}
 	}
 	slices.SortFunc(list, func(a, b Kept) int { return a.number() - b.number() })
 	return list, nil
-}
-
-// IsID reports whether a text is the full id of a git object.
-func IsID(text string) bool {
-	return (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 func (r *Repo) lastKept(ctx context.Context, run, task string, list []Kept) (Kept, error) {
@@ -224,7 +222,7 @@ func (r *Repo) lastKept(ctx context.Context, run, task string, list []Kept) (Kep
 		}
 	}
 	if last.Ref == "" {
-		return Kept{}, &MissingError{"worktree of task", task, "the task has not started yet, or its worktree was removed before its change was looked at"}
+		return Kept{}, &git.MissingError{What: "worktree of task", Name: task, Advice: "the task has not started yet, or its worktree was removed before its change was looked at"}
 	}
 	return last, nil
 }
@@ -233,15 +231,15 @@ func (r *Repo) lastKept(ctx context.Context, run, task string, list []Kept) (Kep
 // missing, the content is that of the branch.
 func (r *Repo) content(ctx context.Context, t Tree) (k Kept, err error) {
 	k.Branch = t.Branch
-	if k.Tip, err = r.git.commit(ctx, headsPrefix+t.Branch); err != nil {
+	if k.Tip, err = r.Git.CommitID(ctx, git.Heads+t.Branch); err != nil {
 		return k, err
 	}
-	g, err := r.at(r.git, t)
-	missing := (*MissingError)(nil)
+	g, err := r.at(r.Git, t)
+	missing := (*git.MissingError)(nil)
 	switch {
 	case err == nil:
 		if k.Tip == "" { // the agent has deleted or renamed its branch
-			if k.Tip, err = g.commit(ctx, "HEAD"); err != nil {
+			if k.Tip, err = g.CommitID(ctx, "HEAD"); err != nil {
 				return k, err
 			}
 		}
@@ -255,7 +253,7 @@ func (r *Repo) content(ctx context.Context, t Tree) (k Kept, err error) {
 		k.Tip = t.Base.Commit
 	}
 	if k.Tree == "" {
-		if k.Tree, err = r.git.resolve(ctx, k.Tip+"^{tree}"); err != nil {
+		if k.Tree, err = r.Git.Resolve(ctx, k.Tip+"^{tree}"); err != nil {
 			return k, err
 		}
 	}
@@ -265,7 +263,7 @@ func (r *Repo) content(ctx context.Context, t Tree) (k Kept, err error) {
 
 // treeOfFiles writes the files of a worktree as a tree, without nested repositories. An
 // agent may be at work there: a file that is gone when git reads it counts as deleted.
-func treeOfFiles(ctx context.Context, g git) (string, error) {
+func treeOfFiles(ctx context.Context, g git.Client) (string, error) {
 	dirty, err := files(ctx, g)
 	if err != nil {
 		return "", err
@@ -286,7 +284,7 @@ func treeOfFiles(ctx context.Context, g git) (string, error) {
 	const tries = 10
 	for range tries {
 		var out string
-		if out, err = s.git.run(ctx, list...); err != nil {
+		if out, err = s.git.Run(ctx, list...); err != nil {
 			return "", err
 		}
 		var gone, there strings.Builder
@@ -294,7 +292,7 @@ func treeOfFiles(ctx context.Context, g git) (string, error) {
 			if path == "" || strings.HasSuffix(path, "/") { // a nested repository
 				continue
 			}
-			if info, err := os.Lstat(filepath.Join(g.dir, path)); err != nil || info.IsDir() {
+			if info, err := os.Lstat(filepath.Join(g.Dir, path)); err != nil || info.IsDir() {
 				gone.WriteString(path + "\x00")
 			} else {
 				there.WriteString(path + "\x00")
@@ -302,17 +300,17 @@ func treeOfFiles(ctx context.Context, g git) (string, error) {
 		}
 		// Unlike git add, update-index accepts files that are gone. One that goes while git
 		// reads it is an error still.
-		if _, err = s.git.feed(ctx, gone.String(), "update-index", "-z", "--force-remove", "--stdin"); err == nil {
-			_, err = s.git.feed(ctx, there.String(), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+		if _, err = s.git.Feed(ctx, gone.String(), "update-index", "-z", "--force-remove", "--stdin"); err == nil {
+			_, err = s.git.Feed(ctx, there.String(), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 		}
-		if exitCode(err) < 1 {
+		if git.ExitCode(err) < 1 {
 			break
 		}
 	}
 	if err != nil {
 		return "", err
 	}
-	return s.git.line(ctx, "write-tree")
+	return s.git.Line(ctx, "write-tree")
 }
 
 // baseOf returns the commit that a change is compared with: the recorded one, or a later
@@ -323,30 +321,30 @@ func (r *Repo) baseOf(ctx context.Context, t Tree, tip string) (string, error) {
 	base := t.Base.Commit
 	target := "HEAD"
 	if t.Base.Branch != "" {
-		target = headsPrefix + t.Base.Branch
+		target = git.Heads + t.Base.Branch
 	}
-	into, err := r.git.commit(ctx, target)
+	into, err := r.Git.CommitID(ctx, target)
 	if err != nil || into == "" {
 		return base, err
 	}
-	common, err := r.git.line(ctx, "merge-base", into, tip)
-	if exitCode(err) == 1 || err == nil && common == base { // exit code 1: they have no common commit
+	common, err := r.Git.Line(ctx, "merge-base", into, tip)
+	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1: they have no common commit
 		return base, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	later, err := r.git.has(ctx, common, base)
+	later, err := r.Git.Contains(ctx, common, base)
 	if err != nil || !later {
 		return base, err
 	}
 	// The target may contain the tip, because the work was merged. Therefore only commits
 	// that were made on the target itself count.
-	out, err := r.git.run(ctx, "rev-list", "--first-parent", into, "--not", base)
+	out, err := r.Git.Run(ctx, "rev-list", "--first-parent", into, "--not", base)
 	if err != nil {
 		return "", err
 	}
-	own, err := r.git.run(ctx, "rev-list", tip, "--not", base)
+	own, err := r.Git.Run(ctx, "rev-list", tip, "--not", base)
 	if err != nil {
 		return "", err
 	}
@@ -372,32 +370,6 @@ func (r *Repo) keptCommit(ctx context.Context, t Tree, k Kept) (string, error) {
 		parents = append(parents, k.Base)
 	}
 	message := fmt.Sprintf("gaffer: content of task %s\n\nRun: %s\nTask: %s\nBranch: %s\nBase: %s\nTip: %s\n", t.Task, t.Run, t.Task, k.Branch, k.Base, k.Tip)
-	g := r.git.with("GIT_AUTHOR_NAME=gaffer", "GIT_AUTHOR_EMAIL=gaffer@localhost", "GIT_COMMITTER_NAME=gaffer", "GIT_COMMITTER_EMAIL=gaffer@localhost")
-	return g.commitTree(ctx, k.Tree, message, parents...)
-}
-
-// Inspect runs a git command that only reads objects. It runs in an empty git folder that
-// borrows the repository's objects: no setting, attribute, hook, replacement or graft of
-// the repository has an effect, and nothing is written.
-func (r *Repo) Inspect(ctx context.Context, stdin string, args ...string) (string, error) {
-	dir, err := os.MkdirTemp("", "gaffer-worktree-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // in the temporary folder, so leftovers are harmless
-	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
-	first, _, _ := strings.Cut(stdin, "\n")
-	if slices.ContainsFunc(append([]string{first}, args...), func(word string) bool { return len(word) == 64 && IsID(word) }) {
-		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
-	}
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return "", err
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "refs"), 0o700); err != nil {
-		return "", err
-	}
-	g := r.git.in(dir).with("GIT_DIR="+dir, "GIT_OBJECT_DIRECTORY="+filepath.Join(r.common, "objects"), "GIT_ATTR_NOSYSTEM=1", "GIT_CONFIG_COUNT=0")
-	return g.feed(ctx, stdin, args...)
+	g := r.Git.With("GIT_AUTHOR_NAME=gaffer", "GIT_AUTHOR_EMAIL=gaffer@localhost", "GIT_COMMITTER_NAME=gaffer", "GIT_COMMITTER_EMAIL=gaffer@localhost")
+	return g.CommitTree(ctx, k.Tree, message, parents...)
 }

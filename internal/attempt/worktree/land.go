@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gaffer/internal/git"
 )
 
 // Method is a way to bring the commits of a branch into another.
@@ -135,10 +137,10 @@ func (r *Repo) Land(ctx context.Context, s LandSpec) (done Landing, err error) {
 		s.Method = ByMerge
 	}
 	if s.Method != ByMerge && s.Method != BySquash && s.Method != ByRebase {
-		return done, &SpecError{fmt.Sprintf("%q is not a way to merge: want merge, squash or rebase", s.Method)}
+		return done, &git.SpecError{Problem: fmt.Sprintf("%q is not a way to merge: want merge, squash or rebase", s.Method)}
 	}
 	if s.Into == s.Tree.Branch {
-		return done, &SpecError{fmt.Sprintf("branch %s cannot be merged into itself", s.Into)}
+		return done, &git.SpecError{Problem: fmt.Sprintf("branch %s cannot be merged into itself", s.Into)}
 	}
 	if err := r.MayWrite(); err != nil {
 		return done, err
@@ -207,13 +209,13 @@ func (l *lander) settle(ctx context.Context) error {
 		if e.Into != l.Into {
 			continue
 		}
-		contained, err := l.git.has(ctx, tip, e.Tip)
+		contained, err := l.git.Contains(ctx, tip, e.Tip)
 		if err != nil {
 			return err
 		}
 		if undone := strings.HasPrefix(e.Undo, undonePrefix); undone {
 			if e.Revert != "" && own && contained {
-				if there, err := l.git.has(ctx, l.result.Before, e.Tip); err != nil {
+				if there, err := l.git.Contains(ctx, l.result.Before, e.Tip); err != nil {
 					return err
 				} else if there {
 					return &RevertedError{l.Tree.Branch, l.Into, e.Revert}
@@ -223,7 +225,7 @@ func (l *lander) settle(ctx context.Context) error {
 		}
 		if !e.Present {
 			if own {
-				if err := l.git.moveRecord(ctx, e.Undo, e.Undo); err != nil {
+				if err := moveRecord(ctx, l.git, e.Undo, e.Undo); err != nil {
 					return err
 				}
 			}
@@ -246,13 +248,13 @@ func (l *lander) build(ctx context.Context) error {
 		return nil
 	}
 	target, tip := l.result.Before, l.tips[0]
-	if has, err := l.git.has(ctx, target, tip); err != nil {
+	if has, err := l.git.Contains(ctx, target, tip); err != nil {
 		return err
 	} else if has {
 		return &NothingError{l.Tree.Branch, l.Into}
 	}
-	if where := holders(l.list, l.Into); len(where) > 0 && !l.MoveCheckedOut {
-		return &ConsentError{l.Into, where[0].path}
+	if where := git.CheckedOut(l.list, l.Into); len(where) > 0 && !l.MoveCheckedOut {
+		return &ConsentError{l.Into, where[0].Path}
 	}
 	if err := l.checkTarget(ctx); err != nil {
 		return err
@@ -276,7 +278,7 @@ func (l *lander) combine(ctx context.Context, target, tip string) (string, error
 	if err != nil {
 		return "", err
 	}
-	tree, files, err := l.git.mergeTrees(ctx, ours, tip)
+	tree, files, err := mergeTrees(ctx, l.git, ours, tip)
 	if err != nil {
 		return "", fmt.Errorf("branch %s: %w", l.Tree.Branch, err)
 	}
@@ -288,9 +290,9 @@ func (l *lander) combine(ctx context.Context, target, tip string) (string, error
 		if text == "" {
 			text = fmt.Sprintf("Merge branch '%s' into %s", l.Tree.Branch, l.Into)
 		}
-		return l.git.commitTree(ctx, tree, withBody(text, l.Message), target, tip)
+		return l.git.CommitTree(ctx, tree, withBody(text, l.Message), target, tip)
 	}
-	if same, err := l.git.resolve(ctx, target+"^{tree}"); err != nil || same == tree {
+	if same, err := l.git.Resolve(ctx, target+"^{tree}"); err != nil || same == tree {
 		return target, err
 	}
 	return l.squash(ctx, tree, target, tip)
@@ -303,16 +305,16 @@ func (l *lander) bridge(ctx context.Context, target string) (string, error) {
 	if len(l.before) == 0 {
 		return target, nil
 	}
-	tree, err := l.git.resolve(ctx, target+"^{tree}")
+	tree, err := l.git.Resolve(ctx, target+"^{tree}")
 	if err != nil {
 		return "", err
 	}
-	return l.git.commitTree(ctx, tree, "gaffer: bridge\n", append([]string{target}, l.before...)...)
+	return l.git.CommitTree(ctx, tree, "gaffer: bridge\n", append([]string{target}, l.before...)...)
 }
 
 // squash creates one commit with the authors and subjects of all commits.
 func (l *lander) squash(ctx context.Context, tree, target, tip string) (string, error) {
-	out, err := l.git.run(ctx, append([]string{
+	out, err := l.git.Run(ctx, append([]string{
 		"log", "--reverse", "--no-merges", "--encoding=UTF-8",
 		"--format=%x00%an%x01%ae%x01%aI%x01%s%x01%(trailers:key=Co-authored-by,valueonly,separator=%x02)", tip, "--not", target,
 	}, l.before...)...)
@@ -328,10 +330,10 @@ func (l *lander) squash(ctx context.Context, tree, target, tip string) (string, 
 		}
 		author := fmt.Sprintf("%s <%s>", part[0], part[1])
 		if len(subjects) == 0 { // the first author is that of the squashed commit
-			g = g.with("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
+			g = g.With("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
 			authors = append(authors, author)
 		}
-		subjects = append(subjects, "* "+oneLine(part[3]))
+		subjects = append(subjects, "* "+git.CleanSubject(part[3]))
 		for _, also := range append([]string{author}, strings.Split(part[4], "\x02")...) {
 			if also = strings.TrimSpace(also); also != "" && !slices.Contains(authors, also) {
 				authors = append(authors, also)
@@ -352,7 +354,7 @@ func (l *lander) squash(ctx context.Context, tree, target, tip string) (string, 
 			text += "Co-authored-by: " + also + "\n"
 		}
 	}
-	return g.commitTree(ctx, tree, text, target)
+	return g.CommitTree(ctx, tree, text, target)
 }
 
 func withBody(title, body string) string {
@@ -366,7 +368,7 @@ func withBody(title, body string) string {
 // replay copies the commits of the branch onto a commit, oldest first. A commit that
 // already is there keeps its id.
 func (l *lander) replay(ctx context.Context, onto, tip string) (string, error) {
-	out, err := l.git.run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", tip, "--not", onto}, l.before...)...)
+	out, err := l.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", tip, "--not", onto}, l.before...)...)
 	if err != nil {
 		return "", err
 	}
@@ -390,11 +392,11 @@ func (l *lander) replay(ctx context.Context, onto, tip string) (string, error) {
 // merge base in the oldest supported version, so a commit with the content of onto and
 // the parents of the copied commit replaces onto.
 func (l *lander) pick(ctx context.Context, onto, commit string, parents []string) (string, error) {
-	tree, err := l.git.resolve(ctx, onto+"^{tree}")
+	tree, err := l.git.Resolve(ctx, onto+"^{tree}")
 	if err != nil {
 		return "", err
 	}
-	ours, err := l.git.commitTree(ctx, tree, "gaffer: base\n", parents...)
+	ours, err := l.git.CommitTree(ctx, tree, "gaffer: base\n", parents...)
 	if err != nil {
 		return "", err
 	}
@@ -402,21 +404,21 @@ func (l *lander) pick(ctx context.Context, onto, commit string, parents []string
 	if len(parents) == 0 {
 		args = append([]string{"--allow-unrelated-histories"}, args...)
 	}
-	merged, files, err := l.git.mergeTrees(ctx, args...)
+	merged, files, err := mergeTrees(ctx, l.git, args...)
 	if err != nil {
 		return "", fmt.Errorf("commit %.12s: %w", commit, err)
 	}
 	if len(files) > 0 {
 		stopped := l.stopAt(l.Tree.Branch, files)
 		stopped.Commands = nil
-		git := "git -C " + Quote(stopped.Dir)
-		stopped.Commands = append(stopped.Commands, git+" rebase "+Quote(l.Into), git+" add --all", git+" rebase --continue")
+		command := "git -C " + git.Quote(stopped.Dir)
+		stopped.Commands = append(stopped.Commands, command+" rebase "+git.Quote(l.Into), command+" add --all", command+" rebase --continue")
 		return "", stopped
 	}
 	if merged == tree {
 		return onto, nil // the target has the same change
 	}
-	out, err := l.git.run(ctx, "log", "-1", "--no-show-signature", "--encoding=UTF-8", "--format=%an%x00%ae%x00%aI%x00%B", commit)
+	out, err := l.git.Run(ctx, "log", "-1", "--no-show-signature", "--encoding=UTF-8", "--format=%an%x00%ae%x00%aI%x00%B", commit)
 	if err != nil {
 		return "", err
 	}
@@ -424,18 +426,18 @@ func (l *lander) pick(ctx context.Context, onto, commit string, parents []string
 	if len(part) != 4 {
 		return "", fmt.Errorf("commit %.12s: cannot read its author", commit)
 	}
-	g := l.git.with("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
-	return g.commitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", onto)
+	g := l.git.With("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
+	return g.CommitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", onto)
 }
 
 // mergeTrees merges two commits without a worktree. It returns the tree of the result,
 // or the files with conflicts. Git exits with 1 for conflicts, but also if it cannot
 // merge at all; only for conflicts it prints a tree.
-func (g git) mergeTrees(ctx context.Context, args ...string) (tree string, conflicts []string, err error) {
-	out, err := g.run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
+func mergeTrees(ctx context.Context, g git.Client, args ...string) (tree string, conflicts []string, err error) {
+	out, err := g.Run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
 	tree, _, _ = strings.Cut(strings.TrimSuffix(out, "\n"), "\x00")
-	valid := IsID(tree)
-	if exitCode(err) == 1 && valid {
+	valid := git.IsID(tree)
+	if git.ExitCode(err) == 1 && valid {
 		if conflicts = parseConflict(out); len(conflicts) > 0 {
 			return "", conflicts, nil
 		}
@@ -452,78 +454,72 @@ func (l *lander) publish(ctx context.Context) error {
 		Run: l.Tree.Run, Task: l.Tree.Task, Into: l.Into, Method: l.Method, Before: l.result.Before, After: l.result.After,
 		Branch: l.Tree.Branch, Tip: l.tips[0], At: time.Now().UTC(),
 	}
-	record, err := l.git.recordLanding(ctx, l.done)
+	record, err := recordLanding(ctx, l.git, l.done)
 	if err != nil {
 		return err
 	}
-	l.done.Undo, l.done.Present = fmt.Sprintf("%s%s/%s/%d", undoPrefix, refPart(l.done.Run), refPart(l.done.Task), l.number+1), true
-	where := holders(l.list, l.Into)
+	l.done.Undo, l.done.Present = fmt.Sprintf("%s%s/%s/%d", undoPrefix, git.RefPart(l.done.Run), git.RefPart(l.done.Task), l.number+1), true
+	where := git.CheckedOut(l.list, l.Into)
 	if len(where) > 0 && !l.MoveCheckedOut { // the user has checked it out during the check
-		return &ConsentError{l.Into, where[0].path}
+		return &ConsentError{l.Into, where[0].Path}
 	}
-	steps := fmt.Sprintf("verify %s%s %s\ncreate %s %s\n", headsPrefix, l.Tree.Branch, l.done.Tip, l.done.Undo, record)
+	steps := fmt.Sprintf("verify %s%s %s\ncreate %s %s\n", git.Heads, l.Tree.Branch, l.done.Tip, l.done.Undo, record)
 	if len(where) == 0 {
-		return l.orRaced(ctx, l.git.transact(ctx, "gaffer: merge", fmt.Sprintf("update %s%s %s %s\n", headsPrefix, l.Into, l.done.After, l.done.Before)+steps))
+		return l.orRaced(ctx, l.git.UpdateRefs(ctx, "gaffer: merge", fmt.Sprintf("update %s%s %s %s\n", git.Heads, l.Into, l.done.After, l.done.Before)+steps))
 	}
 	// Only git itself can move a branch together with the files of its worktree. So the
 	// ref is created first. It counts only if the branch contains After.
-	if err := l.git.transact(ctx, "gaffer: merge", fmt.Sprintf("verify %s%s %s\n", headsPrefix, l.Into, l.done.Before)+steps); err != nil {
+	if err := l.git.UpdateRefs(ctx, "gaffer: merge", fmt.Sprintf("verify %s%s %s\n", git.Heads, l.Into, l.done.Before)+steps); err != nil {
 		return l.orRaced(ctx, err)
 	}
-	if err := l.forward(ctx, where[0].path); err != nil {
+	if err := l.forward(ctx, where[0].Path); err != nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), dropGrace)
 		defer stop()
-		if moved, e := l.git.has(ctx, headsPrefix+l.Into, l.done.After); e != nil || moved { // interrupted after the move
+		if moved, e := l.git.Contains(ctx, git.Heads+l.Into, l.done.After); e != nil || moved { // interrupted after the move
 			return err
 		}
-		_, e := l.git.run(ctx, "update-ref", "-d", l.done.Undo, record)
+		_, e := l.git.Run(ctx, "update-ref", "-d", l.done.Undo, record)
 		return errors.Join(err, e)
 	}
-	l.done.Updated = where[0].path
+	l.done.Updated = where[0].Path
 	return nil
 }
 
 // orRaced returns errMoved if a transaction failed because another process has moved a
 // branch or has taken the number of the undo ref, or else err.
 func (l *lander) orRaced(ctx context.Context, err error) error {
-	if exitCode(err) <= 0 {
+	if git.ExitCode(err) <= 0 {
 		return err
 	}
-	if tip, e := l.git.commit(ctx, headsPrefix+l.Tree.Branch); e == nil && tip != l.done.Tip {
+	if tip, e := l.git.CommitID(ctx, git.Heads+l.Tree.Branch); e == nil && tip != l.done.Tip {
 		return errMoved
 	}
-	if taken, e := l.git.commit(ctx, l.done.Undo); e == nil && taken != "" {
+	if taken, e := l.git.CommitID(ctx, l.done.Undo); e == nil && taken != "" {
 		return errMoved
 	}
 	return l.orMoved(ctx, err)
 }
 
-// transact changes refs all or not at all.
-func (g git) transact(ctx context.Context, why, steps string) error {
-	_, err := g.feed(ctx, "start\n"+steps+"prepare\ncommit\n", "update-ref", "-m", why, "--stdin")
-	return err
-}
-
 // recordLanding creates the commit that an undo ref points to. Its parents keep the
 // landing's commits, its message has the rest.
-func (g git) recordLanding(ctx context.Context, l Landing) (string, error) {
+func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error) {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return "", err
 	}
-	tree, err := g.resolve(ctx, l.Before+"^{tree}")
+	tree, err := g.Resolve(ctx, l.Before+"^{tree}")
 	if err != nil {
 		return "", err
 	}
 	parents := slices.Compact([]string{l.Before, l.After, l.Tip})
-	return g.commitTree(ctx, tree, "gaffer: landing\n\n"+string(text)+"\n", parents...)
+	return g.CommitTree(ctx, tree, "gaffer: landing\n\n"+string(text)+"\n", parents...)
 }
 
 // moveRecord moves the record of a landing to the landings that were taken back. The
 // transaction may contain further steps.
-func (g git) moveRecord(ctx context.Context, undo, record string, steps ...string) error {
+func moveRecord(ctx context.Context, g git.Client, undo, record string, steps ...string) error {
 	undone := undonePrefix + strings.TrimPrefix(undo, undoPrefix)
-	return g.transact(ctx, "gaffer: undo", fmt.Sprintf("delete %s\nupdate %s %s\n", undo, undone, record)+strings.Join(steps, ""))
+	return g.UpdateRefs(ctx, "gaffer: undo", fmt.Sprintf("delete %s\nupdate %s %s\n", undo, undone, record)+strings.Join(steps, ""))
 }
 
 func landingNumber(ref string) int {
@@ -535,19 +531,19 @@ func landingNumber(ref string) int {
 // or those of all runs if run is empty. One that is not Present was moved back by
 // another program, or a crash prevented it.
 func (r *Repo) Landings(ctx context.Context, run string) ([]Landing, error) {
-	list, err := r.landings(ctx, r.git, run)
+	list, err := r.landings(ctx, r.Git, run)
 	return slices.DeleteFunc(list, func(l Landing) bool { return strings.HasPrefix(l.Undo, undonePrefix) }), err
 }
 
-func (r *Repo) landings(ctx context.Context, g git, run string) ([]Landing, error) {
+func (r *Repo) landings(ctx context.Context, g git.Client, run string) ([]Landing, error) {
 	args := []string{"for-each-ref", "--format=%(refname)%00%(contents:body)%00"}
 	for _, prefix := range []string{undoPrefix, undonePrefix} {
 		if run != "" {
-			prefix += refPart(run) + "/"
+			prefix += git.RefPart(run) + "/"
 		}
 		args = append(args, prefix)
 	}
-	out, err := g.run(ctx, args...)
+	out, err := g.Run(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -559,16 +555,16 @@ func (r *Repo) landings(ctx context.Context, g git, run string) ([]Landing, erro
 			continue // another program's ref
 		}
 		l.Undo = strings.TrimSpace(parts[i])
-		if !IsID(l.Before) || !IsID(l.After) || !IsID(l.Tip) || run != "" && l.Run != run {
+		if !git.IsID(l.Before) || !git.IsID(l.After) || !git.IsID(l.Tip) || run != "" && l.Run != run {
 			continue
 		}
 		if strings.HasPrefix(l.Undo, undoPrefix) {
-			tip, err := g.commit(ctx, headsPrefix+l.Into)
+			tip, err := g.CommitID(ctx, git.Heads+l.Into)
 			if err != nil {
 				return nil, err
 			}
 			if tip != "" {
-				if l.Present, err = g.has(ctx, tip, l.After); err != nil {
+				if l.Present, err = g.Contains(ctx, tip, l.After); err != nil {
 					return nil, err
 				}
 			}

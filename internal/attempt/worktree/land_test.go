@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -105,7 +106,7 @@ func TestABranchIsSquashedAgainAfterMoreWork(t *testing.T) {
 		p.git(p.dir, "branch", "target")
 		a := p.work("a", "shared.txt", "one\nA\nthree\n")
 		s := p.spec("b")
-		s.Base = Base{Commit: p.git(p.dir, "rev-parse", a.Branch)}
+		s.Base = git.Base{Commit: p.git(p.dir, "rev-parse", a.Branch)}
 		b := p.createSpec(s)
 		p.write(b.Path, "shared.txt", "one\nA\nB\nthree\n")
 		p.commit(b.Path, "work of b")
@@ -277,7 +278,7 @@ func TestAMergeDriverOfTheRepositoryDoesNotRun(t *testing.T) {
 	p.write(p.dir, "shared.txt", "one\nmine\nthree\n")
 	p.write(p.dir, ".gitattributes", "*.txt merge=evil\n")
 	p.commit(p.dir, "mine")
-	p.git(p.dir, "config", "merge.evil.driver", "touch "+Quote(filepath.Join(p.root, "ran")))
+	p.git(p.dir, "config", "merge.evil.driver", "touch "+git.Quote(filepath.Join(p.root, "ran")))
 	p.repo = p.open(p.dir)
 	if list, err := p.repo.Prospects(t.Context(), "run1", "main", []string{a.Branch}); err != nil || len(list[0].Conflicts) != 1 {
 		t.Errorf("%+v, %v", list, err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"gaffer/internal/git"
 )
 
 // MergeSpec describes a merge of branches into another.
@@ -85,10 +87,10 @@ func (r *Repo) merge(ctx context.Context, s MergeSpec) (result MergeResult, err 
 // merger is one try of a merge.
 type merger struct {
 	repo    *Repo
-	git     git
+	git     git.Client
 	spec    MergeSpec
 	site    *site // nil without a check
-	list    []entry
+	list    []git.Worktree
 	tips    []string // tip of each branch
 	stopped error    // the conflict at which merging stopped
 	result  MergeResult
@@ -109,8 +111,8 @@ func (m *merger) merge(ctx context.Context) (err error) {
 
 // locked runs steps under the repository's lock, until one fails.
 func (m *merger) locked(ctx context.Context, steps ...func(context.Context) error) error {
-	return m.repo.locked(ctx, func(g git) (err error) {
-		if m.git, err = g.withAuthor(ctx); err != nil {
+	return m.repo.Locked(ctx, func(g git.Client) (err error) {
+		if m.git, err = g.WithAuthor(ctx); err != nil {
 			return err
 		}
 		for _, step := range steps {
@@ -124,7 +126,7 @@ func (m *merger) locked(ctx context.Context, steps ...func(context.Context) erro
 
 // resolve looks up all branches before anything is changed.
 func (m *merger) resolve(ctx context.Context) (err error) {
-	if m.list, err = m.repo.entries(ctx, m.git); err != nil {
+	if m.list, err = m.repo.Worktrees(ctx, m.git); err != nil {
 		return err
 	}
 	if m.result.Before, err = m.tip(ctx, m.spec.Into); err != nil {
@@ -142,9 +144,9 @@ func (m *merger) resolve(ctx context.Context) (err error) {
 }
 
 func (m *merger) tip(ctx context.Context, branch string) (string, error) {
-	tip, err := m.git.commit(ctx, headsPrefix+branch)
+	tip, err := m.git.CommitID(ctx, git.Heads+branch)
 	if err == nil && tip == "" {
-		err = &MissingError{"branch", branch, "'git branch --list' shows those that are there"}
+		err = &git.MissingError{What: "branch", Name: branch, Advice: "'git branch --list' shows those that are there"}
 	}
 	return tip, err
 }
@@ -161,7 +163,7 @@ func (m *merger) mergeAll(ctx context.Context) error {
 
 func (m *merger) mergeEach(ctx context.Context) error {
 	for i, branch := range m.spec.Branches {
-		merged, err := m.git.has(ctx, m.result.After, m.tips[i])
+		merged, err := m.git.Contains(ctx, m.result.After, m.tips[i])
 		if err != nil {
 			return err
 		}
@@ -183,14 +185,14 @@ func (m *merger) mergeEach(ctx context.Context) error {
 
 func (m *merger) mergeOne(ctx context.Context, i int) error {
 	branch, tip := m.spec.Branches[i], m.tips[i]
-	tree, conflicts, err := m.git.mergeTrees(ctx, m.result.After, tip)
+	tree, conflicts, err := mergeTrees(ctx, m.git, m.result.After, tip)
 	if err != nil {
 		return fmt.Errorf("branch %s: %w", branch, err)
 	}
 	if len(conflicts) > 0 {
 		return m.stopAt(branch, conflicts)
 	}
-	commit, err := m.git.commitTree(ctx, tree, m.message(i), m.result.After, tip)
+	commit, err := m.git.CommitTree(ctx, tree, m.message(i), m.result.After, tip)
 	if err != nil {
 		return err
 	}

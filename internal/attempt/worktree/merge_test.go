@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gaffer/internal/git"
 )
 
 // merge merges the trees' branches.
@@ -85,7 +87,7 @@ func TestAWorktreeWithChangesIsNotTouched(t *testing.T) {
 			check := p.untouched(p.dir)
 			got, err := p.merge("main", tree)
 			e := as[*TargetError](t, err)
-			if !e.Conflict() || e.Path != p.dir || !strings.Contains(e.Hint(), Quote(p.dir)) || got.After != got.Before || len(got.Merged) > 0 {
+			if !e.Conflict() || e.Path != p.dir || !strings.Contains(e.Hint(), git.Quote(p.dir)) || got.After != got.Before || len(got.Merged) > 0 {
 				t.Errorf("%v\n%s\n%+v", e, e.Hint(), got)
 			}
 			check()
@@ -234,11 +236,11 @@ func TestABranchThatIsNotThereStopsBeforeAnythingIsDone(t *testing.T) {
 	a := p.work("a", "a.txt", "a\n")
 	check := p.untouched(p.dir)
 	_, err := p.merge("main", a, Tree{Branch: "nothing"})
-	if e := as[*MissingError](t, err); e.Name != "nothing" || e.Hint() == "" {
+	if e := as[*git.MissingError](t, err); e.Name != "nothing" || e.Hint() == "" {
 		t.Errorf("%v", e)
 	}
 	_, err = p.merge("nothing", a)
-	_ = as[*MissingError](t, err)
+	_ = as[*git.MissingError](t, err)
 	check()
 }
 
@@ -246,7 +248,7 @@ func TestHooksDoNotRunAndSettingsDoNotMatter(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	for _, hook := range []string{"pre-commit", "commit-msg", "post-merge", "pre-merge-commit", "post-checkout", "reference-transaction"} {
-		p.write(p.dir, ".git/hooks/"+hook, "#!/bin/sh\necho "+hook+" >>"+Quote(p.dir+"-hooks")+"\nexit 1\n")
+		p.write(p.dir, ".git/hooks/"+hook, "#!/bin/sh\necho "+hook+" >>"+git.Quote(p.dir+"-hooks")+"\nexit 1\n")
 		p.must(os.Chmod(filepath.Join(p.dir, ".git/hooks", hook), 0o755))
 	}
 	a := p.create("a")
@@ -313,7 +315,7 @@ func TestACommitThatAPersonMakesMeanwhileIsNotLost(t *testing.T) {
 		p := newProject(t)
 		p.git(p.dir, "branch", "target")
 		a := p.work("a", "a.txt", "a\n")
-		p.mergeWhile(MergeSpec{Into: into, Branches: []string{a.Branch}}, strings.ReplaceAll(command, "%s", Quote(p.dir)))
+		p.mergeWhile(MergeSpec{Into: into, Branches: []string{a.Branch}}, strings.ReplaceAll(command, "%s", git.Quote(p.dir)))
 		log := p.git(p.dir, "log", "--first-parent", "--format=%s", into)
 		if want := "Merge branch 'gaffer/run1/a' into " + into + "\nmeanwhile\nfirst"; log != want {
 			t.Errorf("%s: log: %s", into, log)
@@ -328,7 +330,7 @@ func TestABranchThatAPersonSwitchesToMeanwhileIsNotMergedInto(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
-	p.mergeWhile(MergeSpec{Into: "main", Branches: []string{a.Branch}}, "git -C "+Quote(p.dir)+" switch --quiet --create other")
+	p.mergeWhile(MergeSpec{Into: "main", Branches: []string{a.Branch}}, "git -C "+git.Quote(p.dir)+" switch --quiet --create other")
 	if p.git(p.dir, "rev-parse", "other") != a.Base.Commit || p.git(p.dir, "status", "--porcelain", "--branch") != "## other" {
 		t.Errorf("the person's branch: %s", p.git(p.dir, "status", "--branch"))
 	}

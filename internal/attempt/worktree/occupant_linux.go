@@ -8,12 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 )
 
 // sitters returns the processes whose current folder is in a folder, except gits that
 // gaffer runs. It cannot see processes of other users.
-func sitters(_ context.Context, folder string) ([]Occupant, error) {
-	list, err := names("/proc")
+func sitters(_ context.Context, dir string) ([]Occupant, error) {
+	list, err := folder.Names("/proc")
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +28,7 @@ func sitters(_ context.Context, folder string) ([]Occupant, error) {
 		}
 		// If the folder was deleted, the link still has its name.
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-		if err != nil || !inside(folder, strings.TrimSuffix(cwd, " (deleted)")) || isOurs(pid) {
+		if err != nil || !inside(dir, strings.TrimSuffix(cwd, " (deleted)")) || isOurs(pid) {
 			continue
 		}
 		command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -36,5 +39,5 @@ func sitters(_ context.Context, folder string) ([]Occupant, error) {
 
 func isOurs(pid int) bool {
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == mark })
+	return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == git.Mark })
 }

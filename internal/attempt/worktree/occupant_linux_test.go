@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -15,7 +16,7 @@ func TestAGitOfOursIsNoOccupant(t *testing.T) {
 	p := newProject(t)
 	tree := p.create("a")
 	cmd := exec.Command("sleep", "1000")
-	cmd.Dir, cmd.Env = tree.Path, p.repo.git.env
+	cmd.Dir, cmd.Env = tree.Path, append(os.Environ(), git.Mark)
 	p.must(cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	testenv.Wait(t, "sleep to run", func() error {

@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"gaffer/internal/git"
 )
 
 func TestARepositoryIsFoundFromEverywhereInIt(t *testing.T) {
@@ -73,9 +74,9 @@ func TestWhatCannotBeOpenedSaysWhyAndWhatToDo(t *testing.T) {
 	p.git(p.dir, "init", "--quiet", empty)
 	p.git(p.dir, "clone", "--quiet", "--bare", ".", bare)
 	outside := filepath.Dir(p.dir)
-	for dir, want := range map[string]Problem{outside: NotRepository, empty: NoCommit, bare: Bare} {
+	for dir, want := range map[string]git.Problem{outside: git.NotRepository, empty: git.NoCommit, bare: git.Bare} {
 		_, err := Open(t.Context(), dir)
-		e := as[*OpenError](t, err)
+		e := as[*git.OpenError](t, err)
 		if e.Problem != want || e.Hint() == "" || !strings.Contains(e.Error(), dir) || e.NotFound() == e.Conflict() {
 			t.Errorf("%s: %v, hint %q, want %s", dir, e, e.Hint(), want)
 		}
@@ -85,7 +86,7 @@ func TestWhatCannotBeOpenedSaysWhyAndWhatToDo(t *testing.T) {
 	}
 	t.Setenv("PATH", p.root)
 	_, err := Open(t.Context(), p.dir)
-	if e := as[*OpenError](t, err); e.Problem != NoGit || e.Hint() == "" {
+	if e := as[*git.OpenError](t, err); e.Problem != git.NoGit || e.Hint() == "" {
 		t.Errorf("without git: %v", e)
 	}
 	p.write(p.root, "git", "#!/bin/sh\necho git version 2.34.1\n")
@@ -93,20 +94,8 @@ func TestWhatCannotBeOpenedSaysWhyAndWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), p.dir)
-	if e := as[*OpenError](t, err); e.Problem != OldGit || !strings.Contains(e.Error(), "2.34.1") || !strings.Contains(e.Hint(), "2.38") {
+	if e := as[*git.OpenError](t, err); e.Problem != git.OldGit || !strings.Contains(e.Error(), "2.34.1") || !strings.Contains(e.Hint(), "2.38") {
 		t.Errorf("with an old git: %v", e)
-	}
-}
-
-func TestVersionsAreCompared(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"git version 2.39.5": true, "git version 2.38.0": true, "git version 2.37.9": false, "git version 1.99": false,
-		"git version 3.0": true, "git version 2.39.5 (Apple Git-154)": true, "git version 2.46.0.windows.1": true, "": false,
-	} {
-		if got := newEnough(text); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
 	}
 }
 
@@ -119,9 +108,9 @@ func TestABaseIsABranchOrACommit(t *testing.T) {
 	p.write(p.dir, "shared.txt", "changed\n")
 	second := p.commit(p.dir, "second")
 	p.git(p.dir, "tag", "main", first) // branches take precedence over tags
-	for name, want := range map[string]Base{
-		"": {second, "main"}, "HEAD": {second, "main"}, "main": {second, "main"}, "refs/heads/main": {second, "main"},
-		"old": {first, "old"}, "v1": {first, ""}, first[:10]: {first, ""}, "HEAD~1": {first, ""},
+	for name, want := range map[string]git.Base{
+		"": {Commit: second, Branch: "main"}, "HEAD": {Commit: second, Branch: "main"}, "main": {Commit: second, Branch: "main"}, "refs/heads/main": {Commit: second, Branch: "main"},
+		"old": {Commit: first, Branch: "old"}, "v1": {Commit: first, Branch: ""}, first[:10]: {Commit: first, Branch: ""}, "HEAD~1": {Commit: first, Branch: ""},
 	} {
 		if got, err := p.repo.Base(t.Context(), name); err != nil || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", name, got, err, want)
@@ -129,7 +118,7 @@ func TestABaseIsABranchOrACommit(t *testing.T) {
 	}
 	for _, name := range []string{"nothing", "--all", "a b", "HEAD^{tree}:x", "main..old"} {
 		got, err := p.repo.Base(t.Context(), name)
-		if e := as[*MissingError](t, err); !e.NotFound() || e.Hint() == "" {
+		if e := as[*git.MissingError](t, err); !e.NotFound() || e.Hint() == "" {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}
 	}
@@ -141,7 +130,7 @@ func TestTheBaseOfADetachedHeadHasNoBranch(t *testing.T) {
 	p.git(p.dir, "checkout", "--quiet", "--detach")
 	p.write(p.dir, "more.txt", "x\n")
 	tip := p.commit(p.dir, "on no branch")
-	if got := p.base(); got != (Base{Commit: tip}) {
+	if got := p.base(); got != (git.Base{Commit: tip}) {
 		t.Errorf("base is %+v, want commit %s alone", got, tip)
 	}
 	tree := p.create("a")
@@ -160,7 +149,7 @@ func TestTheBaseIsThatOfTheWorktreeOneStandsIn(t *testing.T) {
 	p := newProject(t)
 	tree := p.work("a", "new.txt", "x\n")
 	got, err := p.open(tree.Path).Base(t.Context(), "")
-	if want := (Base{p.git(tree.Path, "rev-parse", "HEAD"), tree.Branch}); err != nil || got != want {
+	if want := (git.Base{Commit: p.git(tree.Path, "rev-parse", "HEAD"), Branch: tree.Branch}); err != nil || got != want {
 		t.Errorf("base is %+v, %v, want %+v", got, err, want)
 	}
 }
@@ -169,7 +158,7 @@ func TestABranchIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	from := p.base()
-	want := Base{from.Commit, "feature/x"}
+	want := git.Base{Commit: from.Commit, Branch: "feature/x"}
 	for range 2 {
 		if got, err := p.repo.Branch(t.Context(), "feature/x", from); err != nil || got != want {
 			t.Fatalf("%+v, %v", got, err)
@@ -178,35 +167,20 @@ func TestABranchIsMadeOnce(t *testing.T) {
 	}
 	for _, name := range []string{"", "-x", "a b", "a..b", "x.lock", "HEAD"} {
 		_, err := p.repo.Branch(t.Context(), name, from)
-		_ = as[*SpecError](t, err)
+		_ = as[*git.SpecError](t, err)
 	}
 	_, err := p.repo.Branch(t.Context(), "feature", from)
-	if e := as[*TakenError](t, err); !strings.Contains(e.Error(), "feature/x") || e.Hint() == "" {
+	if e := as[*git.TakenError](t, err); !strings.Contains(e.Error(), "feature/x") || e.Hint() == "" {
 		t.Errorf("a branch in the way: %v", e)
 	}
-	_, err = p.repo.Branch(t.Context(), "new", Base{Commit: strings.Repeat("1", 40)})
-	_ = as[*MissingError](t, err)
+	_, err = p.repo.Branch(t.Context(), "new", git.Base{Commit: strings.Repeat("1", 40)})
+	_ = as[*git.MissingError](t, err)
 }
 
 func (p project) commitEmpty() string {
 	p.Helper()
 	p.git(p.dir, "commit", "--quiet", "--allow-empty", "-m", "nothing")
 	return p.git(p.dir, "rev-parse", "HEAD")
-}
-
-func TestGitIsGivenACleanEnvironment(t *testing.T) {
-	t.Parallel()
-	got := environ([]string{
-		"PATH=/bin", "HOME=/h", "GIT_DIR=/x", "GIT_INDEX_FILE=/y", "GIT_WORK_TREE=/z", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_PARAMETERS=p",
-		"GIT_AUTHOR_DATE=1", "GIT_AUTHOR_NAME=Me", "GIT_CONFIG_GLOBAL=/g", "LANGUAGE=de", "LC_ALL=de_DE", "GIT_PAGER=less",
-	})
-	want := []string{
-		"PATH=/bin", "HOME=/h", "GIT_AUTHOR_NAME=Me", "GIT_CONFIG_GLOBAL=/g", "LC_ALL=de_DE",
-		"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=true", mark,
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
 }
 
 func TestVariablesOfAnotherRepositoryDoNotLeadAstray(t *testing.T) {

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+
+	"gaffer/internal/git"
 )
 
 // Rebased is the result of a rebase.
 type Rebased struct {
-	Before string `json:"before"` // tip of the task's branch before and after
-	After  string `json:"after"`
-	Base   Base   `json:"base"`   // the new start of the branch
-	Rescue string `json:"rescue"` // the ref that keeps Before; empty if nothing changed
+	Before string   `json:"before"` // tip of the task's branch before and after
+	After  string   `json:"after"`
+	Base   git.Base `json:"base"`   // the new start of the branch
+	Rescue string   `json:"rescue"` // the ref that keeps Before; empty if nothing changed
 }
 
 // Rebase copies the commits of a task's branch onto the tip of another branch, and moves
@@ -24,14 +25,14 @@ func (r *Repo) Rebase(ctx context.Context, t Tree, onto string) (done Rebased, e
 	if err := r.MayWrite(); err != nil {
 		return done, err
 	}
-	err = r.locked(ctx, func(g git) error {
+	err = r.Locked(ctx, func(g git.Client) error {
 		rec, err := r.findRecord(t)
 		if err != nil {
 			return err
 		}
 		l := lander{LandSpec: LandSpec{Tree: rec.Tree, Into: onto}}
 		l.repo, l.spec = r, MergeSpec{Into: onto, Branches: []string{rec.Branch}}
-		if l.git, err = g.withAuthor(ctx); err != nil {
+		if l.git, err = g.WithAuthor(ctx); err != nil {
 			return err
 		}
 		for _, step := range []func(context.Context) error{l.resolve, l.settle} {
@@ -39,7 +40,7 @@ func (r *Repo) Rebase(ctx context.Context, t Tree, onto string) (done Rebased, e
 				return err
 			}
 		}
-		done.Before, done.Base = l.tips[0], Base{Commit: l.result.Before, Branch: onto}
+		done.Before, done.Base = l.tips[0], git.Base{Commit: l.result.Before, Branch: onto}
 		if done.After, err = l.replay(ctx, done.Base.Commit, done.Before); err != nil {
 			return err
 		}
@@ -61,31 +62,31 @@ func (r *Repo) Rebase(ctx context.Context, t Tree, onto string) (done Rebased, e
 }
 
 // moveTree moves a task's branch, together with its worktree if there is one.
-func (r *Repo) moveTree(ctx context.Context, g git, t Tree, to Rebased) error {
+func (r *Repo) moveTree(ctx context.Context, g git.Client, t Tree, to Rebased) error {
 	at, err := r.at(g, t)
-	if missing := (*MissingError)(nil); errors.As(err, &missing) {
-		_, err := g.run(ctx, "update-ref", "-m", "gaffer: rebase", headsPrefix+t.Branch, to.After, to.Before)
+	if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
+		_, err := g.Run(ctx, "update-ref", "-m", "gaffer: rebase", git.Heads+t.Branch, to.After, to.Before)
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	on, err := at.line(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if err != nil && exitCode(err) != 1 {
+	on, err := at.HeadBranch(ctx)
+	if err != nil {
 		return err
 	}
 	dirty, err := files(ctx, at)
 	if err != nil {
 		return err
 	}
-	if on = strings.TrimPrefix(on, headsPrefix); on != t.Branch || len(dirty) > 0 {
+	if on != t.Branch || len(dirty) > 0 {
 		e := &UnfinishedError{Tree: t, On: on}
 		for _, f := range dirty {
 			e.Files = append(e.Files, f.Path)
 		}
 		return e
 	}
-	_, err = at.run(ctx, "reset", "--keep", "--quiet", to.After)
+	_, err = at.Run(ctx, "reset", "--keep", "--quiet", to.After)
 	return err
 }
 
@@ -103,9 +104,9 @@ func (r *Repo) Prospects(ctx context.Context, run, into string, branches []strin
 	if err != nil {
 		return nil, err
 	}
-	s := scratch{git: r.git, dir: dir}
+	s := scratch{git: r.Git, dir: dir}
 	defer s.close()
-	if err := s.apart(r.common); err != nil {
+	if err := s.apart(r.Folder); err != nil {
 		return nil, err
 	}
 	m := merger{repo: r, spec: MergeSpec{Into: into}, git: s.git}
@@ -117,20 +118,20 @@ func (r *Repo) Prospects(ctx context.Context, run, into string, branches []strin
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.git.withAuthor(ctx)
+	g, err := s.git.WithAuthor(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Prospect, len(branches))
 	for i, branch := range branches {
 		p := &list[i]
-		if p.Tip, err = g.commit(ctx, headsPrefix+branch); err != nil {
+		if p.Tip, err = g.CommitID(ctx, git.Heads+branch); err != nil {
 			return nil, err
 		}
 		if p.Tip == "" {
 			continue
 		}
-		if p.Merged, err = g.has(ctx, target, p.Tip); err != nil {
+		if p.Merged, err = g.Contains(ctx, target, p.Tip); err != nil {
 			return nil, err
 		}
 		l := lander{LandSpec: LandSpec{Tree: Tree{Branch: branch}, Into: into}, merger: merger{repo: r, git: g, spec: MergeSpec{Into: into}}}
@@ -140,7 +141,7 @@ func (r *Repo) Prospects(ctx context.Context, run, into string, branches []strin
 			}
 			if e.Tip == p.Tip {
 				p.Merged = true
-			} else if has, err := g.has(ctx, p.Tip, e.Tip); err != nil {
+			} else if has, err := g.Contains(ctx, p.Tip, e.Tip); err != nil {
 				return nil, err
 			} else if has {
 				l.before = append(l.before, e.Tip)
@@ -153,33 +154,9 @@ func (r *Repo) Prospects(ctx context.Context, run, into string, branches []strin
 		if err != nil {
 			return nil, err
 		}
-		if _, p.Conflicts, err = g.mergeTrees(ctx, ours, p.Tip); err != nil {
+		if _, p.Conflicts, err = mergeTrees(ctx, g, ours, p.Tip); err != nil {
 			return nil, fmt.Errorf("branch %s: %w", branch, err)
 		}
 	}
 	return list, nil
-}
-
-// Tip returns the commit of a branch, or "" if it does not exist.
-func (r *Repo) Tip(ctx context.Context, branch string) (string, error) {
-	return r.git.commit(ctx, headsPrefix+branch)
-}
-
-// TreeOf returns the tree of a branch's commit, or "" if it does not exist.
-func (r *Repo) TreeOf(ctx context.Context, branch string) (string, error) {
-	return r.git.resolve(ctx, headsPrefix+branch+"^{tree}")
-}
-
-// LinesOf returns lines of a file in a tree, from 1, or "" if it does not have all of
-// them.
-func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) (string, error) {
-	out, err := r.Inspect(ctx, "", "cat-file", "blob", tree+":"+path)
-	if exitCode(err) > 0 {
-		return "", nil
-	}
-	lines := strings.SplitAfter(out, "\n")
-	if first < 1 || last < first || last > len(lines) {
-		return "", err
-	}
-	return strings.Join(lines[first-1:last], ""), err
 }

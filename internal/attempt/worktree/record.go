@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,17 +10,19 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 	"gaffer/statefile"
 )
 
 // Tree describes the worktree of one task.
 type Tree struct {
-	Run    string `json:"run"`
-	Task   string `json:"task"`
-	Path   string `json:"path"`
-	Branch string `json:"branch"`
-	Base   Base   `json:"base"`
-	Shared bool   `json:"shared,omitempty"` // see [Spec]
+	Run    string   `json:"run"`
+	Task   string   `json:"task"`
+	Path   string   `json:"path"`
+	Branch string   `json:"branch"`
+	Base   git.Base `json:"base"`
+	Shared bool     `json:"shared,omitempty"` // see [Spec]
 }
 
 // record is the stored form of a tree.
@@ -31,7 +32,7 @@ type record struct {
 	Removing string `json:"removing,omitempty"` // the rescue ref, once removal has begun; when the folder is deleted, the rest may be deleted too
 }
 
-func (r *Repo) recordPath(run, task string) string { return r.folder("trees", run, task+".json") }
+func (r *Repo) recordPath(run, task string) string { return r.StatePath("trees", run, task+".json") }
 
 // read reads the record of a task. If it is missing, the error is fs.ErrNotExist.
 func (r *Repo) read(run, task string) (record, error) {
@@ -39,7 +40,7 @@ func (r *Repo) read(run, task string) (record, error) {
 		return record{}, err
 	}
 	path := r.recordPath(run, task)
-	data, err := statefile.ReadBytes(r.host, path)
+	data, err := statefile.ReadBytes(r.Host, path)
 	if err != nil {
 		return record{}, err
 	}
@@ -73,7 +74,7 @@ func treePath(root, run, task string) string { return filepath.Join(root, run, t
 func (r *Repo) findRecord(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {
-		return record{}, &MissingError{"worktree", t.Path, "'git worktree list' shows those that are there"}
+		return record{}, &git.MissingError{What: "worktree", Name: t.Path, Advice: "'git worktree list' shows those that are there"}
 	}
 	return rec, err
 }
@@ -84,24 +85,7 @@ func (r *Repo) save(rec record) error {
 	if err != nil {
 		return err
 	}
-	return r.put(r.recordPath(rec.Run, rec.Task), append(data, '\n'))
-}
-
-// put writes a file durably, unless it already has that content.
-func (r *Repo) put(path string, data []byte) error {
-	if err := statefile.MkdirAll(r.host, filepath.Dir(path)); err != nil {
-		return err
-	}
-	old, err := statefile.ReadBytes(r.host, path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return statefile.WriteNew(r.host, path, data, 0o644)
-	case err != nil:
-		return err
-	case bytes.Equal(old, data):
-		return nil
-	}
-	return statefile.Replace(r.host, path, old, data)
+	return r.WriteState(r.recordPath(rec.Run, rec.Task), append(data, '\n'))
 }
 
 // forget deletes a record, and its folder if that is empty then.
@@ -122,7 +106,7 @@ func (r *Repo) List(ctx context.Context, run string) ([]Tree, error) {
 	runs := []string{run}
 	if run == "" {
 		var err error
-		if runs, err = names(r.folder("trees")); err != nil {
+		if runs, err = folder.Names(r.StatePath("trees")); err != nil {
 			return nil, err
 		}
 	}
@@ -142,7 +126,7 @@ func (r *Repo) listRun(run string) ([]Tree, error) {
 	if err := statefile.CheckName("run", run); err != nil {
 		return nil, err
 	}
-	files, err := names(r.folder("trees", run))
+	files, err := folder.Names(r.StatePath("trees", run))
 	if err != nil {
 		return nil, err
 	}
@@ -164,15 +148,33 @@ func (r *Repo) listRun(run string) ([]Tree, error) {
 	return trees, errors.Join(problems...)
 }
 
-// names lists a folder in order. A missing folder is empty.
-func names(dir string) ([]string, error) {
-	list, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// RecordError reports an unreadable record of a worktree.
+type RecordError struct {
+	Path string
+	Err  error
+}
+
+func (e *RecordError) Error() string { return e.Path + ": not a worktree's record: " + e.Err.Error() }
+
+// BranchOf returns the default branch of a task.
+func BranchOf(run, task string) string {
+	return "gaffer/" + git.RefPart(run) + "/" + git.RefPart(task)
+}
+
+// checkIDs returns an error if the ids are not valid folder names.
+func checkIDs(run, task string) error {
+	if err := statefile.CheckName("run", run); err != nil {
+		return err
 	}
-	var all []string
-	for _, e := range list {
-		all = append(all, e.Name())
-	}
-	return all, err
+	return statefile.CheckName("task", task)
+}
+
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// Invalid marks the error as invalid content.
+func (e *RecordError) Invalid() bool { return true }
+
+// Hint returns advice for the user.
+func (e *RecordError) Hint() string {
+	return "see with 'git worktree list' what is there, take it away by hand, and move the record away"
 }

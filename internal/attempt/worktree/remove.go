@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 )
 
 // Removal is the result of removing a tree.
@@ -32,23 +35,23 @@ func (e *KeptError) reasons() []string {
 		for _, o := range s.Occupants {
 			who = append(who, o.String())
 		}
-		all = append(all, "in use by "+some(who))
+		all = append(all, "in use by "+git.FirstFew(who))
 	}
 	if s.Locked != "" {
 		all = append(all, "locked: "+s.Locked)
 	}
 	if len(s.Nested) > 0 {
-		all = append(all, "there are other repositories in it: "+some(s.Nested))
+		all = append(all, "there are other repositories in it: "+git.FirstFew(s.Nested))
 	}
 	if len(s.Dirty) > 0 && !e.Forced {
 		var paths []string
 		for _, f := range s.Dirty {
 			paths = append(paths, f.Path)
 		}
-		all = append(all, fmt.Sprintf("%s not committed: %s", count(len(paths), "file"), some(paths)))
+		all = append(all, fmt.Sprintf("%s not committed: %s", git.Count(len(paths), "file"), git.FirstFew(paths)))
 	}
 	if s.Unpushed > 0 && !e.Forced {
-		all = append(all, count(s.Unpushed, "commit")+" that no other branch and no remote has")
+		all = append(all, git.Count(s.Unpushed, "commit")+" that no other branch and no remote has")
 	}
 	return all
 }
@@ -58,7 +61,7 @@ func (e *KeptError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
 func (e *KeptError) Hint() string {
-	path := Quote(e.Tree.Path)
+	path := git.Quote(e.Tree.Path)
 	switch s := e.Status; {
 	case len(s.Occupants) > 0:
 		return "end that process or wait for it"
@@ -91,7 +94,7 @@ func mayGo(s Status, force bool) bool {
 // Remove continues a removal that was interrupted.
 func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) {
 	var done Removal
-	err := r.locked(ctx, func(g git) error {
+	err := r.Locked(ctx, func(g git.Client) error {
 		rec, err := r.findRecord(t)
 		if err != nil {
 			return err
@@ -112,12 +115,12 @@ func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) 
 
 // isGone reports whether an earlier removal has already deleted the folder.
 func (r *Repo) isGone(rec record) (bool, error) {
-	filled, err := isFilled(rec.Path)
+	filled, err := folder.IsFilled(rec.Path)
 	return rec.Removing != "" && !filled, err
 }
 
 // release rescues a tree that may be removed, and records the start of the removal.
-func (r *Repo) release(ctx context.Context, g git, rec *record, force bool) error {
+func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force bool) error {
 	if rec.Made {
 		if err := r.checkMayGo(ctx, g, *rec, force); err != nil {
 			return err
@@ -133,14 +136,14 @@ func (r *Repo) release(ctx context.Context, g git, rec *record, force bool) erro
 
 // rescueMade rescues the content of a tree. If the creation was never completed it
 // keeps only commits, because no agent has worked in it.
-func (r *Repo) rescueMade(ctx context.Context, g git, rec record) (string, error) {
+func (r *Repo) rescueMade(ctx context.Context, g git.Client, rec record) (string, error) {
 	if !rec.Made {
 		return r.rescueGone(ctx, g, rec.Tree)
 	}
 	return r.rescue(ctx, g, rec.Tree)
 }
 
-func (r *Repo) checkMayGo(ctx context.Context, g git, rec record, force bool) error {
+func (r *Repo) checkMayGo(ctx context.Context, g git.Client, rec record, force bool) error {
 	s, err := r.statusOrGone(ctx, g, rec)
 	if err != nil {
 		return err
@@ -153,8 +156,8 @@ func (r *Repo) checkMayGo(ctx context.Context, g git, rec record, force bool) er
 
 // statusOrGone returns the status of a tree, as far as possible if its folder is
 // missing.
-func (r *Repo) statusOrGone(ctx context.Context, g git, rec record) (s Status, err error) {
-	filled, err := isFilled(rec.Path)
+func (r *Repo) statusOrGone(ctx context.Context, g git.Client, rec record) (s Status, err error) {
+	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {
 		return s, err
 	}
@@ -175,8 +178,8 @@ func (r *Repo) statusOrGone(ctx context.Context, g git, rec record) (s Status, e
 	return s, err
 }
 
-func (r *Repo) remove(ctx context.Context, g git, rec record) (branchDeleted bool, err error) {
-	list, err := r.entries(ctx, g)
+func (r *Repo) remove(ctx context.Context, g git.Client, rec record) (branchDeleted bool, err error) {
+	list, err := r.Worktrees(ctx, g)
 	if err != nil {
 		return false, err
 	}
@@ -193,13 +196,13 @@ func (r *Repo) remove(ctx context.Context, g git, rec record) (branchDeleted boo
 
 // deleteMerged deletes a branch whose commits are on other branches or remotes. It
 // keeps a branch that is checked out elsewhere.
-func deleteMerged(ctx context.Context, g git, rec record, list []entry) (bool, error) {
-	tip, err := g.commit(ctx, headsPrefix+rec.Branch)
+func deleteMerged(ctx context.Context, g git.Client, rec record, list []git.Worktree) (bool, error) {
+	tip, err := g.CommitID(ctx, git.Heads+rec.Branch)
 	if err != nil || tip == "" || rec.Shared {
 		return false, err
 	}
-	for _, e := range holders(list, rec.Branch) {
-		if e.path != rec.Path {
+	for _, e := range git.CheckedOut(list, rec.Branch) {
+		if e.Path != rec.Path {
 			return false, nil
 		}
 	}
@@ -207,10 +210,10 @@ func deleteMerged(ctx context.Context, g git, rec record, list []entry) (bool, e
 	if err != nil || unpushed > 0 {
 		return false, err
 	}
-	if _, err := g.run(ctx, "update-ref", "-d", headsPrefix+rec.Branch, tip); err != nil {
+	if _, err := g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, tip); err != nil {
 		return false, err
 	}
 	// This fails if there are no settings for the branch.
-	_, _ = g.run(ctx, "config", "--local", "--remove-section", "branch."+rec.Branch)
+	_, _ = g.Run(ctx, "config", "--local", "--remove-section", "branch."+rec.Branch)
 	return true, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -181,7 +182,7 @@ func TestForceKeepsTheWorkUnderARefAndTheBranch(t *testing.T) {
 		t.Errorf("left: %v, %d worktrees", err, p.worktrees())
 	}
 	_, err = p.repo.Remove(t.Context(), tree, true)
-	_ = as[*MissingError](t, err)
+	_ = as[*git.MissingError](t, err)
 }
 
 func TestAMergedTreeGoesWithItsBranch(t *testing.T) {

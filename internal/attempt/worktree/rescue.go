@@ -4,7 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 )
+
+// rescuePrefix starts the refs that keep the content of removed worktrees.
+const rescuePrefix = "refs/gaffer/rescue/"
 
 // Rescue keeps the content of a tree under a ref and returns the ref:
 // refs/gaffer/rescue/<run>/<task>, with a number appended if that one keeps something
@@ -17,7 +23,7 @@ import (
 func (r *Repo) Rescue(ctx context.Context, t Tree) (ref string, err error) {
 	rec, err := r.findRecord(t)
 	if err == nil {
-		ref, err = r.rescue(ctx, r.git, rec.Tree)
+		ref, err = r.rescue(ctx, r.Git, rec.Tree)
 	}
 	if err != nil {
 		return "", fmt.Errorf("rescue %s: %w", t.Path, err)
@@ -25,8 +31,8 @@ func (r *Repo) Rescue(ctx context.Context, t Tree) (ref string, err error) {
 	return ref, nil
 }
 
-func (r *Repo) rescue(ctx context.Context, g git, t Tree) (string, error) {
-	if filled, err := isFilled(t.Path); err != nil {
+func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error) {
+	if filled, err := folder.IsFilled(t.Path); err != nil {
 		return "", err
 	} else if !filled {
 		return r.rescueGone(ctx, g, t)
@@ -43,38 +49,38 @@ func (r *Repo) rescue(ctx context.Context, g git, t Tree) (string, error) {
 }
 
 // rescueGone keeps the commits that git still knows of a worktree without a folder.
-func (r *Repo) rescueGone(ctx context.Context, g git, t Tree) (string, error) {
-	list, err := r.entries(ctx, g)
+func (r *Repo) rescueGone(ctx context.Context, g git.Client, t Tree) (string, error) {
+	list, err := r.Worktrees(ctx, g)
 	if err != nil {
 		return "", err
 	}
-	e, _ := linked(list, t.Path)
-	if e.head == "" {
-		if e.head, err = g.commit(ctx, headsPrefix+t.Branch); err != nil {
+	e, _ := git.FindLinked(list, t.Path)
+	if e.Head == "" {
+		if e.Head, err = g.CommitID(ctx, git.Heads+t.Branch); err != nil {
 			return "", err
 		}
 	}
-	if e.head == "" {
-		e.head = t.Base.Commit
+	if e.Head == "" {
+		e.Head = t.Base.Commit
 	}
-	return r.keep(ctx, g, t, e.head)
+	return r.keep(ctx, g, t, e.Head)
 }
 
 // snapshotCommit creates a commit of all files in a worktree. It returns HEAD if that
 // has the same content.
-func (r *Repo) snapshotCommit(ctx context.Context, g git, t Tree) (string, error) {
+func (r *Repo) snapshotCommit(ctx context.Context, g git.Client, t Tree) (string, error) {
 	snap, err := snapshotOf(ctx, g)
 	if err != nil {
 		return "", err
 	}
-	head, err := g.commit(ctx, "HEAD")
+	head, err := g.CommitID(ctx, "HEAD")
 	if err != nil {
 		return "", err
 	}
 	var parents []string
 	if head != "" {
 		parents = append(parents, head)
-		tree, err := g.resolve(ctx, head+"^{tree}")
+		tree, err := g.Resolve(ctx, head+"^{tree}")
 		if err != nil {
 			return "", err
 		}
@@ -85,17 +91,17 @@ func (r *Repo) snapshotCommit(ctx context.Context, g git, t Tree) (string, error
 			return head, nil
 		}
 	}
-	if g, err = g.withAuthor(ctx); err != nil {
+	if g, err = g.WithAuthor(ctx); err != nil {
 		return "", err
 	}
 	if snap.staged != "" {
-		index, err := g.commitTree(ctx, snap.staged, rescueMessage(t, "what was staged"), parents...)
+		index, err := g.CommitTree(ctx, snap.staged, rescueMessage(t, "what was staged"), parents...)
 		if err != nil {
 			return "", err
 		}
 		parents = append(parents, index)
 	}
-	return g.commitTree(ctx, snap.tree, rescueMessage(t, "what was not committed"), parents...)
+	return g.CommitTree(ctx, snap.tree, rescueMessage(t, "what was not committed"), parents...)
 }
 
 func rescueMessage(t Tree, what string) string {
@@ -103,7 +109,7 @@ func rescueMessage(t Tree, what string) string {
 		what, t.Task, t.Run, t.Task, t.Branch, t.Path)
 }
 
-func snapshotOf(ctx context.Context, g git) (snapshot, error) {
+func snapshotOf(ctx context.Context, g git.Client) (snapshot, error) {
 	dirty, err := files(ctx, g)
 	if err != nil {
 		return snapshot{}, err
@@ -122,9 +128,9 @@ func snapshotOf(ctx context.Context, g git) (snapshot, error) {
 
 // keep assigns a commit to the tree's first rescue ref that is free or already has the
 // same content.
-func (r *Repo) keep(ctx context.Context, g git, t Tree, commit string) (string, error) {
-	base := rescuePrefix + refPart(t.Run) + "/" + refPart(t.Task)
-	want, err := g.content(ctx, commit)
+func (r *Repo) keep(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
+	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
+	want, err := content(ctx, g, commit)
 	if err != nil {
 		return "", err
 	}
@@ -133,15 +139,15 @@ func (r *Repo) keep(ctx context.Context, g git, t Tree, commit string) (string, 
 		if n > 1 {
 			ref = fmt.Sprintf("%s-%d", base, n)
 		}
-		found, err := g.commit(ctx, ref)
+		found, err := g.CommitID(ctx, ref)
 		if err != nil {
 			return "", err
 		}
 		if found == "" {
-			_, err := g.run(ctx, "update-ref", "-m", "gaffer: rescue", ref, commit, "")
+			_, err := g.Run(ctx, "update-ref", "-m", "gaffer: rescue", ref, commit, "")
 			return ref, err
 		}
-		if got, err := g.content(ctx, found); err != nil || found == commit || got == want {
+		if got, err := content(ctx, g, found); err != nil || found == commit || got == want {
 			return ref, err
 		}
 	}
@@ -149,40 +155,14 @@ func (r *Repo) keep(ctx context.Context, g git, t Tree, commit string) (string, 
 
 // content identifies a commit apart from its time: by its tree, its first parent and
 // the tree of its second parent.
-func (g git) content(ctx context.Context, commit string) (string, error) {
+func content(ctx context.Context, g git.Client, commit string) (string, error) {
 	var parts []string
 	for _, of := range []string{"^{tree}", "^1", "^2^{tree}"} {
-		part, err := g.resolve(ctx, commit+of)
+		part, err := g.Resolve(ctx, commit+of)
 		if err != nil {
 			return "", err
 		}
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, " "), nil
-}
-
-// commitTree creates a commit and changes nothing else.
-func (g git) commitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
-	args := []string{"commit-tree", tree}
-	for _, p := range parents {
-		args = append(args, "-p", p)
-	}
-	out, err := g.feed(ctx, message, append(args, "-F", "-")...)
-	return strings.TrimSpace(out), err
-}
-
-// withAuthor returns git with a name for authors and committers: the user's, or "gaffer" if
-// the user has configured none. A name that git derives from the machine's name does
-// not count.
-func (g git) withAuthor(ctx context.Context) (git, error) {
-	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
-		_, err := g.run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")
-		switch {
-		case exitCode(err) > 0:
-			g = g.with(role+"_NAME=gaffer", role+"_EMAIL=gaffer@localhost")
-		case err != nil:
-			return git{}, err
-		}
-	}
-	return g, nil
 }

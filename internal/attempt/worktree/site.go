@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )
@@ -50,7 +52,7 @@ func siteName(branch string) string {
 	return sitePrefix + plain[:min(len(plain), 40)] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:12]
 }
 
-func (r *Repo) siteFile(name string) string { return r.folder("checks", name) }
+func (r *Repo) siteFile(name string) string { return r.StatePath("checks", name) }
 
 // claimSite waits for the lock of a branch's site. The caller must call release.
 func (r *Repo) claimSite(ctx context.Context, branch, scratch string) (*site, error) {
@@ -58,26 +60,26 @@ func (r *Repo) claimSite(ctx context.Context, branch, scratch string) (*site, er
 	if err != nil {
 		return nil, err
 	}
-	if err := statefile.MkdirAll(r.host, r.folder("checks")); err != nil {
+	if err := statefile.MkdirAll(r.Host, r.StatePath("checks")); err != nil {
 		return nil, err
 	}
 	s := &site{repo: r, name: siteName(branch)}
 	s.path = filepath.Join(root, s.name)
-	s.lock, err = r.host.Lock(ctx, "lock check", r.siteFile(s.name+".lock"))
+	s.lock, err = r.Host.Lock(ctx, "lock check", r.siteFile(s.name+".lock"))
 	return s, err
 }
 
 // sweepSites deletes what crashes have left behind. The next sweep retries what it
 // cannot delete.
 func (r *Repo) sweepSites(ctx context.Context) {
-	files, _ := names(r.folder("checks"))
+	files, _ := folder.Names(r.StatePath("checks"))
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(file, ".json"), ".lock")
 		if name == file || !strings.HasPrefix(name, sitePrefix) {
 			continue
 		}
 		if s := r.trySite(name); s != nil {
-			_ = r.locked(ctx, func(g git) error { return s.takeAway(ctx, g) })
+			_ = r.Locked(ctx, func(g git.Client) error { return s.takeAway(ctx, g) })
 			s.release()
 		}
 	}
@@ -108,7 +110,7 @@ func (l openLock) Unlock() error { return l.Close() }
 // read reads the record. If it is missing, the error is fs.ErrNotExist.
 func (s *site) read() (rec siteRecord, err error) {
 	path := s.repo.siteFile(s.name + ".json")
-	data, err := statefile.ReadBytes(s.repo.host, path)
+	data, err := statefile.ReadBytes(s.repo.Host, path)
 	if err != nil {
 		return rec, err
 	}
@@ -122,28 +124,28 @@ func (s *site) read() (rec siteRecord, err error) {
 }
 
 // checkOut creates the worktree. The caller holds the repository's lock.
-func (s *site) checkOut(ctx context.Context, g git, branch, commit string) error {
-	if filled, err := isFilled(s.path); err != nil {
+func (s *site) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
+	if filled, err := folder.IsFilled(s.path); err != nil {
 		return err
 	} else if filled {
-		return &TakenError{"folder", s.path, "there is something in it that gaffer did not make", "move it away"}
+		return &git.TakenError{What: "folder", Name: s.path, By: "there is something in it that gaffer did not make", Advice: "move it away"}
 	}
 	data, err := json.MarshalIndent(siteRecord{branch, s.path, commit}, "", "  ")
 	if err != nil {
 		return err
 	}
 	s.away = false
-	if err := s.repo.put(s.repo.siteFile(s.name+".json"), append(data, '\n')); err != nil {
+	if err := s.repo.WriteState(s.repo.siteFile(s.name+".json"), append(data, '\n')); err != nil {
 		return err
 	}
-	_, err = g.run(ctx, "worktree", "add", "--quiet", "--detach", "--", s.path, commit)
+	_, err = g.Run(ctx, "worktree", "add", "--quiet", "--detach", "--", s.path, commit)
 	return err
 }
 
 // takeAway removes the worktree from git's list and renames its folder, which is fast.
 // The caller holds the repository's lock. It leaves files alone in a folder that git
 // does not list as a linked worktree.
-func (s *site) takeAway(ctx context.Context, g git) error {
+func (s *site) takeAway(ctx context.Context, g git.Client) error {
 	rec, err := s.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		s.away = true
@@ -152,21 +154,21 @@ func (s *site) takeAway(ctx context.Context, g git) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.repo.entries(ctx, g)
+	list, err := s.repo.Worktrees(ctx, g)
 	if err != nil {
 		return err
 	}
-	_, registered := linked(list, rec.Path)
-	if filled, err := isFilled(rec.Path); err != nil {
+	_, registered := git.FindLinked(list, rec.Path)
+	if filled, err := folder.IsFilled(rec.Path); err != nil {
 		return err
 	} else if filled && !registered {
-		return &TakenError{"folder", rec.Path, "there is something in it, but git does not know it as a worktree", "move it away"}
+		return &git.TakenError{What: "folder", Name: rec.Path, By: "there is something in it, but git does not know it as a worktree", Advice: "move it away"}
 	}
 	if err := moveAside(rec.Path); err != nil {
 		return err
 	}
 	if registered {
-		if _, err := g.run(ctx, "worktree", "remove", "--force", "--force", "--", rec.Path); err != nil {
+		if _, err := g.Run(ctx, "worktree", "remove", "--force", "--force", "--", rec.Path); err != nil {
 			return err
 		}
 	}
@@ -199,9 +201,9 @@ func (s *site) clean() bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	dir, all := filepath.Dir(rec.Path), true
-	files, err := names(dir)
+	files, err := folder.Names(dir)
 	for _, file := range files {
-		if strings.HasPrefix(file, asidePrefix(rec.Path)) && removeAll(filepath.Join(dir, file)) != nil {
+		if strings.HasPrefix(file, asidePrefix(rec.Path)) && folder.RemoveAll(filepath.Join(dir, file)) != nil {
 			all = false
 		}
 	}

@@ -7,24 +7,22 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
 )
 
-// at returns git for work in a tree. It names the tree's git folder, so that git cannot
-// use another repository by mistake.
-func (r *Repo) at(g git, t Tree) (git, error) {
-	filled, err := isFilled(t.Path)
+// at returns a client for work in a tree. It returns a [*git.MissingError] if the tree's
+// folder is missing.
+func (r *Repo) at(g git.Client, t Tree) (git.Client, error) {
+	filled, err := folder.IsFilled(t.Path)
 	if err != nil {
-		return git{}, err
+		return git.Client{}, err
 	}
 	if !filled {
-		return git{}, &MissingError{"worktree", t.Path, "its folder is gone; its branch is " + t.Branch}
+		return git.Client{}, &git.MissingError{What: "worktree", Name: t.Path, Advice: "its folder is gone; its branch is " + t.Branch}
 	}
-	dir, err := r.gitFolder(t.Path)
-	if err != nil {
-		return git{}, err
-	}
-	g.folder = dir
-	return g.in(t.Path).with("GIT_DIR="+dir, "GIT_WORK_TREE="+t.Path), nil
+	return r.InWorktree(g, t.Path)
 }
 
 // File is a path in a worktree that differs from the commit.
@@ -34,7 +32,7 @@ type File struct {
 }
 
 // files lists files that are neither committed nor ignored.
-func files(ctx context.Context, g git) ([]File, error) {
+func files(ctx context.Context, g git.Client) ([]File, error) {
 	paths, err := unwatched(ctx, g)
 	if err != nil {
 		return nil, err
@@ -47,7 +45,7 @@ func files(ctx context.Context, g git) ([]File, error) {
 		defer s.close()
 		g = s.git
 	}
-	out, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames",
+	out, err := g.Run(ctx, "status", "--porcelain=v1", "-z", "--no-renames",
 		"--untracked-files=all", "--ignored=no",
 		"--ignore-submodules=dirty") // looking into submodules would run programs of their own settings
 	if err != nil {
@@ -64,21 +62,21 @@ func files(ctx context.Context, g git) ([]File, error) {
 
 // nested lists the repositories inside a worktree. They are not on our branches, and
 // git keeps none of their content.
-func nested(ctx context.Context, g git, dirty []File) ([]string, error) {
+func nested(ctx context.Context, g git.Client, dirty []File) ([]string, error) {
 	var found []string
 	for _, f := range dirty {
 		if f.State == "??" && strings.HasSuffix(f.Path, "/") {
 			found = append(found, strings.TrimSuffix(f.Path, "/"))
 		}
 	}
-	out, err := g.run(ctx, "ls-files", "--stage", "-z")
+	out, err := g.Run(ctx, "ls-files", "--stage", "-z")
 	for line := range strings.SplitSeq(out, "\x00") {
 		about, path, _ := strings.Cut(line, "\t")
 		if !strings.HasPrefix(about, "160000 ") {
 			continue
 		}
 		// Git does not look into a submodule that is not checked out.
-		if filled, err := isFilled(filepath.Join(g.dir, path)); err != nil || filled {
+		if filled, err := folder.IsFilled(filepath.Join(g.Dir, path)); err != nil || filled {
 			found = append(found, path)
 		}
 	}
@@ -87,14 +85,14 @@ func nested(ctx context.Context, g git, dirty []File) ([]string, error) {
 
 // hidden lists the repositories that were created in folders with files of the branch.
 // Git still looks into these folders.
-func hidden(ctx context.Context, g git) ([]string, error) {
-	out, err := g.run(ctx, "ls-files", "-z")
+func hidden(ctx context.Context, g git.Client) ([]string, error) {
+	out, err := g.Run(ctx, "ls-files", "-z")
 	var found []string
 	seen := map[string]bool{".": true}
 	for path := range strings.SplitSeq(out, "\x00") {
 		for dir := filepath.Dir(path); !seen[dir]; dir = filepath.Dir(dir) {
 			seen[dir] = true
-			if _, err := os.Lstat(filepath.Join(g.dir, dir, ".git")); err == nil {
+			if _, err := os.Lstat(filepath.Join(g.Dir, dir, ".git")); err == nil {
 				found = append(found, dir)
 			}
 		}
@@ -110,22 +108,22 @@ type snapshot struct {
 
 // scratch is a temporary folder with a copy of the index.
 type scratch struct {
-	git git
+	git git.Client
 	dir string
 }
 
 // newScratch copies the index, which saves git from reading unchanged files. The caller
 // must call close.
-func newScratch(ctx context.Context, g git) (*scratch, error) {
+func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
 		return nil, err
 	}
 	index := filepath.Join(dir, "index")
-	s := &scratch{git: g.with("GIT_INDEX_FILE=" + index), dir: dir}
-	err = copyIndex(filepath.Join(g.folder, "index"), index)
+	s := &scratch{git: g.With("GIT_INDEX_FILE=" + index), dir: dir}
+	err = copyIndex(filepath.Join(g.GitFolder, "index"), index)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = s.git.run(ctx, "read-tree", "HEAD")
+		_, err = s.git.Run(ctx, "read-tree", "HEAD")
 	}
 	if err == nil {
 		err = s.watchAll(ctx)
@@ -163,7 +161,7 @@ func (s *scratch) watchAll(ctx context.Context) error {
 	}
 	list := strings.Join(paths, "\x00") + "\x00"
 	for _, how := range []string{"--no-assume-unchanged", "--no-skip-worktree"} {
-		if _, err := s.git.feed(ctx, list, "update-index", how, "-z", "--stdin"); err != nil {
+		if _, err := s.git.Feed(ctx, list, "update-index", how, "-z", "--stdin"); err != nil {
 			return err
 		}
 	}
@@ -172,14 +170,14 @@ func (s *scratch) watchAll(ctx context.Context) error {
 
 // unwatched lists existing files that git assumes to be unchanged, whatever their
 // content.
-func unwatched(ctx context.Context, g git) ([]string, error) {
-	out, err := g.run(ctx, "ls-files", "-v", "-z")
+func unwatched(ctx context.Context, g git.Client) ([]string, error) {
+	out, err := g.Run(ctx, "ls-files", "-v", "-z")
 	var found []string
 	for line := range strings.SplitSeq(out, "\x00") {
 		if len(line) < 3 || line[0] != 'S' && (line[0] < 'a' || line[0] > 'z') {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(g.dir, line[2:])); err == nil {
+		if _, err := os.Lstat(filepath.Join(g.Dir, line[2:])); err == nil {
 			found = append(found, line[2:])
 		}
 	}
@@ -192,14 +190,14 @@ func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // in the temporary folder
 func (s *scratch) apart(common string) error {
 	objects := filepath.Join(s.dir, "objects")
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Join(common, "objects"))
-	s.git = s.git.with("GIT_OBJECT_DIRECTORY="+objects, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+escaped+`"`)
+	s.git = s.git.With("GIT_OBJECT_DIRECTORY="+objects, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+escaped+`"`)
 	return os.Mkdir(objects, 0o700)
 }
 
 // take creates the snapshot, without nested repositories.
 func (s *scratch) take(ctx context.Context, without []string) (snapshot, error) {
-	staged, err := s.git.line(ctx, "write-tree")
-	if exitCode(err) > 0 { // in the middle of a merge
+	staged, err := s.git.Line(ctx, "write-tree")
+	if git.ExitCode(err) > 0 { // in the middle of a merge
 		staged, err = "", nil
 	}
 	if err != nil {
@@ -209,10 +207,10 @@ func (s *scratch) take(ctx context.Context, without []string) (snapshot, error) 
 	for _, path := range without {
 		args = append(args, ":(exclude,literal)"+path)
 	}
-	if _, err := s.git.run(ctx, args...); err != nil {
+	if _, err := s.git.Run(ctx, args...); err != nil {
 		return snapshot{}, err
 	}
-	tree, err := s.git.line(ctx, "write-tree")
+	tree, err := s.git.Line(ctx, "write-tree")
 	if staged == tree {
 		staged = ""
 	}

@@ -3,7 +3,8 @@ package worktree
 import (
 	"context"
 	"fmt"
-	"strconv"
+
+	"gaffer/internal/git"
 )
 
 // Status is the state of a tree at one moment.
@@ -34,7 +35,7 @@ func (r *Repo) Status(ctx context.Context, t Tree) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	g, err := r.at(r.git, rec.Tree)
+	g, err := r.at(r.Git, rec.Tree)
 	if err != nil {
 		return Status{}, err
 	}
@@ -45,8 +46,8 @@ func (r *Repo) Status(ctx context.Context, t Tree) (Status, error) {
 	return s, nil
 }
 
-func (r *Repo) status(ctx context.Context, g git, rec record) (s Status, err error) {
-	if s.Head, err = g.commit(ctx, "HEAD"); err != nil {
+func (r *Repo) status(ctx context.Context, g git.Client, rec record) (s Status, err error) {
+	if s.Head, err = g.CommitID(ctx, "HEAD"); err != nil {
 		return s, err
 	}
 	if err := r.lookUp(ctx, g, rec.Path, &s); err != nil {
@@ -74,27 +75,27 @@ func (r *Repo) status(ctx context.Context, g git, rec record) (s Status, err err
 }
 
 // lookUp sets the fields that come from git's list of worktrees.
-func (r *Repo) lookUp(ctx context.Context, g git, path string, s *Status) error {
-	list, err := r.entries(ctx, g)
+func (r *Repo) lookUp(ctx context.Context, g git.Client, path string, s *Status) error {
+	list, err := r.Worktrees(ctx, g)
 	if err != nil {
 		return err
 	}
-	e, ok := linked(list, path)
-	if ok && e.locked && e.reason != initializing {
+	e, ok := git.FindLinked(list, path)
+	if ok && e.Locked && e.Reason != git.Initializing {
 		s.Locked = "locked"
-		if e.reason != "" {
-			s.Locked = e.reason
+		if e.Reason != "" {
+			s.Locked = e.Reason
 		}
 	}
-	s.Branch = e.branch
+	s.Branch = e.Branch
 	return nil
 }
 
 // commits counts the commits since the base, and those that would be lost with the tree
 // and its branch.
-func commits(ctx context.Context, g git, t Tree, head string) (ahead, unpushed int, err error) {
+func commits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
-		if ahead, err = g.count(ctx, head, "--not", t.Base.Commit); err != nil {
+		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -106,32 +107,24 @@ func commits(ctx context.Context, g git, t Tree, head string) (ahead, unpushed i
 	if !t.Shared { // a shared branch is kept, with its commits
 		args = append(args, "--exclude="+t.Branch)
 	}
-	unpushed, err = g.count(ctx, append(args, "--branches", "--remotes")...)
+	unpushed, err = g.CountCommits(ctx, append(args, "--branches", "--remotes")...)
 	return ahead, unpushed, err
 }
 
 // tipsOf returns the commits of a tree: HEAD and the tip of its branch.
-func tipsOf(ctx context.Context, g git, t Tree, head string) ([]string, error) {
+func tipsOf(ctx context.Context, g git.Client, t Tree, head string) ([]string, error) {
 	var tips []string
 	if head != "" {
 		tips = append(tips, head)
 	}
-	tip, err := g.commit(ctx, headsPrefix+t.Branch)
+	tip, err := g.CommitID(ctx, git.Heads+t.Branch)
 	if tip != "" {
 		tips = append(tips, tip)
 	}
 	return tips, err
 }
 
-func (g git) count(ctx context.Context, args ...string) (int, error) {
-	out, err := g.line(ctx, append([]string{"rev-list", "--count"}, args...)...)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(out)
-}
-
-func (r *Repo) diff(ctx context.Context, g git, t Tree, without []string) (d Diff, err error) {
+func (r *Repo) diff(ctx context.Context, g git.Client, t Tree, without []string) (d Diff, err error) {
 	list, err := r.compare(ctx, g, t, without)
 	for _, f := range list {
 		d = Diff{d.Files + 1, d.Insertions + f.Insertions, d.Deletions + f.Deletions}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -110,12 +111,12 @@ func TestATreeWithoutAFolderIsMissing(t *testing.T) {
 	tree := p.create("a")
 	p.must(os.RemoveAll(tree.Path))
 	_, err := p.repo.Status(t.Context(), tree)
-	if e := as[*MissingError](t, err); !e.NotFound() || !strings.Contains(e.Hint(), tree.Branch) {
+	if e := as[*git.MissingError](t, err); !e.NotFound() || !strings.Contains(e.Hint(), tree.Branch) {
 		t.Errorf("%v", e)
 	}
 	tree.Task = "other"
 	_, err = p.repo.Status(t.Context(), tree)
-	_ = as[*MissingError](t, err)
+	_ = as[*git.MissingError](t, err)
 }
 
 func TestARepositoryPathWithSpecialCharactersHasAStatus(t *testing.T) {

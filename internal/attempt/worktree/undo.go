@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"gaffer/internal/git"
 )
 
 // UndoSpec says which landing is taken back, and how.
@@ -24,7 +26,7 @@ type MovedError struct {
 }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("branch %s has %s more since it was merged", e.Landing.Into, count(e.Later, "commit"))
+	return fmt.Sprintf("branch %s has %s more since it was merged", e.Landing.Into, git.Count(e.Later, "commit"))
 }
 
 // Conflict marks the error as a conflict with the current state.
@@ -50,28 +52,28 @@ func (e *GoneError) Error() string {
 // marks it as taken back.
 func (r *Repo) Undo(ctx context.Context, s UndoSpec) (Landing, error) {
 	done := s.Landing
-	err := r.locked(ctx, func(g git) error {
+	err := r.Locked(ctx, func(g git.Client) error {
 		list, err := r.landings(ctx, g, s.Landing.Run)
 		if err != nil {
 			return err
 		}
 		i := slices.IndexFunc(list, func(l Landing) bool { return l.Undo == s.Landing.Undo })
 		if i < 0 {
-			return &MissingError{"merge", s.Landing.Task, "it was taken back already"}
+			return &git.MissingError{What: "merge", Name: s.Landing.Task, Advice: "it was taken back already"}
 		}
 		done = list[i]
 		if !done.Present {
-			if err := g.moveRecord(ctx, done.Undo, done.Undo); err != nil {
+			if err := moveRecord(ctx, g, done.Undo, done.Undo); err != nil {
 				return err
 			}
 			return &GoneError{done}
 		}
-		tip, err := g.commit(ctx, headsPrefix+done.Into)
+		tip, err := g.CommitID(ctx, git.Heads+done.Into)
 		if err != nil {
 			return err
 		}
 		if tip != done.After && !s.Revert {
-			later, err := g.count(ctx, tip, "--not", done.After)
+			later, err := g.CountCommits(ctx, tip, "--not", done.After)
 			if err != nil {
 				return err
 			}
@@ -86,78 +88,76 @@ func (r *Repo) Undo(ctx context.Context, s UndoSpec) (Landing, error) {
 }
 
 // takeBack moves the branch from tip to where it was, or to a revert.
-func (r *Repo) takeBack(ctx context.Context, g git, s UndoSpec, tip string, done *Landing) error {
-	g, err := g.withAuthor(ctx)
+func (r *Repo) takeBack(ctx context.Context, g git.Client, s UndoSpec, tip string, done *Landing) error {
+	g, err := g.WithAuthor(ctx)
 	if err != nil {
 		return err
 	}
 	m := merger{repo: r, git: g, spec: MergeSpec{Into: done.Into}, result: MergeResult{Before: tip, After: done.Before}}
-	if m.list, err = r.entries(ctx, g); err != nil {
+	if m.list, err = r.Worktrees(ctx, g); err != nil {
 		return err
 	}
-	where := holders(m.list, done.Into)
+	where := git.CheckedOut(m.list, done.Into)
 	if len(where) > 0 && !s.MoveCheckedOut {
-		return &ConsentError{done.Into, where[0].path}
+		return &ConsentError{done.Into, where[0].Path}
 	}
 	record := done.Undo
 	if tip != done.After {
-		if m.result.After, err = g.revert(ctx, *done, tip); err != nil {
+		if m.result.After, err = revert(ctx, g, *done, tip); err != nil {
 			return err
 		}
 		done.Revert = m.result.After
-		if record, err = g.recordLanding(ctx, *done); err != nil {
+		if record, err = recordLanding(ctx, g, *done); err != nil {
 			return err
 		}
-		if there, err := g.has(ctx, tip, done.Revert); err != nil {
+		if there, err := g.Contains(ctx, tip, done.Revert); err != nil {
 			return err
 		} else if there {
-			return g.moveRecord(ctx, done.Undo, record)
+			return moveRecord(ctx, g, done.Undo, record)
 		}
 	}
 	if len(where) == 0 {
 		if err := r.checkRebase(done.Into); err != nil {
 			return err
 		}
-		return g.moveRecord(ctx, done.Undo, record, fmt.Sprintf("update %s%s %s %s\n", headsPrefix, done.Into, m.result.After, tip))
+		return moveRecord(ctx, g, done.Undo, record, fmt.Sprintf("update %s%s %s %s\n", git.Heads, done.Into, m.result.After, tip))
 	}
 	if done.Revert != "" {
 		if err := m.checkTarget(ctx); err != nil {
 			return err
 		}
 		// After a crash at this point, the next Undo finds the revert in the log.
-		if err := m.forward(ctx, where[0].path); err != nil {
+		if err := m.forward(ctx, where[0].Path); err != nil {
 			return err
 		}
-	} else if err := m.back(ctx, where[0].path); err != nil {
+	} else if err := m.back(ctx, where[0].Path); err != nil {
 		return err
 	}
-	done.Updated = where[0].path
-	return g.moveRecord(ctx, done.Undo, record)
+	done.Updated = where[0].Path
+	return moveRecord(ctx, g, done.Undo, record)
 }
 
 // back moves a worktree with the target branch back. Git keeps changed files, and
 // refuses if they are in the way.
 func (m *merger) back(ctx context.Context, path string) error {
-	if len(holders(m.list, m.spec.Into)) > 1 {
+	if len(git.CheckedOut(m.list, m.spec.Into)) > 1 {
 		return &TargetError{Branch: m.spec.Into, Path: path, Problem: "checked out in another worktree as well"}
 	}
-	g := m.git.in(path)
-	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if exitCode(err) == 1 || err == nil && on != headsPrefix+m.spec.Into {
+	g := m.git.In(path)
+	if on, err := g.HeadBranch(ctx); err != nil {
+		return err
+	} else if on != m.spec.Into {
 		return errMoved
 	}
-	if err != nil {
-		return err
-	}
-	head, err := g.commit(ctx, "HEAD")
+	head, err := g.CommitID(ctx, "HEAD")
 	if err != nil {
 		return err
 	}
 	if head != m.result.Before {
 		return errMoved
 	}
-	_, err = g.run(ctx, "reset", "--keep", "--quiet", m.result.After)
-	if e, ok := errors.AsType[*GitError](err); ok {
+	_, err = g.Run(ctx, "reset", "--keep", "--quiet", m.result.After)
+	if e, ok := errors.AsType[*git.Error](err); ok {
 		return &TargetError{Branch: m.spec.Into, Path: path, Problem: e.Said}
 	}
 	return err
@@ -165,29 +165,29 @@ func (m *merger) back(ctx context.Context, path string) error {
 
 // revert returns a commit on top of tip without the changes of a landing. If tip has such
 // a commit already, it returns that one.
-func (g git) revert(ctx context.Context, l Landing, tip string) (string, error) {
+func revert(ctx context.Context, g git.Client, l Landing, tip string) (string, error) {
 	note := "This reverts " + l.After
-	done, err := g.line(ctx, "log", "-1", "--no-show-signature", "--format=%H", "--fixed-strings", "--grep="+note, tip, "--not", l.After)
+	done, err := g.Line(ctx, "log", "-1", "--no-show-signature", "--format=%H", "--fixed-strings", "--grep="+note, tip, "--not", l.After)
 	if err != nil || done != "" {
 		return done, err
 	}
 	// Merge the content of Before, as if it were a commit on top of After.
-	tree, err := g.resolve(ctx, l.Before+"^{tree}")
+	tree, err := g.Resolve(ctx, l.Before+"^{tree}")
 	if err != nil {
 		return "", err
 	}
-	theirs, err := g.commitTree(ctx, tree, "gaffer: before\n", l.After)
+	theirs, err := g.CommitTree(ctx, tree, "gaffer: before\n", l.After)
 	if err != nil {
 		return "", err
 	}
-	merged, files, err := g.mergeTrees(ctx, tip, theirs)
+	merged, files, err := mergeTrees(ctx, g, tip, theirs)
 	if err != nil {
 		return "", err
 	}
 	if len(files) > 0 {
 		return "", &RevertConflictError{l, files}
 	}
-	return g.commitTree(ctx, merged, fmt.Sprintf("Revert the merge of task %s\n\n%s.\n", l.Task, note), tip)
+	return g.CommitTree(ctx, merged, fmt.Sprintf("Revert the merge of task %s\n\n%s.\n", l.Task, note), tip)
 }
 
 // RevertConflictError reports that later commits changed the same lines as a landing
@@ -198,7 +198,7 @@ type RevertConflictError struct {
 }
 
 func (e *RevertConflictError) Error() string {
-	return fmt.Sprintf("later commits of %s have changed the same lines in %s", e.Landing.Into, some(e.Files))
+	return fmt.Sprintf("later commits of %s have changed the same lines in %s", e.Landing.Into, git.FirstFew(e.Files))
 }
 
 // Conflict marks the error as a conflict with the current state.
@@ -206,7 +206,7 @@ func (e *RevertConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
 func (e *RevertConflictError) Hint() string {
-	what := Quote(fmt.Sprintf("%.12s", e.Landing.After))
+	what := git.Quote(fmt.Sprintf("%.12s", e.Landing.After))
 	switch e.Landing.Method {
 	case ByMerge:
 		what = "-m 1 " + what

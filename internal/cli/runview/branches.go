@@ -8,6 +8,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
 	"gaffer/internal/text/display"
 )
 
@@ -108,7 +109,7 @@ func mergeCommands(r fleet.Run, at site) (lines []string) {
 			continue
 		}
 		told[t.Branch] = true
-		lines = append(lines, fmt.Sprintf("next: 'git merge %s' brings the work into the branch that you have checked out", display.Printable(worktree.Quote(t.Branch))))
+		lines = append(lines, fmt.Sprintf("next: 'git merge %s' brings the work into the branch that you have checked out", display.Printable(git.Quote(t.Branch))))
 	}
 	return lines
 }

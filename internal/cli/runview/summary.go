@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/git"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 )
@@ -94,7 +94,7 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 	}
 	if at.changes.First != "" {
 		lines = append(lines, fmt.Sprintf("next: 'gaffer review %s' shows the first change; 'gaffer merge %s --all' merges those that are ready",
-			display.Printable(worktree.Quote(r.ID+"/"+at.changes.First)), display.Printable(r.ID)))
+			display.Printable(git.Quote(r.ID+"/"+at.changes.First)), display.Printable(r.ID)))
 	}
 	return lines
 }

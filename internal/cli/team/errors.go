@@ -3,8 +3,8 @@ package team
 import (
 	"errors"
 
-	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/exit"
+	"gaffer/internal/git"
 	"gaffer/team"
 )
 
@@ -17,7 +17,7 @@ func advised(err error) error {
 	if _, ok := errors.AsType[*team.NoSessionError](err); ok {
 		return exit.WithHint(err, "'gaffer team REQUIREMENTS' begins one and runs it, 'gaffer team init' only begins it")
 	}
-	if e, ok := errors.AsType[*worktree.OpenError](err); ok && e.Problem == worktree.NotRepository {
+	if e, ok := errors.AsType[*git.OpenError](err); ok && e.Problem == git.NotRepository {
 		return exit.WithHint(err, "a team works on branches: go to a repository, or make one with 'git init' and a first commit")
 	}
 	return err

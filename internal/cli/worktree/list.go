@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
+	"gaffer/internal/git"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 )
@@ -83,7 +84,7 @@ func look(ctx context.Context, e *env.Env, run string) ([]row, error) {
 	for i, t := range trees {
 		rows[i] = row{Run: t.Run, Task: t.Task, Path: t.Path, Branch: t.Branch}
 		s, err := repo.Status(ctx, t)
-		if gone := (*worktree.MissingError)(nil); errors.As(err, &gone) {
+		if gone := (*git.MissingError)(nil); errors.As(err, &gone) {
 			rows[i].Missing = true
 			continue
 		}

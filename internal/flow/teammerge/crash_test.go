@@ -13,6 +13,7 @@ import (
 
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/git"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -48,7 +49,7 @@ func TestKilledDuringItsTestsItIsDoneAgainFromTheStart(t *testing.T) {
 	p.must(cmd.Start())
 	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
 	// Another group works at the same time.
-	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: worktree.Base{Commit: p.start}, Root: filepath.Join(p.top, "trees")}); err != nil {
+	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: git.Base{Commit: p.start}, Root: filepath.Join(p.top, "trees")}); err != nil {
 		t.Fatal(err)
 	}
 	p.must(cmd.Process.Kill())

@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/flow/teammerge"
 	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/git"
 )
 
 const role = "TEAMMERGE_TEST_CHILD"
@@ -108,7 +109,7 @@ func (p project) group(name string) worktree.Tree {
 
 func (p project) tree(s worktree.Spec) worktree.Tree {
 	p.Helper()
-	s.Run, s.Base, s.Root = run, worktree.Base{Commit: p.start}, filepath.Join(p.top, "trees")
+	s.Run, s.Base, s.Root = run, git.Base{Commit: p.start}, filepath.Join(p.top, "trees")
 	tree, err := p.repo.Create(p.Context(), s)
 	p.must(err)
 	return tree

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
 )
 
 // settle commits uncommitted work of agents in the run's worktrees of both branches. If
@@ -25,7 +26,7 @@ func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) 
 			err = s.settleOther(ctx, repo, t, out)
 		}
 		// If a worktree is missing, the branch has no uncommitted work.
-		if missing := (*worktree.MissingError)(nil); err != nil && !errors.As(err, &missing) {
+		if missing := (*git.MissingError)(nil); err != nil && !errors.As(err, &missing) {
 			return err
 		}
 	}

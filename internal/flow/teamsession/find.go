@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/teamrun"
 	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/git"
 	"gaffer/statefile"
 	"gaffer/team"
 )
@@ -156,7 +157,7 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 			continue
 		}
 		theirs, err := repo.Base(ctx, g.BranchName)
-		if missing := (*worktree.MissingError)(nil); errors.As(err, &missing) || err == nil && theirs.Branch == "" {
+		if missing := (*git.MissingError)(nil); errors.As(err, &missing) || err == nil && theirs.Branch == "" {
 			continue // the group's work is on another branch, or there is none
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package worktree
+package git
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ const (
 	maxOutput = 256 << 20
 	// endGrace is the time that a stopped git gets to delete its lock files.
 	endGrace = 5 * time.Second
-	// mark is in the environment of every git that gaffer runs, so that a git at work
-	// in a worktree does not count as its occupant.
-	mark = "GAFFER_WORKTREE_GIT=1"
+	// Mark is in the environment of every git process that gaffer starts. A process with
+	// it does not count as a user of the worktree in which it runs.
+	Mark = "GAFFER_WORKTREE_GIT=1"
 )
 
 // settings returns git options for every command. They turn off hooks, background work
@@ -43,9 +43,9 @@ func settings() []string {
 	}
 }
 
-// kept returns the git variables that describe the user and the machine. All others,
-// such as GIT_DIR, belong to some other command.
-func kept() []string {
+// userVariables returns the git variables that describe the user and the machine. All others,
+// such as GIT_DIR, come from a git command that has started gaffer.
+func userVariables() []string {
 	return []string{
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
@@ -58,40 +58,42 @@ func kept() []string {
 func environ(from []string) []string {
 	env := slices.DeleteFunc(slices.Clone(from), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "GIT_") && !slices.Contains(kept(), name) || name == "LANGUAGE"
+		return strings.HasPrefix(name, "GIT_") && !slices.Contains(userVariables(), name) || name == "LANGUAGE"
 	})
-	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=true", mark)
+	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=true", Mark)
 }
 
-// git runs the git program in one folder.
-type git struct {
-	program string
-	dir     string
-	folder  string // git folder of the worktree that it works in
-	env     []string
-	hold    *os.File // open file that the command inherits, see awaitOrphans
+// Client runs the git program in one folder. Its methods return an [*Error] if git fails.
+type Client struct {
+	program   string
+	Dir       string // the folder in which git runs
+	GitFolder string // the git folder of the worktree at Dir; set by [Repo.InWorktree]
+	env       []string
+	hold      *os.File // an open file that git processes inherit, see awaitOrphans
 }
 
-func (g git) in(dir string) git { g.dir = dir; return g }
+// In returns a client for another folder.
+func (g Client) In(dir string) Client { g.Dir = dir; return g }
 
-func (g git) with(env ...string) git {
+// With returns a client with more environment variables.
+func (g Client) With(env ...string) Client {
 	g.env = append(slices.Clone(g.env), env...)
 	return g
 }
 
-// run returns the output of a command, even together with a [*GitError].
-func (g git) run(ctx context.Context, args ...string) (string, error) {
-	return g.feed(ctx, "", args...)
+// Run returns the output of a git command, also if the command fails.
+func (g Client) Run(ctx context.Context, args ...string) (string, error) {
+	return g.Feed(ctx, "", args...)
 }
 
-// line is run without the trailing newline.
-func (g git) line(ctx context.Context, args ...string) (string, error) {
-	out, err := g.run(ctx, args...)
+// Line is like Run, without the trailing newline.
+func (g Client) Line(ctx context.Context, args ...string) (string, error) {
+	out, err := g.Run(ctx, args...)
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// feed is run with text on stdin.
-func (g git) feed(ctx context.Context, stdin string, args ...string) (string, error) {
+// Feed is like Run, with text on stdin.
+func (g Client) Feed(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out, said capped
 	out.room, said.room = maxOutput, maxOutput
 	cmd := g.command(ctx, args)
@@ -106,16 +108,16 @@ func (g git) feed(ctx context.Context, stdin string, args ...string) (string, er
 		return out.String(), nil
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		err = &GitError{Args: args, Dir: g.dir, Exit: exit.ExitCode(), Said: strings.TrimSpace(said.String())}
+		err = &Error{Args: args, Dir: g.Dir, Exit: exit.ExitCode(), Said: strings.TrimSpace(said.String())}
 	}
 	return out.String(), err
 }
 
-// command puts git into its own process group, so that Ctrl-C in the terminal reaches
+// command returns the git command. It puts git into its own process group, so that Ctrl-C in the terminal reaches
 // only gaffer and does not interrupt git halfway.
-func (g git) command(ctx context.Context, args []string) *exec.Cmd {
+func (g Client) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, g.program, append(settings(), args...)...)
-	cmd.Dir, cmd.Env = g.dir, g.env
+	cmd.Dir, cmd.Env = g.Dir, g.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = endGrace
@@ -125,31 +127,9 @@ func (g git) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// commit resolves a name to a commit, or to "" if it does not exist.
-func (g git) commit(ctx context.Context, name string) (string, error) {
-	return g.resolve(ctx, name+"^{commit}")
-}
-
-func (g git) resolve(ctx context.Context, name string) (string, error) {
-	id, err := g.line(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
-	if exitCode(err) > 0 { // 1 if it does not exist, 128 if it is not a valid name
-		return "", nil
-	}
-	return id, err
-}
-
-// has reports whether a commit contains another.
-func (g git) has(ctx context.Context, commit, other string) (bool, error) {
-	_, err := g.run(ctx, "merge-base", "--is-ancestor", other, commit)
-	if exitCode(err) == 1 {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// exitCode returns git's exit code, or -1 if err is nil or another error.
-func exitCode(err error) int {
-	if e, ok := errors.AsType[*GitError](err); ok {
+// ExitCode returns git's exit code, or -1 if err is nil or another error.
+func ExitCode(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Exit
 	}
 	return -1

@@ -1,4 +1,4 @@
-package worktree
+package git
 
 import (
 	"fmt"
@@ -56,8 +56,8 @@ func (e *OpenError) Hint() string {
 	return "go to a folder of the repository, make one with 'git init', or run without worktrees"
 }
 
-// GitError reports a git command that failed.
-type GitError struct {
+// Error reports a git command that failed.
+type Error struct {
 	Args []string
 	Dir  string
 	Exit int    // -1 if a signal killed it
@@ -65,7 +65,7 @@ type GitError struct {
 }
 
 // Error shortens git's message, which may list a thousand files.
-func (e *GitError) Error() string {
+func (e *Error) Error() string {
 	said := e.Said
 	if said == "" {
 		said = fmt.Sprintf("exit %d", e.Exit)
@@ -107,25 +107,8 @@ func (e *TakenError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *TakenError) Hint() string { return e.Advice }
 
-// RecordError reports an unreadable record of a worktree.
-type RecordError struct {
-	Path string
-	Err  error
-}
-
-func (e *RecordError) Error() string { return e.Path + ": not a worktree's record: " + e.Err.Error() }
-func (e *RecordError) Unwrap() error { return e.Err }
-
-// Invalid marks the error as invalid content.
-func (e *RecordError) Invalid() bool { return true }
-
-// Hint returns advice for the user.
-func (e *RecordError) Hint() string {
-	return "see with 'git worktree list' what is there, take it away by hand, and move the record away"
-}
-
-// some lists the first few names and the number of the others.
-func some(names []string) string {
+// FirstFew lists up to five names and the number of the others.
+func FirstFew(names []string) string {
 	const few = 5
 	if len(names) <= few {
 		return strings.Join(names, ", ")
@@ -133,7 +116,8 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-func count(n int, thing string) string {
+// Count returns a number with a noun, such as "2 files".
+func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

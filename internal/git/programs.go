@@ -1,4 +1,4 @@
-package worktree
+package git
 
 import (
 	"context"
@@ -19,18 +19,18 @@ func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
 // readPrograms finds the programs that the repository's own settings make git run. It
 // overrides these settings with the user's choice, or else with git's default.
 func (r *Repo) readPrograms(ctx context.Context) error {
-	out, err := r.git.run(ctx, "config", "--list", "-z", "--show-scope")
+	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
 	if err != nil {
 		return err
 	}
 	own, users := split(out, "local", "worktree")
 	// A linked worktree may have its own configuration.
-	files, err := filepath.Glob(filepath.Join(r.common, "worktrees", "*", "config.worktree"))
+	files, err := filepath.Glob(filepath.Join(r.Folder, "worktrees", "*", "config.worktree"))
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
-		out, err := r.git.run(ctx, "config", "--list", "-z", "--show-scope", "--includes", "--file", file)
+		out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope", "--includes", "--file", file)
 		if err != nil {
 			return err
 		}
@@ -55,8 +55,8 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 			}
 		}
 	}
-	r.plain = r.git
-	r.git = r.git.with(variables(replaced)...)
+	r.plain = r.Git
+	r.Git = r.Git.With(variables(replaced)...)
 	return nil
 }
 
@@ -138,9 +138,9 @@ func (r *Repo) MayWrite() error {
 
 // writer returns the git for changes to files or commits. It uses the repository's
 // programs if the user has trusted all of them.
-func (r *Repo) writer() git {
+func (r *Repo) writer() Client {
 	if trust.Check(os.Getenv, r.main, r.programs) != nil {
-		return r.git
+		return r.Git
 	}
 	return r.plain
 }
@@ -152,9 +152,9 @@ func (r *Repo) Environ() ([]string, error) {
 	if err := trust.Check(os.Getenv, r.main, r.programs); err != nil {
 		return nil, err
 	}
-	g := r.plain.with(variables([]setting{{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}})...)
+	g := r.plain.With(variables([]setting{{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}})...)
 	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // the user's own password prompt
-		g = g.with("GIT_ASKPASS=" + ask)
+		g = g.With("GIT_ASKPASS=" + ask)
 	}
 	return g.env, nil
 }

@@ -1,4 +1,4 @@
-package worktree
+package git
 
 import (
 	"context"
@@ -19,18 +19,18 @@ const maxSubject = 200
 // resolves a conflict or changes something else. For a missing branch Changes returns
 // nothing.
 func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits []string, err error) {
-	tip, err := r.git.commit(ctx, headsPrefix+branch)
+	tip, err := r.Git.CommitID(ctx, Heads+branch)
 	if err != nil || tip == "" {
 		return nil, nil, err
 	}
-	from, err := r.git.commit(ctx, base)
+	from, err := r.Git.CommitID(ctx, base)
 	if err != nil {
 		return nil, nil, err
 	}
 	if from == "" {
 		return nil, nil, &MissingError{"commit", base, ""}
 	}
-	out, err := r.git.run(ctx, "rev-list", "--first-parent", "--reverse",
+	out, err := r.Git.Run(ctx, "rev-list", "--first-parent", "--reverse",
 		"--no-commit-header", "--abbrev=7", "--encoding=UTF-8", "--format=%P%x09%H %h - %s", tip, "--not", from)
 	if err != nil {
 		return nil, nil, err
@@ -41,29 +41,29 @@ func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits
 		id, text, _ := strings.Cut(text, " ")
 		if !strings.Contains(parents, " ") {
 			ids.WriteString(id + "\n")
-			commits = append(commits, oneLine(text))
+			commits = append(commits, CleanSubject(text))
 			continue
 		}
-		changed, err := r.git.run(ctx, "show", "--remerge-diff", "-z", "--no-renames", "--no-ext-diff", "--name-only",
+		changed, err := r.Git.Run(ctx, "show", "--remerge-diff", "-z", "--no-renames", "--no-ext-diff", "--name-only",
 			"--no-color", "--no-show-signature", "--format=", id)
 		if err != nil {
 			return nil, nil, err
 		}
 		if changed != "" {
 			names.WriteString(changed)
-			commits = append(commits, oneLine(text))
+			commits = append(commits, CleanSubject(text))
 		}
 	}
-	out, err = r.git.feed(ctx, ids.String(), "diff-tree", "--stdin", "--root", "-r", "-z", "--no-renames", "--name-only", "--no-commit-id")
+	out, err = r.Git.Feed(ctx, ids.String(), "diff-tree", "--stdin", "--root", "-r", "-z", "--no-renames", "--name-only", "--no-commit-id")
 	if err != nil {
 		return nil, nil, err
 	}
 	return distinct(names.String() + out), commits, nil
 }
 
-// oneLine makes a commit subject safe for a document: valid UTF-8, one line, at most
+// CleanSubject makes a commit subject safe for a document: valid UTF-8, one line, at most
 // maxSubject bytes.
-func oneLine(text string) string {
+func CleanSubject(text string) string {
 	return truncate.Bytes(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
 			return ' '
@@ -77,13 +77,4 @@ func distinct(out string) []string {
 	all := strings.FieldsFunc(out, func(c rune) bool { return c == 0 })
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// Contains reports whether a branch contains a commit. A missing branch contains none.
-func (r *Repo) Contains(ctx context.Context, branch, commit string) (bool, error) {
-	tip, err := r.git.commit(ctx, headsPrefix+branch)
-	if err != nil || tip == "" {
-		return false, err
-	}
-	return r.git.has(ctx, tip, commit)
 }

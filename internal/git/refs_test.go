@@ -1,4 +1,4 @@
-package worktree
+package git
 
 import (
 	"os/exec"
@@ -13,7 +13,7 @@ func TestEveryIdBecomesAPartOfARef(t *testing.T) {
 		"v1.2": "v1.2", "über": "über", "a~^:?*[b": "a%7E%5E%3A%3F%2A%5Bb", "@{u}": "@%7Bu}", "a...": "a.%2E%2E", "@": "@",
 		"x.lock.lock": "x.lock%2Elock",
 	} {
-		if got := refPart(id); got != want {
+		if got := RefPart(id); got != want {
 			t.Errorf("%q: %q, want %q", id, got, want)
 		}
 	}
@@ -25,17 +25,17 @@ func TestGitTakesEveryPart(t *testing.T) {
 	ids := []string{"x.lock.lock", "@", "a~^:?*[b\\", "a...", "a..", "{", "@{", strings.Repeat("a b", 66), strings.Repeat("ü ", 66), "a.lock."}
 	seen := map[string]string{}
 	for _, id := range ids {
-		part := refPart(id)
+		part := RefPart(id)
 		if other, ok := seen[part]; ok || len(part) > maxPart {
 			t.Errorf("%q: %q, as %q", id, part, other)
 		}
 		seen[part] = id
-		if out, err := exec.Command("git", "check-ref-format", headsPrefix+BranchOf(id, id)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("git", "check-ref-format", Heads+"gaffer/"+part+"/"+part).CombinedOutput(); err != nil {
 			t.Errorf("%q: %q: %v %s", id, part, err, out)
 		}
 	}
 	long := strings.Repeat("a b", 66)
-	if refPart(long+"x") == refPart(long+"y") {
+	if RefPart(long+"x") == RefPart(long+"y") {
 		t.Error("two long ids become one")
 	}
 }

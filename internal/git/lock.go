@@ -1,11 +1,10 @@
-package worktree
+package git
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -16,18 +15,14 @@ import (
 // busyPause is the interval between checks whether an orphaned git has ended.
 const busyPause = 20 * time.Millisecond
 
-func (r *Repo) folder(parts ...string) string {
-	return filepath.Join(append([]string{r.common, "gaffer"}, parts...)...)
-}
-
-// locked calls do while it holds the repository's lock, which all processes use that
+// Locked calls do while it holds the repository's lock, which all processes use that
 // work with this package. It is needed because git does not wait: of several gits that
 // add a worktree at once, some fail.
-func (r *Repo) locked(ctx context.Context, do func(git) error) error {
-	if err := statefile.MkdirAll(r.host, r.folder()); err != nil {
+func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
+	if err := statefile.MkdirAll(r.Host, r.StatePath()); err != nil {
 		return err
 	}
-	lock, err := r.host.Lock(ctx, "lock worktrees", r.folder("lock"))
+	lock, err := r.Host.Lock(ctx, "lock worktrees", r.StatePath("lock"))
 	if err != nil {
 		return err
 	}
@@ -46,7 +41,7 @@ func (r *Repo) locked(ctx context.Context, do func(git) error) error {
 // inherited the open file that is returned here, and thereby its lock. The kernel
 // releases the lock when the last process with the file ends.
 func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
-	f, err := host.OpenLock(r.folder("busy"))
+	f, err := host.OpenLock(r.StatePath("busy"))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +51,7 @@ func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
 			return f, nil
 		}
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = r.host.Sleep(ctx, busyPause)
+			err = r.Host.Sleep(ctx, busyPause)
 		}
 		if err != nil && !errors.Is(err, syscall.EINTR) {
 			_ = f.Close()

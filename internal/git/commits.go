@@ -1,0 +1,82 @@
+package git
+
+import (
+	"context"
+	"strconv"
+	"strings"
+)
+
+// CommitID returns the id of the commit that a name stands for, or "" if there is none.
+func (g Client) CommitID(ctx context.Context, name string) (string, error) {
+	return g.Resolve(ctx, name+"^{commit}")
+}
+
+// Resolve returns the id of the object that a name stands for, or "" if there is none.
+func (g Client) Resolve(ctx context.Context, name string) (string, error) {
+	id, err := g.Line(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
+	if ExitCode(err) > 0 { // 1 if it does not exist, 128 if it is not a valid name
+		return "", nil
+	}
+	return id, err
+}
+
+// Contains reports whether other is commit itself or one of its ancestors.
+func (g Client) Contains(ctx context.Context, commit, other string) (bool, error) {
+	_, err := g.Run(ctx, "merge-base", "--is-ancestor", other, commit)
+	if ExitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// CountCommits counts the commits that git rev-list finds for the arguments.
+func (g Client) CountCommits(ctx context.Context, args ...string) (int, error) {
+	out, err := g.Line(ctx, append([]string{"rev-list", "--count"}, args...)...)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(out)
+}
+
+// CommitTree creates a commit with the files of a tree. No branch refers to it.
+func (g Client) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
+	args := []string{"commit-tree", tree}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	out, err := g.Feed(ctx, message, append(args, "-F", "-")...)
+	return strings.TrimSpace(out), err
+}
+
+// WithAuthor returns a client that can create commits. Their author and committer is the
+// user, or "gaffer" if the user has configured no name. A name that git derives from the
+// machine's name does not count.
+func (g Client) WithAuthor(ctx context.Context) (Client, error) {
+	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
+		_, err := g.Run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")
+		switch {
+		case ExitCode(err) > 0:
+			g = g.With(role+"_NAME=gaffer", role+"_EMAIL=gaffer@localhost")
+		case err != nil:
+			return Client{}, err
+		}
+	}
+	return g, nil
+}
+
+// UpdateRefs performs the steps of one transaction: all of them or none. Steps are lines
+// for git update-ref --stdin. The reflog gets why.
+func (g Client) UpdateRefs(ctx context.Context, why, steps string) error {
+	_, err := g.Feed(ctx, "start\n"+steps+"prepare\ncommit\n", "update-ref", "-m", why, "--stdin")
+	return err
+}
+
+// HeadBranch returns the branch that is checked out in the client's folder, or "" if HEAD
+// is detached.
+func (g Client) HeadBranch(ctx context.Context) (string, error) {
+	ref, err := g.Line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if ExitCode(err) == 1 { // detached
+		return "", nil
+	}
+	return strings.TrimPrefix(ref, Heads), err
+}

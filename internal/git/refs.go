@@ -1,0 +1,49 @@
+package git
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/text/truncate"
+)
+
+// Heads is the start of the full names of branches.
+const Heads = "refs/heads/"
+
+// maxPart is the longest part of a ref's name, in bytes. A part becomes a file name,
+// and git adds to it.
+const maxPart = 200
+
+// RefPart converts an id to a part of a ref's name. Characters that git rejects become
+// a percent sign and two hex digits, so that different ids stay different.
+func RefPart(id string) string {
+	var b strings.Builder
+	for i := 0; i < len(id); i++ {
+		if refused(id, i) {
+			fmt.Fprintf(&b, "%%%02X", id[i])
+		} else {
+			b.WriteByte(id[i])
+		}
+	}
+	if b.Len() <= maxPart {
+		return b.String()
+	}
+	return truncate.Head(b.String(), maxPart-14) + fmt.Sprintf("%%-%x", sha256.Sum256([]byte(id)))[:14]
+}
+
+func refused(id string, i int) bool {
+	if id[i] == '.' {
+		return i == len(id)-1 || i > 0 && id[i-1] == '.' || id[i:] == ".lock"
+	}
+	return strings.IndexByte(" ~^:?*[\\{%", id[i]) >= 0
+}
+
+// Quote quotes a word for a shell if necessary.
+func Quote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
