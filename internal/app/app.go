@@ -243,7 +243,7 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, err = a.engine.Submit(ctx, engine.Submission{Plan: withMerges, ID: id, Project: a.opts.Project.Root, Base: base, Place: id, Conducted: p.Team != nil})
+		_, err = a.engine.Submit(ctx, engine.Submission{Plan: withMerges, ID: id, Project: a.opts.Project.Root, Base: base, OnlyWorker: id, Conducted: p.Team != nil})
 		var taken *engine.ConflictError
 		if errors.As(err, &taken) {
 			continue

@@ -77,8 +77,8 @@ func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	w := workspace.Workspace{Root: run.Project, Base: run.Base, Workflow: header.Workflow}
 	here := a.locks.WorkedOn(run)
 	where := "the machine that works on run " + run.ID
-	if run.Place != run.ID && run.Place != "" {
-		where = "worker " + run.Place
+	if run.OnlyWorker != run.ID && run.OnlyWorker != "" {
+		where = "worker " + run.OnlyWorker
 	}
 	return func(t store.Task) (repo, name string, ok bool, err error) {
 		spec, err := plan.DecodeTask(t.Spec)

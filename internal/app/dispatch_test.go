@@ -272,7 +272,7 @@ func TestOfTwoDispatchesOfABeadOneIsRefused(t *testing.T) {
 	defer other.Close()
 	again := beadrun.Request{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say mine")}}, Terminal: beadrun.Headless}
 	_, err := other.Beads.Dispatch(t.Context(), again)
-	if held := (*engine.HeldError)(nil); !errors.As(err, &held) || held.By.Run != s.run {
+	if held := (*engine.BeadHeldError)(nil); !errors.As(err, &held) || held.By.Run != s.run {
 		t.Fatalf("%v, want it held by %s", err, s.run)
 	}
 	again.Force = true

@@ -27,7 +27,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary
 	}
 	var others []fleet.Question
 	look := func(r store.Reader) error {
-		g, others, err = runquery.Glance(r, project, opts.Now())
+		g, others, err = runquery.ProjectSummary(r, project, opts.Now())
 		return err
 	}
 	there, err := Exists(opts)
@@ -43,7 +43,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary
 			return g, err
 		}
 	case there:
-		if err := sqlite.Look(ctx, database, look); err != nil {
+		if err := sqlite.QuickRead(ctx, database, look); err != nil {
 			return g, err
 		}
 	}

@@ -84,9 +84,9 @@ func testGlance(t *testing.T, p testProject) {
 		tx.PutQuestion(store.Question{ID: "q2", Run: "overnight", Task: "d", Asked: hour(-2)})
 		tx.PutQuestion(store.Question{ID: "q3", Run: "overnight", Task: "e", Asked: hour(-9), Closed: true})
 		tx.PutQuestion(store.Question{ID: "q4", Run: "elsewhere", Task: "x", Asked: hour(-5)})
-		tx.PutLane(store.Lane{Name: "claude", Until: hour(2), Reason: "usage limit"})
-		tx.PutLane(store.Lane{Name: "codex"})
-		tx.PutLane(store.Lane{Name: "gemini", Until: hour(-2)})
+		tx.PutAccount(store.Account{Name: "claude", Until: hour(2), Reason: "usage limit"})
+		tx.PutAccount(store.Account{Name: "codex"})
+		tx.PutAccount(store.Account{Name: "gemini", Until: hour(-2)})
 	})
 	lanes := []fleet.Lane{{Name: "claude", Until: hour(2), Reason: "usage limit"}}
 	equalTimes := cmp.Comparer(time.Time.Equal)

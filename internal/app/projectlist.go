@@ -55,7 +55,7 @@ func entries(item store.Item, err error) (list []viewers.Entry, _ error) {
 
 // Put implements [viewers.Registry].
 func (l *projectList) Put(ctx context.Context, change func([]viewers.Entry) ([]viewers.Entry, error)) error {
-	return l.engine.Do(ctx, "", func(s *engine.Step) error {
+	return l.engine.Do(ctx, "", func(s *engine.Tx) error {
 		list, err := entries(s.Item(l.key))
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ticked := shell("ticked", "true")
-	ticked.Box = box
+	ticked.CheckboxFile = box
 	id, err := a.Submit(t.Context(), plan.Plan{Name: "test", Source: plan.SourceOrchestrate, Tasks: []plan.Task{
 		ticked, shell("again", "echo x >> ran; test $(wc -l < ran) = 2"),
 	}})

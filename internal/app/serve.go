@@ -120,7 +120,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 // here. It does not trust the attempt's row further, since other programs can write it.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
-	case at.Worker != run.Place || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:
+	case at.Worker != run.OnlyWorker || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:
 		return "", false
 	case filepath.Base(at.Log) != at.Task+".log" || filepath.Base(filepath.Dir(at.Log)) != run.ID:
 		return "", false

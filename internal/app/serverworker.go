@@ -100,7 +100,7 @@ func (s *ServerWorker) createWorker() (err error) {
 	}
 	host, _ := os.Hostname() // for display
 	name := s.opts.Name
-	labels := append([]string{runs.ProjectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
+	labels := append([]string{runs.ProjectLabel(s.opts.Config.ProjectName()), engine.WorkerLabel(name)}, s.opts.Labels...)
 	allow, noCommands := s.opts.Allow, error(nil)
 	if len(allow) > 0 {
 		if !slices.Contains(allow, plan.CommandAgent) {

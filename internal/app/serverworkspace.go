@@ -82,7 +82,7 @@ func (e *ElsewhereError) Error() string {
 // Work implements [worker.Workspace]. It returns the project's root, or a worktree if
 // the run is bound to this worker.
 func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
-	run := s.engine.Run(t.Attempt)
+	run := s.engine.Run(t.RunningAttempt)
 	p, err := s.workspaceOf(run)
 	if err != nil {
 		return "", err
@@ -106,7 +106,7 @@ func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (
 
 // Diff implements [worker.Workspace].
 func (s *ServerWorker) Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error) {
-	p, err := s.workspaceOf(s.engine.Run(t.Attempt))
+	p, err := s.workspaceOf(s.engine.Run(t.RunningAttempt))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *ServerWorker) Diff(ctx context.Context, t store.Task, spec plan.Task) (
 
 // Commit implements [worker.Workspace].
 func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task) error {
-	p, err := s.workspaceOf(s.engine.Run(t.Attempt))
+	p, err := s.workspaceOf(s.engine.Run(t.RunningAttempt))
 	if err != nil {
 		return err
 	}

@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/plan"
 )
 
-// HeldError reports that another task holds a bead.
-type HeldError struct {
+// BeadHeldError reports that another task holds a bead.
+type BeadHeldError struct {
 	Bead   string
 	By     store.TaskKey
 	Status store.Status
 }
 
-func (e *HeldError) Error() string {
+func (e *BeadHeldError) Error() string {
 	if e.Status.Final() {
 		return fmt.Sprintf("bead %s was dispatched again since, as run %s, which is %s", e.Bead, e.By.Run, e.Status)
 	}
@@ -24,7 +24,7 @@ func (e *HeldError) Error() string {
 }
 
 // Conflict marks the error as a conflict with another task.
-func (e *HeldError) Conflict() bool { return true }
+func (e *BeadHeldError) Conflict() bool { return true }
 
 // beads records which task holds a bead. A bead has at most one open task.
 type beads struct{ *change }
@@ -34,7 +34,7 @@ func holdKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger
 
 // holder returns the task that held a bead last.
 func (b *beads) holder(d *plan.Dispatch) (t store.Task, err error) {
-	p, err := b.Promise(holdKey(d))
+	p, err := b.IdempotencyRecord(holdKey(d))
 	if err != nil {
 		return t, err
 	}
@@ -55,7 +55,7 @@ func (b *beads) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error)
 	case err != nil:
 		return nil, err
 	case !before.Status.Final():
-		return nil, &HeldError{d.Bead, before.TaskKey, before.Status}
+		return nil, &BeadHeldError{d.Bead, before.TaskKey, before.Status}
 	default:
 		spec, err := dispatchOf(before)
 		if err != nil {
@@ -67,7 +67,7 @@ func (b *beads) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error)
 	if err != nil {
 		return nil, err
 	}
-	b.PutPromise(store.Promise{Key: holdKey(&d), Answer: answer, Made: b.now})
+	b.PutIdempotencyRecord(store.IdempotencyRecord{Key: holdKey(&d), Answer: answer, Made: b.now})
 	return &d, nil
 }
 
@@ -82,7 +82,7 @@ func (b *beads) holds(t store.Task) error {
 		return missing(err, "bead", d.Bead)
 	}
 	if by.TaskKey != t.TaskKey {
-		return &HeldError{d.Bead, by.TaskKey, by.Status}
+		return &BeadHeldError{d.Bead, by.TaskKey, by.Status}
 	}
 	return nil
 }

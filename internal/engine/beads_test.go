@@ -24,7 +24,7 @@ func bead(id, ledger string, after ...string) plan.Task {
 // held expects an error because the run by holds the bead.
 func (f *fixture) held(err error, by string) {
 	f.t.Helper()
-	held := (*engine.HeldError)(nil)
+	held := (*engine.BeadHeldError)(nil)
 	if !errors.As(err, &held) || held.By.Run != by {
 		f.t.Errorf("%v, want held by %s", err, by)
 	}
@@ -116,7 +116,7 @@ func TestOfManyWhoDispatchABeadAtOnceOneHasIt(t *testing.T) {
 	close(results)
 	had := 0
 	for err := range results {
-		held := (*engine.HeldError)(nil)
+		held := (*engine.BeadHeldError)(nil)
 		switch {
 		case err == nil:
 			had++

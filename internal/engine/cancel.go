@@ -10,9 +10,9 @@ import (
 // Target is what a user's request applies to: a run, one of its tasks, or all tasks
 // that depend on that task.
 type Target struct {
-	Run   string
-	Task  string // the whole run if empty
-	Below bool   // not the task itself but all tasks that depend on it
+	Run            string
+	Task           string // the whole run if empty
+	DependentsOnly bool   // not the task itself but all tasks that depend on it
 }
 
 // Cancel cancels a run or tasks. Tasks that have not started are cancelled at once. For
@@ -50,7 +50,7 @@ func (c *cancellation) cancel(target Target, why string) error {
 	t, err := c.task(store.TaskKey{Run: target.Run, Task: target.Task})
 	switch {
 	case err != nil:
-	case target.Below:
+	case target.DependentsOnly:
 		err = c.cancelBelow(t, why)
 	case t.Status.Final():
 		err = &ConflictError{"task " + t.Task, fmt.Sprintf("is %s already", t.Status)}

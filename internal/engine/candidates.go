@@ -27,12 +27,12 @@ func (c *claims) compareCandidates(t *store.Task) error {
 		}
 		list = append(list, one)
 	}
-	if spec.Pick.Judges {
+	if spec.Pick.IsJudge {
 		spec.Prompt = contest.JudgePrompt(*spec.Pick, list)
 	} else {
-		step := contest.Step{Run: t.Run, Task: t.Task, By: spec.Pick.By, Candidates: list}
-		if t.Last != "" {
-			a, err := c.attempt(t.Last)
+		step := contest.PickInput{Run: t.Run, Task: t.Task, By: spec.Pick.By, Candidates: list}
+		if t.LastAttempt != "" {
+			a, err := c.attempt(t.LastAttempt)
 			if err != nil {
 				return err
 			}
@@ -40,13 +40,13 @@ func (c *claims) compareCandidates(t *store.Task) error {
 				step.Picked, _ = fleet.PickedIn(cmp.Or(a.Answer, a.Summary))
 			}
 		}
-		if spec.Pick.Judge != "" {
-			judge, err := c.task(store.TaskKey{Run: t.Run, Task: spec.Pick.Judge})
+		if spec.Pick.JudgeTask != "" {
+			judge, err := c.task(store.TaskKey{Run: t.Run, Task: spec.Pick.JudgeTask})
 			if err != nil {
 				return err
 			}
 			if judge.Status == store.Complete {
-				a, err := c.attempt(judge.Last)
+				a, err := c.attempt(judge.LastAttempt)
 				if err != nil {
 					return err
 				}
@@ -74,10 +74,10 @@ func (c *claims) candidate(key store.TaskKey) (fleet.Candidate, error) {
 		return fleet.Candidate{}, err
 	}
 	one := fleet.Candidate{Task: t.Task, Agent: AgentOf(spec), Model: spec.Model, Status: fleet.Status(t.Status), Outcome: t.Outcome, Branch: spec.Branch}
-	if t.Last == "" {
+	if t.LastAttempt == "" {
 		return one, nil
 	}
-	a, err := c.attempt(t.Last)
+	a, err := c.attempt(t.LastAttempt)
 	if err != nil {
 		return one, err
 	}
@@ -100,8 +100,8 @@ func (c *claims) candidate(key store.TaskKey) (fleet.Candidate, error) {
 // It names the candidate whose agent has done the work.
 func (c *change) onlyPicks(t store.Task) error {
 	id := ""
-	if t.Last != "" {
-		a, err := c.attempt(t.Last)
+	if t.LastAttempt != "" {
+		a, err := c.attempt(t.LastAttempt)
 		if err != nil {
 			return err
 		}

@@ -18,8 +18,8 @@ import (
 func contested(by plan.PickBy) plan.Plan {
 	api := task("api")
 	api.Prompt = "Do it."
-	api.Contest = plan.Contest{Candidates: []string{"claude", "codex", "gemini"}, PickBy: by}
-	return plan.Plan{OnFailure: plan.StopNow, Tasks: []plan.Task{api, task("docs", "api")}}.Expand()
+	api.CandidateKeys = plan.CandidateKeys{Candidates: []string{"claude", "codex", "gemini"}, PickBy: by}
+	return plan.Plan{OnFailure: plan.StopNow, Tasks: []plan.Task{api, task("docs", "api")}}.ExpandCandidates()
 }
 
 // end claims the task that must start next and ends it.
@@ -44,7 +44,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	pick := f.claim()
 	spec, err := plan.DecodeTask(pick.Task.Spec)
 	f.must(err)
-	var step contest.Step
+	var step contest.PickInput
 	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
 	if len(step.Candidates) != 3 || step.Task != "api" || step.Run != run {
 		t.Fatalf("the step is %+v", step)
@@ -77,7 +77,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api"}, "ada", ""))
 	spec, err = plan.DecodeTask(f.claim().Task.Spec)
 	f.must(err)
-	step = contest.Step{}
+	step = contest.PickInput{}
 	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
 	if step.Picked != "api.codex" {
 		t.Errorf("the candidate that was picked before is %q", step.Picked)
@@ -166,7 +166,7 @@ func TestTheJudgeReadsTheResultsAndTheTaskThatPicksReadsTheJudge(t *testing.T) {
 	f.must(err)
 	spec, err = plan.DecodeTask(f.claim().Task.Spec)
 	f.must(err)
-	var step contest.Step
+	var step contest.PickInput
 	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
 	if id, why, ok := step.Decide(); id != "api.gemini" || why != "Both work." || !ok {
 		t.Errorf("decided %q because %q, %v", id, why, ok)

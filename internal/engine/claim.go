@@ -115,7 +115,7 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 	}
 	passed := map[store.TaskKey]bool{}
 	for {
-		list, err := c.Claimable(query)
+		list, err := c.ClaimableTasks(query)
 		if err != nil || len(list) == 0 {
 			return nil, err
 		}
@@ -141,12 +141,12 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 }
 
 // query builds the store query for one task that the worker's labels allow.
-func (c *claims) query(r Claim) (store.Claim, error) {
+func (c *claims) query(r Claim) (store.ClaimQuery, error) {
 	paused, err := c.pausedLanes()
 	if err != nil {
-		return store.Claim{}, err
+		return store.ClaimQuery{}, err
 	}
-	q := store.Claim{Paused: paused, Lanes: r.Agents, Limit: 1}
+	q := store.ClaimQuery{PausedAccounts: paused, Accounts: r.Agents, Limit: 1}
 	if r.Only {
 		q.Labels = []string{labelSet(r.Labels)}
 		return q, nil
@@ -207,7 +207,7 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 			return Assignment{}, err
 		}
 	}
-	t.Attempts++
+	t.CountedAttempts++
 	t.Tries++
 	a := store.Attempt{
 		ID: c.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: r.Worker, After: r.After,
@@ -216,28 +216,28 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 	if t.Timeout > 0 {
 		a.Deadline = c.now.Add(t.Timeout)
 	}
-	t.Attempt = a.ID
+	t.RunningAttempt = a.ID
 	before, err := c.before(t)
 	if err != nil {
 		return Assignment{}, err
 	}
-	if before != nil && before.Worker == r.Worker && !t.Fresh { // a conversation stays on the worker that has it
-		a.Carried = plus(before.Carried, before.Spent)
+	if before != nil && before.Worker == r.Worker && !t.NewConversation { // a conversation stays on the worker that has it
+		a.SpentEarlier = plus(before.SpentEarlier, before.Spent)
 		a.Thread = before.Thread // also if this attempt ends before its agent has started
 	}
 	given := Assignment{Task: t, Before: before}
 	if err := given.AddMessages(c); err != nil {
 		return Assignment{}, err
 	}
-	a.Mail, t.Ended = len(given.Messages) > 0, ""
+	a.HasMessages, t.EndedAs = len(given.Messages) > 0, ""
 	err = c.schedule.moveWith(&t, &a, store.Running, "")
 	given.Attempt, given.Task = a, t
 	return given, err
 }
 
 // AddMessages adds the messages of users to an assignment whose Task is set.
-func (a *Assignment) AddMessages(r ItemLists) error {
-	if !a.Task.Mail {
+func (a *Assignment) AddMessages(r ItemLister) error {
+	if !a.Task.HasMessages {
 		return nil
 	}
 	all, err := messagesOf(r, a.Task.TaskKey)
@@ -254,10 +254,10 @@ func (a *Assignment) AddMessages(r ItemLists) error {
 
 // before returns the attempt at a task that ended last, or nil.
 func (c *claims) before(t store.Task) (*store.Attempt, error) {
-	if t.Last == "" {
+	if t.LastAttempt == "" {
 		return nil, nil
 	}
-	a, err := c.attempt(t.Last)
+	a, err := c.attempt(t.LastAttempt)
 	if err != nil {
 		return nil, err
 	}

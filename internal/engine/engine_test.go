@@ -62,7 +62,7 @@ func (f *fixture) nothing() {
 	}
 }
 
-func (f *fixture) finish(a engine.Assignment, class failure.Class) engine.Outcome {
+func (f *fixture) finish(a engine.Assignment, class failure.Class) engine.FinishResult {
 	f.t.Helper()
 	o, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: class}})
 	f.must(err)
@@ -211,7 +211,7 @@ func TestAZombiesWordIsRefused(t *testing.T) {
 	if second.Attempt.Token <= zombie.Attempt.Token {
 		t.Errorf("the token did not grow: %d, then %d", zombie.Attempt.Token, second.Attempt.Token)
 	}
-	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{Attempt: zombie.Attempt.ID, Token: zombie.Attempt.Token}})
+	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: zombie.Attempt.ID, Token: zombie.Attempt.Token}})
 	if err != nil || len(orders) != 1 || !orders[0].Gone {
 		t.Errorf("the zombie is told %+v, %v", orders, err)
 	}
@@ -274,7 +274,7 @@ func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 	f.nothing()
 	f.sweep(time.Hour + time.Second)
 	again := f.claim()
-	if again.Task.Task != "a" || again.Task.Attempts != 1 || again.Attempt.Number != 2 {
+	if again.Task.Task != "a" || again.Task.CountedAttempts != 1 || again.Attempt.Number != 2 {
 		t.Errorf("after the pause: %+v", again.Task)
 	}
 	f.expect(run, map[string]store.Status{"a": store.Running, "b": store.Queued})
@@ -331,7 +331,7 @@ func TestOnFailureStopNowEndsWhatRunsToo(t *testing.T) {
 	a, b := f.claim(), f.claim()
 	f.finish(a, failure.Auth)
 	f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Running, "c": store.Cancelled})
-	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{Attempt: b.Attempt.ID, Token: b.Attempt.Token}})
+	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: b.Attempt.ID, Token: b.Attempt.Token}})
 	if err != nil || orders[0].Stop == "" {
 		t.Errorf("the worker of b is told %+v, %v", orders, err)
 	}
@@ -419,7 +419,7 @@ func TestACancelEndsWhatWaitsAtOnceAndWhatRunsWhenItHasEnded(t *testing.T) {
 	a := f.claim()
 	f.must(f.Cancel(context.Background(), engine.Target{Run: run}, "sam", "enough"))
 	f.expect(run, map[string]store.Status{"a": store.Running, "b": store.Cancelled})
-	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}})
+	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}})
 	if err != nil || orders[0].Stop == "" {
 		t.Errorf("the worker is told %+v, %v", orders, err)
 	}
@@ -482,7 +482,7 @@ func TestAnAttemptPastItsDeadlineIsAskedToEndAndRetried(t *testing.T) {
 	run := f.submit(plan.Plan{Tasks: []plan.Task{slow}})
 	a := f.claim()
 	f.sweep(31 * time.Second)
-	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}})
+	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}})
 	if err != nil || orders[0].Stop != string(failure.TimedOut) {
 		t.Fatalf("the worker is told %+v, %v", orders, err)
 	}

@@ -25,8 +25,8 @@ type Finish struct {
 	Delivered []string
 }
 
-// Outcome describes what follows from the end of an attempt.
-type Outcome struct {
+// FinishResult describes what follows from the end of an attempt.
+type FinishResult struct {
 	Status store.Status `json:"status"`          // of the task
 	Retry  time.Time    `json:"retry,omitzero"`  // earliest time of the next attempt, if the task is queued again
 	Fresh  bool         `json:"fresh,omitempty"` // the next attempt starts a new conversation
@@ -34,9 +34,9 @@ type Outcome struct {
 
 // Finish ends an attempt. If the attempt was given up, or another one has started, it
 // changes nothing and returns a [*ConflictError].
-func (e *Engine) Finish(ctx context.Context, f Finish) (o Outcome, err error) {
+func (e *Engine) Finish(ctx context.Context, f Finish) (o FinishResult, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
-		o, err = once(tx.change, "finish", f.Key, func() (Outcome, error) { return tx.finishes.finish(f) })
+		o, err = once(tx.change, "finish", f.Key, func() (FinishResult, error) { return tx.finishes.finish(f) })
 		return err
 	})
 	return o, err
@@ -53,17 +53,17 @@ type finishes struct {
 	reviews     *reviews
 }
 
-func (e *finishes) finish(f Finish) (Outcome, error) {
+func (e *finishes) finish(f Finish) (FinishResult, error) {
 	a, err := e.owned(f.Attempt, f.Token)
 	if err != nil {
-		return Outcome{}, err
+		return FinishResult{}, err
 	}
 	e.who = a.Worker
 	if err := e.compacted(a, f.Progress); err != nil {
-		return Outcome{}, err
+		return FinishResult{}, err
 	}
 	if err := e.messages.deliver(a, f.Delivered); err != nil {
-		return Outcome{}, err
+		return FinishResult{}, err
 	}
 	a.Ending = f.Ending
 	if f.Spent != (store.Amount{}) { // zero for a lost attempt: keep the amount of its last heartbeat
@@ -74,32 +74,32 @@ func (e *finishes) finish(f Finish) (Outcome, error) {
 	if f.Class == failure.RateLimited {
 		t, err := e.task(a.Key())
 		if err != nil {
-			return Outcome{}, err
+			return FinishResult{}, err
 		}
-		if err := e.lanes.pause(t.Lane, f.Reset); err != nil {
-			return Outcome{}, err
+		if err := e.lanes.pause(t.Account, f.Reset); err != nil {
+			return FinishResult{}, err
 		}
 	}
 	return e.end(a, f.Class, f.Final)
 }
 
 // end ends an attempt and updates its task and its run.
-func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcome, error) {
+func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
 	t, err := e.task(a.Key())
 	if err != nil {
-		return Outcome{}, err
+		return FinishResult{}, err
 	}
 	run, err := e.run(a.Run)
 	if err != nil {
-		return Outcome{}, err
+		return FinishResult{}, err
 	}
-	if a.Stop != "" && a.Stop != cancelled && class != failure.None {
-		class = failure.Class(a.Stop)
+	if a.StopReason != "" && a.StopReason != cancelled && class != failure.None {
+		class = failure.Class(a.StopReason)
 	}
 	if class == failure.Lost {
 		t.Lost++
 	}
-	v := judge(class, a.Stop, t, e.opts.Rand())
+	v := judge(class, a.StopReason, t, e.opts.Rand())
 	if class == failure.Lost && v.To == store.Failed {
 		a.Summary = fmt.Sprintf("%s; %d attempts at this task were lost, so the task may be what ends its workers: find out why before you retry it",
 			cmp.Or(a.Summary, "the attempt was lost"), t.Lost)
@@ -108,7 +108,7 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 		v = verdict{To: store.Failed, Counts: true}
 	}
 
-	a.Class, a.Ended, a.State, a.Doing, a.Mail = class, e.now, "", "", false
+	a.Class, a.Ended, a.State, a.Doing, a.HasMessages = class, e.now, "", "", false
 	endWait(&a, e.now)
 	switch {
 	case v.To == store.Cancelled:
@@ -119,7 +119,7 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 		a.Status = store.Failed
 	}
 	if err := e.questions.closeAll(a.ID); err != nil {
-		return Outcome{}, err
+		return FinishResult{}, err
 	}
 
 	run.Reserved = minus(run.Reserved, t.Reserve)
@@ -130,29 +130,29 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 
 	if t.SentBack && class == failure.None {
 		if err := e.reviews.answer(a); err != nil {
-			return Outcome{}, err
+			return FinishResult{}, err
 		}
 	}
-	if t.Mail && v.To.Final() && (!final || class == failure.None) && fits(run, t.Reserve) {
+	if t.HasMessages && v.To.Final() && (!final || class == failure.None) && fits(run, t.Reserve) {
 		another, err := e.messages.needAttempt(t, class)
 		if err != nil {
-			return Outcome{}, err
+			return FinishResult{}, err
 		}
 		if ends := v.To; another {
-			if v = v.again(class, a.Stop, e.opts.Rand()); v.To == store.Queued {
-				t.Ended, t.Retries = ends, max(t.Retries, t.Attempts)
+			if v = v.again(class, a.StopReason, e.opts.Rand()); v.To == store.Queued {
+				t.EndedAs, t.Retries = ends, max(t.Retries, t.CountedAttempts)
 			}
 		}
 	}
 
-	t.Attempt, t.Last, t.Fresh, t.Outcome, t.NotBefore = "", a.ID, v.Fresh, string(class), time.Time{}
+	t.RunningAttempt, t.LastAttempt, t.NewConversation, t.Outcome, t.NotBefore = "", a.ID, v.Fresh, string(class), time.Time{}
 	if !v.Counts {
-		t.Attempts--
+		t.CountedAttempts--
 	}
 	if v.Wait > 0 && !run.Ordered { // in an ordered run the next task would overtake one that waits
 		t.NotBefore = e.now.Add(v.Wait)
 	}
-	o := Outcome{Status: v.To, Retry: t.NotBefore, Fresh: v.Fresh}
+	o := FinishResult{Status: v.To, Retry: t.NotBefore, Fresh: v.Fresh}
 	if err := e.schedule.moveWith(&t, &a, v.To, a.Summary); err != nil {
 		return o, err
 	}
@@ -163,13 +163,13 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Outcom
 // are queued again at once, without using up a retry. No process of these attempts may
 // still be running. Attempts that do not belong to the worker (any more) are skipped,
 // so Release may be repeated.
-func (e *Engine) Release(ctx context.Context, worker string, held []Held) error {
+func (e *Engine) Release(ctx context.Context, worker string, held []HeldAttempt) error {
 	return e.write(ctx, worker, func(tx *transaction) error {
 		return tx.finishes.release(worker, held)
 	})
 }
 
-func (e *finishes) release(worker string, held []Held) error {
+func (e *finishes) release(worker string, held []HeldAttempt) error {
 	for _, h := range held {
 		a, err := e.owned(h.Attempt, h.Token)
 		if isGone(err) || err == nil && a.Worker != worker {
@@ -194,7 +194,7 @@ func (e *finishes) release(worker string, held []Held) error {
 // end attempts past their deadline. It returns their number. See [Engine.Sweep] about
 // since.
 func (e *finishes) expire(since time.Time) (expired int, err error) {
-	due, err := e.Due(e.now, sweepAtOnce)
+	due, err := e.DueAttempts(e.now, sweepAtOnce)
 	if err != nil {
 		return 0, err
 	}
@@ -212,7 +212,7 @@ func (e *finishes) expire(since time.Time) (expired int, err error) {
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()
 			_, err = e.end(a, failure.Lost, false)
 		default:
-			a.Stop = cmp.Or(a.Stop, string(failure.TimedOut))
+			a.StopReason = cmp.Or(a.StopReason, string(failure.TimedOut))
 			a.Deadline = time.Time{} // it has been handled
 			e.PutAttempt(a)
 			err = e.attemptEvent("attempt.stopping", a, "its deadline has passed")

@@ -38,8 +38,8 @@ func BenchmarkHeartbeats(b *testing.B) {
 	}
 	beat := func(i int64) error {
 		w := said(i)
-		return e.Do(b.Context(), "", func(s *engine.Step) error {
-			_, err := s.Heartbeat(w)
+		return e.Do(b.Context(), "", func(s *engine.Tx) error {
+			_, err := s.ClientHeartbeat(w)
 			return err
 		})
 	}
@@ -60,11 +60,11 @@ func BenchmarkHeartbeats(b *testing.B) {
 	b.Run("idle agent", func(b *testing.B) { together(b, beat) })
 	for i := range int64(agents) {
 		w := said(i).ID
-		err := e.Do(context.Background(), w, func(s *engine.Step) error {
-			if _, err := s.Heartbeat(said(i)); err != nil {
+		err := e.Do(context.Background(), w, func(s *engine.Tx) error {
+			if _, err := s.ClientHeartbeat(said(i)); err != nil {
 				return err
 			}
-			_, err := s.Claim(engine.Claim{Worker: w})
+			_, err := s.ClaimForClient(engine.Claim{Worker: w})
 			return err
 		})
 		if err != nil {

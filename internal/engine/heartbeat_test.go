@@ -17,15 +17,15 @@ import (
 	"gaffer/internal/plan"
 )
 
-func (f *fixture) do(do func(s *engine.Step) error) {
+func (f *fixture) do(do func(s *engine.Tx) error) {
 	f.t.Helper()
 	f.must(f.Do(context.Background(), "tester", do))
 }
 
 func (f *fixture) heartbeat(said store.Worker) (w store.Worker) {
 	f.t.Helper()
-	f.do(func(s *engine.Step) (err error) {
-		w, err = s.Heartbeat(said)
+	f.do(func(s *engine.Tx) (err error) {
+		w, err = s.ClientHeartbeat(said)
 		return err
 	})
 	return w
@@ -34,8 +34,8 @@ func (f *fixture) heartbeat(said store.Worker) (w store.Worker) {
 // give claims a task for a worker that renews its leases by heartbeats alone.
 func (f *fixture) give(worker string, labels ...string) (a *engine.Assignment) {
 	f.t.Helper()
-	f.do(func(s *engine.Step) (err error) {
-		a, err = s.Claim(engine.Claim{Worker: worker, Labels: labels, Only: true})
+	f.do(func(s *engine.Tx) (err error) {
+		a, err = s.ClaimForClient(engine.Claim{Worker: worker, Labels: labels, Only: true})
 		return err
 	})
 	return a
@@ -65,7 +65,7 @@ func TestAHeartbeatIsAnEventOnlyIfMoreThanTheTimeHasChanged(t *testing.T) {
 	f.now = f.now.Add(15 * time.Second)
 	said.Owner = "thief"
 	again := f.heartbeat(said)
-	if !again.Seen.Equal(f.now) || !again.Said.Equal(f.now) || !again.Updated.Equal(first.Updated) || !again.Created.Equal(first.Created) || again.Owner != "token" {
+	if !again.Seen.Equal(f.now) || !again.StatusReported.Equal(f.now) || !again.Updated.Equal(first.Updated) || !again.Created.Equal(first.Created) || again.Owner != "token" {
 		t.Errorf("the same again is %+v", again)
 	}
 	if n := f.kinds("worker.changed"); n != 1 {
@@ -92,7 +92,7 @@ func TestAHeartbeatThatSaysNothingOfTheStatusKeepsTheLastOneWithItsAge(t *testin
 	began := f.now
 	f.now = f.now.Add(time.Minute)
 	w := f.heartbeat(store.Worker{ID: "a"})
-	if w.Status != "running" || !w.Said.Equal(began) || !w.Seen.Equal(f.now) || w.Name != "dev" || string(w.Meta) != "1" || w.Task != "" {
+	if w.Status != "running" || !w.StatusReported.Equal(began) || !w.Seen.Equal(f.now) || w.Name != "dev" || string(w.Meta) != "1" || w.Task != "" {
 		t.Errorf("worker is %+v", w)
 	}
 }
@@ -107,8 +107,8 @@ func TestAHeartbeatExtendsTheLeasesOfWhatTheWorkerWasGiven(t *testing.T) {
 	f.must(err)
 	for range 5 {
 		f.now = f.now.Add(30 * time.Second)
-		if w := f.heartbeat(store.Worker{ID: "a"}); !slices.Equal(w.Holds, []string{one.Attempt.ID}) {
-			t.Errorf("a holds %v", w.Holds)
+		if w := f.heartbeat(store.Worker{ID: "a"}); !slices.Equal(w.HeldAttempts, []string{one.Attempt.ID}) {
+			t.Errorf("a holds %v", w.HeldAttempts)
 		}
 		_, err := f.Sweep(context.Background(), time.Time{})
 		f.must(err)
@@ -121,8 +121,8 @@ func TestAHeartbeatExtendsTheLeasesOfWhatTheWorkerWasGiven(t *testing.T) {
 		}
 		return errors.Join(err, err2)
 	}))
-	if w := f.heartbeat(store.Worker{ID: "b"}); len(w.Holds) > 0 {
-		t.Errorf("b holds %v, which it has lost", w.Holds)
+	if w := f.heartbeat(store.Worker{ID: "b"}); len(w.HeldAttempts) > 0 {
+		t.Errorf("b holds %v, which it has lost", w.HeldAttempts)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestAClaimLeavesWhatAWorkerSaysOfItselfAlone(t *testing.T) {
 	a := f.give("a")
 	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
 		w, err := r.Worker("a")
-		w.Holds = nil
+		w.HeldAttempts = nil
 		if fmt.Sprint(w) != fmt.Sprint(before) || a == nil {
 			t.Errorf("the worker is %v, was %v", w, before)
 		}
@@ -203,7 +203,7 @@ func TestAWorkerOfOneRunIsGoneWithItAndComesBackWithIt(t *testing.T) {
 		return w
 	}
 	for _, run := range []string{"r1", "r2"} { // the second run is bound to a worker that stays
-		_, err := f.Submit(ctx, engine.Submission{ID: run, Place: "r1", Plan: plan.Plan{Tasks: []plan.Task{{ID: "one"}}}})
+		_, err := f.Submit(ctx, engine.Submission{ID: run, OnlyWorker: "r1", Plan: plan.Plan{Tasks: []plan.Task{{ID: "one"}}}})
 		f.must(err)
 	}
 	if w := beat(); !w.Left.IsZero() {

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Held is an attempt that a worker reports as running on it.
-type Held struct {
+// HeldAttempt is an attempt that a worker reports as running on it.
+type HeldAttempt struct {
 	Attempt string
 	Token   int64
 	Now     fleet.Progress // without a State there is no news
@@ -42,7 +42,7 @@ type Order struct {
 // the worker must do about each attempt. Fields that the worker leaves empty keep their
 // value. A change of what an agent is doing is not an event. The start of an agent is
 // one, and so is a change of the data that a named worker reports about itself.
-func (e *Engine) Beat(ctx context.Context, said store.Worker, held []Held) (orders []Order, err error) {
+func (e *Engine) Beat(ctx context.Context, said store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, said.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.beats(said, held)
 		return err
@@ -58,7 +58,7 @@ type heartbeats struct {
 	messages  *messages
 }
 
-func (b *heartbeats) beats(said store.Worker, held []Held) (orders []Order, err error) {
+func (b *heartbeats) beats(said store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	if err := b.workers.appear(said); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (b *heartbeats) beats(said store.Worker, held []Held) (orders []Order, err 
 	return orders, nil
 }
 
-func (b *heartbeats) beat(h Held) (Order, error) {
+func (b *heartbeats) beat(h HeldAttempt) (Order, error) {
 	a, err := b.owned(h.Attempt, h.Token)
 	if isGone(err) {
 		return Order{Attempt: h.Attempt, Gone: true}, nil
@@ -90,11 +90,11 @@ func (b *heartbeats) beat(h Held) (Order, error) {
 		return Order{}, err
 	}
 	var waiting []fleet.Message
-	if a.Mail {
+	if a.HasMessages {
 		if waiting, err = b.messages.waiting(a.Key()); err != nil {
 			return Order{}, err
 		}
-		a.Mail = len(waiting) > 0
+		a.HasMessages = len(waiting) > 0
 	}
 	b.PutAttempt(a)
 	if started {
@@ -116,8 +116,8 @@ func (b *heartbeats) beat(h Held) (Order, error) {
 		return Order{}, err
 	}
 	return Order{
-		Attempt: a.ID, Stop: a.Stop, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, b.now),
-		Messages: waiting, Interrupt: a.Stop == interrupted,
+		Attempt: a.ID, Stop: a.StopReason, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, b.now),
+		Messages: waiting, Interrupt: a.StopReason == interrupted,
 	}, nil
 }
 

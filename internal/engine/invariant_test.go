@@ -92,8 +92,8 @@ func checkTask(r store.Reader, t store.Task) error {
 		}
 		if a.Status == store.Running {
 			live++
-			if a.ID != t.Attempt {
-				return fmt.Errorf("%s runs, but %q is its attempt", a.ID, t.Attempt)
+			if a.ID != t.RunningAttempt {
+				return fmt.Errorf("%s runs, but %q is its attempt", a.ID, t.RunningAttempt)
 			}
 		}
 	}
@@ -102,10 +102,10 @@ func checkTask(r store.Reader, t store.Task) error {
 		return fmt.Errorf("%d attempts are alive", live)
 	case (live == 1) != (t.Status == store.Running):
 		return fmt.Errorf("is %s with %d live attempts", t.Status, live)
-	case t.Attempts != used:
-		return fmt.Errorf("%d attempts are counted, of which %d use one up", t.Attempts, used)
-	case t.Attempts > t.Retries+1:
-		return fmt.Errorf("%d attempts with %d retries", t.Attempts, t.Retries)
+	case t.CountedAttempts != used:
+		return fmt.Errorf("%d attempts are counted, of which %d use one up", t.CountedAttempts, used)
+	case t.CountedAttempts > t.Retries+1:
+		return fmt.Errorf("%d attempts with %d retries", t.CountedAttempts, t.Retries)
 	case t.Ready && t.Status != store.Queued:
 		return fmt.Errorf("is %s and ready", t.Status)
 	}
@@ -135,7 +135,7 @@ func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	switch {
 	case e.Kind == "task.queued" && store.Status(e.From).Final():
 		l[key] = 0
-	case e.Tried != nil && a.Class == failure.Lost:
+	case e.AttemptRow != nil && a.Class == failure.Lost:
 		l[key]++
 		tooMany := l[key] >= max(mostLost, t.Retries+1)
 		if t.Status == store.Queued && tooMany || t.Status == store.Failed && !tooMany {

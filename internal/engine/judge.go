@@ -32,7 +32,7 @@ const afterLost = 5
 // 1).
 func judge(class failure.Class, stop string, t store.Task, jitter float64) verdict {
 	again := func(v verdict) verdict {
-		if t.Attempts > t.Retries {
+		if t.CountedAttempts > t.Retries {
 			return verdict{To: store.Failed, Counts: true}
 		}
 		return v
@@ -58,7 +58,7 @@ func judge(class failure.Class, stop string, t store.Task, jitter float64) verdi
 		return verdict{To: store.Cancelled, Counts: true}
 	}
 	fresh := class == failure.Crashed // after the other failures the conversation is still usable
-	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(t.Attempts, jitter), Fresh: fresh})
+	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(t.CountedAttempts, jitter), Fresh: fresh})
 }
 
 // again changes the verdict on an attempt that would end its task, because a message

@@ -25,7 +25,7 @@ func (l *lanes) pause(lane string, until time.Time) error {
 		until = most
 	}
 	if until.Before(l.now) { // the limit has no known end; use a minute, but do not shorten a pause that has one
-		was, err := l.Lane(lane)
+		was, err := l.Account(lane)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -33,8 +33,8 @@ func (l *lanes) pause(lane string, until time.Time) error {
 			until = was.Until
 		}
 	}
-	paused := store.Lane{Name: lane, Until: until, Reason: string(failure.RateLimited)}
-	l.PutLane(paused)
+	paused := store.Account{Name: lane, Until: until, Reason: string(failure.RateLimited)}
+	l.PutAccount(paused)
 	if err := l.event(store.Event{Kind: "lane.paused", Why: "rate limit until " + until.UTC().Format(time.RFC3339)}, paused); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (l *lanes) pause(lane string, until time.Time) error {
 
 // reopen opens the lanes whose pause is over, and returns their number.
 func (l *lanes) reopen() (int, error) {
-	all, err := l.Lanes()
+	all, err := l.Accounts()
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func (l *lanes) reopen() (int, error) {
 		}
 		opened++
 		lane.Until, lane.Reason = time.Time{}, ""
-		l.PutLane(lane)
+		l.PutAccount(lane)
 		if err := l.event(store.Event{Kind: "lane.open"}, lane); err != nil {
 			return 0, err
 		}

@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-func held(a engine.Assignment) []engine.Held {
-	return []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}
+func held(a engine.Assignment) []engine.HeldAttempt {
+	return []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}
 }
 
 func (f *fixture) attempt(id string) (a store.Attempt) {
@@ -49,7 +49,7 @@ func TestAClaimABeatAndATurnSayHowLongTheLeaseIs(t *testing.T) {
 	if a.Lease != time.Minute || again.Lease != 40*time.Second {
 		t.Errorf("leases of a claim and of the same 20 s later: %s, %s", a.Lease, again.Lease)
 	}
-	orders, err := f.Beat(ctx, store.Worker{ID: "w"}, append(held(a), engine.Held{Attempt: "none"}))
+	orders, err := f.Beat(ctx, store.Worker{ID: "w"}, append(held(a), engine.HeldAttempt{Attempt: "none"}))
 	f.must(err)
 	if orders[0].Lease != time.Minute || orders[1].Lease != 0 || !orders[1].Gone {
 		t.Errorf("orders are %+v", orders)
@@ -87,7 +87,7 @@ func TestAnAttemptThatIsHandedBackIsQueuedAtOnceAndUsesUpNoRetry(t *testing.T) {
 	if ended.Class != failure.Released || ended.Exit != -1 || ended.Spent.Tokens != 7 || ended.Thread != "talk" {
 		t.Errorf("the attempt is %+v", ended)
 	}
-	if left.Status != store.Queued || !left.Ready || left.Attempts != 0 || left.Tries != 1 || !left.NotBefore.IsZero() {
+	if left.Status != store.Queued || !left.Ready || left.CountedAttempts != 0 || left.Tries != 1 || !left.NotBefore.IsZero() {
 		t.Errorf("the task is %+v", left)
 	}
 	if _, err := f.Finish(ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}); !conflict(err) {
@@ -173,8 +173,8 @@ func TestADeadlineIsKeptAlsoOfWhoCouldNotBeHeard(t *testing.T) {
 		_, err := f.Sweep(context.Background(), f.now)
 		f.must(err)
 	}
-	if got := f.attempt(a.Attempt.ID); got.Status != store.Running || got.Stop != string(failure.TimedOut) {
-		t.Errorf("the attempt is %s and is to stop because of %q", got.Status, got.Stop)
+	if got := f.attempt(a.Attempt.ID); got.Status != store.Running || got.StopReason != string(failure.TimedOut) {
+		t.Errorf("the attempt is %s and is to stop because of %q", got.Status, got.StopReason)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestABeatKeepsWhatItDoesNotSay(t *testing.T) {
 	f.now = f.now.Add(15 * time.Second)
 	again := beat(store.Worker{Owner: "thief"})
 	if !again.Seen.Equal(f.now) || again.Name != "build-1" || again.Labels != "gpu" || again.Version != "1" || again.Status != "idle" ||
-		string(again.Meta) != `{"host":"x"}` || !again.Said.Equal(first.Said) || again.Owner != "" {
+		string(again.Meta) != `{"host":"x"}` || !again.StatusReported.Equal(first.StatusReported) || again.Owner != "" {
 		t.Errorf("what is not said has become %+v", again)
 	}
 	if n := f.kinds("worker.changed"); n != 1 {
@@ -225,8 +225,8 @@ func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 	}{{"w", 0}, {"w", 5}, {"other", 0}} {
 		a, err := f.Claim(context.Background(), engine.Claim{Worker: c.worker})
 		f.must(err)
-		if a.Attempt.Carried.Tokens != c.want {
-			t.Errorf("attempt %d carries %d tokens", i+1, a.Attempt.Carried.Tokens)
+		if a.Attempt.SpentEarlier.Tokens != c.want {
+			t.Errorf("attempt %d carries %d tokens", i+1, a.Attempt.SpentEarlier.Tokens)
 		}
 		h := held(a)
 		h[0].Now = fleet.Progress{Activity: fleet.Activity{State: "running"}, Spent: store.Amount{Tokens: 5}}
@@ -254,11 +254,11 @@ func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
 	if more, err := local.Sweep(ctx, time.Time{}); err != nil || more {
 		t.Errorf("%v, %v", more, err)
 	}
-	if a := f.attempt(far.Attempt.ID); a.Status != store.Running || a.Stop != "" {
-		t.Errorf("what a coordinator gave is %s, %q", a.Status, a.Stop)
+	if a := f.attempt(far.Attempt.ID); a.Status != store.Running || a.StopReason != "" {
+		t.Errorf("what a coordinator gave is %s, %q", a.Status, a.StopReason)
 	}
-	if a := f.attempt(mine.Attempt.ID); a.Status != store.Running || a.Stop != string(failure.TimedOut) {
-		t.Errorf("its own, past its deadline, is %s, %q", a.Status, a.Stop)
+	if a := f.attempt(mine.Attempt.ID); a.Status != store.Running || a.StopReason != string(failure.TimedOut) {
+		t.Errorf("its own, past its deadline, is %s, %q", a.Status, a.StopReason)
 	}
 	f.sweep(2 * time.Minute)
 	if got := f.attempt(far.Attempt.ID).Class; got != failure.Lost {
@@ -329,9 +329,9 @@ func TestALaneIsPausedNeitherForEverNorForLessThanItWas(t *testing.T) {
 		{c, time.Time{}, 5 * time.Hour},
 	} {
 		limited(step.of, step.reset)
-		var lane store.Lane
+		var lane store.Account
 		f.must(f.store.Read(context.Background(), func(r store.Reader) (err error) {
-			lane, err = r.Lane(step.of.Task.Lane)
+			lane, err = r.Account(step.of.Task.Account)
 			return err
 		}))
 		if got := lane.Until.Sub(f.now); got != step.want {

@@ -29,7 +29,7 @@ func TestALostWorkerCostsATaskNothing(t *testing.T) {
 		t.Errorf("the attempt is %s, %s", got.Status, got.Class)
 	}
 	f.expect(run, map[string]store.Status{"a": store.Queued, "b": store.Queued})
-	if left := f.task(run, "a"); left.Attempts != 0 || left.Tries != 1 || left.Lost != 1 || left.Fresh {
+	if left := f.task(run, "a"); left.CountedAttempts != 0 || left.Tries != 1 || left.Lost != 1 || left.NewConversation {
 		t.Errorf("the task is %+v", left)
 	}
 	f.lose()
@@ -73,7 +73,7 @@ func TestATaskThatKeepsLosingItsWorkersIsGivenUp(t *testing.T) {
 			}
 			last := f.lose()
 			f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Cancelled})
-			if got := f.task(run, "a"); got.Outcome != string(failure.Lost) || got.Attempts != 0 {
+			if got := f.task(run, "a"); got.Outcome != string(failure.Lost) || got.CountedAttempts != 0 {
 				t.Errorf("the task is %+v", got)
 			}
 			if got := f.attempt(last.Attempt.ID).Summary; !strings.Contains(got, "not heard of") || !strings.Contains(got, "attempts at this task were lost") {

@@ -18,8 +18,8 @@ import (
 // parent is [TalkOf] their task.
 const MessageKind = "message"
 
-// TalkOf returns the parent of a task's messages, and the id of its review.
-func TalkOf(key store.TaskKey) string { return key.Run + "/" + key.Task }
+// TaskItemID returns the parent of a task's messages, and the id of its review.
+func TaskItemID(key store.TaskKey) string { return key.Run + "/" + key.Task }
 
 // messages keeps what users say to the agents of tasks.
 type messages struct{ *change }
@@ -47,13 +47,13 @@ func (e *Engine) Messages(ctx context.Context, key store.TaskKey) (list []fleet.
 	return list, err
 }
 
-// ItemLists lists items, inside a transaction or a read.
-type ItemLists interface {
+// ItemLister lists items, inside a transaction or a read.
+type ItemLister interface {
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-func messagesOf(r ItemLists, key store.TaskKey) ([]message, error) {
-	items, err := r.Items(MessageKind, TalkOf(key), math.MinInt64, math.MaxInt32)
+func messagesOf(r ItemLister, key store.TaskKey) ([]message, error) {
+	items, err := r.Items(MessageKind, TaskItemID(key), math.MinInt64, math.MaxInt32)
 	list := make([]message, len(items))
 	for i, item := range items {
 		list[i].seq = item.Seq
@@ -99,7 +99,7 @@ func (ms *messages) put(m message, kind, attempt string) error {
 		return fmt.Errorf("message %s: %w", m.ID, err)
 	}
 	ms.PutItem(store.Item{
-		ItemKey: store.ItemKey{Kind: MessageKind, ID: m.ID}, Parent: TalkOf(store.TaskKey{Run: m.Run, Task: m.Task}),
+		ItemKey: store.ItemKey{Kind: MessageKind, ID: m.ID}, Parent: TaskItemID(store.TaskKey{Run: m.Run, Task: m.Task}),
 		Seq: m.seq, Data: data, Made: m.Sent,
 	})
 	why, _, _ := strings.Cut(m.Text, "\n")

@@ -7,10 +7,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// PromisedTo returns the run that an idempotency record belongs to. Records of a bead's
+// IdempotencyRecordRun returns the run that an idempotency record belongs to. Records of a bead's
 // holder and of tasks added by a conductor must live as long as that run. For any other
 // record bound is false: it only serves repeated requests and may expire.
-func PromisedTo(p store.Promise) (run string, bound bool) {
+func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {
 	case "bead":

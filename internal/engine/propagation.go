@@ -207,11 +207,11 @@ func (p *propagation) halt(t store.Task, why string) error {
 	if t.Status != store.Running {
 		return nil
 	}
-	a, err := p.attempt(t.Attempt)
-	if err != nil || a.Stop == cancelled {
+	a, err := p.attempt(t.RunningAttempt)
+	if err != nil || a.StopReason == cancelled {
 		return err
 	}
-	a.Stop = cancelled
+	a.StopReason = cancelled
 	p.PutAttempt(a)
 	return p.attemptEvent("attempt.stopping", a, why)
 }

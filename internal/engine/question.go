@@ -163,7 +163,7 @@ func (qs *questions) answers(questions []string) (closed []store.Question, err e
 
 // expire closes the questions whose time is over, and returns their number.
 func (qs *questions) expire() (int, error) {
-	expired, err := qs.Expired(qs.now, sweepAtOnce)
+	expired, err := qs.ExpiredQuestions(qs.now, sweepAtOnce)
 	if err != nil {
 		return 0, err
 	}

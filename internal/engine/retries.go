@@ -37,7 +37,7 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 		if err != nil {
 			return err
 		}
-		again := t.Status == store.Complete && t.Lane == plan.PickAgent
+		again := t.Status == store.Complete && t.Account == plan.PickAgent
 		if t.Status != store.Failed && t.Status != store.Cancelled && !again {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s and cannot be retried", t.Status)}
 		}
@@ -78,7 +78,7 @@ func (r *retries) resume(run store.Run, why string) error {
 
 // requeue restores a task's retries and queues it again, for any worker.
 func (r *retries) requeue(t store.Task, why string) error {
-	t.Retries += t.Attempts
+	t.Retries += t.CountedAttempts
 	run, err := r.run(t.Run)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *retries) requeue(t store.Task, why string) error {
 	if err != nil {
 		return fmt.Errorf("task %s: %w", t.Task, err)
 	}
-	t.Labels, t.Ended = labelsOf(spec, run.Place), ""
+	t.Labels, t.EndedAs = labelsOf(spec, run.OnlyWorker), ""
 	return r.queue(t, why)
 }
 
@@ -145,7 +145,7 @@ func (r *retries) again(run store.Run, t store.Task, why string) error {
 		return err
 	}
 	ended := t.Status
-	t.Ended, t.Retries, t.Fresh = ended, max(t.Retries, t.Attempts), false
+	t.EndedAs, t.Retries, t.NewConversation = ended, max(t.Retries, t.CountedAttempts), false
 	if t.Labels, err = r.sameWorker(t); err != nil {
 		return err
 	}
@@ -171,11 +171,11 @@ func (r *retries) again(run store.Run, t store.Task, why string) error {
 // conversation and its files.
 func (r *retries) sameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
-	bound := func(label string) bool { return strings.HasPrefix(label, PlaceLabel("")) }
-	if t.Last == "" || slices.ContainsFunc(labels, bound) {
+	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
+	if t.LastAttempt == "" || slices.ContainsFunc(labels, bound) {
 		return t.Labels, nil
 	}
-	last, err := r.attempt(t.Last)
+	last, err := r.attempt(t.LastAttempt)
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +183,7 @@ func (r *retries) sameWorker(t store.Task) (string, error) {
 	if errors.Is(err, store.ErrNotFound) || err == nil && w.Name == "" {
 		return t.Labels, nil // a worker without a name has no label of its own
 	}
-	return labelSet(append(labels, PlaceLabel(w.Name))), err
+	return labelSet(append(labels, WorkerLabel(w.Name))), err
 }
 
 // requeueDropped queues the tasks again that were cancelled because of other. It skips
@@ -204,7 +204,7 @@ func (r *retries) requeueDropped(run, why string) error {
 				continue
 			}
 			err := r.requeue(t, why)
-			if held := (*HeldError)(nil); errors.As(err, &held) {
+			if held := (*BeadHeldError)(nil); errors.As(err, &held) {
 				continue
 			}
 			if err != nil {

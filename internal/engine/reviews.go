@@ -26,7 +26,7 @@ type reviews struct {
 }
 
 func reviewKey(key store.TaskKey) store.ItemKey {
-	return store.ItemKey{Kind: ReviewKind, ID: TalkOf(key)}
+	return store.ItemKey{Kind: ReviewKind, ID: TaskItemID(key)}
 }
 
 // Review returns the review of a task. A task that was not reviewed yet has an open
@@ -106,7 +106,7 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if reflect.DeepEqual(v, before) { // a repeated request
 			return nil
 		}
-		if len(v.Comments) > len(before.Comments) && t.Lane == plan.PickAgent { // they could never be sent
+		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent { // they could never be sent
 			return tx.onlyPicks(t)
 		}
 		if v.State == fleet.ReviewApproved && before.State != v.State && !t.Status.Final() {
@@ -169,7 +169,7 @@ func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 }
 
 // continued makes an approval void, because the task is queued again.
-func (rs *reviews) continued(key store.TaskKey) error { return rs.update(key, review.Continued) }
+func (rs *reviews) continued(key store.TaskKey) error { return rs.update(key, review.VoidApproval) }
 
 // answer records what the agent of an attempt says about the comments that it has
 // received.
@@ -185,7 +185,7 @@ func (rs *reviews) answer(a store.Attempt) error {
 		}
 	}
 	answers := review.Answers(cmp.Or(a.Answer, a.Summary))
-	return rs.update(a.Key(), func(v *fleet.Review) { review.Answered(v, rounds, answers, a.ID, rs.now) })
+	return rs.update(a.Key(), func(v *fleet.Review) { review.RecordAnswers(v, rounds, answers, a.ID, rs.now) })
 }
 
 // withdraw takes back a message. Comments that it would have sent are drafts again.
@@ -194,7 +194,7 @@ func (rs *reviews) withdraw(m message) error {
 	if err := rs.messages.put(m, "message.withdrawn", ""); err != nil || m.Round == 0 {
 		return err
 	}
-	return rs.update(store.TaskKey{Run: m.Run, Task: m.Task}, func(v *fleet.Review) { review.TakeBack(v, m.Round) })
+	return rs.update(store.TaskKey{Run: m.Run, Task: m.Task}, func(v *fleet.Review) { review.ReturnToDrafts(v, m.Round) })
 }
 
 // withdrawAll takes back all messages that wait for a task's agent.
@@ -221,5 +221,5 @@ func (rs *reviews) settle(t *store.Task) error {
 		return err
 	}
 	t.SentBack = false
-	return rs.update(t.TaskKey, review.Return)
+	return rs.update(t.TaskKey, review.EndRound)
 }

@@ -64,7 +64,7 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 	}
 	s.PutTask(*t)
 	s.PutRun(run)
-	e := store.Event{Kind: "task." + string(to), Run: t.Run, Task: t.Task, Attempt: t.Attempt, From: string(from), To: string(to), Why: why}
+	e := store.Event{Kind: "task." + string(to), Run: t.Run, Task: t.Task, Attempt: t.RunningAttempt, From: string(from), To: string(to), Why: why}
 	if a == nil {
 		return s.event(e, *t)
 	}
@@ -73,7 +73,7 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 	if err != nil {
 		return fmt.Errorf("attempt %s: %w", a.ID, err)
 	}
-	e.Attempt, e.Tried = a.ID, json.RawMessage(tried)
+	e.Attempt, e.AttemptRow = a.ID, json.RawMessage(tried)
 	return s.event(e, *t)
 }
 
@@ -116,7 +116,7 @@ func openWave(run store.Run) int {
 // task that had ended before and was queued for a message gets its status back instead,
 // and its messages are withdrawn.
 func (s *schedule) unqueue(t *store.Task, outcome, why string) error {
-	to := t.Ended
+	to := t.EndedAs
 	if to == "" {
 		t.Outcome = outcome
 		return s.move(t, store.Cancelled, why)
@@ -124,9 +124,9 @@ func (s *schedule) unqueue(t *store.Task, outcome, why string) error {
 	if err := s.reviews.withdrawAll(t.TaskKey); err != nil {
 		return err
 	}
-	t.Ended, t.NotBefore, t.Outcome = "", time.Time{}, cancelled
-	if t.Last != "" {
-		last, err := s.Attempt(t.Last)
+	t.EndedAs, t.NotBefore, t.Outcome = "", time.Time{}, cancelled
+	if t.LastAttempt != "" {
+		last, err := s.Attempt(t.LastAttempt)
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (s *schedule) fill(id string) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.Waiting(store.Wait{Run: id, Wave: openWave(run), Now: s.now, Paused: paused, Limit: room})
+	list, err := s.WaitingTasks(store.WaitQuery{Run: id, Wave: openWave(run), Now: s.now, PausedAccounts: paused, Limit: room})
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (s *schedule) unready(run, lane, why string) error {
 		return err
 	}
 	for _, t := range tasks {
-		if t.Ready && (lane == "" || t.Lane == lane) {
+		if t.Ready && (lane == "" || t.Account == lane) {
 			if err := s.ready(t, false, why); err != nil {
 				return err
 			}
@@ -299,7 +299,7 @@ func (s *schedule) unready(run, lane, why string) error {
 // If something else still prevents a task from starting, it clears NotBefore. Otherwise
 // later sweeps would find the task again and never reach those behind it.
 func (s *schedule) startDelayed() (int, error) {
-	tasks, err := s.Delayed(s.now, sweepAtOnce)
+	tasks, err := s.DelayedTasks(s.now, sweepAtOnce)
 	if err != nil {
 		return 0, err
 	}
@@ -311,7 +311,7 @@ func (s *schedule) startDelayed() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if !t.DelayedUntil(s.now) {
+		if !t.DelayHasPassed(s.now) {
 			continue
 		}
 		t.NotBefore = time.Time{}

@@ -306,7 +306,7 @@ func (w *world) die(by *worker, of engine.Assignment) error {
 	}
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		t, err := r.Task(of.Attempt.Key())
-		if t.Status == store.Failed && t.Outcome == string(failure.Lost) && t.Last == of.Attempt.ID {
+		if t.Status == store.Failed && t.Outcome == string(failure.Lost) && t.LastAttempt == of.Attempt.ID {
 			w.givenUp++
 		}
 		return err
@@ -421,9 +421,9 @@ func (w *world) beat(by *worker) error {
 		by.silent--
 		return nil
 	}
-	var held []engine.Held
+	var held []engine.HeldAttempt
 	for _, h := range by.held {
-		held = append(held, engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Delivered: w.delivered(h.Attempt.ID, false)})
+		held = append(held, engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Delivered: w.delivered(h.Attempt.ID, false)})
 	}
 	orders, err := w.engine().Beat(context.Background(), store.Worker{ID: by.id}, held)
 	if err != nil {
@@ -450,9 +450,9 @@ func (w *world) beat(by *worker) error {
 // release simulates a worker that stops for a while: it hands back its attempts, some
 // of them twice.
 func (w *world) release(by *worker) error {
-	var held []engine.Held
+	var held []engine.HeldAttempt
 	for _, h := range by.held {
-		held = append(held, engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token})
+		held = append(held, engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token})
 	}
 	before, err := w.running()
 	if err != nil {
@@ -477,7 +477,7 @@ func (w *world) release(by *worker) error {
 // released checks that the task of a released attempt is queued again, with as many
 // retries left as before.
 func (w *world) released(before map[string]store.Attempt, a store.Attempt) error {
-	if was, ok := before[a.ID]; !ok || was.Token != a.Token || was.Stop != "" {
+	if was, ok := before[a.ID]; !ok || was.Token != a.Token || was.StopReason != "" {
 		return nil // it was not the worker's, or was stopped for another reason
 	}
 	return w.store.Read(context.Background(), func(r store.Reader) error {
@@ -496,8 +496,8 @@ func (w *world) released(before map[string]store.Attempt, a store.Attempt) error
 				counted++
 			}
 		}
-		if ended.Class != failure.Released || t.Attempts > counted || t.Status == store.Failed || t.Status == store.Queued && t.NotBefore.After(w.now) {
-			return fmt.Errorf("%s was handed back: it is %q, and its task %s with %d attempts of %d", a.ID, ended.Class, t.Status, t.Attempts, counted)
+		if ended.Class != failure.Released || t.CountedAttempts > counted || t.Status == store.Failed || t.Status == store.Queued && t.NotBefore.After(w.now) {
+			return fmt.Errorf("%s was handed back: it is %q, and its task %s with %d attempts of %d", a.ID, ended.Class, t.Status, t.CountedAttempts, counted)
 		}
 		return err
 	})
@@ -604,7 +604,7 @@ func (w *world) meddle() error {
 	case 1:
 		return w.cancel(engine.Target{Run: run, Task: task})
 	case 2:
-		return w.cancel(engine.Target{Run: run, Task: task, Below: true})
+		return w.cancel(engine.Target{Run: run, Task: task, DependentsOnly: true})
 	}
 	err := w.engine().Retry(context.Background(), store.TaskKey{Run: run, Task: task}, "sam", "again")
 	w.note("retry %s %s: %v", run, task, err)
@@ -634,7 +634,7 @@ func (w *world) conduct(run string) error {
 func (w *world) cancel(t engine.Target) error {
 	err := w.engine().Cancel(context.Background(), t, "sam", "enough")
 	w.note("cancel %+v: %v", t, err)
-	if err != nil || t.Below {
+	if err != nil || t.DependentsOnly {
 		return w.orMissing(err)
 	}
 	return w.store.Read(context.Background(), func(r store.Reader) error {
@@ -646,11 +646,11 @@ func (w *world) cancel(t engine.Target) error {
 			if task.Status == store.Queued {
 				return fmt.Errorf("%s is queued although it was cancelled", task.Task)
 			}
-			a, err := r.Attempt(task.Attempt)
+			a, err := r.Attempt(task.RunningAttempt)
 			if err != nil {
 				return err
 			}
-			if a.Stop == "" {
+			if a.StopReason == "" {
 				return fmt.Errorf("nobody was asked to end %s", task.Task)
 			}
 		}

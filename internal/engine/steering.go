@@ -66,17 +66,17 @@ func (s *steering) send(m fleet.Message) (fleet.Message, error) {
 		return m, &ConflictError{"task " + t.Task, fmt.Sprintf("%d messages wait for its agent already", len(waiting))}
 	}
 	m.By, m.Sent = s.who, s.now
-	if err := s.messages.put(message{m, t.Tries, s.NextSeq()}, "message.sent", t.Attempt); err != nil {
+	if err := s.messages.put(message{m, t.Tries, s.NextSeq()}, "message.sent", t.RunningAttempt); err != nil {
 		return m, err
 	}
-	t.Mail = true
+	t.HasMessages = true
 	s.PutTask(t)
 	switch t.Status {
 	case store.Queued:
 		return m, nil
 	case store.Running:
-		a, err := s.attempt(t.Attempt)
-		a.Mail = true
+		a, err := s.attempt(t.RunningAttempt)
+		a.HasMessages = true
 		s.PutAttempt(a)
 		return m, err
 	}
@@ -105,8 +105,8 @@ func (s *steering) reachable(key store.TaskKey) (run store.Run, t store.Task, er
 		return run, t, s.onlyPicks(t)
 	}
 	if t.Status == store.Running {
-		a, err := s.attempt(t.Attempt)
-		if err == nil && a.Stop == cancelled {
+		a, err := s.attempt(t.RunningAttempt)
+		if err == nil && a.StopReason == cancelled {
 			err = &ConflictError{"task " + t.Task, "is being cancelled; send the message when it has ended"}
 		}
 		return run, t, err
@@ -183,7 +183,7 @@ func (s *steering) withdraw(m message) error {
 		return err
 	}
 	waiting, err := s.messages.waiting(key)
-	if err != nil || len(waiting) > 0 || t.Status != store.Queued || t.Ended == "" {
+	if err != nil || len(waiting) > 0 || t.Status != store.Queued || t.EndedAs == "" {
 		return err
 	}
 	if err := s.schedule.unqueue(&t, "", "the message was withdrawn"); err != nil {
@@ -210,11 +210,11 @@ func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) e
 		case t.Status != store.Running:
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: only a running agent can be interrupted", t.Status)}
 		}
-		a, err := tx.attempt(t.Attempt)
-		if err != nil || a.Stop != "" { // it ends anyway
+		a, err := tx.attempt(t.RunningAttempt)
+		if err != nil || a.StopReason != "" { // it ends anyway
 			return err
 		}
-		a.Stop = interrupted
+		a.StopReason = interrupted
 		tx.PutAttempt(a)
 		return tx.attemptEvent("attempt.stopping", a, "the user interrupts the agent")
 	})

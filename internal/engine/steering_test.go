@@ -38,13 +38,13 @@ func (f *fixture) refused(err error, want string) {
 func (f *fixture) deliver(a engine.Assignment, delivered ...string) engine.Order {
 	f.t.Helper()
 	orders, err := f.Beat(context.Background(), store.Worker{ID: a.Attempt.Worker},
-		[]engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: delivered}})
+		[]engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: delivered}})
 	f.must(err)
 	return orders[0]
 }
 
 // say ends an attempt successfully, with the agent's last message.
-func (f *fixture) say(a engine.Assignment, answer string, delivered ...string) engine.Outcome {
+func (f *fixture) say(a engine.Assignment, answer string, delivered ...string) engine.FinishResult {
 	f.t.Helper()
 	o, err := f.Finish(context.Background(), engine.Finish{
 		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: delivered,
@@ -85,8 +85,8 @@ func TestAMessageContinuesTheConversationOfAnEndedTask(t *testing.T) {
 		t.Fatal("the run does not continue: it is", s)
 	}
 	a := f.claim()
-	if got := f.texts(a.Messages); !slices.Equal(got, []string{"and the tests?"}) || a.Task.Fresh || a.Before == nil || a.Before.Thread != "thread" {
-		t.Fatalf("the attempt gets %q, fresh %v, after %+v", got, a.Task.Fresh, a.Before)
+	if got := f.texts(a.Messages); !slices.Equal(got, []string{"and the tests?"}) || a.Task.NewConversation || a.Before == nil || a.Before.Thread != "thread" {
+		t.Fatalf("the attempt gets %q, fresh %v, after %+v", got, a.Task.NewConversation, a.Before)
 	}
 	if o := f.say(a, "", m.ID); o.Status != store.Complete {
 		t.Fatal("the task is", o.Status)
@@ -376,8 +376,8 @@ func TestAnInterruptedTaskWaitsForAMessage(t *testing.T) {
 	}
 	m := f.send(run, "a", "rather like this")
 	a = f.claim()
-	if len(a.Messages) != 1 || a.Before.Class != failure.Interrupted || a.Task.Fresh {
-		t.Fatalf("%d messages, after %q, fresh %v", len(a.Messages), a.Before.Class, a.Task.Fresh)
+	if len(a.Messages) != 1 || a.Before.Class != failure.Interrupted || a.Task.NewConversation {
+		t.Fatalf("%d messages, after %q, fresh %v", len(a.Messages), a.Before.Class, a.Task.NewConversation)
 	}
 	f.say(a, "", m.ID)
 	if b := f.claim(); b.Task.Task != "b" { // it was cancelled with a
@@ -409,8 +409,8 @@ func TestANewConversationContainsWhatTheUserSaidBefore(t *testing.T) {
 	f.deliver(a, m.ID)
 	f.finish(a, failure.ContextOverflow)
 	a = f.claim()
-	if !a.Task.Fresh || !slices.Equal(f.texts(a.Earlier), []string{"in English"}) || !slices.Equal(f.texts(a.Messages), []string{"short"}) || a.Messages[0].ID != late.ID {
-		t.Errorf("fresh %v, earlier %q, waiting %q", a.Task.Fresh, f.texts(a.Earlier), f.texts(a.Messages))
+	if !a.Task.NewConversation || !slices.Equal(f.texts(a.Earlier), []string{"in English"}) || !slices.Equal(f.texts(a.Messages), []string{"short"}) || a.Messages[0].ID != late.ID {
+		t.Errorf("fresh %v, earlier %q, waiting %q", a.Task.NewConversation, f.texts(a.Earlier), f.texts(a.Messages))
 	}
 }
 
@@ -554,7 +554,7 @@ func TestATaskContinuesOnTheWorkerThatHasItsConversation(t *testing.T) {
 		f.must(err)
 	}
 	claim := func(id string) (engine.Assignment, error) {
-		return f.Claim(ctx, engine.Claim{Worker: id, Labels: []string{engine.PlaceLabel("name-" + id)}})
+		return f.Claim(ctx, engine.Claim{Worker: id, Labels: []string{engine.WorkerLabel("name-" + id)}})
 	}
 	a, err := claim("one")
 	f.must(err)

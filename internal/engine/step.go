@@ -9,61 +9,61 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Step is one transaction that combines several engine operations, for requests that
+// Tx is one transaction that combines several engine operations, for requests that
 // need more than one. It is valid only until the function that received it returns.
-type Step struct{ tx *transaction }
+type Tx struct{ tx *transaction }
 
 // Do runs do in one transaction: all of its changes are stored, or none. do may run
 // more than once, so it must have no side effects outside the step.
-func (e *Engine) Do(ctx context.Context, who string, do func(s *Step) error) error {
-	return e.write(ctx, who, func(tx *transaction) error { return do(&Step{tx}) })
+func (e *Engine) Do(ctx context.Context, who string, do func(s *Tx) error) error {
+	return e.write(ctx, who, func(tx *transaction) error { return do(&Tx{tx}) })
 }
 
 // Now returns the time of the transaction.
-func (s *Step) Now() time.Time { return s.tx.now }
+func (s *Tx) Now() time.Time { return s.tx.now }
 
 // NewID returns a new unique id.
-func (s *Step) NewID() string { return s.tx.opts.NewID() }
+func (s *Tx) NewID() string { return s.tx.opts.NewID() }
 
 // NextSeq returns the number of the next event.
-func (s *Step) NextSeq() int64 { return s.tx.NextSeq() }
+func (s *Tx) NextSeq() int64 { return s.tx.NextSeq() }
 
 // Worker returns a worker. This and the other lookups return [store.ErrNotFound] if the
 // row does not exist.
-func (s *Step) Worker(id string) (store.Worker, error) { return s.tx.Worker(id) }
+func (s *Tx) Worker(id string) (store.Worker, error) { return s.tx.Worker(id) }
 
 // Run returns a run.
-func (s *Step) Run(id string) (store.Run, error) { return s.tx.Run(id) }
+func (s *Tx) Run(id string) (store.Run, error) { return s.tx.Run(id) }
 
 // Task returns a task.
-func (s *Step) Task(key store.TaskKey) (store.Task, error) { return s.tx.Task(key) }
+func (s *Tx) Task(key store.TaskKey) (store.Task, error) { return s.tx.Task(key) }
 
 // Attempt returns an attempt.
-func (s *Step) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id) }
+func (s *Tx) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id) }
 
 // HeldBy returns the running attempts of a worker, ordered by when their lease or
 // deadline ends. It scans all running attempts.
-func (s *Step) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
+func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
 
 // Item returns an item.
-func (s *Step) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
+func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
 // Items returns the items of a kind and a parent whose Seq is greater than after.
-func (s *Step) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
+func (s *Tx) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
 	return s.tx.Items(kind, parent, after, limit)
 }
 
 // PutItem adds or changes an item.
-func (s *Step) PutItem(i store.Item) { s.tx.PutItem(i) }
+func (s *Tx) PutItem(i store.Item) { s.tx.PutItem(i) }
 
 // DropItem deletes an item.
-func (s *Step) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
+func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
 // Event appends an event about a row.
-func (s *Step) Event(e store.Event, row any) error { return s.tx.event(e, row) }
+func (s *Tx) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
 // Submit does the same as [Engine.Submit].
-func (s *Step) Submit(sub Submission) (string, error) {
+func (s *Tx) Submit(sub Submission) (string, error) {
 	text, err := planText(sub)
 	if err != nil {
 		return "", err
@@ -72,14 +72,14 @@ func (s *Step) Submit(sub Submission) (string, error) {
 }
 
 // Extend does the same as [Engine.Extend].
-func (s *Step) Extend(x Extension) error {
+func (s *Tx) Extend(x Extension) error {
 	_, err := once(s.tx.change, "extend", x.Key, func() (int, error) { return len(x.Tasks), s.tx.submissions.extend(x) })
 	return err
 }
 
-// Claim does the same as [Engine.Claim] for a registered worker that renews its leases
+// ClaimForClient does the same as [Engine.Claim] for a registered worker that renews its leases
 // by [Step.Heartbeat]. It returns nil if no task can start.
-func (s *Step) Claim(r Claim) (*Assignment, error) {
+func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	return once(s.tx.change, "claim", r.Key, func() (*Assignment, error) {
 		a, err := s.tx.claims.claim(r)
 		if err != nil || a == nil {
@@ -92,7 +92,7 @@ func (s *Step) Claim(r Claim) (*Assignment, error) {
 // Assign gives one queued task to a worker, as [Step.Claim] does with the next task. It
 // returns a [*ConflictError] if the task has started or ended, if it must wait for other
 // tasks, if its run is stopping or not running, or if the budget does not allow it.
-func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
+func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)
 	if err != nil {
@@ -125,44 +125,46 @@ func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 }
 
 // Cancel does the same as [Engine.Cancel].
-func (s *Step) Cancel(t Target, why string) error { return s.tx.cancellation.cancel(t, why) }
+func (s *Tx) Cancel(t Target, why string) error { return s.tx.cancellation.cancel(t, why) }
 
 // Tasks returns all tasks of a run.
-func (s *Step) Tasks(run string) ([]store.Task, error) { return s.tx.Tasks(run) }
+func (s *Tx) Tasks(run string) ([]store.Task, error) { return s.tx.Tasks(run) }
 
-// Take does the same as [Engine.Claim] for a worker that renews its leases by
+// ClaimForWorker does the same as [Engine.Claim] for a worker that renews its leases by
 // [Step.Beat]. It returns nil if no task can start.
-func (s *Step) Take(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce(r) }
+func (s *Tx) ClaimForWorker(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce(r) }
 
 // Beat does the same as [Engine.Beat].
-func (s *Step) Beat(said store.Worker, held []Held) ([]Order, error) {
+func (s *Tx) Beat(said store.Worker, held []HeldAttempt) ([]Order, error) {
 	return s.tx.heartbeats.beats(said, held)
 }
 
-// Talk returns the messages to a task's agent that wait, and those that were delivered,
+// Messages returns the messages to a task's agent that wait, and those that were delivered,
 // the oldest first.
-func (s *Step) Talk(t store.Task) (waiting, delivered []fleet.Message, err error) {
+func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err error) {
 	a := Assignment{Task: t}
 	err = a.AddMessages(s)
 	return a.Messages, a.Earlier, err
 }
 
 // Turn does the same as [Engine.Turn].
-func (s *Step) Turn(f Finish, r Claim) (Outcome, *Assignment, error) { return s.tx.turns.turn(f, r) }
+func (s *Tx) Turn(f Finish, r Claim) (FinishResult, *Assignment, error) { return s.tx.turns.turn(f, r) }
 
 // Ask does the same as [Engine.Ask].
-func (s *Step) Ask(a Ask) (string, error) { return s.tx.questions.ask(a) }
+func (s *Tx) Ask(a Ask) (string, error) { return s.tx.questions.ask(a) }
 
 // Release does the same as [Engine.Release].
-func (s *Step) Release(worker string, held []Held) error { return s.tx.finishes.release(worker, held) }
+func (s *Tx) Release(worker string, held []HeldAttempt) error {
+	return s.tx.finishes.release(worker, held)
+}
 
 // Finish does the same as [Engine.Finish].
-func (s *Step) Finish(f Finish) (Outcome, error) {
-	return once(s.tx.change, "finish", f.Key, func() (Outcome, error) { return s.tx.finishes.finish(f) })
+func (s *Tx) Finish(f Finish) (FinishResult, error) {
+	return once(s.tx.change, "finish", f.Key, func() (FinishResult, error) { return s.tx.finishes.finish(f) })
 }
 
 // Once returns the answer that was stored for the key before, or else runs do and
 // stores its answer. Without a key, do always runs.
-func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
+func Once[A any](s *Tx, operation, key string, do func() (A, error)) (A, error) {
 	return once(s.tx.change, operation, key, do)
 }

@@ -19,10 +19,10 @@ type Submission struct {
 	Who  string
 	Key  string // repeating the key returns the same run
 
-	ID      string // id of the run; the engine chooses one if empty
-	Project string // the folder that the run works in, if it is bound to a machine
-	Base    string // the commit that its worktrees start from
-	Place   string // the only worker that may take its tasks; empty allows any
+	ID         string // id of the run; the engine chooses one if empty
+	Project    string // the folder that the run works in, if it is bound to a machine
+	Base       string // the commit that its worktrees start from
+	OnlyWorker string // the only worker that may take its tasks; empty allows any
 
 	// Conducted marks a run to which its conductor adds tasks with [Engine.Extend],
 	// until it calls [Engine.Conclude].
@@ -65,7 +65,7 @@ type submissions struct {
 func (s *submissions) submit(sent Submission, text json.RawMessage) (string, error) {
 	p := sent.Plan
 	run := store.Run{
-		ID: cmp.Or(sent.ID, s.opts.NewID()), Project: sent.Project, Base: sent.Base, Place: sent.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
+		ID: cmp.Or(sent.ID, s.opts.NewID()), Project: sent.Project, Base: sent.Base, OnlyWorker: sent.OnlyWorker, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
 		Plan: text, Conducted: sent.Conducted, Ordered: sent.Ordered, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), Created: s.now,
 	}
 	if _, err := s.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
@@ -106,9 +106,9 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	needs := unique(task.After)
 	t := store.Task{
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: s.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
-		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelsOf(task, run.Place),
+		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelsOf(task, run.OnlyWorker),
 		AnyNeed: task.Pick != nil, Optional: task.Candidate != "",
-		Lane: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
+		Account: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
 	return s.schedule.move(&t, store.Queued, "")
 }
@@ -117,7 +117,7 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 func labelsOf(task plan.Task, place string) string {
 	labels := slices.Clone(task.Labels)
 	if place != "" {
-		labels = append(labels, PlaceLabel(place))
+		labels = append(labels, WorkerLabel(place))
 	}
 	return labelSet(labels)
 }
@@ -132,8 +132,8 @@ func unique(list []string) (all []string) {
 	return all
 }
 
-// PlaceLabel returns the label of the worker with the given id. No plan can contain it.
-func PlaceLabel(place string) string { return "@" + place }
+// WorkerLabel returns the label of the worker with the given id. No plan can contain it.
+func WorkerLabel(place string) string { return "@" + place }
 
 var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}
 

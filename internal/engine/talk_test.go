@@ -122,7 +122,7 @@ func (t *talk) check(r store.Reader, run store.Run) error {
 }
 
 func checkTalk(r store.Reader, run store.Run, t store.Task) error {
-	items, err := r.Items(engine.MessageKind, engine.TalkOf(t.TaskKey), math.MinInt64, math.MaxInt32)
+	items, err := r.Items(engine.MessageKind, engine.TaskItemID(t.TaskKey), math.MinInt64, math.MaxInt32)
 	if err != nil {
 		return err
 	}
@@ -143,15 +143,15 @@ func checkTalk(r store.Reader, run store.Run, t store.Task) error {
 		}
 	}
 	review := fleet.Review{State: fleet.ReviewOpen}
-	if item, err := r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TalkOf(t.TaskKey)}); err == nil {
+	if item, err := r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TaskItemID(t.TaskKey)}); err == nil {
 		if err := json.Unmarshal(item.Data, &review); err != nil {
 			return err
 		}
 	}
 	switch {
-	case waiting == "" && t.Status == store.Queued && t.Ended != "":
+	case waiting == "" && t.Status == store.Queued && t.EndedAs != "":
 		return fmt.Errorf("it is queued for a message, and none waits")
-	case waiting != "" && !t.Mail:
+	case waiting != "" && !t.HasMessages:
 		return fmt.Errorf("message %s waits, and the task does not know it", waiting)
 	case waiting != "" && t.Status == store.Complete && run.Budget.Tokens == 0:
 		return fmt.Errorf("it ended although message %s waits", waiting)
@@ -163,8 +163,8 @@ func checkTalk(r store.Reader, run store.Run, t store.Task) error {
 	if waiting == "" || t.Status != store.Running {
 		return nil
 	}
-	a, err := r.Attempt(t.Attempt)
-	if err == nil && !a.Mail {
+	a, err := r.Attempt(t.RunningAttempt)
+	if err == nil && !a.HasMessages {
 		err = fmt.Errorf("message %s waits, and attempt %s does not know it", waiting, a.ID)
 	}
 	return err

@@ -136,7 +136,7 @@ func (c *change) heldBy(worker string) ([]store.Attempt, error) {
 
 // pausedLanes lists the lanes in which no task may start now.
 func (c *change) pausedLanes() ([]string, error) {
-	lanes, err := c.Lanes()
+	lanes, err := c.Accounts()
 	var names []string
 	for _, l := range lanes {
 		if !l.Until.IsZero() {
@@ -211,7 +211,7 @@ func once[A any](c *change, operation, key string, do func() (A, error)) (A, err
 	if key == "" {
 		return do()
 	}
-	before, err := c.Promise(operation + " " + key)
+	before, err := c.IdempotencyRecord(operation + " " + key)
 	if err == nil {
 		return answerIn[A](before)
 	}
@@ -226,7 +226,7 @@ func once[A any](c *change, operation, key string, do func() (A, error)) (A, err
 }
 
 // answerIn decodes the stored answer of an idempotency record.
-func answerIn[A any](p store.Promise) (answer A, err error) {
+func answerIn[A any](p store.IdempotencyRecord) (answer A, err error) {
 	return answer, json.Unmarshal(p.Answer, &answer)
 }
 
@@ -238,7 +238,7 @@ func promise[A any](c *change, operation, key string, answer A) error {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	if string(text) != "null" {
-		c.PutPromise(store.Promise{Key: operation + " " + key, Answer: text, Made: c.now})
+		c.PutIdempotencyRecord(store.IdempotencyRecord{Key: operation + " " + key, Answer: text, Made: c.now})
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // A turn may be repeated if its reply was lost. A repeated turn changes nothing and
 // returns the same outcome, and the same assignment if that is still running. It needs
 // no key.
-func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *Assignment, err error) {
+func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		o, next, err = tx.turns.turn(f, r)
 		return err
@@ -25,8 +25,8 @@ func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *
 
 // turned is the stored answer to a turn.
 type turned struct {
-	Outcome Outcome `json:"outcome"`
-	Next    *string `json:"next,omitempty"` // id of the attempt that was assigned
+	Outcome FinishResult `json:"outcome"`
+	Next    *string      `json:"next,omitempty"` // id of the attempt that was assigned
 }
 
 // turnOp is the operation name under which answers to turns are stored.
@@ -34,7 +34,7 @@ const turnOp = "work-turn"
 
 // completed is the outcome of nearly all turns. It can be derived from the attempt's
 // row, so it is not stored.
-var completed = Outcome{Status: store.Complete}
+var completed = FinishResult{Status: store.Complete}
 
 // turns ends attempts and gives their workers the next task.
 type turns struct {
@@ -43,10 +43,10 @@ type turns struct {
 	finishes *finishes
 }
 
-func (t *turns) turn(f Finish, r Claim) (Outcome, *Assignment, error) {
+func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 	a, err := t.attempt(f.Attempt)
 	if err != nil {
-		return Outcome{}, nil, err
+		return FinishResult{}, nil, err
 	}
 	if a.Status != store.Running && a.Token == f.Token {
 		return t.turnAgain(a, f)
@@ -78,22 +78,22 @@ func turnKey(f Finish) string { return fmt.Sprintf("%s %d", f.Attempt, f.Token) 
 // answer is the same as before. Only a finish by its worker completes an attempt. So if
 // the attempt is not complete and no answer is stored, it ended in another way and the
 // finish comes too late.
-func (t *turns) turnAgain(a store.Attempt, f Finish) (Outcome, *Assignment, error) {
+func (t *turns) turnAgain(a store.Attempt, f Finish) (FinishResult, *Assignment, error) {
 	done := turned{Outcome: completed}
-	kept, err := t.Promise(turnOp + " " + turnKey(f))
+	kept, err := t.IdempotencyRecord(turnOp + " " + turnKey(f))
 	switch {
 	case err == nil:
 		if done, err = answerIn[turned](kept); err != nil {
-			return Outcome{}, nil, err
+			return FinishResult{}, nil, err
 		}
 	case !errors.Is(err, store.ErrNotFound):
-		return Outcome{}, nil, err
+		return FinishResult{}, nil, err
 	case a.Status != store.Complete:
 		_, err := t.owned(f.Attempt, f.Token)
-		return Outcome{}, nil, err
+		return FinishResult{}, nil, err
 	default:
 		if done.Next, err = t.givenAfter(a); err != nil {
-			return Outcome{}, nil, err
+			return FinishResult{}, nil, err
 		}
 	}
 	next, err := t.claims.stillGiven(done.Next, a.Worker)

@@ -14,7 +14,7 @@ import (
 // beat sends a heartbeat for an attempt, and asks for the answers to questions.
 func (f *fixture) beat(a engine.Assignment, asking ...string) engine.Order {
 	f.t.Helper()
-	held := []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Asking: asking}}
+	held := []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Asking: asking}}
 	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, held)
 	f.must(err)
 	return orders[0]
@@ -97,7 +97,7 @@ func TestQuestionsThatOverlapAreOneWait(t *testing.T) {
 func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	f, _, a := limited(t)
 	e := engine.New(f.store, engine.Options{Now: func() time.Time { return f.now }, Rand: func() float64 { return 0 }, Lease: 24 * time.Hour})
-	_, err := e.Beat(t.Context(), store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}) // a lease as in a run on this machine
+	_, err := e.Beat(t.Context(), store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}) // a lease as in a run on this machine
 	f.must(err)
 	q := f.ask(a, "q")
 	f.now = f.now.Add(time.Minute)

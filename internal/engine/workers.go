@@ -13,13 +13,13 @@ import (
 // workers records what is known about workers.
 type workers struct{ *change }
 
-// Heartbeat records that a worker is alive, by the engine's clock, and the data that it
+// ClientHeartbeat records that a worker is alive, by the engine's clock, and the data that it
 // reports about itself: Name, Status, Task, Meta and Version. Empty fields keep their
 // value, except Task. Heartbeat renews the leases of the attempts that [Step.Claim]
 // gave to the worker. A new worker gets the Owner of the report. A worker that has left
 // comes back, unless Left is set in the report. An event is appended if anything except
 // a time has changed.
-func (s *Step) Heartbeat(said store.Worker) (store.Worker, error) {
+func (s *Tx) ClientHeartbeat(said store.Worker) (store.Worker, error) {
 	return s.tx.workers.heartbeat(said)
 }
 
@@ -32,7 +32,7 @@ func (ws *workers) heartbeat(said store.Worker) (store.Worker, error) {
 		w.Created = ws.now
 	}
 	w.Left = said.Left
-	if w.Holds, err = ws.extendLeases(w); err != nil {
+	if w.HeldAttempts, err = ws.extendLeases(w); err != nil {
 		return w, err
 	}
 	return ws.put(before, w)
@@ -68,10 +68,10 @@ func (ws *workers) goesOn(run string) bool {
 // leave records that the worker of an ended run has left, if it worked for this run
 // only. The worker may still send a last report.
 func (ws *workers) leave(run store.Run) error {
-	if run.Place != run.ID {
+	if run.OnlyWorker != run.ID {
 		return nil // the run's tasks were not bound to a worker of its own
 	}
-	before, err := ws.Worker(run.Place)
+	before, err := ws.Worker(run.OnlyWorker)
 	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
 		return nil // the worker never reported a name
 	}
@@ -90,17 +90,17 @@ func (ws *workers) heard(said store.Worker) (before, w store.Worker, err error) 
 	w = before
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		w = store.Worker{ID: said.ID, Owner: said.Owner, Holder: said.Holder}
+		w = store.Worker{ID: said.ID, Owner: said.Owner, OwnerName: said.OwnerName}
 	case err != nil:
 		return before, w, err
-	case w.Holder == "" && w.Owner == said.Owner:
-		w.Holder = said.Holder // the row was written before this field existed
+	case w.OwnerName == "" && w.Owner == said.Owner:
+		w.OwnerName = said.OwnerName // the row was written before this field existed
 	}
 	w.Seen, w.Task = ws.now, said.Task
 	w.Name, w.Version = cmp.Or(said.Name, w.Name), cmp.Or(said.Version, w.Version)
 	w.Labels, w.Slots = cmp.Or(said.Labels, w.Labels), cmp.Or(said.Slots, w.Slots)
 	if said.Status != "" {
-		w.Status, w.Said = said.Status, ws.now
+		w.Status, w.StatusReported = said.Status, ws.now
 	}
 	if said.Meta != nil {
 		w.Meta = said.Meta
@@ -108,10 +108,10 @@ func (ws *workers) heard(said store.Worker) (before, w store.Worker, err error) 
 	return before, w, nil
 }
 
-// Unseen sets back the time of a worker's last heartbeat, because the worker reports
+// SetLastSeen sets back the time of a worker's last heartbeat, because the worker reports
 // that it stops. All displays, including those of other programs, compute from that
 // time alone whether a worker is online.
-func (s *Step) Unseen(id string, seen time.Time) error {
+func (s *Tx) SetLastSeen(id string, seen time.Time) error {
 	w, err := s.tx.Worker(id)
 	if err != nil {
 		return missing(err, "worker", id)
@@ -122,7 +122,7 @@ func (s *Step) Unseen(id string, seen time.Time) error {
 }
 
 // Subscribe sets the channels that a worker takes tasks from.
-func (s *Step) Subscribe(id string, channels []string) (store.Worker, error) {
+func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	before, err := s.tx.Worker(id)
 	if err != nil {
 		return before, missing(err, "worker", id)
@@ -148,17 +148,17 @@ func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 // Holds.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
-		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.Holder == b.Holder && slices.Equal(a.Channels, b.Channels) &&
+		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.OwnerName == b.OwnerName && slices.Equal(a.Channels, b.Channels) &&
 		a.Created.Equal(b.Created) && a.Left.IsZero() == b.Left.IsZero()
 }
 
 // extendLeases renews the leases of the worker's running attempts and returns their
 // ids. It leaves out attempts that have ended since they were assigned.
 func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
-	for _, id := range w.Holds { // a remote database loads all of them together
+	for _, id := range w.HeldAttempts { // a remote database loads all of them together
 		_, _ = ws.Attempt(id)
 	}
-	for _, id := range w.Holds {
+	for _, id := range w.HeldAttempts {
 		a, err := ws.Attempt(id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
@@ -181,7 +181,7 @@ func (ws *workers) give(worker, attempt string) error {
 		return missing(err, "worker", worker)
 	}
 	holds := []string{}
-	for _, id := range w.Holds {
+	for _, id := range w.HeldAttempts {
 		a, err := ws.Attempt(id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -190,7 +190,7 @@ func (ws *workers) give(worker, attempt string) error {
 			holds = append(holds, id)
 		}
 	}
-	w.Holds = append(holds, attempt)
+	w.HeldAttempts = append(holds, attempt)
 	ws.PutWorker(w)
 	return nil
 }

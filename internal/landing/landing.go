@@ -143,7 +143,7 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
-		if !spec.Worktree && spec.Branch == "" || spec.Tree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
+		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
 			continue
 		}
 		dir := root

@@ -70,7 +70,7 @@ func newFixture(t *testing.T, tasks ...plan.Task) *fixture {
 		Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("id%d", n) }, Rand: func() float64 { return 0 }, Lease: time.Hour, Endless: true, Who: "user",
 	})
 	f.reviews = f.engine
-	_, err = f.engine.Submit(t.Context(), engine.Submission{ID: run, Place: run, Project: f.dir, Plan: plan.Plan{Name: "n", Tasks: tasks}})
+	_, err = f.engine.Submit(t.Context(), engine.Submission{ID: run, OnlyWorker: run, Project: f.dir, Plan: plan.Plan{Name: "n", Tasks: tasks}})
 	f.must(err)
 	return f
 }
@@ -79,7 +79,7 @@ func newFixture(t *testing.T, tasks ...plan.Task) *fixture {
 func (f *fixture) work(do func(task, dir string, messages []fleet.Message)) {
 	f.Helper()
 	for {
-		a, err := f.engine.Claim(f.Context(), engine.Claim{Worker: run, Labels: []string{engine.PlaceLabel(run)}})
+		a, err := f.engine.Claim(f.Context(), engine.Claim{Worker: run, Labels: []string{engine.WorkerLabel(run)}})
 		if errors.Is(err, engine.ErrNothing) {
 			return
 		}

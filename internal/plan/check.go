@@ -99,7 +99,7 @@ func (c *planCheck) task(i int, t *Task) {
 	wrong(len(t.Prompt) > maxPrompt, "the prompt has %d bytes, more than the %d it may have", len(t.Prompt), maxPrompt)
 	wrong(t.Agent == CommandAgent && len(t.Argv) == 0, "agent command needs command or shell")
 	wrong(t.Prompt == "" && len(t.Argv) == 0, "needs a prompt or a command")
-	wrong(t.Box != "", "box: found a file on another machine, want none")
+	wrong(t.CheckboxFile != "", "box: found a file on another machine, want none")
 	wrong(t.Wave < 0 || t.Wave > maxWave, "wave: found %d, want 0 to %d", t.Wave, maxWave)
 	wrong(t.Retries < 0 || t.Retries > maxRetries, "retries: found %d, want 0 to %d", t.Retries, maxRetries)
 	wrong(t.Priority < -maxPriority || t.Priority > maxPriority, "priority: found %d, want %d to %d", t.Priority, -maxPriority, maxPriority)
@@ -111,7 +111,7 @@ func (c *planCheck) task(i int, t *Task) {
 	for _, branch := range []string{t.Branch, t.Base, t.Into} {
 		wrong(branch != "" && !isBranch(branch), "%.60q is not the name of a git branch", branch)
 	}
-	wrong(t.Tree != "" && statefile.CheckName("tree", t.Tree) != nil, "tree: %.60q cannot be a name", t.Tree)
+	wrong(t.SharedWorktree != "" && statefile.CheckName("tree", t.SharedWorktree) != nil, "tree: %.60q cannot be a name", t.SharedWorktree)
 	c.lists(t, wrong)
 	c.budget(t, t.Budget)
 }
@@ -163,8 +163,8 @@ func (c *planCheck) references(t *Task) {
 	}
 }
 
-// Bound returns why the plan can run on one machine only, such as its worktree, or "".
-func (p Plan) Bound() string {
+// OneMachineReason returns why the plan can run on one machine only, such as its worktree, or "".
+func (p Plan) OneMachineReason() string {
 	what := ""
 	if p.Workflow != nil {
 		what = "a workflow"

@@ -40,7 +40,7 @@ func TestAPlanThatWasSentIsCheckedAsOneThatWasRead(t *testing.T) {
 		"parallel":                   func(p *plan.Plan) { p.Parallel = -1 },
 		"git branch":                 func(p *plan.Plan) { p.Tasks[0].Branch = "--force" },
 		"workflow":                   func(p *plan.Plan) { p.Workflow = &plan.Workflow{Branch: "a..b"} },
-		"tree":                       func(p *plan.Plan) { p.Tasks[0].Tree = "../x" },
+		"tree":                       func(p *plan.Plan) { p.Tasks[0].SharedWorktree = "../x" },
 		"land":                       func(p *plan.Plan) { p.Tasks[0].Land = "perhaps" },
 		`"a b" is not`:               func(p *plan.Plan) { p.Tasks[0].Into = "a b" },
 		"labels":                     func(p *plan.Plan) { p.Tasks[0].Labels = []string{"@place"} },

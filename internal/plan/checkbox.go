@@ -2,10 +2,10 @@ package plan
 
 import "slices"
 
-// Tick ticks the checkboxes of the prompt with this id in an orchestrator's markdown:
+// TickCheckbox ticks the checkboxes of the prompt with this id in an orchestrator's markdown:
 // it changes "[ ]" to "[x]" and leaves every other byte unchanged. It reports whether
 // it changed one.
-func Tick(markdown []byte, id string) ([]byte, bool) {
+func TickCheckbox(markdown []byte, id string) ([]byte, bool) {
 	var ticked []byte
 	for _, m := range checkbox().FindAllSubmatchIndex(markdown, -1) {
 		if string(markdown[m[6]:m[7]]) != id || markdown[m[2]] != ' ' {

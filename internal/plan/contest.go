@@ -20,12 +20,12 @@ const (
 	PickJudge  PickBy = "judge"  // an agent proposes
 )
 
-// Contest holds the keys of a task that several agents do. They exist only while a plan
+// CandidateKeys holds the keys of a task that several agents do. They exist only while a plan
 // is read: [Plan.Expand] replaces the task by tasks for the candidates.
-type Contest struct {
+type CandidateKeys struct {
 	Candidates []string `json:"-"` // agent or agent:model
 	PickBy     PickBy   `json:"-"`
-	Judge      string   `json:"-"` // agent or agent:model
+	JudgeAgent string   `json:"-"` // agent or agent:model
 	Rubric     string   `json:"-"` // what the judge looks at
 }
 
@@ -33,8 +33,8 @@ type Contest struct {
 type Pick struct {
 	By         PickBy   `json:"By"`
 	Candidates []string `json:"Candidates"`      // ids of tasks
-	Judge      string   `json:"Judge,omitzero"`  // id of the judge's task
-	Judges     bool     `json:"Judges,omitzero"` // this task is the judge
+	JudgeTask  string   `json:"Judge,omitzero"`  // id of the judge's task
+	IsJudge    bool     `json:"Judges,omitzero"` // this task is the judge
 	Goal       string   `json:"Goal,omitzero"`   // the prompt of the candidates, for the judge
 	Rubric     string   `json:"Rubric,omitzero"` // what the judge looks at
 }
@@ -50,10 +50,10 @@ func SplitAgent(text string) (agent, model string) {
 	return agent, model
 }
 
-// Expand replaces each task that has candidates by one task for each candidate, which
+// ExpandCandidates replaces each task that has candidates by one task for each candidate, which
 // works in its own worktree, and a task with the original id that picks one of the
 // results. Tasks that wait for the original id start from the picked work.
-func (p Plan) Expand() Plan {
+func (p Plan) ExpandCandidates() Plan {
 	taken := make(map[string]bool, len(p.Tasks))
 	for _, t := range p.Tasks {
 		taken[t.ID] = true
@@ -74,7 +74,7 @@ func (p Plan) Expand() Plan {
 		}
 		pick := Task{
 			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
-			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, Keep: true,
+			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true,
 			// The prompt is written when the candidates have ended.
 			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
 			QuestionRules: QuestionRules{Questions: Ask},
@@ -85,7 +85,7 @@ func (p Plan) Expand() Plan {
 		pick.Worktree = true
 		for _, text := range t.Candidates {
 			one := t
-			one.Contest, one.FileEntry = Contest{}, FileEntry{Line: t.Line}
+			one.CandidateKeys, one.FileEntry = CandidateKeys{}, FileEntry{Line: t.Line}
 			one.Agent, one.Model = SplitAgent(text)
 			one.ID = free(t.ID + "." + nameOfAgent(one.Agent, one.Model))
 			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
@@ -97,12 +97,12 @@ func (p Plan) Expand() Plan {
 		if pick.Pick.By == PickJudge {
 			judge := Task{
 				ID: free(t.ID + ".judge"), Name: "Judge the candidates of " + t.ID, Prompt: t.Prompt, Wave: t.Wave, After: slices.Clone(pick.After),
-				Limits: t.Limits, Env: t.Env, Labels: t.Labels, Priority: t.Priority, QuestionRules: t.QuestionRules, Keep: true, Candidate: t.ID,
+				Limits: t.Limits, Env: t.Env, Labels: t.Labels, Priority: t.Priority, QuestionRules: t.QuestionRules, KeepMessage: true, Candidate: t.ID,
 				Isolation: Isolation{Worktree: true, Land: LandKeep},
-				Pick:      &Pick{By: PickJudge, Candidates: pick.Pick.Candidates, Judges: true, Goal: t.Prompt, Rubric: t.Rubric},
+				Pick:      &Pick{By: PickJudge, Candidates: pick.Pick.Candidates, IsJudge: true, Goal: t.Prompt, Rubric: t.Rubric},
 			}
-			judge.Agent, judge.Model = SplitAgent(t.Judge)
-			pick.Pick.Judge, pick.After = judge.ID, append(pick.After, judge.ID)
+			judge.Agent, judge.Model = SplitAgent(t.JudgeAgent)
+			pick.Pick.JudgeTask, pick.After = judge.ID, append(pick.After, judge.ID)
 			tasks = append(tasks, judge)
 		}
 		tasks = append(tasks, pick)
@@ -133,7 +133,7 @@ func contestKeys() []keySpec[Task] {
 			"the agents that all do the task, each in a worktree of its own, as AGENT or AGENT:MODEL; one result is picked", "candidates: [claude, codex, claude:opus]"),
 		newKey("pick", choice(PickUser, PickChecks, PickJudge), func(t *Task) *PickBy { return &t.PickBy },
 			"who picks one of the candidates: user (as without it), checks (the best by checks, changed lines and cost) or judge (an agent)", "candidates: [claude, codex]\npick: checks"),
-		newKey("judge", text(), func(t *Task) *string { return &t.Judge },
+		newKey("judge", text(), func(t *Task) *string { return &t.JudgeAgent },
 			"the agent that judges with pick: judge, as AGENT or AGENT:MODEL; the task's agent if absent", "candidates: [claude, codex]\npick: judge\njudge: claude:opus"),
 		newKey("rubric", text(), func(t *Task) *string { return &t.Rubric },
 			"what the judge looks at", "candidates: [claude, codex]\npick: judge\nrubric: The smallest change that handles every error."),
@@ -174,10 +174,10 @@ func checkContest(r *reader, t *Task, given map[string]pair) {
 			r.report(p.at, "%s needs pick: judge", key)
 		}
 	}
-	if t.Judge != "" {
-		known("judge", t.Judge)
-	} else if t.Judge = t.Agent; t.Model != "" && t.Agent != "" {
-		t.Judge += ":" + t.Model
+	if t.JudgeAgent != "" {
+		known("judge", t.JudgeAgent)
+	} else if t.JudgeAgent = t.Agent; t.Model != "" && t.Agent != "" {
+		t.JudgeAgent += ":" + t.Model
 	}
 	if len(t.ID) > longestContest {
 		r.report(at("id"), "id: the id %.60q has %d bytes, more than the %d of a task with candidates, whose ids begin with it", t.ID, len(t.ID), longestContest)

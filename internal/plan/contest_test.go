@@ -46,8 +46,8 @@ tasks:
 		"api":               {Agent: PickAgent, After: four, Worktree: true, Pick: &Pick{By: PickChecks, Candidates: four}},
 		"page.claude":       {Agent: "claude", Candidate: "page", After: []string{"api"}, Worktree: true},
 		"page.codex":        {Agent: "codex", Candidate: "page", After: []string{"api"}, Worktree: true},
-		"page.judge":        {Agent: "gemini", Candidate: "page", After: two, Worktree: true, Pick: &Pick{By: PickJudge, Candidates: two, Judges: true, Goal: "Show it.", Rubric: "small"}},
-		"page":              {Agent: PickAgent, After: append(two, "page.judge"), Worktree: true, Pick: &Pick{By: PickJudge, Candidates: two, Judge: "page.judge"}},
+		"page.judge":        {Agent: "gemini", Candidate: "page", After: two, Worktree: true, Pick: &Pick{By: PickJudge, Candidates: two, IsJudge: true, Goal: "Show it.", Rubric: "small"}},
+		"page":              {Agent: PickAgent, After: append(two, "page.judge"), Worktree: true, Pick: &Pick{By: PickJudge, Candidates: two, JudgeTask: "page.judge"}},
 		"last":              {Agent: "gemini", After: []string{"page"}, Worktree: true},
 	}
 	if diff := cmp.Diff(want, shapes(p)); diff != "" {

@@ -27,7 +27,7 @@ var encoded = map[string]Plan{
 	"order":    {Tasks: []Task{{ID: "a", Wave: 1, Priority: -3}, {ID: "b", Wave: 2, After: []string{"a"}}}},
 	"limits":   planOf(Task{ID: "a", Limits: Limits{Timeout: time.Hour, StallTimeout: time.Minute, Retries: 2, Budget: Budget{USD: 0.5, Tokens: 7}}}),
 	"checks":   planOf(Task{ID: "a", Verify: []string{"go vet ./...", "go test ./..."}}),
-	"worktree": planOf(Task{ID: "a", Isolation: Isolation{Worktree: true, Branch: "feature/a", Tree: "shared", Base: "main"}}),
+	"worktree": planOf(Task{ID: "a", Isolation: Isolation{Worktree: true, Branch: "feature/a", SharedWorktree: "shared", Base: "main"}}),
 	"landing":  planOf(Task{ID: "a", Isolation: Isolation{Worktree: true, Land: LandMerge, Into: "develop"}}),
 	"environment": planOf(Task{ID: "a", Labels: []string{"gpu"}, Files: []string{"docs/*.md"}, Env: map[string]secret.Value{
 		"A_TEXT": secret.Text("8080"), "B_ENV": {From: secret.Env, Name: "KEY"}, "C_FILE": {From: secret.File, Path: "~/key"},
@@ -39,10 +39,10 @@ var encoded = map[string]Plan{
 	}}),
 	"contest": {Tasks: []Task{
 		{ID: "a.claude", Candidate: "a"},
-		{ID: "a", Pick: &Pick{By: PickJudge, Candidates: []string{"a.claude"}, Judge: "a.judge", Judges: true, Goal: "Do it.", Rubric: "small"}},
+		{ID: "a", Pick: &Pick{By: PickJudge, Candidates: []string{"a.claude"}, JudgeTask: "a.judge", IsJudge: true, Goal: "Do it.", Rubric: "small"}},
 	}},
-	"step":   planOf(Task{ID: "a", Step: json.RawMessage(`{"id":"pm-1"}`), Keep: true}),
-	"source": planOf(Task{ID: "a", FileEntry: FileEntry{Done: true, Box: "/srv/project/plan.md", Line: 12}}),
+	"step":   planOf(Task{ID: "a", Step: json.RawMessage(`{"id":"pm-1"}`), KeepMessage: true}),
+	"source": planOf(Task{ID: "a", FileEntry: FileEntry{Done: true, CheckboxFile: "/srv/project/plan.md", Line: 12}}),
 	"workflow": {Workflow: &Workflow{
 		ID: "login", Base: "main", Branch: "gh-12", OnComplete: OnComplete{CreatePR: true, MergeTo: "main", DeleteWorktree: true},
 	}},

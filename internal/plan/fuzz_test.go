@@ -83,7 +83,7 @@ func FuzzOrchestrator(f *testing.F) {
 	seed(f, "../../examples/orchestrator/*/000-*.md", "testdata/broken/orchestrator-*.md")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		isOrchestrator(data)
-		Tick(data, "001-01")
+		TickCheckbox(data, "001-01")
 		r := &reader{file: "plan"}
 		d := readOrchestrator("plan", data, r)
 		d.check(r, "prompt")

@@ -218,7 +218,7 @@ func TestTickSetsTheBoxOfOnePromptAndNothingElse(t *testing.T) {
 		"001":    text,
 		"009":    text,
 	} {
-		got, changed := Tick([]byte(text), id)
+		got, changed := TickCheckbox([]byte(text), id)
 		if string(got) != want || changed != (want != text) {
 			t.Errorf("%s: %v\n%s", id, changed, got)
 		}

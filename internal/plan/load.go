@@ -161,7 +161,7 @@ func (l *loader) document(arg string, data []byte, format Format) draft {
 	if format == Orchestrator {
 		d := readOrchestrator(arg, data, &l.reader)
 		for i := range d.Tasks {
-			d.Tasks[i].Box = under(l.opts.Dir, arg)
+			d.Tasks[i].CheckboxFile = under(l.opts.Dir, arg)
 		}
 		d.check(&l.reader, "prompt")
 		l.findPrompts(&d, dir)
@@ -212,7 +212,7 @@ func (l *loader) finish(p Plan) Plan {
 		l.warn(position{line: line[o.Second]}, "%s", o.text(l.opts.SeparateFiles))
 	}
 	p.Warnings = l.warnings.sorted()
-	return p.Expand()
+	return p.ExpandCandidates()
 }
 
 func (o Overlap) text(separated bool) string {

@@ -15,7 +15,7 @@ type Origin struct {
 }
 
 // HasWorktree reports whether the task works in a git worktree.
-func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.Tree != "" }
+func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.SharedWorktree != "" }
 
 // Origins returns the starting point of each task's worktree. It considers only the
 // tasks for which in returns true, those that work in the same repository; nil

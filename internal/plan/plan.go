@@ -74,13 +74,13 @@ type Task struct {
 	Files    []string                `json:"Files,omitzero"`    // paths, folders and globs of the files that the task changes
 	QuestionRules
 
-	Contest
+	CandidateKeys
 	Candidate string `json:"Candidate,omitzero"` // id of the task that picks one of several candidates, if this is one of them or their judge
 	Pick      *Pick  `json:"Pick,omitzero"`
 
-	Dispatch *Dispatch       `json:"Dispatch,omitzero"` // set for a bead
-	Step     json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol, in the JSON format of that package
-	Keep     bool            `json:"Keep,omitzero"`     // store the agent's complete last message, not only its beginning, because later tasks need it
+	Dispatch    *Dispatch       `json:"Dispatch,omitzero"` // set for a bead
+	Step        json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol, in the JSON format of that package
+	KeepMessage bool            `json:"Keep,omitzero"`     // store the agent's complete last message, not only its beginning, because later tasks need it
 
 	FileEntry
 }
@@ -95,12 +95,12 @@ type Limits struct {
 
 // Isolation says whether a task works in a git worktree, and on which branch.
 type Isolation struct {
-	Worktree bool   `json:"Worktree,omitzero"` // the task has its own git worktree
-	Branch   string `json:"Branch,omitzero"`   // branch of the worktree; empty lets the runner choose
-	Tree     string `json:"Tree,omitzero"`     // name of a worktree that several tasks of the run share, on Branch; empty for none
-	Base     string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means the commit that the project has checked out when the task starts; empty means the commit that the run starts from
-	Land     Land   `json:"Land,omitzero"`     // what happens to the task's change when the task is complete; empty means LandReview
-	Into     string `json:"Into,omitzero"`     // branch that the change is to be merged into; empty means the one that is checked out when the run starts
+	Worktree       bool   `json:"Worktree,omitzero"` // the task has its own git worktree
+	Branch         string `json:"Branch,omitzero"`   // branch of the worktree; empty lets the runner choose
+	SharedWorktree string `json:"Tree,omitzero"`     // name of a worktree that several tasks of the run share, on Branch; empty for none
+	Base           string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means the commit that the project has checked out when the task starts; empty means the commit that the run starts from
+	Land           Land   `json:"Land,omitzero"`     // what happens to the task's change when the task is complete; empty means LandReview
+	Into           string `json:"Into,omitzero"`     // branch that the change is to be merged into; empty means the one that is checked out when the run starts
 }
 
 // Land says what happens to a task's change when the task is complete.
@@ -123,9 +123,9 @@ type QuestionRules struct {
 
 // FileEntry holds where a task is listed in the plan's file, and its state there.
 type FileEntry struct {
-	Done bool   `json:"Done,omitzero"` // its checkbox is ticked, or it has a summary file; left out with [Options.PendingOnly]
-	Box  string `json:"Box,omitzero"`  // path of the file whose checkbox is ticked when the task is complete, on the machine that read the plan
-	Line int    `json:"Line,omitzero"` // line in the plan's file; 0 if the task is the whole file
+	Done         bool   `json:"Done,omitzero"` // its checkbox is ticked, or it has a summary file; left out with [Options.PendingOnly]
+	CheckboxFile string `json:"Box,omitzero"`  // path of the file whose checkbox is ticked when the task is complete, on the machine that read the plan
+	Line         int    `json:"Line,omitzero"` // line in the plan's file; 0 if the task is the whole file
 }
 
 // Dispatch holds the properties of a task that is a bead of a ledger. A bead has at
@@ -185,9 +185,9 @@ type OnComplete struct {
 	DeleteWorktree bool   `json:"DeleteWorktree"`
 }
 
-// Fill sets the agent and the model if the task names none. It does not change tasks of
+// SetDefaultAgent sets the agent and the model if the task names none. It does not change tasks of
 // agent command.
-func (t *Task) Fill(agent, model string) {
+func (t *Task) SetDefaultAgent(agent, model string) {
 	if t.Agent == "" && len(t.Argv) == 0 {
 		t.Agent = agent
 	}

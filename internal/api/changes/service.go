@@ -244,8 +244,8 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 				continue
 			}
 			tasks = append(tasks, t)
-			if t.Attempt == "" && t.Last != "" {
-				last, err := r.Attempt(t.Last)
+			if t.RunningAttempt == "" && t.LastAttempt != "" {
+				last, err := r.Attempt(t.LastAttempt)
 				if err != nil {
 					return err
 				}
@@ -333,7 +333,7 @@ func (s *Service) locate(ctx context.Context, key store.TaskKey) (at location, e
 			return &NoChangeError{key.Task, "it has not started yet"}
 		}
 		at = location{repo: repo, name: name}
-		if last := cmp.Or(t.Attempt, t.Last); last != "" {
+		if last := cmp.Or(t.RunningAttempt, t.LastAttempt); last != "" {
 			a, err := r.Attempt(last)
 			if err != nil {
 				return err

@@ -25,7 +25,7 @@ type agentService struct {
 func (d *agentService) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
 	said := store.Worker{
 		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: orNil(h.Meta),
-		Owner: by.ID, Holder: by.Owner(),
+		Owner: by.ID, OwnerName: by.Owner(),
 	}
 	if h.Gone {
 		said.Left = d.now()
@@ -34,20 +34,20 @@ func (d *agentService) Heartbeat(ctx context.Context, by credential.Identity, h 
 		return coordinator.Agent{}, err
 	}
 	var w store.Worker
-	err := d.db.do(ctx, by, func(s *engine.Step) (err error) {
+	err := d.db.do(ctx, by, func(s *engine.Tx) (err error) {
 		w, err = heartbeat(s, by, said)
 		return err
 	})
 	return d.agent(w), err
 }
 
-func heartbeat(s *engine.Step, by credential.Identity, said store.Worker) (store.Worker, error) {
+func heartbeat(s *engine.Tx, by credential.Identity, said store.Worker) (store.Worker, error) {
 	if err := MayAct(by); err != nil {
 		return said, err
 	}
 	if said.ID == "" {
 		said.ID = s.NewID()
-		return s.Heartbeat(said)
+		return s.ClientHeartbeat(said)
 	}
 	w, err := s.Worker(said.ID)
 	switch {
@@ -59,7 +59,7 @@ func heartbeat(s *engine.Step, by credential.Identity, said store.Worker) (store
 	if err != nil {
 		return w, err
 	}
-	return s.Heartbeat(said)
+	return s.ClientHeartbeat(said)
 }
 
 func checkHeartbeat(said store.Worker) error {
@@ -89,7 +89,7 @@ func (d *agentService) agent(w store.Worker) coordinator.Agent { return agentAt(
 
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	a := coordinator.Agent{
-		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: utc(w.Said), CurrentTaskID: w.Task,
+		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: utc(w.StatusReported), CurrentTaskID: w.Task,
 		LastSeen: utc(w.Seen), Meta: metaOf(w), Subscriptions: w.Channels, CreatedAt: utc(w.Created), UpdatedAt: utc(w.Updated),
 		WorkerStatus: coordinator.Offline, Gone: !w.Left.IsZero(),
 	}
@@ -219,7 +219,7 @@ func current(w store.Worker, held []store.Attempt) store.Attempt {
 
 // heldBy returns the running attempts of an agent, in the order in which it got them.
 func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
-	for _, id := range w.Holds {
+	for _, id := range w.HeldAttempts {
 		a, err := r.Attempt(id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
@@ -241,7 +241,7 @@ func (d *agentService) Subscribe(ctx context.Context, by credential.Identity, ag
 	err := cmp.Or(c.err, checkID("agent", agent))
 	var w store.Worker
 	if err == nil {
-		err = d.db.do(ctx, by, func(s *engine.Step) error {
+		err = d.db.do(ctx, by, func(s *engine.Tx) error {
 			if _, err := agentOf(s, by, agent); err != nil {
 				return err
 			}

@@ -72,7 +72,7 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	case run.Failed > 0:
 		return coordinator.Failed, nil
 	}
-	done, err := r.Ended(run.ID, store.Complete, 1)
+	done, err := r.EndedTasks(run.ID, store.Complete, 1)
 	if err != nil || len(done) == 0 {
 		return coordinator.Queued, err
 	}
@@ -99,7 +99,7 @@ func (d *channelService) AddChain(ctx context.Context, by credential.Identity, c
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return made, err
 	}
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		if c.ChannelID != "" {
 			if _, err := channelOf(s, c.ChannelID); err != nil {
 				return Missing(err, "channel", c.ChannelID)
@@ -113,7 +113,7 @@ func (d *channelService) AddChain(ctx context.Context, by credential.Identity, c
 	return made, err
 }
 
-func addChain(s *engine.Step, c coordinator.Chain) error {
+func addChain(s *engine.Tx, c coordinator.Chain) error {
 	i, err := put(s, chainKey(c.ID), "", s.NextSeq(), chainRow{Chain: c})
 	if err != nil {
 		return err
@@ -128,11 +128,11 @@ func addChain(s *engine.Step, c coordinator.Chain) error {
 }
 
 // changeChain changes a chain in one transaction and returns the changed chain.
-func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
+func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, change func(*engine.Tx, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
 	}
-	err := d.db.do(ctx, by, func(s *engine.Step) error {
+	err := d.db.do(ctx, by, func(s *engine.Tx) error {
 		row, i, err := chainOf(s, id)
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func (d *channelService) ChangeChain(ctx context.Context, by credential.Identity
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return coordinator.Chain{}, err
 	}
-	return d.changeChain(ctx, by, id, func(_ *engine.Step, row *chainRow) error {
+	return d.changeChain(ctx, by, id, func(_ *engine.Tx, row *chainRow) error {
 		row.Name, row.Description = cmp.Or(strings.TrimSpace(ask.Name), row.Name), cmp.Or(ask.Description, row.Description)
 		return nil
 	})
@@ -182,7 +182,7 @@ func (d *channelService) DropChain(ctx context.Context, by credential.Identity, 
 	if err := maySubmit(by); err != nil {
 		return err
 	}
-	_, err := d.changeChain(ctx, by, id, func(s *engine.Step, row *chainRow) error {
+	_, err := d.changeChain(ctx, by, id, func(s *engine.Tx, row *chainRow) error {
 		run, err := s.Run(chainRun + id)
 		if err != nil {
 			return Missing(err, "chain", id)
@@ -202,7 +202,7 @@ func (d *channelService) AssignChain(ctx context.Context, by credential.Identity
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return coordinator.Chain{}, err
 	}
-	return d.changeChain(ctx, by, id, func(s *engine.Step, row *chainRow) error {
+	return d.changeChain(ctx, by, id, func(s *engine.Tx, row *chainRow) error {
 		if _, err := agentRow(s, agent); err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (d *channelService) DetachChain(ctx context.Context, by credential.Identity
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
 	}
-	_, err := d.changeChain(ctx, by, id, func(s *engine.Step, row *chainRow) error {
+	_, err := d.changeChain(ctx, by, id, func(s *engine.Tx, row *chainRow) error {
 		w, err := agentRow(s, agent)
 		if err != nil {
 			return err
@@ -232,7 +232,7 @@ func (d *channelService) DetachChain(ctx context.Context, by credential.Identity
 				continue
 			}
 			owner = true
-			if err := s.Release(agent, []engine.Held{{Attempt: a.ID, Token: a.Token}}); err != nil {
+			if err := s.Release(agent, []engine.HeldAttempt{{Attempt: a.ID, Token: a.Token}}); err != nil {
 				return err
 			}
 		}
@@ -265,7 +265,7 @@ func mayHave(r rows, agent string) func(store.TaskKey) (bool, error) {
 
 // sequence returns the sequence number of a new task in its chain: the requested number,
 // or the next one. It stores the highest number in the chain.
-func sequence(s *engine.Step, t coordinator.NewTask) (int, error) {
+func sequence(s *engine.Tx, t coordinator.NewTask) (int, error) {
 	row, i, err := chainOf(s, t.ChainID)
 	if err != nil {
 		return 0, err
@@ -281,7 +281,7 @@ func sequence(s *engine.Step, t coordinator.NewTask) (int, error) {
 	return place, err
 }
 
-func lastSequence(s *engine.Step, run string) (last int, err error) {
+func lastSequence(s *engine.Tx, run string) (last int, err error) {
 	tasks, err := s.Tasks(run)
 	if err != nil {
 		return 0, err

@@ -48,7 +48,7 @@ func wireItem[W any](i store.Item) (row W, err error) {
 }
 
 // put stores a value of the protocol as an item.
-func put(s *engine.Step, key store.ItemKey, parent string, seq int64, row any) (store.Item, error) {
+func put(s *engine.Tx, key store.ItemKey, parent string, seq int64, row any) (store.Item, error) {
 	data, err := json.Marshal(row)
 	if err != nil {
 		return store.Item{}, fmt.Errorf("%s: %w", key.Kind, err)
@@ -131,7 +131,7 @@ func (d *channelService) AddChannel(ctx context.Context, by credential.Identity,
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return made, err
 	}
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		if made, err = channelByName(s, c.Name); !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -141,7 +141,7 @@ func (d *channelService) AddChannel(ctx context.Context, by credential.Identity,
 	return made, err
 }
 
-func addChannel(s *engine.Step, c coordinator.Channel) error {
+func addChannel(s *engine.Tx, c coordinator.Channel) error {
 	seq := s.NextSeq()
 	if _, err := put(s, namedKey(c.Name), "", seq, c.ID); err != nil {
 		return err

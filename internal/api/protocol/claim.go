@@ -26,7 +26,7 @@ func (d *taskService) Claim(ctx context.Context, by credential.Identity, c coord
 		key = c.AgentID + " " + key
 	}
 	var given taskAndAttempt
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		w, err := agentOf(s, by, c.AgentID)
 		if err != nil {
 			return err
@@ -62,8 +62,8 @@ func checkClaim(c coordinator.Claim) error {
 
 // claim gives a task to an agent. It does not change the state that the agent has
 // reported.
-func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey, error) {
-	if len(w.Holds) >= maxHeld {
+func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, error) {
+	if len(w.HeldAttempts) >= maxHeld {
 		held, err := heldBy(s, w)
 		if err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey,
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Claim(engine.Claim{Worker: w.ID, Labels: []string{channelLabel(channel)}, Only: true, May: mayHave(s, w.ID)})
+	a, err := s.ClaimForClient(engine.Claim{Worker: w.ID, Labels: []string{channelLabel(channel)}, Only: true, May: mayHave(s, w.ID)})
 	if err != nil || a == nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey,
 }
 
 // channelOfClaim returns the id of the channel that a claim names.
-func channelOfClaim(s *engine.Step, c coordinator.Claim) (string, error) {
+func channelOfClaim(s *engine.Tx, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
 		_, err := s.Item(channelKey(c.ChannelID))
 		return c.ChannelID, Missing(err, "channel", c.ChannelID)
@@ -119,7 +119,7 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 		return task, err
 	}
 	var ended taskAndAttempt
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		if _, err := agentOf(s, by, r.AgentID); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 
 // finish ends the agent's attempt at a task. If the agent has already ended it,
 // whatever the result, finish changes nothing.
-func finish(s *engine.Step, key store.TaskKey, agent string, f engine.Finish) error {
+func finish(s *engine.Tx, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {
 		return Missing(err, "task", wireID(key))

@@ -81,7 +81,7 @@ func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n c
 	if once != "" {
 		once = cmp.Or(n.AgentID, "@"+by.ID) + " " + once
 	}
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		n := n // the transaction may run more than once
 		about, err := subject(s, by, n)
 		if err != nil {
@@ -114,7 +114,7 @@ func checkEvent(by credential.Identity, n coordinator.NewEvent) error {
 // subject checks whether the client may publish an event about the agent and the task
 // that it names. It returns the task, if there is one. An agent may publish events
 // before its first heartbeat.
-func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
+func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
 		_, err := agentOf(s, by, n.AgentID)
 		if isNotFound(err) {
@@ -142,7 +142,7 @@ func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (st
 }
 
 // addEvent stores a note, and deletes the oldest one if there are too many.
-func addEvent(s *engine.Step, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
+func addEvent(s *engine.Tx, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
 	last, err := countNotes(s)
 	if err != nil {
 		return e, err

@@ -31,7 +31,7 @@ func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {
 			}
 			f.AgentsOnline++
 			if w.Status == coordinator.Waiting {
-				waits(w.Said)
+				waits(w.StatusReported)
 			}
 		}
 		questions, err := r.Questions(true)
@@ -52,14 +52,14 @@ func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {
 				f.Runs++
 			}
 		}
-		ended, err := r.EndedCounts()
+		ended, err := r.EndedTaskCounts()
 		if err != nil {
 			return err
 		}
 		for status, n := range ended {
 			f.Tasks[statuses[status]] += n
 		}
-		lanes, err := r.Lanes()
+		lanes, err := r.Accounts()
 		for _, l := range lanes {
 			if !l.Until.IsZero() {
 				f.LanesPaused++

@@ -25,8 +25,8 @@ func TestFiguresCountAgentsTasksRunsAndQuestions(t *testing.T) {
 		_, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "p", Tasks: []plan.Task{{ID: "x", Prompt: "y"}}}})
 		f.must(err)
 		f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
-			tx.PutLane(store.Lane{Name: "open"})
-			tx.PutLane(store.Lane{Name: "paused", Until: f.clock().Add(time.Hour)})
+			tx.PutAccount(store.Account{Name: "open"})
+			tx.PutAccount(store.Account{Name: "paused", Until: f.clock().Add(time.Hour)})
 			return nil
 		}))
 		all, err := f.Tasks(f.ctx, server.TaskFilter{})

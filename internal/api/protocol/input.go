@@ -32,7 +32,7 @@ func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n co
 	if once != "" {
 		once = n.TaskID + " " + once
 	}
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		t, err := s.Task(key)
 		if err != nil {
 			return Missing(err, "task", n.TaskID)
@@ -61,7 +61,7 @@ func checkInput(n coordinator.NewInput) error {
 	return c.err
 }
 
-func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coordinator.Input, err error) {
+func addInput(s *engine.Tx, t store.Task, n coordinator.NewInput) (input coordinator.Input, err error) {
 	agent, err := recipient(s, t, n.AgentID)
 	if err != nil {
 		return input, err
@@ -85,7 +85,7 @@ func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coord
 
 // recipient returns the agent that an input is for: the agent that has the task. It
 // returns an error if the request names another agent.
-func recipient(s *engine.Step, t store.Task, name string) (string, error) {
+func recipient(s *engine.Tx, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
 	}
@@ -114,7 +114,7 @@ func (d *taskService) ClaimInput(ctx context.Context, by credential.Identity, ta
 	if err != nil {
 		return input, err
 	}
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		if _, err := agentOf(s, by, agent); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (d *taskService) ClaimInput(ctx context.Context, by credential.Identity, ta
 }
 
 // checkHasTask returns an error unless the agent has the task now.
-func checkHasTask(s *engine.Step, key store.TaskKey, agent string) error {
+func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	t, err := s.Task(key)
 	if err != nil {
 		return Missing(err, "task", wireID(key))
@@ -145,7 +145,7 @@ func checkHasTask(s *engine.Step, key store.TaskKey, agent string) error {
 
 // claimInput claims the first input of a task that is for this agent, and removes it
 // from the list of unclaimed inputs.
-func claimInput(s *engine.Step, key store.TaskKey, agent string) (input coordinator.Input, err error) {
+func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {
 		return input, err

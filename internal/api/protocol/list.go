@@ -173,7 +173,7 @@ func (l *lister) addAll(tasks []store.Task) error {
 func never() time.Time { return time.Unix(0, math.MaxInt64) }
 
 func (l *lister) running() error {
-	attempts, err := l.Due(never(), maxListed)
+	attempts, err := l.DueAttempts(never(), maxListed)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (l *lister) ready() error {
 		}
 		labels = slices.DeleteFunc(all, func(set string) bool { return !strings.HasPrefix(set, channelLabel("")) })
 	}
-	tasks, err := l.Claimable(store.Claim{Labels: labels, Limit: l.next})
+	tasks, err := l.ClaimableTasks(store.ClaimQuery{Labels: labels, Limit: l.next})
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (l *lister) waiting() error {
 		return l.addAll(slices.DeleteFunc(tasks, func(t store.Task) bool { return t.Status != store.Queued }))
 	}
 	for _, run := range l.runs {
-		tasks, err := l.Waiting(store.Wait{Run: run, Wave: math.MaxInt32, Now: never(), Limit: l.next})
+		tasks, err := l.WaitingTasks(store.WaitQuery{Run: run, Wave: math.MaxInt32, Now: never(), Limit: l.next})
 		if err != nil {
 			return err
 		}
@@ -255,9 +255,9 @@ func (l *lister) ended(in store.Status) error {
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {
-		return l.Ended(run, in, most)
+		return l.EndedTasks(run, in, most)
 	}
-	tasks, err := l.Ended(run, in, maxListed)
+	tasks, err := l.EndedTasks(run, in, maxListed)
 	return slices.DeleteFunc(tasks, func(t store.Task) bool { return t.Labels != channelLabel(channel) }), err
 }
 

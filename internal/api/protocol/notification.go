@@ -85,7 +85,7 @@ func (d *agentService) Dismiss(ctx context.Context, by credential.Identity, agen
 	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
 		return err
 	}
-	return d.db.do(ctx, by, func(s *engine.Step) error {
+	return d.db.do(ctx, by, func(s *engine.Tx) error {
 		w, err := agentRow(s, agent)
 		if isNotFound(err) || err == nil && kind != coordinator.SetupWaiting {
 			return nil

@@ -35,7 +35,7 @@ func MayActFor(by credential.Identity, w store.Worker) error {
 		return err
 	}
 	registered := by.ID != "" && by.ID == w.Owner
-	replaces := w.Holder != "" && by.Owner() == w.Holder
+	replaces := w.OwnerName != "" && by.Owner() == w.OwnerName
 	if by.Role == credential.Worker && !registered && !replaces {
 		return Denied("agent %s belongs to another token: use one of the same name and role as that", w.ID)
 	}
@@ -73,9 +73,9 @@ func mayChangeTask(r rows, by credential.Identity, t store.Task) error {
 
 // lastAttempt returns the running attempt at a task, or the last ended one, or nil.
 func lastAttempt(r rows, t store.Task) (*store.Attempt, error) {
-	id := t.Attempt
+	id := t.RunningAttempt
 	if id == "" {
-		id = t.Last
+		id = t.LastAttempt
 	}
 	if id == "" {
 		return nil, nil

@@ -63,7 +63,7 @@ func QuestionOf(q store.Question) coordinator.QuestionChange {
 // review returns the current state of a review, without its comments and viewed files:
 // there may be many, and a page that shows them requests them separately.
 func (t *updateReader) review(e store.Event) (any, error) {
-	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TalkOf(store.TaskKey{Run: e.Run, Task: e.Task})})
+	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TaskItemID(store.TaskKey{Run: e.Run, Task: e.Task})})
 	if err != nil {
 		return nil, Missing(err, "review of task", e.Task)
 	}

@@ -56,7 +56,7 @@ type database struct {
 }
 
 // do runs one transaction on behalf of a client.
-func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Step) error) error {
+func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Tx) error) error {
 	began := time.Now() // the real clock, because this only measures a duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), do)
 	d.writes.Add(time.Since(began))

@@ -38,7 +38,7 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 	}
 	named := coordinator.Claim{ChannelID: ask.ChannelID, Channel: ask.ChannelName}
 	var added taskAndAttempt
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		channel, err := channelOfClaim(s, named)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 // sessionStarted completes the task of a session request. In its new session, the agent
 // may have another id than the one that claimed the task. So the task's secret and the
 // client's token are checked instead of the agent's id.
-func sessionStarted(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
+func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`
 		Secret string `json:"agent_session_request_token"`
@@ -119,7 +119,7 @@ func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask co
 		return task, err
 	}
 	var given taskAndAttempt
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		w, err := agentOf(s, by, ask.AgentID)
 		if err != nil {
 			return err
@@ -177,7 +177,7 @@ func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id 
 		return task, err
 	}
 	var now taskAndAttempt
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		if now, err = taskWithAttempt(s, key); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id 
 		a := now.attempt
 		switch to {
 		case coordinator.Queued:
-			err = s.Release(a.Worker, []engine.Held{{Attempt: a.ID, Token: a.Token}})
+			err = s.Release(a.Worker, []engine.HeldAttempt{{Attempt: a.ID, Token: a.Token}})
 		case coordinator.Failed:
 			_, err = s.Finish(engine.Finish{Attempt: a.ID, Token: a.Token, Ending: fleet.Ending{Class: failure.Crashed, Summary: "set to failed by " + by.Name}, Final: true})
 		default:

@@ -161,7 +161,7 @@ func (d *taskService) AddTask(ctx context.Context, by credential.Identity, t coo
 		run = chainRun + t.ChainID
 	}
 	var added taskAndAttempt
-	err = d.db.do(ctx, by, func(s *engine.Step) error {
+	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		channel, err := channelFor(s, t)
 		if err != nil {
 			return err
@@ -198,7 +198,7 @@ func checkTask(t coordinator.NewTask) error {
 }
 
 // channelFor returns the channel of a new task: the named channel, or that of its chain.
-func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
+func channelFor(s *engine.Tx, t coordinator.NewTask) (string, error) {
 	id := t.ChannelID
 	if t.ChainID != "" {
 		chain, _, err := chainOf(s, t.ChainID)
@@ -216,7 +216,7 @@ func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
 	return id, Missing(err, "channel", id)
 }
 
-func addTask(s *engine.Step, run, channel string, t coordinator.NewTask, session string) (task taskAndAttempt, err error) {
+func addTask(s *engine.Tx, run, channel string, t coordinator.NewTask, session string) (task taskAndAttempt, err error) {
 	more := details{
 		Channel: channel, Chain: t.ChainID, Sequence: t.Sequence, Type: t.Type, Mode: t.ExecutionMode, Priority: t.Priority,
 		Session: session, Created: s.Now().UTC(),

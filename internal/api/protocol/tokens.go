@@ -28,7 +28,7 @@ func (t tokens) List(ctx context.Context) (list []credential.Token, err error) {
 }
 
 func (t tokens) Put(ctx context.Context, row credential.Token) error {
-	return t.do(ctx, row.ID, func(s *engine.Step) error {
+	return t.do(ctx, row.ID, func(s *engine.Tx) error {
 		if _, err := put(s, tokenKey(row.ID), "", s.NextSeq(), row); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (t tokens) Put(ctx context.Context, row credential.Token) error {
 }
 
 func (t tokens) Drop(ctx context.Context, id string) error {
-	return t.do(ctx, id, func(s *engine.Step) error {
+	return t.do(ctx, id, func(s *engine.Tx) error {
 		if _, err := s.Item(tokenKey(id)); errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
@@ -47,7 +47,7 @@ func (t tokens) Drop(ctx context.Context, id string) error {
 }
 
 func (t tokens) Touch(ctx context.Context, id string, at time.Time) error {
-	return t.do(ctx, id, func(s *engine.Step) error {
+	return t.do(ctx, id, func(s *engine.Tx) error {
 		item, err := s.Item(tokenKey(id))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
@@ -65,6 +65,6 @@ func (t tokens) Touch(ctx context.Context, id string, at time.Time) error {
 	})
 }
 
-func (t tokens) do(ctx context.Context, id string, do func(*engine.Step) error) error {
+func (t tokens) do(ctx context.Context, id string, do func(*engine.Tx) error) error {
 	return t.db.engine.Do(ctx, "", do)
 }

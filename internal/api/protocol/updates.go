@@ -185,7 +185,7 @@ func data(e store.Event) (json.RawMessage, error) {
 // lane converts an agent account to the public type. An account that is no longer
 // paused has a time in the past.
 func lane(e store.Event) (json.RawMessage, error) {
-	l, err := decoded[store.Lane](e.Row)
+	l, err := decoded[store.Account](e.Row)
 	if err != nil {
 		return nil, err
 	}
@@ -246,11 +246,11 @@ func (t *updateReader) addSpec(row *store.Task, name string) error {
 }
 
 func (t *updateReader) attempt(e store.Event, row store.Task) (*store.Attempt, error) {
-	if e.Tried == nil {
+	if e.AttemptRow == nil {
 		return lastAttempt(t.r, row)
 	}
 	var a store.Attempt
-	err := json.Unmarshal(e.Tried, &a)
+	err := json.Unmarshal(e.AttemptRow, &a)
 	return &a, err
 }
 

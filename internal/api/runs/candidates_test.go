@@ -16,8 +16,8 @@ import (
 func TestTheCandidatesOfATaskAreCompared(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	api := plan.Task{ID: "api", Prompt: "Do it.", Contest: plan.Contest{Candidates: []string{"claude", "codex:small"}}}
-	p := plan.Plan{Name: "shop", Tasks: []plan.Task{api, {ID: "docs", Prompt: "Write.", After: []string{"api"}}}}.Expand()
+	api := plan.Task{ID: "api", Prompt: "Do it.", CandidateKeys: plan.CandidateKeys{Candidates: []string{"claude", "codex:small"}}}
+	p := plan.Plan{Name: "shop", Tasks: []plan.Task{api, {ID: "docs", Prompt: "Write.", After: []string{"api"}}}}.ExpandCandidates()
 	run := must2(f.Runs.Submit(f.ctx, coordinator.NewRun{Project: "web", On: "w", Plan: text(p)}))(f).ID
 	compare := func(task string) (c fleet.Comparison) {
 		t.Helper()

@@ -19,7 +19,7 @@ const maxDoing = 5000
 func (d *runReader) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		running, err := r.Due(time.Unix(0, math.MaxInt64), maxDoing) // with this time, all running attempts are due
+		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxDoing) // with this time, all running attempts are due
 		for _, a := range running {
 			if !d.runs.hide(store.Run{ID: a.Run}) {
 				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)})

@@ -17,7 +17,7 @@ func TestWhatAttemptsDoIsToldWhileTheyRun(t *testing.T) {
 			t.Errorf("before anything runs: %+v", list)
 		}
 		a := f.claim()
-		must2(f.engine.Beat(f.ctx, store.Worker{ID: "w"}, []engine.Held{{
+		must2(f.engine.Beat(f.ctx, store.Worker{ID: "w"}, []engine.HeldAttempt{{
 			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Now: fleet.Progress{Activity: fleet.Activity{State: "running", Doing: "reads files", Source: "control", Said: f.clock()}},
 		}}))(f)
 		list := must2(f.runs.Doing(f.ctx))(f)

@@ -191,7 +191,7 @@ func (f *fixture) finish(a engine.Assignment, end engine.Finish) {
 // write appends to the log of an attempt.
 func (f *fixture) write(attempt, words string, keep int64, last bool) {
 	f.t.Helper()
-	f.must(f.engine.Do(f.ctx, "w", func(s *engine.Step) error {
+	f.must(f.engine.Do(f.ctx, "w", func(s *engine.Tx) error {
 		_, at, err := spanIn(f, attempt)
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func (d *runReader) setNoWorker(ctx context.Context, run string, tasks []fleet.T
 		}
 		for _, row := range rows {
 			if shown := byID[row.Task]; shown != nil && row.Ready && strings.Contains(row.Labels, ProjectLabel("")) {
-				shown.NoWorker = noWorker(workers, strings.Split(row.Labels, ","), row.Lane)
+				shown.NoWorker = noWorker(workers, strings.Split(row.Labels, ","), row.Account)
 			}
 		}
 		return nil
@@ -63,7 +63,7 @@ func noWorker(workers []fleet.Worker, labels []string, agent string) string {
 	var own []string // labels from the user, without those that gaffer adds
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, ProjectLabel(""))
-		place, ofPlace := strings.CutPrefix(label, engine.PlaceLabel(""))
+		place, ofPlace := strings.CutPrefix(label, engine.WorkerLabel(""))
 		has := slices.ContainsFunc(workers, func(w fleet.Worker) bool { return w.Has([]string{label}) })
 		switch {
 		case ofProject && !has:

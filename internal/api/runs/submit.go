@@ -35,7 +35,7 @@ func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coord
 		if err != nil {
 			return fleet.Run{}, err
 		}
-		s := engine.Submission{Plan: p, ID: id, Project: n.Project, Place: n.On, Who: who(by)}
+		s := engine.Submission{Plan: p, ID: id, Project: n.Project, OnlyWorker: n.On, Who: who(by)}
 		if n.Key != "" {
 			s.Key = "run " + by.ID + " " + n.Key // so that tokens do not share keys
 		}
@@ -97,7 +97,7 @@ func checkReach(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
 	}
-	if what := p.Bound(); what != "" && on == "" {
+	if what := p.OneMachineReason(); what != "" && on == "" {
 		return protocol.Invalid("plan: %s is on one machine: say on which worker (on, or --on WORKER)", what)
 	}
 	for _, t := range p.Tasks {

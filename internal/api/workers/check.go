@@ -124,7 +124,7 @@ func printable(text string) bool {
 // ownPlaces returns an error if a label selects the machine of another worker.
 func ownPlaces(labels []string, name string) error {
 	for _, label := range labels {
-		place, ok := strings.CutPrefix(label, engine.PlaceLabel(""))
+		place, ok := strings.CutPrefix(label, engine.WorkerLabel(""))
 		if ok && place != name {
 			return protocol.Invalid("labels: %.60q selects another worker than %s", label, name)
 		}
@@ -196,7 +196,7 @@ func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-nam
 // setName gives a worker its name. A run may be submitted for a worker by name, so two
 // online workers must not have the same name. Nor may a worker have the id of a run as
 // its name: that name selects the worker of a run that is limited to one machine.
-func setName(s *engine.Step, w store.Worker, name string) error {
+func setName(s *engine.Tx, w store.Worker, name string) error {
 	item, err := s.Item(nameKey(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -223,7 +223,7 @@ func setName(s *engine.Step, w store.Worker, name string) error {
 
 // checkNameFree returns an error if a name is the id of a run or the name of an online
 // worker.
-func checkNameFree(s *engine.Step, has, name string) error {
+func checkNameFree(s *engine.Tx, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return first(err, protocol.Invalid("worker.name: %s is a run", name))
 	}

@@ -47,7 +47,7 @@ func New(opts Options) *Service {
 // Run reads changes for all waiting workers, until ctx ends.
 func (d *Service) Run(ctx context.Context) { d.feed.run(ctx, d.opts.Notice) }
 
-func (d *Service) do(ctx context.Context, who string, do func(s *engine.Step) error) error {
+func (d *Service) do(ctx context.Context, who string, do func(s *engine.Tx) error) error {
 	return d.opts.Engine.Do(ctx, who, do)
 }
 
@@ -70,13 +70,13 @@ func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known 
 	}
 	w, err = r.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Worker{ID: id, Owner: by.ID, Holder: by.Owner()}, false, protocol.CheckNotRun(r, id)
+		return store.Worker{ID: id, Owner: by.ID, OwnerName: by.Owner()}, false, protocol.CheckNotRun(r, id)
 	}
 	if err != nil {
 		return w, false, err
 	}
-	if w.Holder == "" && by.ID == w.Owner { // the row was stored before this field existed
-		w.Holder = by.Owner()
+	if w.OwnerName == "" && by.ID == w.Owner { // the row was stored before this field existed
+		w.OwnerName = by.Owner()
 	}
 	return w, true, protocol.MayActFor(by, w)
 }
@@ -105,7 +105,7 @@ func (d *Service) Beat(ctx context.Context, by credential.Identity, b coordinato
 	if err := checkBeat(b); err != nil {
 		return told, err
 	}
-	err = d.do(ctx, b.Worker.ID, func(s *engine.Step) error {
+	err = d.do(ctx, b.Worker.ID, func(s *engine.Tx) error {
 		told = coordinator.WorkOrders{LeaseMS: d.lease()}
 		if told.Orders, err = beat(s, by, b); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (d *Service) Beat(ctx context.Context, by credential.Identity, b coordinato
 	return told, err
 }
 
-func beat(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) ([]coordinator.WorkOrder, error) {
+func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coordinator.WorkOrder, error) {
 	w, _, err := workerOf(s, by, b.Worker.ID)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func beat(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) ([]coo
 		return nil, err
 	}
 	if b.Gone {
-		if err := s.Unseen(b.Worker.ID, s.Now().Add(-coordinator.OfflineAfter)); err != nil {
+		if err := s.SetLastSeen(b.Worker.ID, s.Now().Add(-coordinator.OfflineAfter)); err != nil {
 			return nil, err
 		}
 	}
@@ -152,7 +152,7 @@ func beat(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) ([]coo
 
 // separateHeld separates the worker's attempts from those that are no longer its own.
 // current is the task of one of its running attempts.
-func separateHeld(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
+func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, gone []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
 		a, err := s.Attempt(h.Attempt)
@@ -181,7 +181,7 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 	}
 	key := c.Worker + " " + c.Key
 	var work *coordinator.Work
-	err = d.do(ctx, c.Worker, func(s *engine.Step) error {
+	err = d.do(ctx, c.Worker, func(s *engine.Tx) error {
 		w, known, err := workerOf(s, by, c.Worker)
 		if err != nil {
 			return err
@@ -196,7 +196,7 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 			return err
 		}
 		ask.Key = key
-		a, err := s.Take(ask)
+		a, err := s.ClaimForWorker(ask)
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 
 // registerOnClaim registers a worker that claims before its first heartbeat. Its name
 // is its id.
-func registerOnClaim(s *engine.Step, w store.Worker) error {
+func registerOnClaim(s *engine.Tx, w store.Worker) error {
 	if err := setName(s, w, w.ID); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 }
 
 // workFor converts an assignment into the answer for the worker; nil means no task.
-func workFor(s *engine.Step, a *engine.Assignment) (*coordinator.Work, error) {
+func workFor(s *engine.Tx, a *engine.Assignment) (*coordinator.Work, error) {
 	if a == nil {
 		return nil, nil
 	}
@@ -260,7 +260,7 @@ func (d *Service) Ask(ctx context.Context, by credential.Identity, q coordinator
 	if err := checkQuestion(q); err != nil {
 		return "", err
 	}
-	err = d.do(ctx, "", func(s *engine.Step) error {
+	err = d.do(ctx, "", func(s *engine.Tx) error {
 		if _, err := attemptOf(s, by, q.WorkKey); err != nil {
 			return err
 		}
@@ -275,11 +275,11 @@ func (d *Service) Release(ctx context.Context, by credential.Identity, r coordin
 	if err := checkRelease(r); err != nil {
 		return err
 	}
-	return d.do(ctx, r.Worker, func(s *engine.Step) error {
+	return d.do(ctx, r.Worker, func(s *engine.Tx) error {
 		if _, _, err := workerOf(s, by, r.Worker); err != nil {
 			return err
 		}
-		held := make([]engine.Held, len(r.Attempts))
+		held := make([]engine.HeldAttempt, len(r.Attempts))
 		for i, h := range r.Attempts {
 			if a, err := s.Attempt(h.Attempt); err == nil { // the call of Release below reports a missing attempt
 				if err := checkLimits(s, by, a); err != nil {
@@ -297,7 +297,7 @@ func (d *Service) Held(ctx context.Context, by credential.Identity, worker strin
 	if err := protocol.CheckID("worker", worker); err != nil {
 		return nil, err
 	}
-	err = d.do(ctx, worker, func(s *engine.Step) error {
+	err = d.do(ctx, worker, func(s *engine.Tx) error {
 		list = nil
 		if _, _, err := workerOf(s, by, worker); err != nil {
 			return err
@@ -330,7 +330,7 @@ func (d *Service) Log(ctx context.Context, by credential.Identity, p coordinator
 	if p.Done {
 		add = logstore.End
 	}
-	err = d.do(ctx, "", func(s *engine.Step) error {
+	err = d.do(ctx, "", func(s *engine.Tx) error {
 		if _, err := attemptOf(s, by, p.WorkKey); err != nil {
 			return err
 		}

@@ -122,7 +122,7 @@ func (f *fixture) submitAt(place string, tasks ...plan.Task) string {
 	for i := range tasks {
 		tasks[i].Labels = append(tasks[i].Labels, "project:app")
 	}
-	id, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "p", Tasks: tasks}, Project: "app", Place: place})
+	id, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "p", Tasks: tasks}, Project: "app", OnlyWorker: place})
 	return must(f, id, err)
 }
 
@@ -304,7 +304,7 @@ func TestWhatWasGivenUpIsNotGivenAgainToTheSameKey(t *testing.T) {
 		if code(err) != "conflict" {
 			t.Errorf("a late word: %v", err)
 		}
-		if task := f.task(run, "one"); task.Status != store.Running || task.Attempt != again.Attempt.ID {
+		if task := f.task(run, "one"); task.Status != store.Running || task.RunningAttempt != again.Attempt.ID {
 			t.Errorf("%+v", task)
 		}
 	})
@@ -553,7 +553,7 @@ func TestWhatIsHandedBackIsQueuedAtOnce(t *testing.T) {
 		for range 2 {
 			f.must(f.Release(f.ctx, worker, coordinator.WorkRelease{Worker: "w-mill", Attempts: []coordinator.HeldWork{held(w)}}))
 		}
-		if task := f.task(run, "one"); task.Status != store.Queued || !task.Ready || task.Attempts != 0 {
+		if task := f.task(run, "one"); task.Status != store.Queued || !task.Ready || task.CountedAttempts != 0 {
 			t.Errorf("%+v", task)
 		}
 		if len(f.heldBy("mill")) != 0 {

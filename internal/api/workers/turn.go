@@ -15,7 +15,7 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 	if err := checkTurn(t); err != nil {
 		return done, err
 	}
-	err = d.do(ctx, "", func(s *engine.Step) error {
+	err = d.do(ctx, "", func(s *engine.Tx) error {
 		a, err := attemptOf(s, by, t.Finish.WorkKey)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 
 // nextOf returns the claim that follows the end of an attempt. It is empty if the worker
 // claims nothing.
-func nextOf(s *engine.Step, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
+func nextOf(s *engine.Tx, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
 	switch {
 	case c == nil:
 		return engine.Claim{}, nil

@@ -26,7 +26,7 @@ func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Work
 		panic("workdesk: texts and numbers without JSON: " + err.Error())
 	}
 	return store.Worker{
-		ID: w.ID, Name: w.Name, Labels: strings.Join(w.Labels, ","), Slots: w.Slots, Version: w.Version, Owner: row.Owner, Holder: row.Holder,
+		ID: w.ID, Name: w.Name, Labels: strings.Join(w.Labels, ","), Slots: w.Slots, Version: w.Version, Owner: row.Owner, OwnerName: row.OwnerName,
 		Status: statusOf(b.Held), Task: current, Meta: meta,
 	}
 }
@@ -55,8 +55,8 @@ func statusOf(held []coordinator.HeldWork) string {
 
 // heldOf converts an attempt into the engine's type. It drops questions of other
 // attempts.
-func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
-	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Delivered: h.Delivered, Now: progressOf(h.Now.Progress)}
+func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
+	held := engine.HeldAttempt{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Delivered: h.Delivered, Now: progressOf(h.Now.Progress)}
 	held.Now.Said = now.Add(-duration(h.Now.AgeMS))
 	for _, question := range h.Asking {
 		if strings.HasPrefix(question, h.Attempt+"-") {
@@ -105,7 +105,7 @@ func wireOrder(o engine.Order) coordinator.WorkOrder {
 	return w
 }
 
-func wireOutcome(o engine.Outcome, now time.Time) coordinator.WorkOutcome {
+func wireOutcome(o engine.FinishResult, now time.Time) coordinator.WorkOutcome {
 	return coordinator.WorkOutcome{Status: string(o.Status), RetryInMS: until(o.Retry, now), Fresh: o.Fresh}
 }
 
@@ -124,7 +124,7 @@ func askOf(q coordinator.WorkQuestion) engine.Ask {
 }
 
 // workOf converts an attempt into the message for its worker.
-func workOf(r *engine.Step, a store.Attempt, now time.Time) (*coordinator.Work, error) {
+func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 	t, err := r.Task(a.Key())
 	if err != nil {
 		return nil, protocol.Missing(err, "task", a.Task)
@@ -135,20 +135,20 @@ func workOf(r *engine.Step, a store.Attempt, now time.Time) (*coordinator.Work, 
 	}
 	w := &coordinator.Work{
 		Attempt: coordinator.WorkAttempt{
-			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: until(a.Deadline, now), Carried: a.Carried, Stop: a.Stop,
+			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: until(a.Deadline, now), Carried: a.SpentEarlier, Stop: a.StopReason,
 		},
-		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.Fresh, Tries: t.Tries, SentBack: t.SentBack},
+		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.NewConversation, Tries: t.Tries, SentBack: t.SentBack},
 		LeaseMS: engine.Remaining(a, now).Milliseconds(),
 	}
-	if w.Messages, w.Earlier, err = r.Talk(t); err != nil {
+	if w.Messages, w.Earlier, err = r.Messages(t); err != nil {
 		return nil, err
 	}
-	if w.Run, err = runOf(run); err != nil || t.Last == "" {
+	if w.Run, err = runOf(run); err != nil || t.LastAttempt == "" {
 		return w, err
 	}
-	before, err := r.Attempt(t.Last)
+	before, err := r.Attempt(t.LastAttempt)
 	if err != nil {
-		return nil, protocol.Missing(err, "attempt", t.Last)
+		return nil, protocol.Missing(err, "attempt", t.LastAttempt)
 	}
 	w.Before = &coordinator.WorkBefore{
 		ID: before.ID, Number: before.Number, Worker: before.Worker, Class: before.Class, Summary: before.Summary, Thread: before.Thread,
@@ -159,8 +159,8 @@ func workOf(r *engine.Step, a store.Attempt, now time.Time) (*coordinator.Work, 
 // runOf returns what a worker needs to know about a run. Only a run that is limited to
 // one machine can be a workflow, so the plans of other runs are not decoded.
 func runOf(run store.Run) (coordinator.WorkRun, error) {
-	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.Place}
-	if run.Place == "" {
+	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.OnlyWorker}
+	if run.OnlyWorker == "" {
 		return w, nil
 	}
 	p, err := plan.DecodeHeader(run.Plan)

@@ -186,7 +186,7 @@ func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 		return err
 	}
 	switch here := b.opts.Locks.WorkedOn(run); {
-	case run.Place != run.ID, b.opts.Locks.Owner(id).Alive, !here && b.opts.Shared:
+	case run.OnlyWorker != run.ID, b.opts.Locks.Owner(id).Alive, !here && b.opts.Shared:
 		return nil
 	case !here: // a plan from elsewhere must not start here just because its row is in this database
 		return &UnattendedError{id, run.Project, errors.New("no gaffer of this machine has begun it")}

@@ -38,8 +38,8 @@ func (r *Runs) boxes(ctx context.Context, run string) (boxes map[string][]string
 		tasks, err := rows.Tasks(run)
 		for _, t := range tasks {
 			spec, unread := plan.DecodeTask(t.Spec)
-			if t.Status == store.Complete && unread == nil && spec.Box != "" {
-				boxes[spec.Box] = append(boxes[spec.Box], t.Task)
+			if t.Status == store.Complete && unread == nil && spec.CheckboxFile != "" {
+				boxes[spec.CheckboxFile] = append(boxes[spec.CheckboxFile], t.Task)
 			}
 		}
 		return err
@@ -59,7 +59,7 @@ func tickFile(file string, tasks []string) (err error) {
 		}
 		text, changed := old, false
 		for _, id := range tasks {
-			ticked, ok := plan.Tick(text, id)
+			ticked, ok := plan.TickCheckbox(text, id)
 			text, changed = ticked, changed || ok
 		}
 		if !changed {

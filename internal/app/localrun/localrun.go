@@ -219,7 +219,7 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 	s.terminals = slices.ContainsFunc(p.Tasks, func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" })
 	host, _ := os.Hostname() // for display
 	s.worker = worker.New(worker.Options{
-		ID: s.run.Place, Name: host + ":" + filepath.Base(cmp.Or(s.run.Project, o.Project)), Labels: []string{engine.PlaceLabel(s.run.Place)},
+		ID: s.run.OnlyWorker, Name: host + ":" + filepath.Base(cmp.Or(s.run.Project, o.Project)), Labels: []string{engine.WorkerLabel(s.run.OnlyWorker)},
 		About: fleet.WorkerMeta{Program: "gaffer", Host: host, Version: o.Version, Run: id}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
 		Engine: o.Engine, Attempts: Attempts(o.State, id), Root: o.Project, Home: Attempts(o.State, ""),
 		Workspace: workspace.Workspace{Root: o.Project, Trees: Worktrees(o.State), LogFile: r.logFile, Base: s.run.Base, Workflow: p.Workflow},

@@ -147,7 +147,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	})
 	byProject := map[string][]string{}
 	for _, run := range p.found.Ended {
-		if run.Place == run.ID && slices.Contains(gone, run.ID) { // it was worked on in the project's own folder
+		if run.OnlyWorker == run.ID && slices.Contains(gone, run.ID) { // it was worked on in the project's own folder
 			byProject[run.Project] = append(byProject[run.Project], run.ID)
 		}
 	}

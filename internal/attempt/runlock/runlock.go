@@ -102,5 +102,5 @@ func (l Locks) Owner(run string) fleet.Owner {
 // the database alone, because other programs can write to it.
 func (l Locks) WorkedOn(run store.Run) bool {
 	_, err := os.Stat(l.File(run.ID))
-	return run.Place == run.ID && err == nil
+	return run.OnlyWorker == run.ID && err == nil
 }

@@ -86,11 +86,11 @@ func (w *Worker) shortestLease() (shortest time.Duration) {
 func (w *Worker) beat(ctx context.Context) {
 	sent := w.opts.Now()
 	w.beatTimer.last, w.beatTimer.dirty, w.beatTimer.inFlight = sent, false, true
-	said, list, shortest := w.describe(), make([]engine.Held, 0, len(w.held)), w.shortestLease()
+	said, list, shortest := w.describe(), make([]engine.HeldAttempt, 0, len(w.held)), w.shortestLease()
 	for _, h := range w.held {
 		list = append(list, h.report())
 	}
-	slices.SortFunc(list, func(a, b engine.Held) int { return strings.Compare(a.Attempt, b.Attempt) }) // the engine shows the first
+	slices.SortFunc(list, func(a, b engine.HeldAttempt) int { return strings.Compare(a.Attempt, b.Attempt) }) // the engine shows the first
 	w.running.Go(func() {
 		orders, err := w.sendBeat(ctx, said, list, shortest)
 		w.runInLoop(ctx, func() {
@@ -107,7 +107,7 @@ func (w *Worker) beat(ctx context.Context) {
 // sendBeat sends one heartbeat. Its timeout leaves time for another one before a lease ends
 // or the worker counts as offline. There is no timeout if no lease ends and the worker
 // has no name.
-func (w *Worker) sendBeat(ctx context.Context, said store.Worker, held []engine.Held, shortest time.Duration) ([]engine.Order, error) {
+func (w *Worker) sendBeat(ctx context.Context, said store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
 	case shortest > 0:

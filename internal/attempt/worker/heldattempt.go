@@ -365,11 +365,11 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 // process of the attempt is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
-	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Took}
+	back := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Took}
 	back.Now.Activity = fleet.Activity{State: string(agent.Running), Said: w.opts.Now()}
 	back.Now.Log = w.opts.Workspace.Log(h.Task)
 	h.retryUntilAnswered(ctx, "release "+h.Task.Task, func() error {
-		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.Held{back})
+		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.HeldAttempt{back})
 	})
 	h.removeReported(ctx, nil, time.Time{})
 }
@@ -405,8 +405,8 @@ func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignmen
 }
 
 // report returns what the next heartbeat says about the attempt.
-func (h *heldAttempt) report() engine.Held {
-	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped), Delivered: slices.Clone(h.delivered)}
+func (h *heldAttempt) report() engine.HeldAttempt {
+	r := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped), Delivered: slices.Clone(h.delivered)}
 	for id := range h.questions {
 		r.Asking = append(r.Asking, id)
 	}
@@ -510,7 +510,7 @@ func (h *heldAttempt) answerTimeout() (time.Duration, string) {
 // it has the answers to a review.
 func (h *heldAttempt) keepsAnswer() bool {
 	spec, err := h.spec()
-	return err == nil && (spec.Keep || h.Task.SentBack || h.sentBack.Load())
+	return err == nil && (spec.KeepMessage || h.Task.SentBack || h.sentBack.Load())
 }
 
 func specOf(t store.Task) (plan.Task, error) {

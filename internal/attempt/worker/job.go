@@ -36,9 +36,9 @@ func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 		Prompt: engine.Prompt(spec, a.Before), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
 		Thread: newThread(a.Attempt.ID), Begin: true,
 	}
-	if before := a.Before; before != nil && before.Thread != "" && before.Worker == a.Attempt.Worker && !a.Task.Fresh {
+	if before := a.Before; before != nil && before.Thread != "" && before.Worker == a.Attempt.Worker && !a.Task.NewConversation {
 		r.Thread, r.Begin = before.Thread, false
-		r.Used = agent.Usage{Input: a.Attempt.Carried.Tokens, USD: float64(a.Attempt.Carried.MicroUSD) / 1e6}
+		r.Used = agent.Usage{Input: a.Attempt.SpentEarlier.Tokens, USD: float64(a.Attempt.SpentEarlier.MicroUSD) / 1e6}
 	}
 	r.Prompt = withMessages(r, a)
 	return r

@@ -32,8 +32,8 @@ func (f *fleet) scarce(err error, while func() bool) {
 func (f *fleet) startedOnce(run, id string) {
 	f.t.Helper()
 	f.until(run, id, store.Complete)
-	if task := f.task(run, id); task.Tries != 1 || task.Attempts != 1 {
-		f.t.Errorf("%s took %d attempts, of which %d count", id, task.Tries, task.Attempts)
+	if task := f.task(run, id); task.Tries != 1 || task.CountedAttempts != 1 {
+		f.t.Errorf("%s took %d attempts, of which %d count", id, task.Tries, task.CountedAttempts)
 	}
 }
 

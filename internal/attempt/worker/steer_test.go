@@ -81,7 +81,7 @@ func (k *talk) send(text string) seen.Message {
 func (k *talk) isWritten(m seen.Message) {
 	k.t.Helper()
 	testenv.WaitFor(k.t, "the message to be written", func() string {
-		data, _ := os.ReadFile(filepath.Join(k.dir, "attempts-of-w", k.task(k.run, "a").Attempt, "messages"))
+		data, _ := os.ReadFile(filepath.Join(k.dir, "attempts-of-w", k.task(k.run, "a").RunningAttempt, "messages"))
 		return string(data)
 	}, func(ids string) bool { return strings.Contains(ids, m.ID) })
 }

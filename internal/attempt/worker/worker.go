@@ -30,13 +30,13 @@ import (
 // Engine is the part of the engine that a worker uses, locally or over a network.
 type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
-	Beat(context.Context, store.Worker, []engine.Held) ([]engine.Order, error)
+	Beat(context.Context, store.Worker, []engine.HeldAttempt) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
 	// Turn is Finish followed by Claim, in one transaction. A repeated request gets
 	// the same answer.
-	Turn(context.Context, engine.Finish, engine.Claim) (engine.Outcome, *engine.Assignment, error)
+	Turn(context.Context, engine.Finish, engine.Claim) (engine.FinishResult, *engine.Assignment, error)
 	// Release returns attempts to the engine, so that other workers can claim their tasks.
-	Release(ctx context.Context, worker string, held []engine.Held) error
+	Release(ctx context.Context, worker string, held []engine.HeldAttempt) error
 }
 
 // Options are the settings and dependencies of a worker.

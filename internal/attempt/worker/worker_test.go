@@ -121,11 +121,11 @@ func (f *fleet) running(run string) (list []engine.Assignment) {
 	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
 		tasks, err := r.Tasks(run)
 		for _, t := range tasks {
-			if t.Attempt == "" || err != nil {
+			if t.RunningAttempt == "" || err != nil {
 				continue
 			}
 			var a store.Attempt
-			a, err = r.Attempt(t.Attempt)
+			a, err = r.Attempt(t.RunningAttempt)
 			list = append(list, engine.Assignment{Attempt: a, Task: t, Lease: engine.Remaining(a, time.Now())})
 		}
 		return err
@@ -206,24 +206,24 @@ func (w *wire) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, er
 	return over(w, func() (engine.Assignment, error) { return w.Engine.Claim(ctx, c) })
 }
 
-func (w *wire) Beat(ctx context.Context, said store.Worker, held []engine.Held) ([]engine.Order, error) {
+func (w *wire) Beat(ctx context.Context, said store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
 	w.beats.Add(1)
 	return over(w, func() ([]engine.Order, error) { return w.Engine.Beat(ctx, said, held) })
 }
 
-func (w *wire) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.Outcome, *engine.Assignment, error) {
+func (w *wire) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
 	type answer struct {
-		engine.Outcome
+		engine.FinishResult
 		next *engine.Assignment
 	}
 	a, err := over(w, func() (answer, error) {
 		o, next, err := w.Engine.Turn(ctx, f, c)
 		return answer{o, next}, err
 	})
-	return a.Outcome, a.next, err
+	return a.FinishResult, a.next, err
 }
 
-func (w *wire) Release(ctx context.Context, id string, held []engine.Held) error {
+func (w *wire) Release(ctx context.Context, id string, held []engine.HeldAttempt) error {
 	_, err := over(w, func() (int, error) { return 0, w.Engine.Release(ctx, id, held) })
 	return err
 }
@@ -256,7 +256,7 @@ func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 	keys := atomic.Int64{}
 	attempts := filepath.Join(f.dir, "attempts-of-"+id)
 	h.Worker = worker.New(worker.Options{
-		ID: id, Name: id, Labels: []string{engine.PlaceLabel(id)}, Slots: slots, Engine: h.wire, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
+		ID: id, Name: id, Labels: []string{engine.WorkerLabel(id)}, Slots: slots, Engine: h.wire, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
 		Agents:     f.agents,
 		Allow:      f.allow,
 		Root:       f.dir,
@@ -454,8 +454,8 @@ func TestAWorkerThatDrainsTakesNothingMore(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 	a, b := f.task(run, "a"), f.task(run, "b")
-	if a.Status != store.Complete || b.Status != store.Queued || b.Attempts != 0 {
-		t.Errorf("a is %s, b is %s with %d attempts", a.Status, b.Status, b.Attempts)
+	if a.Status != store.Complete || b.Status != store.Queued || b.CountedAttempts != 0 {
+		t.Errorf("a is %s, b is %s with %d attempts", a.Status, b.Status, b.CountedAttempts)
 	}
 }
 
@@ -474,10 +474,10 @@ func TestAWorkerThatReleasesHandsItsTasksBackUnharmed(t *testing.T) {
 	standsStill(t, func() int { return count() + other() })
 	for _, id := range []string{"a", "b"} {
 		task := f.task(run, id)
-		if task.Status != store.Queued || !task.Ready || task.Attempts != 0 || task.Outcome != "released" {
+		if task.Status != store.Queued || !task.Ready || task.CountedAttempts != 0 || task.Outcome != "released" {
 			t.Errorf("%s is %+v", id, task)
 		}
-		if left := supervisor.ListMarked(); slices.ContainsFunc(left, func(m supervisor.Marked) bool { return m.Attempt == task.Last }) {
+		if left := supervisor.ListMarked(); slices.ContainsFunc(left, func(m supervisor.Marked) bool { return m.Attempt == task.LastAttempt }) {
 			t.Errorf("%s still runs", id)
 		}
 	}
@@ -507,8 +507,8 @@ func TestWhatCouldNotBeHandedBackIsWhenTheWorkerRunsAgain(t *testing.T) {
 	f.end("a")
 	f.hire("w", 1, f.running(run)...)
 	f.until(run, "a", store.Complete)
-	if task := f.task(run, "a"); task.Attempts != 1 || task.Tries != 2 {
-		t.Errorf("the task has %d attempts of %d tries", task.Attempts, task.Tries)
+	if task := f.task(run, "a"); task.CountedAttempts != 1 || task.Tries != 2 {
+		t.Errorf("the task has %d attempts of %d tries", task.CountedAttempts, task.Tries)
 	}
 }
 

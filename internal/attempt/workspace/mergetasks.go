@@ -41,7 +41,7 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 			if t.Worktree {
 				s.add(t)
 			} else { // the only task of its wave works on the workflow's branch itself
-				t.Tree, t.Branch = workflowTree, p.Workflow.Branch
+				t.SharedWorktree, t.Branch = workflowTree, p.Workflow.Branch
 			}
 			tasks = append(tasks, t)
 		}
@@ -80,7 +80,7 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	repos := map[string]bool{}
 	for _, t := range p.Tasks {
-		if t.Tree != "" { // plans with shared worktrees define the start themselves
+		if t.SharedWorktree != "" { // plans with shared worktrees define the start themselves
 			return p, nil
 		}
 		if t.HasWorktree() {

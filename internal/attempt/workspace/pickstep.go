@@ -51,7 +51,7 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	if err != nil {
 		return err
 	}
-	var s contest.Step
+	var s contest.PickInput
 	err = json.NewDecoder(f).Decode(&s) // the reason of a failed attempt may follow the step
 	_ = f.Close()                       // read only: no data can be lost
 	if err != nil {
@@ -104,12 +104,12 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 
 // picked returns the candidate that an earlier attempt has picked, if any: the task's
 // branch contains its commits.
-func picked(ctx context.Context, repo *worktree.Repo, s contest.Step, own worktree.Tree, find func(string) (worktree.Tree, error)) (id, why string, err error) {
+func picked(ctx context.Context, repo *worktree.Repo, s contest.PickInput, own worktree.Tree, find func(string) (worktree.Tree, error)) (id, why string, err error) {
 	tip, err := repo.Base(ctx, own.Branch)
 	if err != nil || tip.Commit == own.Base.Commit {
 		return "", "", err
 	}
-	for _, c := range s.Complete() {
+	for _, c := range s.CompleteCandidates() {
 		t, err := find(c.Task)
 		if err != nil {
 			return "", "", err
@@ -129,11 +129,11 @@ func picked(ctx context.Context, repo *worktree.Repo, s contest.Step, own worktr
 }
 
 // choose decides by the step's rule, or asks the user until the answer is a candidate.
-func choose(s contest.Step, in io.Reader, out io.Writer) (id, why string, err error) {
+func choose(s contest.PickInput, in io.Reader, out io.Writer) (id, why string, err error) {
 	if id, why, ok := s.Decide(); ok {
 		return id, why, nil
 	}
-	if len(s.Complete()) == 0 {
+	if len(s.CompleteCandidates()) == 0 {
 		return "", "", fmt.Errorf("no candidate of %s is complete", s.Task)
 	}
 	lines := bufio.NewScanner(in)

@@ -43,7 +43,7 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 // checked out.
 func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
 	open := func(t plan.Task) bool {
-		return t.Dispatch == nil && t.Tree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
+		return t.Dispatch == nil && t.SharedWorktree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
 	}
 	if p.Workflow != nil || p.Team != nil || !slices.ContainsFunc(p.Tasks, open) {
 		return p, nil
@@ -112,7 +112,7 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	switch {
 	case own >= 0:
 		spec.Base = trees[own].Base // keep it, even if the branch that it started from has moved
-	case task.Tree == "" || w.Workflow != nil:
+	case task.SharedWorktree == "" || w.Workflow != nil:
 		spec.Base, err = startOf(ctx, repo, trees, spec.Base.Commit)
 	default: // a team commits the work of its groups itself
 		spec.Base, err = repo.Base(ctx, spec.Base.Commit)
@@ -142,7 +142,7 @@ func startOf(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, na
 // work is committed when the branch is merged.
 func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := w.treeOf(t.TaskKey, task)
-	if spec == nil || task.Tree != "" && w.Workflow == nil { // a team checks its branches itself
+	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // a team checks its branches itself
 		return nil
 	}
 	repo, err := worktree.Open(ctx, w.rootOf(task))
@@ -200,8 +200,8 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 		spec.Base.Commit = flow.Branch // includes the work of earlier waves
 	case flow != nil: // the only task of its wave works on the workflow's branch itself
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
-	case task.Tree != "":
-		spec.Task, spec.Base.Commit = task.Tree, task.Base
+	case task.SharedWorktree != "":
+		spec.Task, spec.Base.Commit = task.SharedWorktree, task.Base
 	case !task.Worktree && task.Branch == "":
 		return nil
 	case task.Base != "":

@@ -26,7 +26,7 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (i
 		id, err = f.Submit(ctx, p)
 		return id, nil, err
 	}
-	if what := p.Bound(); what != "" && on == "" {
+	if what := p.OneMachineReason(); what != "" && on == "" {
 		return "", nil, exit.WithHint(exit.Usage(fmt.Errorf("%s is only there on one machine, and any worker of the project may take a task", what)),
 			"--on WORKER has one of them run the whole plan; 'gaffer workers' lists them")
 	}

@@ -282,7 +282,7 @@ func run(ctx context.Context, t *runview.View, p plan.Plan, o options) error {
 		d.Terminal = beadrun.Headless
 	}
 	id, err := t.App.Beads.Dispatch(ctx, d)
-	if held := (*engine.HeldError)(nil); errors.As(err, &held) {
+	if held := (*engine.BeadHeldError)(nil); errors.As(err, &held) {
 		return exit.WithHint(err, fmt.Sprintf("'gaffer attach %s' shows it, 'gaffer resume %s' continues it, --force ends it first", held.Bead, held.By.Run))
 	}
 	if err != nil {

@@ -96,7 +96,7 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 		return err
 	}
 	for i := range loaded.Tasks {
-		loaded.Tasks[i].Fill(agent, model)
+		loaded.Tasks[i].SetDefaultAgent(agent, model)
 	}
 	lacks, err := missing(ctx, e, loaded)
 	if err != nil {

@@ -122,7 +122,7 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 		for i := range p.Tasks {
 			o.contest(&p.Tasks[i])
 		}
-		p = p.Expand()
+		p = p.ExpandCandidates()
 	}
 	if o.given("parallel") {
 		p.Parallel = o.parallel
@@ -146,7 +146,7 @@ func (o overrides) unusedFlagWarnings(tasks []plan.Task) (warnings plan.Problems
 	agent, model := o.agent == "" || len(tasks) == 0, o.model == "" || len(tasks) == 0
 	for _, t := range tasks {
 		filled := t
-		filled.Fill(o.agent, o.model)
+		filled.SetDefaultAgent(o.agent, o.model)
 		agent, model = agent || filled.Agent != t.Agent, model || filled.Model != t.Model
 	}
 	if !agent {
@@ -175,12 +175,12 @@ func (o overrides) contest(t *plan.Task) {
 		}
 		t.Candidates = append(t.Candidates, one)
 	}
-	t.PickBy, t.Judge = plan.PickBy(o.pick), t.Candidates[0]
+	t.PickBy, t.JudgeAgent = plan.PickBy(o.pick), t.Candidates[0]
 }
 
 func (o overrides) applyTask(t *plan.Task) {
 	if o.bestOf == 0 {
-		t.Fill(o.agent, o.model)
+		t.SetDefaultAgent(o.agent, o.model)
 	}
 	if o.given("retries") {
 		t.Retries = o.retries
@@ -191,7 +191,7 @@ func (o overrides) applyTask(t *plan.Task) {
 	if o.given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {
 		t.Worktree = o.worktree
 	}
-	if t.Pick == nil || !t.Pick.Judges { // a judge changes nothing
+	if t.Pick == nil || !t.Pick.IsJudge { // a judge changes nothing
 		t.Verify = slices.Concat(t.Verify, o.verify)
 	}
 }

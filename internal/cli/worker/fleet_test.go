@@ -184,7 +184,7 @@ func (f *fleet) submitAt(place string, p plan.Plan) string {
 	for i := range p.Tasks {
 		p.Tasks[i].Labels = append(p.Tasks[i].Labels, "project:project")
 	}
-	run, err := f.engine.Submit(f.t.Context(), engine.Submission{Plan: p, Project: "project", Place: place})
+	run, err := f.engine.Submit(f.t.Context(), engine.Submission{Plan: p, Project: "project", OnlyWorker: place})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -262,9 +262,9 @@ func (f *fleet) once(run string, ids ...string) {
 		}
 		until(f.t, "log of "+id, func() (text string, done bool) {
 			f.read(func(r store.Reader) error {
-				data, err := logstore.Read(r, t.Last, 0, 1000)
+				data, err := logstore.Read(r, t.LastAttempt, 0, 1000)
 				if err == nil {
-					done, err = logstore.Done(r, t.Last)
+					done, err = logstore.Done(r, t.LastAttempt)
 				}
 				text = string(data)
 				return err
@@ -399,7 +399,7 @@ func TestAWorkerThatIsToldTwiceHandsItsTasksBack(t *testing.T) {
 	w.signal(syscall.SIGINT)
 	w.ends()
 	w.says(`"event":"released"`)
-	if task := f.task(run, "one"); task.Status != store.Queued || task.Attempts != 0 || len(f.processesOf(run)) > 0 {
+	if task := f.task(run, "one"); task.Status != store.Queued || task.CountedAttempts != 0 || len(f.processesOf(run)) > 0 {
 		t.Errorf("%+v, processes %v", task, f.processesOf(run))
 	}
 	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
@@ -447,7 +447,7 @@ func TestAQuestionIsAnsweredOnAnotherMachine(t *testing.T) {
 		t.Errorf("%+v\n%s", task, w.said())
 	}
 	f.read(func(r store.Reader) error {
-		text, err := logstore.Read(r, f.task(run, "port").Last, 0, 1<<20)
+		text, err := logstore.Read(r, f.task(run, "port").LastAttempt, 0, 1<<20)
 		if !bytes.Contains(text, []byte("8080")) {
 			t.Errorf("the log has no answer:\n%s", text)
 		}

@@ -130,7 +130,7 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	p.Warnings = nil // the author of the plan has seen them
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
-		p.Tasks[i].Box = "" // this file is not on the workers' machines
+		p.Tasks[i].CheckboxFile = "" // this file is not on the workers' machines
 	}
 	text, err := plan.Encode(p)
 	if err != nil {

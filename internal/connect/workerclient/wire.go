@@ -46,11 +46,11 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 	a := engine.Assignment{
 		Attempt: store.Attempt{
 			ID: w.Attempt.ID, Run: w.Run.ID, Task: w.Task.Task, Number: w.Attempt.Number, Token: w.Attempt.Token, Worker: worker,
-			Status: store.Running, Started: now, Deadline: timeAfter(now, w.Attempt.DeadlineInMS), Stop: w.Attempt.Stop, Carried: w.Attempt.Carried,
+			Status: store.Running, Started: now, Deadline: timeAfter(now, w.Attempt.DeadlineInMS), StopReason: w.Attempt.Stop, SpentEarlier: w.Attempt.Carried,
 		},
 		Task: store.Task{
 			TaskKey: store.TaskKey{Run: w.Run.ID, Task: w.Task.Task}, Name: w.Task.Name, Spec: w.Task.Spec, Status: store.Running,
-			Fresh: w.Task.Fresh, Tries: w.Task.Tries, Attempt: w.Attempt.ID, SentBack: w.Task.SentBack,
+			NewConversation: w.Task.Fresh, Tries: w.Task.Tries, RunningAttempt: w.Attempt.ID, SentBack: w.Task.SentBack,
 		},
 		Lease: lease(w.LeaseMS), Messages: w.Messages, Earlier: w.Earlier,
 	}
@@ -74,8 +74,8 @@ func order(o coordinator.WorkOrder) engine.Order {
 	return e
 }
 
-func outcome(o coordinator.WorkOutcome, now time.Time) engine.Outcome {
-	return engine.Outcome{Status: store.Status(o.Status), Retry: timeAfter(now, o.RetryInMS), Fresh: o.Fresh}
+func outcome(o coordinator.WorkOutcome, now time.Time) engine.FinishResult {
+	return engine.FinishResult{Status: store.Status(o.Status), Retry: timeAfter(now, o.RetryInMS), Fresh: o.Fresh}
 }
 
 // Length limits of the coordinator for texts from agents, in bytes.
@@ -85,7 +85,7 @@ const (
 	maxPath  = 4 << 10
 )
 
-func wireHeld(h engine.Held, now time.Time) coordinator.HeldWork {
+func wireHeld(h engine.HeldAttempt, now time.Time) coordinator.HeldWork {
 	n := h.Now
 	w := coordinator.HeldWork{WorkKey: coordinator.WorkKey{Attempt: h.Attempt, Token: h.Token}, Asking: h.Asking, Dropped: h.Dropped, Delivered: h.Delivered}
 	if n.State == "" {

@@ -205,7 +205,7 @@ func (e *Engine) signalIdle() {
 
 // Beat implements [gaffer/internal/attempt/worker.Engine]. The data about the worker
 // itself comes from the options.
-func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.Held) ([]engine.Order, error) {
+func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
 	b := coordinator.WorkBeat{Worker: e.opts.Worker}
 	for _, h := range held {
 		b.Held = append(b.Held, wireHeld(h, e.opts.Now()))
@@ -232,7 +232,7 @@ func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
 }
 
 // Turn implements [gaffer/internal/attempt/worker.Engine].
-func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.Outcome, *engine.Assignment, error) {
+func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
 	t := coordinator.WorkTurn{Finish: wireFinish(f, e.opts.Now())}
 	if len(c.Labels) > 0 {
 		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key}
@@ -243,7 +243,7 @@ func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (eng
 			e.report(f.Attempt, Event{Kind: "gone", Text: err.Error()})
 			e.removeHeld(f.Attempt)
 		}
-		return engine.Outcome{}, nil, err
+		return engine.FinishResult{}, nil, err
 	}
 	e.report(f.Attempt, Event{Kind: "ended", Class: string(f.Class), Text: f.Summary, Status: done.Outcome.Status})
 	e.removeHeld(f.Attempt)
@@ -264,7 +264,7 @@ func (e *Engine) nextAssignment(w *coordinator.Work) *engine.Assignment {
 }
 
 // Release implements [gaffer/internal/attempt/worker.Engine].
-func (e *Engine) Release(ctx context.Context, _ string, held []engine.Held) error {
+func (e *Engine) Release(ctx context.Context, _ string, held []engine.HeldAttempt) error {
 	r := coordinator.WorkRelease{Worker: e.opts.Worker.ID}
 	for _, h := range held {
 		r.Attempts = append(r.Attempts, wireHeld(h, e.opts.Now()))

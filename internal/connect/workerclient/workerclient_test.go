@@ -279,7 +279,7 @@ func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
 	if err := w.engine.Answer(t.Context(), engine.Answer{Question: id, Text: "yes"}); err != nil {
 		t.Fatal(err)
 	}
-	orders, err := e.Beat(t.Context(), store.Worker{}, []engine.Held{{
+	orders, err := e.Beat(t.Context(), store.Worker{}, []engine.HeldAttempt{{
 		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Asking: []string{id},
 		Now: fleet.Progress{Activity: fleet.Activity{State: "running", Doing: "x\x00" + strings.Repeat("é", 2000), Said: time.Now()}, Process: fleet.Process{Thread: "a\nb", PID: 7}},
 	}})
@@ -294,7 +294,7 @@ func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
 	if err != nil || again.Status != store.Complete || same == nil || same.Attempt.ID != next.Attempt.ID {
 		t.Errorf("said twice: %+v %+v %v", again, same, err)
 	}
-	if err := e.Release(t.Context(), "", []engine.Held{{Attempt: next.Attempt.ID, Token: next.Attempt.Token}}); err != nil {
+	if err := e.Release(t.Context(), "", []engine.HeldAttempt{{Attempt: next.Attempt.ID, Token: next.Attempt.Token}}); err != nil {
 		t.Error(err)
 	}
 	_, _, err = e.Turn(t.Context(), finish(*next), engine.Claim{})
@@ -325,7 +325,7 @@ func TestMessagesAndInterruptsReachAWorkerBehindANetwork(t *testing.T) {
 	}
 	beat := func(delivered ...string) engine.Order {
 		t.Helper()
-		orders, err := e.Beat(t.Context(), store.Worker{}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: delivered}})
+		orders, err := e.Beat(t.Context(), store.Worker{}, []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: delivered}})
 		if err != nil || len(orders) != 1 {
 			t.Fatal(orders, err)
 		}
@@ -372,7 +372,7 @@ func TestAFailureWithMuchToSayIsReported(t *testing.T) {
 		t.Fatalf("%+v %v", outcome, err)
 	}
 	err = w.store.Read(t.Context(), func(r store.Reader) error {
-		lane, err := r.Lane("claude")
+		lane, err := r.Account("claude")
 		if left := time.Until(lane.Until); left < 59*time.Minute || left > 61*time.Minute {
 			t.Errorf("the lane opens in %s", left)
 		}

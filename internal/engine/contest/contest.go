@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Step is the prompt of the task that picks a candidate, as JSON.
-type Step struct {
+// PickInput is the prompt of the task that picks a candidate, as JSON.
+type PickInput struct {
 	Run        string            `json:"run"`
 	Task       string            `json:"task"` // the task that picks
 	By         plan.PickBy       `json:"by"`
@@ -24,8 +24,8 @@ type Step struct {
 	Picked     string            `json:"picked,omitempty"`  // the candidate that was picked before; its newer work is taken
 }
 
-// Complete returns the candidates that can be picked.
-func (s Step) Complete() (list []fleet.Candidate) {
+// CompleteCandidates returns the candidates that can be picked.
+func (s PickInput) CompleteCandidates() (list []fleet.Candidate) {
 	for _, c := range s.Candidates {
 		if c.Status == fleet.Complete {
 			list = append(list, c)
@@ -36,8 +36,8 @@ func (s Step) Complete() (list []fleet.Candidate) {
 
 // Decide returns the candidate that the step picks without the user, and why. It returns
 // false if the user must pick.
-func (s Step) Decide() (id, why string, ok bool) {
-	list := s.Complete()
+func (s PickInput) Decide() (id, why string, ok bool) {
+	list := s.CompleteCandidates()
 	switch {
 	case len(list) == 1:
 		return list[0].Task, "no other candidate is complete", true
@@ -85,9 +85,9 @@ func Describe(c fleet.Candidate) string {
 }
 
 // Question returns the question to the user, in one line.
-func (s Step) Question() string {
+func (s PickInput) Question() string {
 	var options []string
-	for i, c := range s.Complete() {
+	for i, c := range s.CompleteCandidates() {
 		options = append(options, fmt.Sprintf("%d %s (%s)", i+1, c.Task, Describe(c)))
 	}
 	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
@@ -95,9 +95,9 @@ func (s Step) Question() string {
 
 // Chosen returns the candidate that the user means: its id, the part of its id that says
 // who it is, or its number in the question.
-func (s Step) Chosen(text string) (string, error) {
+func (s PickInput) Chosen(text string) (string, error) {
 	text = strings.TrimSpace(text)
-	list := s.Complete()
+	list := s.CompleteCandidates()
 	for i, c := range list {
 		if text == c.Task || text == strings.TrimPrefix(c.Task, s.Task+".") || text == fmt.Sprint(i+1) {
 			return c.Task, nil

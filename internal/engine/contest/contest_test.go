@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-func step(by plan.PickBy, verdict string) Step {
-	return Step{Task: "api", By: by, Verdict: verdict, Candidates: []fleet.Candidate{
+func step(by plan.PickBy, verdict string) PickInput {
+	return PickInput{Task: "api", By: by, Verdict: verdict, Candidates: []fleet.Candidate{
 		{Task: "api.claude", Status: fleet.Complete, Checks: 2, Passed: 1, Added: 1},
 		{Task: "api.codex", Status: fleet.Complete, Checks: 2, Passed: 2, Added: 9, Removed: 1, Spent: fleet.Cost{USD: 2}},
 		{Task: "api.gemini", Status: fleet.Failed, Outcome: "crashed"},

@@ -20,8 +20,8 @@ const DefaultKeep = 8 << 20
 // The kinds of a log's items. The parent of a piece is the attempt's id; the id of a
 // head is the attempt's id.
 const (
-	Piece = "log"
-	Head  = "log-head"
+	PieceKind = "log"
+	HeadKind  = "log-head"
 )
 
 const (
@@ -49,13 +49,13 @@ func (e *GapError) Offset() int64 { return e.Want }
 // Code returns the error's code in the protocol.
 func (e *GapError) Code() string { return "log_gap" }
 
-// OverError rejects data after the end of a complete log. Nothing was changed.
-type OverError struct{ Attempt string }
+// EndedError rejects data after the end of a complete log. Nothing was changed.
+type EndedError struct{ Attempt string }
 
-func (e *OverError) Error() string { return fmt.Sprintf("log of attempt %s: has ended", e.Attempt) }
+func (e *EndedError) Error() string { return fmt.Sprintf("log of attempt %s: has ended", e.Attempt) }
 
 // Conflict marks the error as a conflict with the stored log.
-func (e *OverError) Conflict() bool { return true }
+func (e *EndedError) Conflict() bool { return true }
 
 // head describes a log as a whole.
 type head struct {
@@ -65,10 +65,10 @@ type head struct {
 	Done bool  `json:"done,omitempty"`
 }
 
-func headKey(attempt string) store.ItemKey { return store.ItemKey{Kind: Head, ID: attempt} }
+func headKey(attempt string) store.ItemKey { return store.ItemKey{Kind: HeadKind, ID: attempt} }
 
 func pieceKey(attempt string, at int64) store.ItemKey {
-	return store.ItemKey{Kind: Piece, ID: attempt + "@" + strconv.FormatInt(at, 10)}
+	return store.ItemKey{Kind: PieceKind, ID: attempt + "@" + strconv.FormatInt(at, 10)}
 }
 
 // items looks up items. It is a transaction or a reader.
@@ -95,16 +95,16 @@ func headOf(r items, attempt string) (h head, err error) {
 // offset. It skips data that is already stored, so a request may be repeated. It
 // returns a [*GapError] if the offset is beyond the end of the log. It keeps at least
 // the last keep bytes of the log, and at most one piece more.
-func Append(s *engine.Step, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
+func Append(s *engine.Tx, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
 	return write(s, attempt, offset, data, keep, false)
 }
 
 // End does the same as [Append] and marks the log as complete.
-func End(s *engine.Step, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
+func End(s *engine.Tx, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
 	return write(s, attempt, offset, data, keep, true)
 }
 
-func write(s *engine.Step, attempt string, offset int64, data []byte, keep int64, last bool) (int64, error) {
+func write(s *engine.Tx, attempt string, offset int64, data []byte, keep int64, last bool) (int64, error) {
 	before, err := headOf(s, attempt)
 	if err != nil {
 		return 0, err
@@ -115,9 +115,9 @@ func write(s *engine.Step, attempt string, offset int64, data []byte, keep int64
 	}
 	data = data[min(h.Next-offset, int64(len(data))):]
 	if h.Done && len(data) > 0 {
-		return 0, &OverError{attempt}
+		return 0, &EndedError{attempt}
 	}
-	w := writer{Step: s, attempt: attempt, head: &h}
+	w := writer{Tx: s, attempt: attempt, head: &h}
 	if err := w.add(data); err != nil {
 		return 0, err
 	}
@@ -132,7 +132,7 @@ func write(s *engine.Step, attempt string, offset int64, data []byte, keep int64
 
 // writer changes one log.
 type writer struct {
-	*engine.Step
+	*engine.Tx
 	attempt string
 	head    *head
 }
@@ -176,7 +176,7 @@ const page = 16
 func (w writer) forget(keep int64) error {
 	h := w.head
 	for h.Next-h.From > keep {
-		list, err := w.Items(Piece, w.attempt, h.From-1, page)
+		list, err := w.Items(PieceKind, w.attempt, h.From-1, page)
 		if err != nil {
 			return err
 		}
@@ -194,8 +194,8 @@ func (w writer) forget(keep int64) error {
 
 // Drop deletes at most a page of a log's pieces, and reports whether there may be more.
 // With the last pieces it also deletes the head.
-func Drop(s *engine.Step, attempt string) (more bool, err error) {
-	list, err := s.Items(Piece, attempt, -1, page)
+func Drop(s *engine.Tx, attempt string) (more bool, err error) {
+	list, err := s.Items(PieceKind, attempt, -1, page)
 	if err != nil {
 		return false, err
 	}

@@ -53,7 +53,7 @@ func (l *logs) write(offset int64, data []byte, last bool) (next int64, err erro
 	if last {
 		do = logstore.End
 	}
-	err = l.engine.Do(l.t.Context(), "test", func(s *engine.Step) error {
+	err = l.engine.Do(l.t.Context(), "test", func(s *engine.Tx) error {
 		next, err = do(s, attempt, offset, data, l.keep)
 		return err
 	})
@@ -177,7 +177,7 @@ func TestAfterItsEndNothingIsAddedToALog(t *testing.T) {
 			}
 		}
 		_, err := l.write(3, []byte("more"), false)
-		var over *logstore.OverError
+		var over *logstore.EndedError
 		if !errors.As(err, &over) || !over.Conflict() {
 			t.Errorf("%v", err)
 		}
@@ -250,7 +250,7 @@ func TestADroppedLogLeavesNothing(t *testing.T) {
 			at = l.append(at, make([]byte, 5000))
 		}
 		for more := true; more; {
-			err := l.engine.Do(t.Context(), "test", func(s *engine.Step) (err error) {
+			err := l.engine.Do(t.Context(), "test", func(s *engine.Tx) (err error) {
 				more, err = logstore.Drop(s, attempt)
 				return err
 			})

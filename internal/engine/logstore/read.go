@@ -28,7 +28,7 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	at := offset - maxPiece // no piece that begins here or before reaches the offset
 	for len(out) < limit {
 		// Pieces are large: reading too many costs more than another query.
-		list, err := r.Items(Piece, attempt, at, min(page, 2+(limit-len(out))/maxPiece))
+		list, err := r.Items(PieceKind, attempt, at, min(page, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err
 		}

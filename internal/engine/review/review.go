@@ -250,7 +250,7 @@ func Approve(r *fleet.Review, tree string) error {
 // Reopen takes an approval back.
 func Reopen(r *fleet.Review) error {
 	if r.State != fleet.ReviewApproved {
-		return &RefusedError{"reopen", fmt.Sprintf("the review is %s, and only an approved one can be reopened", Words(r.State))}
+		return &RefusedError{"reopen", fmt.Sprintf("the review is %s, and only an approved one can be reopened", StateText(r.State))}
 	}
 	r.State = fleet.ReviewOpen
 	settle(r)
@@ -282,21 +282,21 @@ func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	return Prompt(sent), nil
 }
 
-// TakeBack makes the comments of a round drafts again, because the agent did not get
+// ReturnToDrafts makes the comments of a round drafts again, because the agent did not get
 // them.
-func TakeBack(r *fleet.Review, round int) {
+func ReturnToDrafts(r *fleet.Review, round int) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
 		if r.Comments[i].Round == round {
 			r.Comments[i].Round = 0
 		}
 	}
-	Return(r)
+	EndRound(r)
 }
 
-// Answered records the agent's answers to the comments of the given rounds, and reports
+// RecordAnswers records the agent's answers to the comments of the given rounds, and reports
 // whether there were any.
-func Answered(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (found bool) {
+func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (found bool) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
 		c := &r.Comments[i]
@@ -308,17 +308,17 @@ func Answered(r *fleet.Review, rounds []int, answers map[string]Answer, attempt 
 	return found
 }
 
-// Return ends a round: the agent no longer works on the comments.
-func Return(r *fleet.Review) {
+// EndRound ends a round: the agent no longer works on the comments.
+func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
 		settle(r)
 	}
 }
 
-// Continued makes an approval void, because the agent works on the change again. Of a
+// VoidApproval makes an approval void, because the agent works on the change again. Of a
 // merged change the next commits are not merged yet; Landing stays as the last merge.
-func Continued(r *fleet.Review) {
+func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen
 		settle(r)
@@ -357,13 +357,13 @@ func Undo(r *fleet.Review) error {
 	case r.Landing != nil: // the agent has worked on it since
 		r.Landing = nil
 	default:
-		return &RefusedError{"undo", fmt.Sprintf("the change is neither merged nor discarded; its review is %s", Words(r.State))}
+		return &RefusedError{"undo", fmt.Sprintf("the change is neither merged nor discarded; its review is %s", StateText(r.State))}
 	}
 	return nil
 }
 
-// Words returns a state for a sentence.
-func Words(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
+// StateText returns a state for a sentence.
+func StateText(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
 
 // landed returns an error if a change was merged or discarded.
 func landed(r fleet.Review, what string) error {

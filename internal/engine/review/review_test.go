@@ -30,12 +30,12 @@ var steps = map[string]func(r *fleet.Review) error{
 		return err
 	},
 	"answer": func(r *fleet.Review) error {
-		Answered(r, []int{r.Round}, Answers("c1: fixed"), "a1", now)
-		Return(r)
+		RecordAnswers(r, []int{r.Round}, Answers("c1: fixed"), "a1", now)
+		EndRound(r)
 		return nil
 	},
-	"take back": func(r *fleet.Review) error { TakeBack(r, r.Round); return nil },
-	"continue":  func(r *fleet.Review) error { Continued(r); return nil },
+	"take back": func(r *fleet.Review) error { ReturnToDrafts(r, r.Round); return nil },
+	"continue":  func(r *fleet.Review) error { VoidApproval(r); return nil },
 	"merge":     func(r *fleet.Review) error { return Merge(r, fleet.Landing{Into: "main"}) },
 	"discard":   func(r *fleet.Review) error { return Discard(r, "refs/rescue") },
 	"undo":      Undo,
@@ -255,7 +255,7 @@ func TestAnAnswerIsKeptWithItsComment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !Answered(&r, []int{1}, Answers("c1: not fixed: why\nc2: fixed\nc7: fixed"), "a7", now) {
+	if !RecordAnswers(&r, []int{1}, Answers("c1: not fixed: why\nc2: fixed\nc7: fixed"), "a7", now) {
 		t.Error("there was no answer")
 	}
 	want := fleet.CommentAnswer{Text: "why", Attempt: "a7", At: now}
@@ -265,7 +265,7 @@ func TestAnAnswerIsKeptWithItsComment(t *testing.T) {
 	if r.Comments[1].Answer != nil {
 		t.Error("a comment that was not sent has an answer")
 	}
-	if Answered(&r, []int{1}, Answers("c2: fixed"), "a8", now) {
+	if RecordAnswers(&r, []int{1}, Answers("c2: fixed"), "a8", now) {
 		t.Error("a draft was answered")
 	}
 }

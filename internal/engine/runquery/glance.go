@@ -13,10 +13,10 @@ import (
 // prompt shows these numbers, and it must not wait until all runs of a year are read.
 const glanceBack = 30 * 24 * time.Hour
 
-// Glance returns a few numbers about the runs of a project, or of all projects if it is
+// ProjectSummary returns a few numbers about the runs of a project, or of all projects if it is
 // empty. It counts the open questions of runs. It returns the other open questions,
 // because the store does not know their project.
-func Glance(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
+func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
 	runs, err := runsOf(r, project, today)

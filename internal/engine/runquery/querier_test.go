@@ -168,7 +168,7 @@ func TestRunningAttemptsHaveTheirMessages(t *testing.T) {
 		}
 		ids = append(ids, m.ID)
 	}
-	if _, err := e.Beat(ctx, store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: ids[:1]}}); err != nil {
+	if _, err := e.Beat(ctx, store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: ids[:1]}}); err != nil {
 		t.Fatal(err)
 	}
 	err = s.Read(ctx, func(r store.Reader) error {

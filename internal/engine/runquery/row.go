@@ -28,7 +28,7 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
 		Branch: spec.Branch, Prompt: spec.Prompt,
 	}
-	if v.Candidate = spec.Candidate; spec.Pick != nil && !spec.Pick.Judges {
+	if v.Candidate = spec.Candidate; spec.Pick != nil && !spec.Pick.IsJudge {
 		v.Candidates = spec.Pick.Candidates
 	}
 	if spec.Dispatch != nil {

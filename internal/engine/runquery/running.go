@@ -23,8 +23,8 @@ func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
 		if a.Task, err = r.Task(store.TaskKey{Run: run, Task: attempt.Task}); err != nil {
 			return nil, err
 		}
-		if a.Task.Last != "" {
-			before, err := r.Attempt(a.Task.Last)
+		if a.Task.LastAttempt != "" {
+			before, err := r.Attempt(a.Task.LastAttempt)
 			if err != nil {
 				return nil, err
 			}

@@ -52,7 +52,7 @@ func (l *Querier) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
 	if l.opts.AnnotateTask != nil {
 		l.opts.AnnotateTask(&v, spec)
 	}
-	id := cmp.Or(t.Attempt, t.Last)
+	id := cmp.Or(t.RunningAttempt, t.LastAttempt)
 	if id == "" {
 		return v, nil
 	}
@@ -78,7 +78,7 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 }
 
 func pausedLanes(r store.Reader) (paused []fleet.Lane, err error) {
-	lanes, err := r.Lanes()
+	lanes, err := r.Accounts()
 	for _, lane := range lanes {
 		if !lane.Until.IsZero() {
 			paused = append(paused, fleet.Lane{Name: lane.Name, Until: lane.Until, Reason: lane.Reason})

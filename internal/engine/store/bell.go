@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Bell notifies waiting readers of new events. The zero value is ready to use.
-type Bell struct {
+// EventSignal notifies waiting readers of new events. The zero value is ready to use.
+type EventSignal struct {
 	mu      sync.Mutex
 	last    int64
 	rung    chan struct{} // closed and replaced whenever last grows
@@ -15,8 +15,8 @@ type Bell struct {
 	looked  time.Time     // time of the last query; guarded by looking
 }
 
-// Ring reports that an event with this number exists.
-func (b *Bell) Ring(last int64) {
+// Announce reports that an event with this number exists.
+func (b *EventSignal) Announce(last int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if last <= b.last {
@@ -30,7 +30,7 @@ func (b *Bell) Ring(last int64) {
 }
 
 // heard returns the last event number, and a channel that is closed when it grows.
-func (b *Bell) heard() (int64, <-chan struct{}) {
+func (b *EventSignal) heard() (int64, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.rung == nil {
@@ -42,7 +42,7 @@ func (b *Bell) heard() (int64, <-chan struct{}) {
 // Wait returns when an event after the given number exists, or when ctx ends. It also
 // polls the database, at once and then at the given interval, because other processes
 // do not ring this bell. One waiter polls for all of them.
-func (b *Bell) Wait(ctx context.Context, after int64, every time.Duration, look func(context.Context) (int64, error)) error {
+func (b *EventSignal) Wait(ctx context.Context, after int64, every time.Duration, look func(context.Context) (int64, error)) error {
 	timer := time.NewTimer(every)
 	defer timer.Stop()
 	for {
@@ -73,7 +73,7 @@ func untilNext(now time.Time, every time.Duration) time.Duration {
 }
 
 // look polls the database, unless another waiter is polling or has just done so.
-func (b *Bell) look(ctx context.Context, every time.Duration, look func(context.Context) (int64, error)) error {
+func (b *EventSignal) look(ctx context.Context, every time.Duration, look func(context.Context) (int64, error)) error {
 	if !b.looking.TryLock() {
 		return nil
 	}
@@ -86,6 +86,6 @@ func (b *Bell) look(ctx context.Context, every time.Duration, look func(context.
 	if err != nil {
 		return err
 	}
-	b.Ring(last)
+	b.Announce(last)
 	return nil
 }

@@ -10,17 +10,17 @@ import (
 
 func TestABellWakesThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b Bell
+		var b EventSignal
 		nothing := func(context.Context) (int64, error) { return 0, nil }
 		done := make(chan error)
 		for range 3 {
 			go func() { done <- b.Wait(t.Context(), 4, time.Hour, nothing) }()
 		}
 		synctest.Wait()
-		b.Ring(4) // not after 4
+		b.Announce(4) // not after 4
 		synctest.Wait()
 		start := time.Now()
-		b.Ring(5)
+		b.Announce(5)
 		for range 3 {
 			if err := <-done; err != nil {
 				t.Error(err)
@@ -34,7 +34,7 @@ func TestABellWakesThoseWhoWait(t *testing.T) {
 
 func TestWhoeverWaitsLooksEverySoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b Bell
+		var b EventSignal
 		looks := int64(0)
 		start := time.Now()
 		err := b.Wait(t.Context(), 3, time.Second, func(context.Context) (int64, error) {
@@ -48,7 +48,7 @@ func TestWhoeverWaitsLooksEverySoOften(t *testing.T) {
 }
 
 func TestAnErrorOfLookingEndsTheWait(t *testing.T) {
-	var b Bell
+	var b EventSignal
 	bad := errors.New("bad")
 	if err := b.Wait(t.Context(), 0, time.Hour, func(context.Context) (int64, error) { return 0, bad }); !errors.Is(err, bad) {
 		t.Errorf("error is %v", err)

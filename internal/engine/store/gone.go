@@ -1,16 +1,16 @@
 package store
 
-// Gone lists rows that a transaction deletes. The last event of a store is never
+// Deletions lists rows that a transaction deletes. The last event of a store is never
 // deleted, even if it is listed, so that no number is used twice.
-type Gone struct {
-	Runs      []string  // and their plans, but nothing else of the run
-	Tasks     []TaskKey // and their attempts and dependency edges
-	Questions []string
-	Workers   []string
-	Promises  []string
-	Cursors   []string
-	Lists     []ItemList // and all items in them
-	Events    []int64
+type Deletions struct {
+	Runs            []string  // and their plans, but nothing else of the run
+	Tasks           []TaskKey // and their attempts and dependency edges
+	Questions       []string
+	Workers         []string
+	IdempotencyKeys []string
+	Cursors         []string
+	Lists           []ItemList // and all items in them
+	Events          []int64
 }
 
 // ItemList names the items of a kind and a parent.
@@ -20,22 +20,22 @@ type ItemList struct {
 }
 
 // Empty reports whether nothing is deleted.
-func (g *Gone) Empty() bool {
-	return len(g.Runs) == 0 && len(g.Tasks) == 0 && len(g.Questions) == 0 && len(g.Workers) == 0 && len(g.Promises) == 0 &&
+func (g *Deletions) Empty() bool {
+	return len(g.Runs) == 0 && len(g.Tasks) == 0 && len(g.Questions) == 0 && len(g.Workers) == 0 && len(g.IdempotencyKeys) == 0 &&
 		len(g.Cursors) == 0 && len(g.Lists) == 0 && len(g.Events) == 0
 }
 
-func (g *Gone) takeIn(later *Gone) {
+func (g *Deletions) takeIn(later *Deletions) {
 	g.Runs = append(g.Runs, later.Runs...)
 	g.Tasks = append(g.Tasks, later.Tasks...)
 	g.Questions = append(g.Questions, later.Questions...)
 	g.Workers = append(g.Workers, later.Workers...)
-	g.Promises = append(g.Promises, later.Promises...)
+	g.IdempotencyKeys = append(g.IdempotencyKeys, later.IdempotencyKeys...)
 	g.Cursors = append(g.Cursors, later.Cursors...)
 	g.Lists = append(g.Lists, later.Lists...)
 	g.Events = append(g.Events, later.Events...)
 }
 
-// TakeAway deletes rows; missing ones are ignored. A request that deletes rows gets a
+// DeleteRows deletes rows; missing ones are ignored. A request that deletes rows gets a
 // transaction of its own. Its own reads still see the deleted rows.
-func (tx *Tx) TakeAway(g Gone) { tx.mine.gone.takeIn(&g) }
+func (tx *Tx) DeleteRows(g Deletions) { tx.mine.gone.takeIn(&g) }

@@ -32,7 +32,7 @@ func (r *rows) check() error {
 	}
 	for i := range r.tasks.rows {
 		t := &r.tasks.rows[i]
-		key("task", t.Run, t.Task, t.Labels, t.Lane)
+		key("task", t.Run, t.Task, t.Labels, t.Account)
 		if len(t.Needs) > 0 {
 			key("task "+t.Task+": need", t.Needs...)
 		}

@@ -34,7 +34,7 @@ type Run struct {
 	SourceFile string          `json:"source_file,omitempty"`
 	Project    string          `json:"project,omitempty"` // the folder that it works in, if it is bound to a machine
 	Base       string          `json:"base,omitempty"`    // the commit that its worktrees start from
-	Place      string          `json:"place,omitempty"`   // the only worker that may take its tasks; empty allows any
+	OnlyWorker string          `json:"place,omitempty"`   // the only worker that may take its tasks; empty allows any
 	Plan       json.RawMessage `json:"plan,omitempty"`    // as it was submitted
 	Parallel   int             `json:"parallel,omitempty"`
 	OnFail     OnFail          `json:"on_fail,omitempty"`
@@ -79,53 +79,53 @@ type TaskKey struct {
 // Task is one step of a run.
 type Task struct {
 	TaskKey
-	Seq       int64           `json:"seq"` // submission order, over all runs
-	Name      string          `json:"name,omitempty"`
-	Spec      json.RawMessage `json:"spec,omitempty"` // the task's part of the plan, for the worker
-	Status    Status          `json:"status"`
-	Wave      int             `json:"wave,omitempty"`
-	Needs     []string        `json:"needs,omitempty"`
-	AnyNeed   bool            `json:"any_need,omitempty"`  // starts when its needs have ended, if at least one is complete
-	Optional  bool            `json:"optional,omitempty"`  // its failure neither fails nor stops the run
-	Blockers  int             `json:"blockers"`            // number of needs that are not complete
-	Ready     bool            `json:"ready"`               // may be claimed; implies Queued
-	NotBefore time.Time       `json:"not_before,omitzero"` // must not become Ready earlier
-	Priority  int             `json:"priority,omitempty"`
-	Labels    string          `json:"labels,omitempty"` // sorted, separated by commas
-	Lane      string          `json:"lane,omitempty"`   // the agent account that it uses
-	Retries   int             `json:"retries"`
-	Attempts  int             `json:"attempts"`       // attempts that count against Retries
-	Tries     int             `json:"tries"`          // all attempts
-	Lost      int             `json:"lost,omitempty"` // lost attempts since the task was submitted or last retried by a user
-	Attempt   string          `json:"attempt,omitempty"`
-	Last      string          `json:"last,omitempty"`   // the attempt that ended last
-	Fresh     bool            `json:"fresh,omitempty"`  // the next attempt starts a new conversation
-	Reserve   Amount          `json:"reserve,omitzero"` // budget reserved while it is running
-	Timeout   time.Duration   `json:"timeout,omitempty"`
-	Outcome   string          `json:"outcome,omitempty"` // the failure class, or a user's reason
+	Seq             int64           `json:"seq"` // submission order, over all runs
+	Name            string          `json:"name,omitempty"`
+	Spec            json.RawMessage `json:"spec,omitempty"` // the task's part of the plan, for the worker
+	Status          Status          `json:"status"`
+	Wave            int             `json:"wave,omitempty"`
+	Needs           []string        `json:"needs,omitempty"`
+	AnyNeed         bool            `json:"any_need,omitempty"`  // starts when its needs have ended, if at least one is complete
+	Optional        bool            `json:"optional,omitempty"`  // its failure neither fails nor stops the run
+	Blockers        int             `json:"blockers"`            // number of needs that are not complete
+	Ready           bool            `json:"ready"`               // may be claimed; implies Queued
+	NotBefore       time.Time       `json:"not_before,omitzero"` // must not become Ready earlier
+	Priority        int             `json:"priority,omitempty"`
+	Labels          string          `json:"labels,omitempty"` // sorted, separated by commas
+	Account         string          `json:"lane,omitempty"`   // the agent account that it uses
+	Retries         int             `json:"retries"`
+	CountedAttempts int             `json:"attempts"`       // attempts that count against Retries
+	Tries           int             `json:"tries"`          // all attempts
+	Lost            int             `json:"lost,omitempty"` // lost attempts since the task was submitted or last retried by a user
+	RunningAttempt  string          `json:"attempt,omitempty"`
+	LastAttempt     string          `json:"last,omitempty"`   // the attempt that ended last
+	NewConversation bool            `json:"fresh,omitempty"`  // the next attempt starts a new conversation
+	Reserve         Amount          `json:"reserve,omitzero"` // budget reserved while it is running
+	Timeout         time.Duration   `json:"timeout,omitempty"`
+	Outcome         string          `json:"outcome,omitempty"` // the failure class, or a user's reason
 
-	Mail     bool   `json:"mail,omitempty"`      // users have sent messages to its agent
-	SentBack bool   `json:"sent_back,omitempty"` // its review was sent back, and the agent has not answered yet
-	Ended    Status `json:"ended,omitempty"`     // its status before it was queued for a message, until its next attempt starts
+	HasMessages bool   `json:"mail,omitempty"`      // users have sent messages to its agent
+	SentBack    bool   `json:"sent_back,omitempty"` // its review was sent back, and the agent has not answered yet
+	EndedAs     Status `json:"ended,omitempty"`     // its status before it was queued for a message, until its next attempt starts
 }
 
 // Attempt is one try at a task by one worker.
 type Attempt struct {
-	ID       string    `json:"id"`
-	Run      string    `json:"run"`
-	Task     string    `json:"task"`
-	Number   int       `json:"number"` // from 1
-	Token    int64     `json:"token"`  // fencing token: requests with another one come too late
-	Worker   string    `json:"worker"`
-	After    string    `json:"after,omitempty"` // the attempt that its worker finished in the same request, if any
-	Status   Status    `json:"status"`
-	Lease    time.Time `json:"lease"`             // the attempt is lost if no heartbeat renews this in time
-	Deadline time.Time `json:"deadline,omitzero"` // the attempt is ended after this, unless it is waiting for a user
-	Started  time.Time `json:"started"`
-	Ended    time.Time `json:"ended,omitzero"`
-	Stop     string    `json:"stop,omitempty"`   // why the worker must end it
-	Carried  Amount    `json:"carried,omitzero"` // spent earlier in the same conversation
-	Mail     bool      `json:"mail,omitempty"`   // messages of users may wait for it
+	ID           string    `json:"id"`
+	Run          string    `json:"run"`
+	Task         string    `json:"task"`
+	Number       int       `json:"number"` // from 1
+	Token        int64     `json:"token"`  // fencing token: requests with another one come too late
+	Worker       string    `json:"worker"`
+	After        string    `json:"after,omitempty"` // the attempt that its worker finished in the same request, if any
+	Status       Status    `json:"status"`
+	Lease        time.Time `json:"lease"`             // the attempt is lost if no heartbeat renews this in time
+	Deadline     time.Time `json:"deadline,omitzero"` // the attempt is ended after this, unless it is waiting for a user
+	Started      time.Time `json:"started"`
+	Ended        time.Time `json:"ended,omitzero"`
+	StopReason   string    `json:"stop,omitempty"`   // why the worker must end it
+	SpentEarlier Amount    `json:"carried,omitzero"` // spent earlier in the same conversation
+	HasMessages  bool      `json:"mail,omitempty"`   // messages of users may wait for it
 
 	fleet.Progress // as its worker reported it last
 	fleet.Ending
@@ -159,19 +159,19 @@ type Worker struct {
 	Seen   time.Time `json:"seen"` // last heartbeat, by the clock of the receiving engine
 
 	// What the worker last reported about itself.
-	Status  string          `json:"status,omitempty"` // of its agent, in the worker's own words
-	Said    time.Time       `json:"said,omitzero"`    // when it last reported a status
-	Task    string          `json:"task,omitempty"`   // the task that it works on
-	Meta    json.RawMessage `json:"meta,omitempty"`
-	Version string          `json:"version,omitempty"`
+	Status         string          `json:"status,omitempty"` // of its agent, in the worker's own words
+	StatusReported time.Time       `json:"said,omitzero"`    // when it last reported a status
+	Task           string          `json:"task,omitempty"`   // the task that it works on
+	Meta           json.RawMessage `json:"meta,omitempty"`
+	Version        string          `json:"version,omitempty"`
 
-	Owner    string    `json:"owner,omitempty"`    // id of the credential that registered the worker and may act for it
-	Holder   string    `json:"holder,omitempty"`   // name of that credential, if its role is worker: others with that name and role may act for it too
-	Channels []string  `json:"channels,omitempty"` // channels that it takes tasks from
-	Holds    []string  `json:"holds,omitempty"`    // assigned attempts of a worker that does not list them in its heartbeats; some may have ended
-	Created  time.Time `json:"created,omitzero"`
-	Updated  time.Time `json:"updated,omitzero"` // when anything except a time changed
-	Left     time.Time `json:"left,omitzero"`    // when the only run that it works on ended
+	Owner        string    `json:"owner,omitempty"`    // id of the credential that registered the worker and may act for it
+	OwnerName    string    `json:"holder,omitempty"`   // name of that credential, if its role is worker: others with that name and role may act for it too
+	Channels     []string  `json:"channels,omitempty"` // channels that it takes tasks from
+	HeldAttempts []string  `json:"holds,omitempty"`    // assigned attempts of a worker that does not list them in its heartbeats; some may have ended
+	Created      time.Time `json:"created,omitzero"`
+	Updated      time.Time `json:"updated,omitzero"` // when anything except a time changed
+	Left         time.Time `json:"left,omitzero"`    // when the only run that it works on ended
 }
 
 // ItemKey names an item.
@@ -212,16 +212,16 @@ type Question struct {
 // Standalone reports whether the question belongs to no task.
 func (q Question) Standalone() bool { return q.Run == "" }
 
-// Lane is an agent account. While it is paused, none of its tasks start.
-type Lane struct {
+// Account is an agent account. While it is paused, none of its tasks start.
+type Account struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Promise is an idempotency record: the stored answer to a request with an idempotency
+// IdempotencyRecord is an idempotency record: the stored answer to a request with an idempotency
 // key.
-type Promise struct {
+type IdempotencyRecord struct {
 	Key    string          `json:"key"` // the operation's name, a space, and the key
 	Answer json.RawMessage `json:"answer"`
 	Made   time.Time       `json:"made"`
@@ -237,16 +237,16 @@ type Cursor struct {
 // replaying all events restores the rows, as long as nothing was deleted. Only the
 // first event of a run contains its Plan, and only the first event of a task its Spec.
 type Event struct {
-	Seq     int64           `json:"seq"` // from 1; assigned by the store without gaps, and never reused
-	At      time.Time       `json:"at"`
-	Kind    string          `json:"kind"` // such as task.running
-	Run     string          `json:"run,omitempty"`
-	Task    string          `json:"task,omitempty"`
-	Attempt string          `json:"attempt,omitempty"`
-	From    string          `json:"from,omitempty"`
-	To      string          `json:"to,omitempty"`
-	Who     string          `json:"who,omitempty"`
-	Why     string          `json:"why,omitempty"`
-	Row     json.RawMessage `json:"row,omitempty"`
-	Tried   json.RawMessage `json:"tried,omitempty"` // the attempt that started or ended with the event
+	Seq        int64           `json:"seq"` // from 1; assigned by the store without gaps, and never reused
+	At         time.Time       `json:"at"`
+	Kind       string          `json:"kind"` // such as task.running
+	Run        string          `json:"run,omitempty"`
+	Task       string          `json:"task,omitempty"`
+	Attempt    string          `json:"attempt,omitempty"`
+	From       string          `json:"from,omitempty"`
+	To         string          `json:"to,omitempty"`
+	Who        string          `json:"who,omitempty"`
+	Why        string          `json:"why,omitempty"`
+	Row        json.RawMessage `json:"row,omitempty"`
+	AttemptRow json.RawMessage `json:"tried,omitempty"` // the attempt that started or ended with the event
 }

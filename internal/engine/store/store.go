@@ -45,8 +45,8 @@ type Reader interface {
 	Attempt(id string) (Attempt, error)
 	Worker(id string) (Worker, error)
 	Question(id string) (Question, error)
-	Lane(name string) (Lane, error)
-	Promise(key string) (Promise, error)
+	Account(name string) (Account, error)
+	IdempotencyRecord(key string) (IdempotencyRecord, error)
 	Cursor(name string) (Cursor, error)
 	Item(key ItemKey) (Item, error)
 
@@ -55,9 +55,9 @@ type Reader interface {
 	Tasks(run string) ([]Task, error)
 	// Ended returns the tasks of a run that have the final status in, highest Seq
 	// first, at most limit.
-	Ended(run string, in Status, limit int) ([]Task, error)
+	EndedTasks(run string, in Status, limit int) ([]Task, error)
 	// EndedCounts returns the number of tasks of all runs in each final status.
-	EndedCounts() (map[Status]int, error)
+	EndedTaskCounts() (map[Status]int, error)
 	// Dependents returns the tasks that name key's task in their Needs.
 	Dependents(key TaskKey) ([]Task, error)
 	Attempts(key TaskKey) ([]Attempt, error)
@@ -65,7 +65,7 @@ type Reader interface {
 	Workers() ([]Worker, error)
 	Questions(open bool) ([]Question, error) // all, or only those not Closed
 	QuestionsOf(run string) ([]Question, error)
-	Lanes() ([]Lane, error)
+	Accounts() ([]Account, error)
 	// Events returns events with a Seq greater than after, at most limit. Deleted
 	// events leave gaps in the numbers.
 	Events(after int64, limit int) ([]Event, error)
@@ -74,12 +74,12 @@ type Reader interface {
 	EventsOf(run string, after int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
 	// Headings returns the same events as Events, without their rows.
-	Headings(after int64, limit int) ([]Event, error)
+	EventsWithoutRows(after int64, limit int) ([]Event, error)
 	// RunsBefore returns the runs created before a time, without their plans.
 	RunsBefore(created time.Time) ([]Run, error)
 	// Promises returns idempotency records made before a time whose key is greater than
 	// after, ordered by key, at most limit.
-	Promises(made time.Time, after string, limit int) ([]Promise, error)
+	IdempotencyRecords(made time.Time, after string, limit int) ([]IdempotencyRecord, error)
 	// Items returns the items of a kind and a parent whose Seq is greater than after,
 	// ordered by Seq and then by id, at most limit.
 	Items(kind, parent string, after int64, limit int) ([]Item, error)
@@ -87,70 +87,70 @@ type Reader interface {
 	// Claimable returns tasks that may start, highest Priority first, then lowest Seq.
 	// They are Ready, their Labels are in c.Labels, their Lane is not in c.Paused and,
 	// unless c.Lanes is empty, is in c.Lanes.
-	Claimable(c Claim) ([]Task, error)
+	ClaimableTasks(c ClaimQuery) ([]Task, error)
 	// LabelSets returns the distinct Labels of Ready tasks.
 	LabelSets() ([]string, error)
 	// Waiting returns tasks that may become Ready, in the order of Claimable. They
 	// belong to the run, are Queued, not Ready, without Blockers, their Wave is at most
 	// w.Wave, their NotBefore is not after w.Now, and their Lane is not in w.Paused.
-	Waiting(w Wait) ([]Task, error)
+	WaitingTasks(w WaitQuery) ([]Task, error)
 	// Delayed returns tasks whose NotBefore has passed, earliest first. They are
 	// Queued, not Ready, without Blockers, and their NotBefore is set and not after
 	// now.
-	Delayed(now time.Time, limit int) ([]Task, error)
+	DelayedTasks(now time.Time, limit int) ([]Task, error)
 	// Due returns running attempts whose Lease or Deadline is before now, earliest
 	// first, at most limit.
-	Due(now time.Time, limit int) ([]Attempt, error)
+	DueAttempts(now time.Time, limit int) ([]Attempt, error)
 	// Expired returns questions that are not Closed and whose Expires is before now, at
 	// most limit.
-	Expired(now time.Time, limit int) ([]Question, error)
+	ExpiredQuestions(now time.Time, limit int) ([]Question, error)
 }
 
-// Dues is the part of a [Reader] that lists running attempts.
-type Dues interface {
-	Due(now time.Time, limit int) ([]Attempt, error)
+// DueAttemptLister is the part of a [Reader] that lists running attempts.
+type DueAttemptLister interface {
+	DueAttempts(now time.Time, limit int) ([]Attempt, error)
 }
 
 // RunningAttempts returns all running attempts, ordered by when their lease or deadline
 // ends.
-func RunningAttempts(r Dues) ([]Attempt, error) {
-	return r.Due(time.Unix(0, math.MaxInt64), math.MaxInt32)
+func RunningAttempts(r DueAttemptLister) ([]Attempt, error) {
+	return r.DueAttempts(time.Unix(0, math.MaxInt64), math.MaxInt32)
 }
 
-// Claim describes which tasks a worker could start.
-type Claim struct {
-	Labels []string // label sets that the worker satisfies
-	Paused []string // lanes
-	Lanes  []string // only these; empty allows all
-	Limit  int
-	Skip   func(TaskKey) bool // reports tasks to skip; nil skips none
+// ClaimQuery describes which tasks a worker could start.
+type ClaimQuery struct {
+	Labels         []string // label sets that the worker satisfies
+	PausedAccounts []string // lanes
+	Accounts       []string // only these; empty allows all
+	Limit          int
+	Skip           func(TaskKey) bool // reports tasks to skip; nil skips none
 }
 
-// Wait describes which tasks of a run could become ready.
-type Wait struct {
-	Run    string
-	Wave   int // the highest wave that is open
-	Now    time.Time
-	Paused []string // lanes
-	Limit  int
-	Skip   func(TaskKey) bool // reports tasks to skip; nil skips none
+// WaitQuery describes which tasks of a run could become ready.
+type WaitQuery struct {
+	Run            string
+	Wave           int // the highest wave that is open
+	Now            time.Time
+	PausedAccounts []string // lanes
+	Limit          int
+	Skip           func(TaskKey) bool // reports tasks to skip; nil skips none
 }
 
 // Changes holds the final versions of the rows that a transaction has put, and the
 // events that it has appended.
 type Changes struct {
-	Runs      []Run
-	Tasks     []Task
-	Attempts  []Attempt
-	Workers   []Worker
-	Questions []Question
-	Lanes     []Lane
-	Promises  []Promise
-	Cursors   []Cursor
-	Items     []Item
-	Dropped   []ItemKey // deleted items
-	Gone      Gone
-	Events    []Event // with their Seq
+	Runs               []Run
+	Tasks              []Task
+	Attempts           []Attempt
+	Workers            []Worker
+	Questions          []Question
+	Accounts           []Account
+	IdempotencyRecords []IdempotencyRecord
+	Cursors            []Cursor
+	Items              []Item
+	Dropped            []ItemKey // deleted items
+	Deletions          Deletions
+	Events             []Event // with their Seq
 
 	read *rows // see StoredTask
 }

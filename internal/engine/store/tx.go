@@ -53,11 +53,11 @@ type rows struct {
 	attempts  table[string, Attempt]
 	workers   table[string, Worker]
 	questions table[string, Question]
-	lanes     table[string, Lane]
-	promises  table[string, Promise]
+	lanes     table[string, Account]
+	promises  table[string, IdempotencyRecord]
 	cursors   table[string, Cursor]
 	items     table[ItemKey, itemChange]
-	gone      Gone
+	gone      Deletions
 	events    []Event
 	allOf     map[string]*allTasks // by run; only for rows that were read
 }
@@ -136,8 +136,8 @@ func (r *rows) changes() Changes {
 	items, dropped := r.changedItems()
 	return Changes{
 		Items: items, Dropped: dropped, Runs: r.runs.rows, Tasks: r.tasks.rows, Attempts: r.attempts.rows, Workers: r.workers.rows,
-		Questions: r.questions.rows, Lanes: r.lanes.rows, Promises: r.promises.rows, Cursors: r.cursors.rows,
-		Gone: r.gone, Events: r.events,
+		Questions: r.questions.rows, Accounts: r.lanes.rows, IdempotencyRecords: r.promises.rows, Cursors: r.cursors.rows,
+		Deletions: r.gone, Events: r.events,
 	}
 }
 
@@ -201,16 +201,16 @@ func (tx *Tx) Question(id string) (Question, error) {
 
 func questionsOf(r *rows) *table[string, Question] { return &r.questions }
 
-// Lane returns a lane.
-func (tx *Tx) Lane(name string) (Lane, error) {
-	return get(tx, lanesOf, name, tx.stored.Lane)
+// Account returns a lane.
+func (tx *Tx) Account(name string) (Account, error) {
+	return get(tx, lanesOf, name, tx.stored.Account)
 }
 
-func lanesOf(r *rows) *table[string, Lane] { return &r.lanes }
+func lanesOf(r *rows) *table[string, Account] { return &r.lanes }
 
-// Promise returns the idempotency record of a key.
-func (tx *Tx) Promise(key string) (Promise, error) {
-	return get(tx, func(r *rows) *table[string, Promise] { return &r.promises }, key, tx.stored.Promise)
+// IdempotencyRecord returns the idempotency record of a key.
+func (tx *Tx) IdempotencyRecord(key string) (IdempotencyRecord, error) {
+	return get(tx, func(r *rows) *table[string, IdempotencyRecord] { return &r.promises }, key, tx.stored.IdempotencyRecord)
 }
 
 // PutRun adds or changes a run.
@@ -229,11 +229,11 @@ func (tx *Tx) PutWorker(w Worker) { tx.mine.workers.put(w.ID, w) }
 // PutQuestion adds or changes a question.
 func (tx *Tx) PutQuestion(q Question) { tx.mine.questions.put(q.ID, q) }
 
-// PutLane adds or changes a lane.
-func (tx *Tx) PutLane(l Lane) { tx.mine.lanes.put(l.Name, l) }
+// PutAccount adds or changes a lane.
+func (tx *Tx) PutAccount(l Account) { tx.mine.lanes.put(l.Name, l) }
 
-// PutPromise stores an idempotency record.
-func (tx *Tx) PutPromise(p Promise) { tx.mine.promises.put(p.Key, p) }
+// PutIdempotencyRecord stores an idempotency record.
+func (tx *Tx) PutIdempotencyRecord(p IdempotencyRecord) { tx.mine.promises.put(p.Key, p) }
 
 // PutCursor moves a cursor.
 func (tx *Tx) PutCursor(c Cursor) { tx.mine.cursors.put(c.Name, c) }
@@ -312,28 +312,28 @@ func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	}, bySeq)
 }
 
-// Claimable returns tasks that may start now.
-func (tx *Tx) Claimable(c Claim) ([]Task, error) {
+// ClaimableTasks returns tasks that may start now.
+func (tx *Tx) ClaimableTasks(c ClaimQuery) ([]Task, error) {
 	unchanged := c
 	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || c.Skip != nil && c.Skip(key) }
-	stored, err := tx.stored.Claimable(unchanged)
-	list, err := overlay(tx, tasksOf, stored, err, Task.key, c.takes, ByPriority)
+	stored, err := tx.stored.ClaimableTasks(unchanged)
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, c.matches, ByPriority)
 	return list[:min(c.Limit, len(list))], err
 }
 
-// Takes reports whether t matches the claim.
-func (c Claim) Takes(t Task) bool { return c.takes(&t) }
+// Matches reports whether t matches the claim.
+func (c ClaimQuery) Matches(t Task) bool { return c.matches(&t) }
 
-func (c *Claim) takes(t *Task) bool {
-	return t.Ready && slices.Contains(c.Labels, t.Labels) && !slices.Contains(c.Paused, t.Lane) &&
-		(len(c.Lanes) == 0 || slices.Contains(c.Lanes, t.Lane)) && (c.Skip == nil || !c.Skip(t.TaskKey))
+func (c *ClaimQuery) matches(t *Task) bool {
+	return t.Ready && slices.Contains(c.Labels, t.Labels) && !slices.Contains(c.PausedAccounts, t.Account) &&
+		(len(c.Accounts) == 0 || slices.Contains(c.Accounts, t.Account)) && (c.Skip == nil || !c.Skip(t.TaskKey))
 }
 
-// Takes reports whether t matches w.
-func (w Wait) Takes(t Task) bool { return w.takes(&t) }
+// Matches reports whether t matches w.
+func (w WaitQuery) Matches(t Task) bool { return w.matches(&t) }
 
-func (w *Wait) takes(t *Task) bool {
-	return t.Run == w.Run && t.Idle() && t.Wave <= w.Wave && !t.NotBefore.After(w.Now) && !slices.Contains(w.Paused, t.Lane) &&
+func (w *WaitQuery) matches(t *Task) bool {
+	return t.Run == w.Run && t.Idle() && t.Wave <= w.Wave && !t.NotBefore.After(w.Now) && !slices.Contains(w.PausedAccounts, t.Account) &&
 		(w.Skip == nil || !w.Skip(t.TaskKey))
 }
 
@@ -341,24 +341,24 @@ func (w *Wait) takes(t *Task) bool {
 // limit keep t from being ready.
 func (t *Task) Idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
-// DelayedUntil reports whether t is idle and its NotBefore has passed.
-func (t Task) DelayedUntil(now time.Time) bool {
+// DelayHasPassed reports whether t is idle and its NotBefore has passed.
+func (t Task) DelayHasPassed(now time.Time) bool {
 	return t.Idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
 }
 
-// Waiting returns tasks of a run that may become ready.
-func (tx *Tx) Waiting(w Wait) ([]Task, error) {
+// WaitingTasks returns tasks of a run that may become ready.
+func (tx *Tx) WaitingTasks(w WaitQuery) ([]Task, error) {
 	unchanged := w
 	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || w.Skip != nil && w.Skip(key) }
-	stored, err := tx.stored.Waiting(unchanged)
-	list, err := overlay(tx, tasksOf, stored, err, Task.key, w.takes, ByPriority)
+	stored, err := tx.stored.WaitingTasks(unchanged)
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, w.matches, ByPriority)
 	return list[:min(w.Limit, len(list))], err
 }
 
-// Delayed returns tasks whose NotBefore has passed.
-func (tx *Tx) Delayed(now time.Time, limit int) ([]Task, error) {
-	stored, err := tx.stored.Delayed(now, limit+tx.changedTasks())
-	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.DelayedUntil(now) }, ByNotBefore)
+// DelayedTasks returns tasks whose NotBefore has passed.
+func (tx *Tx) DelayedTasks(now time.Time, limit int) ([]Task, error) {
+	stored, err := tx.stored.DelayedTasks(now, limit+tx.changedTasks())
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.DelayHasPassed(now) }, ByNotBefore)
 	return list[:min(limit, len(list))], err
 }
 
@@ -391,16 +391,16 @@ func (tx *Tx) LabelSets() ([]string, error) {
 	return sets, err
 }
 
-// Lanes returns all lanes.
-func (tx *Tx) Lanes() ([]Lane, error) {
-	stored, err := tx.stored.Lanes()
-	return overlay(tx, lanesOf, stored, err, func(l Lane) string { return l.Name }, func(*Lane) bool { return true },
-		func(a, b Lane) int { return cmp.Compare(a.Name, b.Name) })
+// Accounts returns all lanes.
+func (tx *Tx) Accounts() ([]Account, error) {
+	stored, err := tx.stored.Accounts()
+	return overlay(tx, lanesOf, stored, err, func(l Account) string { return l.Name }, func(*Account) bool { return true },
+		func(a, b Account) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Due returns running attempts whose lease or deadline has passed.
-func (tx *Tx) Due(now time.Time, limit int) ([]Attempt, error) {
-	stored, err := tx.stored.Due(now, limit+len(tx.rows.attempts.keys)+len(tx.mine.attempts.keys))
+// DueAttempts returns running attempts whose lease or deadline has passed.
+func (tx *Tx) DueAttempts(now time.Time, limit int) ([]Attempt, error) {
+	stored, err := tx.stored.DueAttempts(now, limit+len(tx.rows.attempts.keys)+len(tx.mine.attempts.keys))
 	list, err := overlay(tx, attemptsOf, stored, err, func(a Attempt) string { return a.ID },
 		func(a *Attempt) bool { return a.Status == Running && a.Due().Before(now) },
 		func(a, b Attempt) int { return cmp.Or(a.Due().Compare(b.Due()), cmp.Compare(a.ID, b.ID)) })
@@ -416,9 +416,9 @@ func (a Attempt) Due() time.Time {
 	return a.Lease
 }
 
-// Expired returns open questions whose time to answer has passed.
-func (tx *Tx) Expired(now time.Time, limit int) ([]Question, error) {
-	stored, err := tx.stored.Expired(now, limit+len(tx.rows.questions.keys)+len(tx.mine.questions.keys))
+// ExpiredQuestions returns open questions whose time to answer has passed.
+func (tx *Tx) ExpiredQuestions(now time.Time, limit int) ([]Question, error) {
+	stored, err := tx.stored.ExpiredQuestions(now, limit+len(tx.rows.questions.keys)+len(tx.mine.questions.keys))
 	list, err := overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
 		func(q *Question) bool { return q.Overdue(now) },
 		func(a, b Question) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.ID, b.ID)) })

@@ -38,12 +38,12 @@ func (f *fake) begin(context.Context) (Transaction, error) {
 	return f, nil
 }
 
-func (f *fake) LastSeq() (int64, error)            { return f.last, nil }
-func (f *fake) Worker(string) (Worker, error)      { return Worker{}, ErrNotFound }
-func (f *fake) Claimable(Claim) ([]Task, error)    { return nil, nil }
-func (f *fake) LabelSets() ([]string, error)       { return nil, nil }
-func (f *fake) Rollback() error                    { return nil }
-func (f *fake) Dependents(TaskKey) ([]Task, error) { return nil, nil }
+func (f *fake) LastSeq() (int64, error)              { return f.last, nil }
+func (f *fake) Worker(string) (Worker, error)        { return Worker{}, ErrNotFound }
+func (f *fake) Claimable(ClaimQuery) ([]Task, error) { return nil, nil }
+func (f *fake) LabelSets() ([]string, error)         { return nil, nil }
+func (f *fake) Rollback() error                      { return nil }
+func (f *fake) Dependents(TaskKey) ([]Task, error)   { return nil, nil }
 
 func (f *fake) Commit(c Changes) error {
 	if f.refuse != nil {
@@ -129,7 +129,7 @@ func TestTasksOfEarlierRequestsAreInTheLists(t *testing.T) {
 	}
 	errs := f.together(put("b", 2, true), put("a", 1, true, "b"), put("b", 2, false), func(tx *Tx) error {
 		_ = put("c", 3, true, "b")(tx)
-		list, err := tx.Claimable(Claim{Labels: []string{"x"}, Limit: 9})
+		list, err := tx.ClaimableTasks(ClaimQuery{Labels: []string{"x"}, Limit: 9})
 		if got := fmt.Sprint(keys(list)); got != "[a c]" {
 			t.Errorf("claimable are %s", got)
 		}
@@ -319,11 +319,11 @@ func TestARequestThatNeverFindsWhatWasLoadedEnds(t *testing.T) {
 
 func TestARequestThatDeletesRowsGetsATransactionOfItsOwn(t *testing.T) {
 	f := newFake()
-	take := func(tx *Tx) error { tx.TakeAway(Gone{Runs: []string{"r"}}); return nil }
+	take := func(tx *Tx) error { tx.DeleteRows(Deletions{Runs: []string{"r"}}); return nil }
 	if err := errors.Join(f.together(event("a"), take, event("b"))...); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.committed) != 2 || len(f.committed[0].Events) != 2 || !f.committed[0].Gone.Empty() || len(f.committed[1].Gone.Runs) != 1 {
+	if len(f.committed) != 2 || len(f.committed[0].Events) != 2 || !f.committed[0].Deletions.Empty() || len(f.committed[1].Deletions.Runs) != 1 {
 		t.Errorf("committed %+v", f.committed)
 	}
 }

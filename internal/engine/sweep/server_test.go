@@ -91,9 +91,9 @@ func newPatrol(t *testing.T, workers ...string) *patrol {
 
 func (p *patrol) beat(worker string) {
 	p.t.Helper()
-	var held []engine.Held
+	var held []engine.HeldAttempt
 	if a, ok := p.held[worker]; ok {
-		held = append(held, engine.Held{Attempt: a.Attempt.ID, Token: a.Attempt.Token})
+		held = append(held, engine.HeldAttempt{Attempt: a.Attempt.ID, Token: a.Attempt.Token})
 	}
 	_, err := p.engine.Beat(context.Background(), store.Worker{ID: worker, Name: worker}, held)
 	if err != nil && !p.away {

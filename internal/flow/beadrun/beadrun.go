@@ -84,7 +84,7 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 	for {
 		run, err := b.opts.Submit(ctx, q.Plan)
-		held := (*engine.HeldError)(nil)
+		held := (*engine.BeadHeldError)(nil)
 		if !errors.As(err, &held) || !q.Force {
 			return run, err
 		}

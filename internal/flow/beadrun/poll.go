@@ -177,10 +177,10 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
-		if err != nil || t.Last == "" || t.Attempt != "" {
+		if err != nil || t.LastAttempt == "" || t.RunningAttempt != "" {
 			return err
 		}
-		last, err := r.Attempt(t.Last)
+		last, err := r.Attempt(t.LastAttempt)
 		if err != nil {
 			return err
 		}

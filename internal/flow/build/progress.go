@@ -88,9 +88,9 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 // taskChanged handles an event that changes a task's status.
 func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
-	if len(e.Tried) > 0 {
+	if len(e.AttemptRow) > 0 {
 		tried = &store.Attempt{}
-		if err := json.Unmarshal(e.Tried, tried); err != nil {
+		if err := json.Unmarshal(e.AttemptRow, tried); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 
 // isolation returns the kind of context that an attempt works in.
 func isolation(a store.Attempt) string {
-	if a.Carried != (store.Amount{}) {
+	if a.SpentEarlier != (store.Amount{}) {
 		return "resumed session"
 	}
 	return "fresh session"

@@ -132,7 +132,7 @@ func (n *eventWriter) event(kind, task, to string, tried *store.Attempt) {
 	e := store.Event{Seq: n.seq, At: n.now, Kind: kind, Run: "r", Task: task, To: to}
 	if tried != nil {
 		tried.Task = task
-		e.Tried, _ = json.Marshal(tried)
+		e.AttemptRow, _ = json.Marshal(tried)
 	}
 	told, err := n.story.Apply(e, outcome)
 	if err != nil {
@@ -376,7 +376,7 @@ func TestAChunkWhoseMessageIsWithdrawnIsCompleteAgain(t *testing.T) {
 	s := NewProgress(b)
 	task := p.Tasks[0].ID
 	for _, e := range []store.Event{
-		{Kind: "task.complete", Task: task, From: "running", To: "complete", Tried: json.RawMessage(`{"id":"a","number":1}`)},
+		{Kind: "task.complete", Task: task, From: "running", To: "complete", AttemptRow: json.RawMessage(`{"id":"a","number":1}`)},
 		{Kind: "task.queued", Task: task, From: "complete", To: "queued"},
 		{Kind: "task.complete", Task: task, From: "queued", To: "complete", At: began},
 	} {

@@ -107,11 +107,11 @@ func endingOf(e store.Event) (teamstate.Ending, error) {
 	if store.Status(e.To) == store.Cancelled {
 		ending.Class = failure.Cancelled
 	}
-	if e.Tried == nil {
+	if e.AttemptRow == nil {
 		return ending, nil
 	}
 	var a store.Attempt
-	err := json.Unmarshal(e.Tried, &a)
+	err := json.Unmarshal(e.AttemptRow, &a)
 	ending.Answer = a.Answer
 	return ending, err
 }

@@ -68,14 +68,14 @@ func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Chang
 	if err != nil {
 		return t, err
 	}
-	t.Tree, t.Branch, t.Base = step.ID, s.Branch(step.ID), start.Branch
+	t.SharedWorktree, t.Branch, t.Base = step.ID, s.Branch(step.ID), start.Branch
 	if step.Group != "" {
-		t.Tree, t.Branch = step.Group, s.Branch(step.Group)
+		t.SharedWorktree, t.Branch = step.Group, s.Branch(step.Group)
 	}
 	if start.Found != nil && start.Found.Bases[step.Group] != "" {
 		t.Base = start.Found.Bases[step.Group]
 	}
-	t.Keep = true
+	t.KeepMessage = true
 	t.Step, err = json.Marshal(step)
 	return t, err
 }
@@ -96,7 +96,7 @@ func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
 	if err != nil {
 		return plan.Task{}, err
 	}
-	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}, Limits: plan.Limits{Retries: mergeTries}, Keep: true}
+	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}, Limits: plan.Limits{Retries: mergeTries}, KeepMessage: true}
 	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // a test may hang, and would block every later merge
 	t.Step, err = json.Marshal(step)
 	return t, err

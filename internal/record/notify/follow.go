@@ -97,7 +97,7 @@ func (f *follower) checkDue(now time.Time) bool {
 }
 
 func (f *follower) readEvents(r store.Reader, found *findings, now time.Time) error {
-	page, err := r.Headings(f.cursor.Seq, eventsPerPage)
+	page, err := r.EventsWithoutRows(f.cursor.Seq, eventsPerPage)
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 		if ignoreNotFound(err) != nil {
 			return err
 		}
-		if n, ok := offlineNote(workerLoad{w, holds[w.ID], err == nil && run.Place == w.ID}, h, now); ok {
+		if n, ok := offlineNote(workerLoad{w, holds[w.ID], err == nil && run.OnlyWorker == w.ID}, h, now); ok {
 			f.add(found, n)
 		}
 	}

@@ -107,13 +107,13 @@ func (w *world) submit(id string, tasks int, also ...func(*plan.Plan)) {
 	for _, change := range also {
 		change(&p)
 	}
-	_, err := w.engine.Submit(w.t.Context(), engine.Submission{Plan: p, ID: id, Place: id})
+	_, err := w.engine.Submit(w.t.Context(), engine.Submission{Plan: p, ID: id, OnlyWorker: id})
 	w.must(err)
 }
 
 func (w *world) claim(run string) store.Attempt {
 	w.t.Helper()
-	a, err := w.engine.Claim(w.t.Context(), engine.Claim{Worker: run, Labels: []string{engine.PlaceLabel(run)}})
+	a, err := w.engine.Claim(w.t.Context(), engine.Claim{Worker: run, Labels: []string{engine.WorkerLabel(run)}})
 	w.must(err)
 	return a.Attempt
 }
@@ -439,8 +439,8 @@ func TestABudgetIsToldBeforeItIsUsedUpAndThenOnceMore(t *testing.T) {
 		pass(time.Second)
 		a := w.claim("r")
 		beat := func(tokens int64) {
-			held := engine.Held{Attempt: a.ID, Token: a.Token, Now: fleet.Progress{Activity: fleet.Activity{State: "running", Said: time.Now()}, Spent: store.Amount{Tokens: tokens}}}
-			_, err := w.engine.Beat(t.Context(), store.Worker{ID: "r"}, []engine.Held{held})
+			held := engine.HeldAttempt{Attempt: a.ID, Token: a.Token, Now: fleet.Progress{Activity: fleet.Activity{State: "running", Said: time.Now()}, Spent: store.Amount{Tokens: tokens}}}
+			_, err := w.engine.Beat(t.Context(), store.Worker{ID: "r"}, []engine.HeldAttempt{held})
 			w.must(err)
 		}
 		beat(700)

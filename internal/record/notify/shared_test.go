@@ -50,7 +50,7 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 		for j := range tasks {
 			p.Tasks = append(p.Tasks, plan.Task{ID: fmt.Sprint("t", j), Agent: "fake", Prompt: "x"})
 		}
-		if _, err := e.Submit(t.Context(), engine.Submission{Plan: p, ID: id, Place: id}); err != nil {
+		if _, err := e.Submit(t.Context(), engine.Submission{Plan: p, ID: id, OnlyWorker: id}); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, Start(options(id, i)))
@@ -62,7 +62,7 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 		working.Go(func() {
 			id := fmt.Sprint("r", i)
 			for range tasks {
-				a, err := e.Claim(t.Context(), engine.Claim{Worker: id, Labels: []string{engine.PlaceLabel(id)}})
+				a, err := e.Claim(t.Context(), engine.Claim{Worker: id, Labels: []string{engine.WorkerLabel(id)}})
 				_, err2 := e.Finish(t.Context(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.Denied}})
 				if err := errors.Join(err, err2); err != nil {
 					t.Error(err)

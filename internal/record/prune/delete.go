@@ -45,13 +45,13 @@ type deleter struct {
 }
 
 // deleteRows deletes the rows that choose returns, in one transaction, and counts them.
-func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
+func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Deletions, int, error)) error {
 	n := 0
 	err := t.store.Write(ctx, func(tx *store.Tx) error {
 		gone, count, err := choose(tx)
 		n = count
 		if err == nil {
-			tx.TakeAway(gone)
+			tx.DeleteRows(gone)
 		}
 		return err
 	})

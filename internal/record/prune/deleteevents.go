@@ -27,9 +27,9 @@ func (t *deleter) deleteEvents(ctx context.Context) error {
 		orphans, after, more, err = t.orphans(ctx, after, there)
 		if err == nil && len(orphans) > 0 {
 			top = max(top, orphans[len(orphans)-1])
-			err = t.deleteRows(ctx, &t.deleted.Events, func(tx *store.Tx) (store.Gone, int, error) {
+			err = t.deleteRows(ctx, &t.deleted.Events, func(tx *store.Tx) (store.Deletions, int, error) {
 				tx.PutCursor(store.Cursor{Name: deletedUpToCursor, Seq: top})
-				return store.Gone{Events: orphans}, len(orphans), nil
+				return store.Deletions{Events: orphans}, len(orphans), nil
 			})
 		}
 	}
@@ -44,7 +44,7 @@ func (t *deleter) orphans(ctx context.Context, after int64, there map[string]boo
 		if err != nil {
 			return err
 		}
-		page, err := r.Headings(after, eventsPerWrite)
+		page, err := r.EventsWithoutRows(after, eventsPerWrite)
 		for _, e := range page {
 			if !e.At.Before(t.found.Before) {
 				return err

@@ -28,7 +28,7 @@ func (t *deleter) deleteTasks(ctx context.Context) error {
 
 func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTask) error {
 	tries := 0
-	err := t.deleteRows(ctx, &t.deleted.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+	err := t.deleteRows(ctx, &t.deleted.Tasks, func(tx *store.Tx) (gone store.Deletions, _ int, err error) {
 		row, err := tx.Run(run)
 		if err != nil {
 			return gone, 0, err
@@ -79,7 +79,7 @@ func (t *deleter) deleteItems(ctx context.Context) error {
 // deleteWorkers deletes workers. Their events must be deleted first.
 func (t *deleter) deleteWorkers(ctx context.Context) error {
 	for chunk := range slices.Chunk(t.found.workers, rowsPerWrite) {
-		err := t.deleteRows(ctx, &t.deleted.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+		err := t.deleteRows(ctx, &t.deleted.Workers, func(tx *store.Tx) (gone store.Deletions, _ int, err error) {
 			for _, id := range chunk {
 				free, err := t.isUnused(tx, id)
 				if err != nil {
@@ -108,7 +108,7 @@ func (t *deleter) isUnused(tx *store.Tx, id string) (bool, error) {
 	if err != nil || !silentSince(w, t.found.Before) {
 		return false, err
 	}
-	for _, held := range w.Holds {
+	for _, held := range w.HeldAttempts {
 		a, err := tx.Attempt(held)
 		if err == nil && a.Status == store.Running {
 			return false, nil

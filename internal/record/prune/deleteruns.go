@@ -71,10 +71,10 @@ func (t *deleter) deleteRun(ctx context.Context, id string) error {
 			return nil
 		}
 		gone = err == nil
-		tx.TakeAway(store.Gone{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}})
+		tx.DeleteRows(store.Deletions{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}})
 		if small {
 			deleteLogs(tx, left.logs)
-			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions, Lists: append(messagesOf(left.tasks), reviewsOf(id))})
+			tx.DeleteRows(store.Deletions{Tasks: left.tasks, Questions: left.questions, Lists: append(messagesOf(left.tasks), reviewsOf(id))})
 		}
 		tx.PutItem(store.Item{ItemKey: markKey(id), Seq: tx.NextSeq(), Made: t.Now()})
 		return err
@@ -130,7 +130,7 @@ func (left *runRows) addAttempts(r store.Reader, run string) error {
 	attempts, err := r.AttemptsOf(run)
 	for _, a := range attempts {
 		left.attempts[a.Key()]++
-		_, err := r.Item(store.ItemKey{Kind: logstore.Head, ID: a.ID})
+		_, err := r.Item(store.ItemKey{Kind: logstore.HeadKind, ID: a.ID})
 		if err == nil {
 			left.logs = append(left.logs, a.ID)
 		} else if !errors.Is(err, store.ErrNotFound) {
@@ -152,7 +152,7 @@ func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) er
 	}
 	for chunk := range slices.Chunk(left.tasks, t.batchSize()) {
 		err := t.store.Write(ctx, func(tx *store.Tx) error {
-			tx.TakeAway(store.Gone{Tasks: chunk, Lists: messagesOf(chunk)})
+			tx.DeleteRows(store.Deletions{Tasks: chunk, Lists: messagesOf(chunk)})
 			return nil
 		})
 		if err != nil {
@@ -161,7 +161,7 @@ func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) er
 		t.countTasks(chunk, left)
 	}
 	return t.store.Write(ctx, func(tx *store.Tx) error {
-		tx.TakeAway(store.Gone{Lists: []store.ItemList{reviewsOf(id)}})
+		tx.DeleteRows(store.Deletions{Lists: []store.ItemList{reviewsOf(id)}})
 		tx.DropItem(markKey(id))
 		return nil
 	})
@@ -170,7 +170,7 @@ func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) er
 // messagesOf returns the lists of the messages to the agents of tasks.
 func messagesOf(tasks []store.TaskKey) (lists []store.ItemList) {
 	for _, key := range tasks {
-		lists = append(lists, store.ItemList{Kind: engine.MessageKind, Parent: engine.TalkOf(key)})
+		lists = append(lists, store.ItemList{Kind: engine.MessageKind, Parent: engine.TaskItemID(key)})
 	}
 	return lists
 }
@@ -182,12 +182,12 @@ func reviewsOf(run string) store.ItemList {
 
 // deleteLogs deletes the logs of attempts.
 func deleteLogs(tx *store.Tx, attempts []string) {
-	var gone store.Gone
+	var gone store.Deletions
 	for _, id := range attempts {
-		gone.Lists = append(gone.Lists, store.ItemList{Kind: logstore.Piece, Parent: id})
-		tx.DropItem(store.ItemKey{Kind: logstore.Head, ID: id})
+		gone.Lists = append(gone.Lists, store.ItemList{Kind: logstore.PieceKind, Parent: id})
+		tx.DropItem(store.ItemKey{Kind: logstore.HeadKind, ID: id})
 	}
-	tx.TakeAway(gone)
+	tx.DeleteRows(gone)
 }
 
 // countTasks adds deleted tasks and their attempts to the counts.
@@ -206,8 +206,8 @@ func (t *deleter) deleteStandaloneQuestions(ctx context.Context) error {
 
 func (t *deleter) deleteQuestions(ctx context.Context, ids []string) error {
 	for chunk := range slices.Chunk(ids, rowsPerWrite) {
-		if err := t.deleteRows(ctx, &t.deleted.Questions, func(*store.Tx) (store.Gone, int, error) {
-			return store.Gone{Questions: chunk}, len(chunk), nil
+		if err := t.deleteRows(ctx, &t.deleted.Questions, func(*store.Tx) (store.Deletions, int, error) {
+			return store.Deletions{Questions: chunk}, len(chunk), nil
 		}); err != nil {
 			return err
 		}

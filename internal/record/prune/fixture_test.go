@@ -205,7 +205,7 @@ func (f *fixture) dump() (lines []string) {
 		for _, w := range workers {
 			add("worker", w)
 		}
-		promises, err4 := r.Promises(f.now.Add(day), "", math.MaxInt32)
+		promises, err4 := r.IdempotencyRecords(f.now.Add(day), "", math.MaxInt32)
 		for _, p := range promises {
 			add("promise", p)
 		}

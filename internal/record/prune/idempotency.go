@@ -13,9 +13,9 @@ import (
 const rowsPerWrite = 500
 
 // eachPromise calls each with every idempotency record that was made before a time.
-func eachPromise(r store.Reader, before time.Time, each func(store.Promise) error) error {
+func eachPromise(r store.Reader, before time.Time, each func(store.IdempotencyRecord) error) error {
 	for after := ""; ; {
-		page, err := r.Promises(before, after, rowsPerWrite)
+		page, err := r.IdempotencyRecords(before, after, rowsPerWrite)
 		if err != nil {
 			return err
 		}
@@ -38,8 +38,8 @@ type runs interface {
 
 // isExpired reports whether an old idempotency record is no longer needed: it belongs to
 // no run, or its run does not exist or is about to be deleted.
-func isExpired(r runs, p store.Promise, goes func(run string) bool) (bool, error) {
-	run, bound := engine.PromisedTo(p)
+func isExpired(r runs, p store.IdempotencyRecord, goes func(run string) bool) (bool, error) {
+	run, bound := engine.IdempotencyRecordRun(p)
 	if !bound || goes(run) {
 		return true, nil
 	}
@@ -54,9 +54,9 @@ func isExpired(r runs, p store.Promise, goes func(run string) bool) (bool, error
 // again, because its key may have been used again in the meantime.
 func (t *deleter) deletePromises(ctx context.Context) error {
 	for after := ""; ; {
-		var page []store.Promise
+		var page []store.IdempotencyRecord
 		err := t.store.Read(ctx, func(r store.Reader) (err error) {
-			page, err = r.Promises(t.found.promisesBefore, after, rowsPerWrite)
+			page, err = r.IdempotencyRecords(t.found.promisesBefore, after, rowsPerWrite)
 			return err
 		})
 		if err != nil || len(page) == 0 {
@@ -69,26 +69,26 @@ func (t *deleter) deletePromises(ctx context.Context) error {
 	}
 }
 
-func (t *deleter) deletePromiseBatch(ctx context.Context, page []store.Promise) error {
+func (t *deleter) deletePromiseBatch(ctx context.Context, page []store.IdempotencyRecord) error {
 	var keys []string
-	return t.deleteRows(ctx, &t.deleted.Promises, func(tx *store.Tx) (store.Gone, int, error) {
+	return t.deleteRows(ctx, &t.deleted.Promises, func(tx *store.Tx) (store.Deletions, int, error) {
 		keys = nil
 		for _, p := range page {
-			now, err := tx.Promise(p.Key)
+			now, err := tx.IdempotencyRecord(p.Key)
 			if errors.Is(err, store.ErrNotFound) || err == nil && !now.Made.Before(t.found.promisesBefore) {
 				continue
 			}
 			if err != nil {
-				return store.Gone{}, 0, err
+				return store.Deletions{}, 0, err
 			}
 			gone, err := isExpired(tx, now, func(string) bool { return false })
 			if err != nil {
-				return store.Gone{}, 0, err
+				return store.Deletions{}, 0, err
 			}
 			if gone {
 				keys = append(keys, p.Key)
 			}
 		}
-		return store.Gone{Promises: keys}, len(keys), nil
+		return store.Deletions{IdempotencyKeys: keys}, len(keys), nil
 	})
 }

@@ -251,7 +251,7 @@ func silentSince(w store.Worker, since time.Time) bool {
 }
 
 func (l *search) countPromises() error {
-	return eachPromise(l, l.found.promisesBefore, func(p store.Promise) error {
+	return eachPromise(l, l.found.promisesBefore, func(p store.IdempotencyRecord) error {
 		gone, err := isExpired(l, p, func(run string) bool { return l.deletableRuns[run] })
 		if gone {
 			l.found.Promises++
@@ -266,7 +266,7 @@ func (l *search) countEvents() error {
 		return err
 	}
 	for after := int64(0); ; {
-		page, err := l.Headings(after, eventsPerWrite)
+		page, err := l.EventsWithoutRows(after, eventsPerWrite)
 		if err != nil {
 			return err
 		}

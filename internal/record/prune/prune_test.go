@@ -252,14 +252,14 @@ func TestABeadIsKnownForAsLongAsItsRunIs(t *testing.T) {
 		f.take(found)
 		f.must(f.store.Read(f.ctx, func(r store.Reader) error {
 			for bead, run := range map[string]string{"b1": "kept", "b2": "late", "b3": "again"} {
-				p, err := r.Promise("bead " + bead + " /l")
+				p, err := r.IdempotencyRecord("bead " + bead + " /l")
 				if err != nil || !strings.Contains(string(p.Answer), run) {
 					t.Errorf("bead %s: %s, %v", bead, p.Answer, err)
 				}
 			}
 			return nil
 		}))
-		held := (*engine.HeldError)(nil)
+		held := (*engine.BeadHeldError)(nil)
 		_, err = f.engine.Submit(f.ctx, engine.Submission{ID: "twice", Plan: plan.Plan{Tasks: bead("b2")}})
 		if !errors.As(err, &held) {
 			t.Errorf("a bead that runs was given away: %v", err)

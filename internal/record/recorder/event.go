@@ -26,8 +26,8 @@ func decodeEvent(e store.Event) (n eventContent, ok bool, err error) {
 		n.attempt, err = decodeRow[store.Attempt](e.Row)
 	case strings.HasPrefix(e.Kind, "task.") && e.To != "":
 		n.task, err = decodeRow[store.Task](e.Row)
-		if err == nil && len(e.Tried) > 0 {
-			n.attempt, err = decodeRow[store.Attempt](e.Tried)
+		if err == nil && len(e.AttemptRow) > 0 {
+			n.attempt, err = decodeRow[store.Attempt](e.AttemptRow)
 		}
 	default:
 		return n, false, nil

@@ -66,7 +66,7 @@ func (m *many) event(tx *store.Tx, e store.Event, row, tried any) {
 	e.Row, err = json.Marshal(row)
 	must(m.t, err)
 	if tried != nil {
-		e.Tried, err = json.Marshal(tried)
+		e.AttemptRow, err = json.Marshal(tried)
 		must(m.t, err)
 	}
 	tx.Append(e)

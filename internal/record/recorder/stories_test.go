@@ -174,7 +174,7 @@ func handedBack(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 1)}})
 	a := w.start(1)
 	w.forward(10 * time.Second)
-	w.must(w.Release(context.Background(), "w", []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}))
+	w.must(w.Release(context.Background(), "w", []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}))
 	at("handed back")
 	w.complete(2)
 	at("complete")

@@ -71,7 +71,7 @@ func (w *world) start(pid int) engine.Assignment {
 	w.must(err)
 	w.forward(time.Second)
 	if pid > 0 {
-		_, err = w.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{
+		_, err = w.Beat(context.Background(), store.Worker{ID: "w"}, []engine.HeldAttempt{{
 			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Now: fleet.Progress{Activity: fleet.Activity{State: "running", Said: w.now}, Process: fleet.Process{PID: pid}},
 		}})
 		w.must(err)

@@ -340,7 +340,7 @@ func (w *world) checkDocuments(run store.Run, tasks []store.Task) {
 	want := map[store.Status]string{store.Complete: "done", store.Failed: "failed", store.Cancelled: "failed"}
 	for _, t := range tasks {
 		var record struct{ Status string }
-		if t.Attempts == 0 {
+		if t.CountedAttempts == 0 {
 			continue
 		}
 		for _, folder := range []string{"runs", "results"} {

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-func (d *data) takeAway(g store.Gone) {
+func (d *data) takeAway(g store.Deletions) {
 	drop(d.runs, g.Runs)
 	for _, key := range g.Tasks {
 		d.ready.move(d.tasks[key], store.Task{})
@@ -18,7 +18,7 @@ func (d *data) takeAway(g store.Gone) {
 	}
 	drop(d.questions, g.Questions)
 	drop(d.workers, g.Workers)
-	drop(d.promises, g.Promises)
+	drop(d.promises, g.IdempotencyKeys)
 	drop(d.cursors, g.Cursors)
 	for _, l := range g.Lists {
 		maps.DeleteFunc(d.items, func(_ store.ItemKey, i store.Item) bool { return i.Kind == l.Kind && i.Parent == l.Parent })
@@ -32,10 +32,10 @@ func drop[V any](from map[string]V, keys []string) {
 	}
 }
 
-func (d *data) Headings(after int64, limit int) ([]store.Event, error) {
+func (d *data) EventsWithoutRows(after int64, limit int) ([]store.Event, error) {
 	list, err := d.Events(after, limit)
 	for i := range list {
-		list[i].Row, list[i].Tried = nil, nil
+		list[i].Row, list[i].AttemptRow = nil, nil
 	}
 	return list, err
 }
@@ -48,8 +48,8 @@ func (d *data) RunsBefore(created time.Time) ([]store.Run, error) {
 	return list, err
 }
 
-func (d *data) Promises(made time.Time, after string, limit int) ([]store.Promise, error) {
-	list, err := some(d.promises, func(p store.Promise) bool { return p.Key > after && p.Made.Before(made) },
-		func(a, b store.Promise) int { return cmp.Compare(a.Key, b.Key) })
+func (d *data) IdempotencyRecords(made time.Time, after string, limit int) ([]store.IdempotencyRecord, error) {
+	list, err := some(d.promises, func(p store.IdempotencyRecord) bool { return p.Key > after && p.Made.Before(made) },
+		func(a, b store.IdempotencyRecord) int { return cmp.Compare(a.Key, b.Key) })
 	return list[:min(limit, len(list))], err
 }

@@ -37,8 +37,8 @@ type data struct {
 	attempts  map[string]store.Attempt
 	workers   map[string]store.Worker
 	questions map[string]store.Question
-	lanes     map[string]store.Lane
-	promises  map[string]store.Promise
+	lanes     map[string]store.Account
+	promises  map[string]store.IdempotencyRecord
 	cursors   map[string]store.Cursor
 	items     map[store.ItemKey]store.Item
 	events    []store.Event
@@ -50,8 +50,8 @@ type data struct {
 func New() *Store {
 	s := &Store{turn: make(chan struct{}, 1), stored: make(chan struct{}), data: data{
 		runs: map[string]store.Run{}, tasks: map[store.TaskKey]store.Task{}, attempts: map[string]store.Attempt{},
-		workers: map[string]store.Worker{}, questions: map[string]store.Question{}, lanes: map[string]store.Lane{},
-		promises: map[string]store.Promise{}, cursors: map[string]store.Cursor{}, items: map[store.ItemKey]store.Item{},
+		workers: map[string]store.Worker{}, questions: map[string]store.Question{}, lanes: map[string]store.Account{},
+		promises: map[string]store.IdempotencyRecord{}, cursors: map[string]store.Cursor{}, items: map[store.ItemKey]store.Item{},
 	}}
 	s.writer.Open = s.open
 	return s
@@ -139,8 +139,8 @@ func (d *data) apply(c store.Changes) {
 	put(d.attempts, c.Attempts, func(a store.Attempt) string { return a.ID })
 	put(d.workers, c.Workers, func(w store.Worker) string { return w.ID })
 	put(d.questions, c.Questions, func(q store.Question) string { return q.ID })
-	put(d.lanes, c.Lanes, func(l store.Lane) string { return l.Name })
-	put(d.promises, c.Promises, func(p store.Promise) string { return p.Key })
+	put(d.lanes, c.Accounts, func(l store.Account) string { return l.Name })
+	put(d.promises, c.IdempotencyRecords, func(p store.IdempotencyRecord) string { return p.Key })
 	put(d.cursors, c.Cursors, func(c store.Cursor) string { return c.Name })
 	put(d.items, c.Items, func(i store.Item) store.ItemKey { return i.ItemKey })
 	for _, key := range c.Dropped {
@@ -148,7 +148,7 @@ func (d *data) apply(c store.Changes) {
 	}
 	d.events = append(d.events, c.Events...)
 	d.last += int64(len(c.Events))
-	d.takeAway(c.Gone)
+	d.takeAway(c.Deletions)
 }
 
 func put[K comparable, V any](to map[K]V, rows []V, key func(V) K) {
@@ -183,8 +183,10 @@ func (d *data) Task(key store.TaskKey) (store.Task, error) { return one(d.tasks,
 func (d *data) Attempt(id string) (store.Attempt, error)   { return one(d.attempts, id) }
 func (d *data) Worker(id string) (store.Worker, error)     { return one(d.workers, id) }
 func (d *data) Question(id string) (store.Question, error) { return one(d.questions, id) }
-func (d *data) Lane(name string) (store.Lane, error)       { return one(d.lanes, name) }
-func (d *data) Promise(key string) (store.Promise, error)  { return one(d.promises, key) }
+func (d *data) Account(name string) (store.Account, error) { return one(d.lanes, name) }
+func (d *data) IdempotencyRecord(key string) (store.IdempotencyRecord, error) {
+	return one(d.promises, key)
+}
 func (d *data) Cursor(name string) (store.Cursor, error)   { return one(d.cursors, name) }
 func (d *data) Item(key store.ItemKey) (store.Item, error) { return one(d.items, key) }
 func (d *data) LastSeq() (int64, error)                    { return d.last, nil }
@@ -205,13 +207,13 @@ func (d *data) Tasks(run string) ([]store.Task, error) {
 	return some(d.tasks, func(t store.Task) bool { return t.Run == run }, bySeq)
 }
 
-func (d *data) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+func (d *data) EndedTasks(run string, in store.Status, limit int) ([]store.Task, error) {
 	list, err := some(d.tasks, func(t store.Task) bool { return t.Run == run && t.Status == in && in.Final() }, bySeq)
 	slices.Reverse(list)
 	return list[:min(limit, len(list))], err
 }
 
-func (d *data) EndedCounts() (map[store.Status]int, error) {
+func (d *data) EndedTaskCounts() (map[store.Status]int, error) {
 	counts := map[store.Status]int{}
 	for _, t := range d.tasks {
 		if t.Status.Final() {
@@ -256,8 +258,8 @@ func byAsking(a, b store.Question) int {
 	return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
 }
 
-func (d *data) Lanes() ([]store.Lane, error) {
-	return some(d.lanes, all, func(a, b store.Lane) int { return cmp.Compare(a.Name, b.Name) })
+func (d *data) Accounts() ([]store.Account, error) {
+	return some(d.lanes, all, func(a, b store.Account) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (d *data) Events(after int64, limit int) ([]store.Event, error) {
@@ -266,26 +268,26 @@ func (d *data) Events(after int64, limit int) ([]store.Event, error) {
 	return slices.Clone(d.events[from:to]), nil
 }
 
-func (d *data) Claimable(c store.Claim) ([]store.Task, error) {
+func (d *data) ClaimableTasks(c store.ClaimQuery) ([]store.Task, error) {
 	var list []store.Task
 	for _, r := range d.ready {
 		if len(list) >= c.Limit {
 			break
 		}
-		if t := d.tasks[r.key]; c.Takes(t) {
+		if t := d.tasks[r.key]; c.Matches(t) {
 			list = append(list, t)
 		}
 	}
 	return list, nil
 }
 
-func (d *data) Waiting(w store.Wait) ([]store.Task, error) {
-	list, err := some(d.tasks, w.Takes, store.ByPriority)
+func (d *data) WaitingTasks(w store.WaitQuery) ([]store.Task, error) {
+	list, err := some(d.tasks, w.Matches, store.ByPriority)
 	return list[:min(w.Limit, len(list))], err
 }
 
-func (d *data) Delayed(now time.Time, limit int) ([]store.Task, error) {
-	list, err := some(d.tasks, func(t store.Task) bool { return t.DelayedUntil(now) }, store.ByNotBefore)
+func (d *data) DelayedTasks(now time.Time, limit int) ([]store.Task, error) {
+	list, err := some(d.tasks, func(t store.Task) bool { return t.DelayHasPassed(now) }, store.ByNotBefore)
 	return list[:min(limit, len(list))], err
 }
 
@@ -297,14 +299,14 @@ func (d *data) LabelSets() ([]string, error) {
 	return slices.Sorted(maps.Keys(sets)), nil
 }
 
-func (d *data) Due(now time.Time, limit int) ([]store.Attempt, error) {
+func (d *data) DueAttempts(now time.Time, limit int) ([]store.Attempt, error) {
 	list, err := some(d.attempts, func(a store.Attempt) bool {
 		return a.Status == store.Running && a.Due().Before(now)
 	}, func(a, b store.Attempt) int { return cmp.Or(a.Due().Compare(b.Due()), cmp.Compare(a.ID, b.ID)) })
 	return list[:min(limit, len(list))], err
 }
 
-func (d *data) Expired(now time.Time, limit int) ([]store.Question, error) {
+func (d *data) ExpiredQuestions(now time.Time, limit int) ([]store.Question, error) {
 	list, err := some(d.questions, func(q store.Question) bool { return q.Overdue(now) },
 		func(a, b store.Question) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.ID, b.ID)) })
 	return list[:min(limit, len(list))], err

@@ -106,12 +106,12 @@ func (w *rowWriter) all(c store.Changes, last int64) {
 	if rows := c.Workers; len(rows) > 0 {
 		w.batch.Queue(putWorkers, column(rows, func(r *store.Worker) string { return r.ID }), data(w, rows))
 	}
-	if rows := c.Lanes; len(rows) > 0 {
-		w.batch.Queue(putLanes, column(rows, func(l *store.Lane) string { return l.Name }), data(w, rows))
+	if rows := c.Accounts; len(rows) > 0 {
+		w.batch.Queue(putLanes, column(rows, func(l *store.Account) string { return l.Name }), data(w, rows))
 	}
-	if rows := c.Promises; len(rows) > 0 {
-		w.batch.Queue(putPromises, column(rows, func(p *store.Promise) string { return p.Key }),
-			column(rows, func(p *store.Promise) int64 { return record.Nanos(p.Made) }), data(w, rows))
+	if rows := c.IdempotencyRecords; len(rows) > 0 {
+		w.batch.Queue(putPromises, column(rows, func(p *store.IdempotencyRecord) string { return p.Key }),
+			column(rows, func(p *store.IdempotencyRecord) int64 { return record.Nanos(p.Made) }), data(w, rows))
 	}
 	if rows := c.Cursors; len(rows) > 0 {
 		w.batch.Queue(putCursors, column(rows, func(c *store.Cursor) string { return c.Name }),
@@ -130,13 +130,13 @@ func (w *rowWriter) all(c store.Changes, last int64) {
 	if rows := c.Events; len(rows) > 0 {
 		bare := column(rows, func(e *store.Event) store.Event {
 			bare := *e
-			bare.Row, bare.Tried = nil, nil
+			bare.Row, bare.AttemptRow = nil, nil
 			return bare
 		})
 		w.batch.Queue(addEvents, column(rows, func(e *store.Event) int64 { return e.Seq }), data(w, bare),
-			texts(rows, func(e *store.Event) []byte { return e.Row }), texts(rows, func(e *store.Event) []byte { return e.Tried }))
+			texts(rows, func(e *store.Event) []byte { return e.Row }), texts(rows, func(e *store.Event) []byte { return e.AttemptRow }))
 	}
-	w.takeAway(c.Gone)
+	w.takeAway(c.Deletions)
 }
 
 func (w *rowWriter) runs(rows []store.Run) {
@@ -188,7 +188,7 @@ func (w *rowWriter) tasks(c *store.Changes) {
 		column(rows, func(t *store.Task) *int64 { return record.NanosOrNull(t.NotBefore) }),
 		column(rows, func(t *store.Task) int64 { return int64(t.Priority) }),
 		column(rows, func(t *store.Task) string { return t.Labels }),
-		column(rows, func(t *store.Task) string { return t.Lane }),
+		column(rows, func(t *store.Task) string { return t.Account }),
 		data(w, bare), texts(rows, func(t *store.Task) []byte { return t.Spec }))
 	if len(needs) > 0 {
 		w.batch.Queue(putNeeds, runs, needs, tasks)

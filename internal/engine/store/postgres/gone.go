@@ -26,7 +26,7 @@ const (
 )
 
 // takeAway adds the statements that delete rows.
-func (w *rowWriter) takeAway(g store.Gone) {
+func (w *rowWriter) takeAway(g store.Deletions) {
 	for _, drop := range []struct {
 		query string
 		keys  []string
@@ -35,7 +35,7 @@ func (w *rowWriter) takeAway(g store.Gone) {
 		{dropPlans, g.Runs},
 		{dropQuestions, g.Questions},
 		{dropWorkers, g.Workers},
-		{dropPromises, g.Promises},
+		{dropPromises, g.IdempotencyKeys},
 		{dropCursors, g.Cursors},
 	} {
 		if len(drop.keys) > 0 {
@@ -58,7 +58,7 @@ func (w *rowWriter) takeAway(g store.Gone) {
 	}
 }
 
-func (r *reader) Headings(after int64, limit int) ([]store.Event, error) {
+func (r *reader) EventsWithoutRows(after int64, limit int) ([]store.Event, error) {
 	return many[store.Event](r, "SELECT data FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
 }
 
@@ -66,6 +66,6 @@ func (r *reader) RunsBefore(created time.Time) ([]store.Run, error) {
 	return many[store.Run](r, "SELECT data FROM run WHERE created < $1 ORDER BY created, id", record.Nanos(created))
 }
 
-func (r *reader) Promises(made time.Time, after string, limit int) ([]store.Promise, error) {
-	return many[store.Promise](r, "SELECT data FROM promise WHERE key > $1 AND made < $2 ORDER BY key LIMIT $3", after, record.Nanos(made), limit)
+func (r *reader) IdempotencyRecords(made time.Time, after string, limit int) ([]store.IdempotencyRecord, error) {
+	return many[store.IdempotencyRecord](r, "SELECT data FROM promise WHERE key > $1 AND made < $2 ORDER BY key LIMIT $3", after, record.Nanos(made), limit)
 }

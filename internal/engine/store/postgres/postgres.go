@@ -24,7 +24,7 @@ type Store struct {
 	name     string // for error messages
 
 	writer   store.Writer
-	bell     store.Bell
+	bell     store.EventSignal
 	plans    store.PlanCache
 	reads    *pgxpool.Pool
 	listener *listener
@@ -68,7 +68,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		s.config.ConnectTimeout = patience
 	}
 	s.name = fmt.Sprintf("%s at %s", s.config.Database, s.config.Host)
-	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
+	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -81,7 +81,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
 	if s.settings.query == "" { // notifications do not pass a pooler
-		s.listener = listen(s.config, s.channel(), s.bell.Ring)
+		s.listener = listen(s.config, s.channel(), s.bell.Announce)
 	}
 	return s, nil
 }

@@ -169,11 +169,11 @@ const (
 	endedCounts = "SELECT status, count(*)::text FROM task WHERE " + final + " GROUP BY status"
 )
 
-func (r *reader) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+func (r *reader) EndedTasks(run string, in store.Status, limit int) ([]store.Task, error) {
 	return r.tasks(ended, run, string(in), limit)
 }
 
-func (r *reader) EndedCounts() (map[store.Status]int, error) {
+func (r *reader) EndedTaskCounts() (map[store.Status]int, error) {
 	return r.counts(endedCounts)
 }
 
@@ -195,7 +195,7 @@ func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 	return decodeTasks(r.rowsByKey(dependents, key.Run, key.Task))
 }
 
-func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {
+func (r *reader) DelayedTasks(now time.Time, limit int) ([]store.Task, error) {
 	return decodeTasks(r.rowsNow(`SELECT data, spec FROM task WHERE idle AND not_before IS NOT NULL AND not_before <= $1
 		ORDER BY not_before, seq LIMIT $2`, record.Nanos(now), limit))
 }
@@ -222,7 +222,7 @@ func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Ite
 	return many[store.Item](r, itemList, kind, parent, after, limit)
 }
 
-func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
+func (r *reader) DueAttempts(now time.Time, limit int) ([]store.Attempt, error) {
 	return decode[store.Attempt](r.rowsNow("SELECT data FROM attempt WHERE status = 'running' AND due < $1 ORDER BY due, id LIMIT $2",
 		record.Nanos(now), limit))
 }
@@ -248,21 +248,21 @@ func (r *reader) Questions(open bool) ([]store.Question, error) {
 	return many[store.Question](r, "SELECT data FROM question ORDER BY asked, id")
 }
 
-func (r *reader) Expired(now time.Time, limit int) ([]store.Question, error) {
+func (r *reader) ExpiredQuestions(now time.Time, limit int) ([]store.Question, error) {
 	return decode[store.Question](r.rowsNow(`SELECT data FROM question WHERE NOT closed AND expires IS NOT NULL AND expires < $1
 		ORDER BY expires, id LIMIT $2`, record.Nanos(now), limit))
 }
 
-func (r *reader) Lane(name string) (store.Lane, error) {
-	return one[store.Lane](r, laneByName, name)
+func (r *reader) Account(name string) (store.Account, error) {
+	return one[store.Account](r, laneByName, name)
 }
 
 const allLanes = "SELECT data FROM lane ORDER BY name"
 
-func (r *reader) Lanes() ([]store.Lane, error) { return many[store.Lane](r, allLanes) }
+func (r *reader) Accounts() ([]store.Account, error) { return many[store.Account](r, allLanes) }
 
-func (r *reader) Promise(key string) (store.Promise, error) {
-	return one[store.Promise](r, promiseByKey, key)
+func (r *reader) IdempotencyRecord(key string) (store.IdempotencyRecord, error) {
+	return one[store.IdempotencyRecord](r, promiseByKey, key)
 }
 
 func (r *reader) Cursor(name string) (store.Cursor, error) {
@@ -281,7 +281,7 @@ func (r *reader) events(query string, args ...any) (list []store.Event, err erro
 		if err != nil {
 			return nil, err
 		}
-		e.Row, e.Tried = row[1], row[2]
+		e.Row, e.AttemptRow = row[1], row[2]
 		list = append(list, e)
 	}
 	return list, err

@@ -22,7 +22,7 @@ func TestTheQueriesOfTheSchemaPageWork(t *testing.T) {
 	now := s.Now()
 	err = s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.PutRun(store.Run{ID: "r", Name: "nightly", Status: store.Running, Created: now})
-		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Status: store.Failed, Lane: "claude", Outcome: "crashed"})
+		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Status: store.Failed, Account: "claude", Outcome: "crashed"})
 		tx.PutAttempt(store.Attempt{ID: "x", Run: "r", Task: "a", Number: 1, Status: store.Failed, Started: now, Ending: fleet.Ending{Summary: "it ended"}})
 		tx.PutWorker(store.Worker{ID: "w", Seen: now})
 		tx.Append(store.Event{Kind: "task.queued", Run: "r", Task: "a", To: "queued", At: now})

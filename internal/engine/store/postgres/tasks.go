@@ -55,14 +55,14 @@ func (r *reader) LabelSets() ([]string, error) {
 	return sets, err
 }
 
-// Claimable implements [store.Reader].
-func (r *reader) Claimable(c store.Claim) ([]store.Task, error) {
-	return r.firstTasks(c.Limit, c.Skip, c.Takes, readyTasks, notNil(c.Labels), notNil(c.Paused), notNil(c.Lanes))
+// ClaimableTasks implements [store.Reader].
+func (r *reader) ClaimableTasks(c store.ClaimQuery) ([]store.Task, error) {
+	return r.firstTasks(c.Limit, c.Skip, c.Matches, readyTasks, notNil(c.Labels), notNil(c.PausedAccounts), notNil(c.Accounts))
 }
 
-// Waiting implements [store.Reader].
-func (r *reader) Waiting(w store.Wait) ([]store.Task, error) {
-	return r.firstTasks(w.Limit, w.Skip, w.Takes, idleTasks, w.Run, w.Wave, notNil(w.Paused))
+// WaitingTasks implements [store.Reader].
+func (r *reader) WaitingTasks(w store.WaitQuery) ([]store.Task, error) {
+	return r.firstTasks(w.Limit, w.Skip, w.Matches, idleTasks, w.Run, w.Wave, notNil(w.PausedAccounts))
 }
 
 // notNil makes a nil list empty, because nil would be sent as NULL.

@@ -235,7 +235,7 @@ func (t *transaction) Commit(c store.Changes) error {
 		err = fmt.Errorf("the server answered %s", tag)
 	}
 	if err == nil {
-		t.store.plans.Forget(c.Gone.Runs...)
+		t.store.plans.Forget(c.Deletions.Runs...)
 		return nil
 	}
 	var refused *pgconn.PgError

@@ -33,10 +33,10 @@ func (t *transaction) apply(c store.Changes) error {
 			ON CONFLICT DO UPDATE SET closed = excluded.closed, asked = excluded.asked, expires = excluded.expires, data = excluded.data`,
 			&q, q.ID, q.Attempt, q.Closed, record.Nanos(q.Asked), record.NanosOrNull(q.Expires))
 	}
-	for _, l := range c.Lanes {
+	for _, l := range c.Accounts {
 		w.put("INSERT INTO lane (name, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data", &l, l.Name)
 	}
-	for _, p := range c.Promises {
+	for _, p := range c.IdempotencyRecords {
 		w.put("INSERT INTO promise (key, made, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET made = excluded.made, data = excluded.data",
 			&p, p.Key, record.Nanos(p.Made))
 	}
@@ -52,12 +52,12 @@ func (t *transaction) apply(c store.Changes) error {
 		w.exec("DELETE FROM item WHERE kind = ? AND id = ?", key.Kind, key.ID)
 	}
 	for _, e := range c.Events {
-		row, tried := e.Row, e.Tried
-		e.Row, e.Tried = nil, nil
+		row, tried := e.Row, e.AttemptRow
+		e.Row, e.AttemptRow = nil, nil
 		w.put("INSERT INTO event (seq, at, kind, run, task, row, tried, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			&e, e.Seq, record.Nanos(e.At), e.Kind, e.Run, e.Task, textOrNull(row), textOrNull(tried))
 	}
-	w.takeAway(c.Gone)
+	w.takeAway(c.Deletions)
 	return w.err
 }
 
@@ -99,7 +99,7 @@ func (w *rowWriter) task(t store.Task, c *store.Changes) {
 		ON CONFLICT DO UPDATE SET seq = excluded.seq, status = excluded.status, ready = excluded.ready, idle = excluded.idle,
 		wave = excluded.wave, not_before = excluded.not_before, priority = excluded.priority, labels = excluded.labels,
 		lane = excluded.lane, spec = excluded.spec, data = excluded.data`,
-		&t, t.Run, t.Task, t.Seq, t.Status, t.Ready, t.Idle(), t.Wave, record.NanosOrNull(t.NotBefore), t.Priority, t.Labels, t.Lane,
+		&t, t.Run, t.Task, t.Seq, t.Status, t.Ready, t.Idle(), t.Wave, record.NanosOrNull(t.NotBefore), t.Priority, t.Labels, t.Account,
 		textOrNull(spec))
 }
 

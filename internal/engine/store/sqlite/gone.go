@@ -24,7 +24,7 @@ const (
 )
 
 // takeAway deletes rows.
-func (w *rowWriter) takeAway(g store.Gone) {
+func (w *rowWriter) takeAway(g store.Deletions) {
 	for _, drop := range []struct {
 		query string
 		count int
@@ -37,7 +37,7 @@ func (w *rowWriter) takeAway(g store.Gone) {
 		{dropTasks, len(g.Tasks), g.Tasks},
 		{dropQuestions, len(g.Questions), g.Questions},
 		{dropWorkers, len(g.Workers), g.Workers},
-		{dropPromises, len(g.Promises), g.Promises},
+		{dropPromises, len(g.IdempotencyKeys), g.IdempotencyKeys},
 		{dropCursors, len(g.Cursors), g.Cursors},
 		{dropLists, len(g.Lists), g.Lists},
 		{dropEvents, len(g.Events), g.Events},
@@ -48,7 +48,7 @@ func (w *rowWriter) takeAway(g store.Gone) {
 	}
 }
 
-func (r *reader) Headings(after int64, limit int) ([]store.Event, error) {
+func (r *reader) EventsWithoutRows(after int64, limit int) ([]store.Event, error) {
 	return many[store.Event](r.c, "SELECT data FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", after, limit)
 }
 
@@ -56,6 +56,6 @@ func (r *reader) RunsBefore(created time.Time) ([]store.Run, error) {
 	return many[store.Run](r.c, "SELECT data FROM run WHERE created < ? ORDER BY created, id", record.Nanos(created))
 }
 
-func (r *reader) Promises(made time.Time, after string, limit int) ([]store.Promise, error) {
-	return many[store.Promise](r.c, "SELECT data FROM promise WHERE key > ? AND made < ? ORDER BY key LIMIT ?+0", after, record.Nanos(made), limit)
+func (r *reader) IdempotencyRecords(made time.Time, after string, limit int) ([]store.IdempotencyRecord, error) {
+	return many[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key > ? AND made < ? ORDER BY key LIMIT ?+0", after, record.Nanos(made), limit)
 }

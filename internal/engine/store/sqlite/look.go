@@ -14,10 +14,10 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// Look reads an existing database as fast as possible. It creates nothing, changes
+// QuickRead reads an existing database as fast as possible. It creates nothing, changes
 // nothing and waits for no other process. It fails if the database is being recovered
 // or has another schema version. The reader also has the methods of [Glancer].
-func Look(ctx context.Context, path string, look func(r store.Reader) error) error {
+func QuickRead(ctx context.Context, path string, look func(r store.Reader) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -60,20 +60,20 @@ func lookOver(c *conn, look func(r store.Reader) error) error {
 	if err := c.exec("BEGIN"); err != nil {
 		return err
 	}
-	return errors.Join(look(Glancer{&reader{c: c, plans: new(store.PlanCache)}}), c.exec("ROLLBACK"))
+	return errors.Join(look(QuickReader{&reader{c: c, plans: new(store.PlanCache)}}), c.exec("ROLLBACK"))
 }
 
-// Glancer has queries that return less than those of a reader, and are faster.
-type Glancer struct{ *reader }
+// QuickReader has queries that return less than those of a reader, and are faster.
+type QuickReader struct{ *reader }
 
 // RunsSince returns the runs that are running or were created since a time, without
 // their plans.
-func (g Glancer) RunsSince(since time.Time) ([]store.Run, error) {
+func (g QuickReader) RunsSince(since time.Time) ([]store.Run, error) {
 	return many[store.Run](g.c, `SELECT data FROM run WHERE created >= ?
 		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(since), record.Nanos(since))
 }
 
 // AttemptsSince returns the attempts of a run that started since a time.
-func (g Glancer) AttemptsSince(run string, since time.Time) ([]store.Attempt, error) {
+func (g QuickReader) AttemptsSince(run string, since time.Time) ([]store.Attempt, error) {
 	return many[store.Attempt](g.c, "SELECT data FROM attempt WHERE run = ? AND started >= ?", run, record.Nanos(since))
 }

@@ -17,8 +17,8 @@ import (
 // runsSeen returns the ids of the runs that Look finds since a time.
 func runsSeen(t *testing.T, path string, since time.Time) (ids []string) {
 	t.Helper()
-	err := sqlite.Look(t.Context(), path, func(r store.Reader) error {
-		runs, err := r.(sqlite.Glancer).RunsSince(since)
+	err := sqlite.QuickRead(t.Context(), path, func(r store.Reader) error {
+		runs, err := r.(sqlite.QuickReader).RunsSince(since)
 		for _, run := range runs {
 			ids = append(ids, run.ID)
 		}
@@ -96,7 +96,7 @@ func TestALookReadsWhatAKilledProcessLeftAndChangesNothing(t *testing.T) {
 func TestALookMakesNoDatabaseAndRefusesWhatIsNone(t *testing.T) {
 	none := func(store.Reader) error { t.Error("looked"); return nil }
 	dir := t.TempDir()
-	if err := sqlite.Look(t.Context(), filepath.Join(dir, "sub", "gaffer.db"), none); !errors.Is(err, os.ErrNotExist) {
+	if err := sqlite.QuickRead(t.Context(), filepath.Join(dir, "sub", "gaffer.db"), none); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 	for name, content := range map[string]string{"empty": "", "text": strings.Repeat("not a database\n", 1000)} {
@@ -105,13 +105,13 @@ func TestALookMakesNoDatabaseAndRefusesWhatIsNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		var damaged *sqlite.DamagedError
-		if err := sqlite.Look(t.Context(), file, none); !errors.As(err, &damaged) {
+		if err := sqlite.QuickRead(t.Context(), file, none); !errors.As(err, &damaged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	newer := made(t)
 	run(t, newer, "PRAGMA user_version = 99")
-	if err := sqlite.Look(t.Context(), newer, none); err == nil || !strings.Contains(err.Error(), "version 99") {
+	if err := sqlite.QuickRead(t.Context(), newer, none); err == nil || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("newer: %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {

@@ -124,11 +124,11 @@ const (
 	endedCounts = "SELECT status, count(*) FROM task WHERE " + final + " GROUP BY status"
 )
 
-func (r *reader) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+func (r *reader) EndedTasks(run string, in store.Status, limit int) ([]store.Task, error) {
 	return r.tasks(ended, run, in, limit)
 }
 
-func (r *reader) EndedCounts() (map[store.Status]int, error) {
+func (r *reader) EndedTaskCounts() (map[store.Status]int, error) {
 	counts := map[store.Status]int{}
 	err := r.c.each(endedCounts, func(scan func(...any) error) error {
 		var in string
@@ -145,7 +145,7 @@ func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 		WHERE n.run = ? AND n.need = ? ORDER BY t.seq`, key.Run, key.Task)
 }
 
-func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {
+func (r *reader) DelayedTasks(now time.Time, limit int) ([]store.Task, error) {
 	return r.tasks(`SELECT data, spec FROM task WHERE idle = 1 AND not_before IS NOT NULL AND not_before <= ?
 		ORDER BY not_before, seq LIMIT ?+0`, record.Nanos(now), limit)
 }
@@ -172,7 +172,7 @@ func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Ite
 	return many[store.Item](r.c, itemList, kind, parent, after, limit)
 }
 
-func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
+func (r *reader) DueAttempts(now time.Time, limit int) ([]store.Attempt, error) {
 	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?+0",
 		record.Nanos(now), limit)
 }
@@ -196,21 +196,21 @@ func (r *reader) Questions(open bool) ([]store.Question, error) {
 	return many[store.Question](r.c, "SELECT data FROM question ORDER BY asked, id")
 }
 
-func (r *reader) Expired(now time.Time, limit int) ([]store.Question, error) {
+func (r *reader) ExpiredQuestions(now time.Time, limit int) ([]store.Question, error) {
 	return many[store.Question](r.c, `SELECT data FROM question WHERE closed = 0 AND expires IS NOT NULL AND expires < ?
 		ORDER BY expires, id LIMIT ?+0`, record.Nanos(now), limit)
 }
 
-func (r *reader) Lane(name string) (store.Lane, error) {
-	return one[store.Lane](r.c, "SELECT data FROM lane WHERE name = ?", name)
+func (r *reader) Account(name string) (store.Account, error) {
+	return one[store.Account](r.c, "SELECT data FROM lane WHERE name = ?", name)
 }
 
-func (r *reader) Lanes() ([]store.Lane, error) {
-	return many[store.Lane](r.c, "SELECT data FROM lane ORDER BY name")
+func (r *reader) Accounts() ([]store.Account, error) {
+	return many[store.Account](r.c, "SELECT data FROM lane ORDER BY name")
 }
 
-func (r *reader) Promise(key string) (store.Promise, error) {
-	return one[store.Promise](r.c, "SELECT data FROM promise WHERE key = ?", key)
+func (r *reader) IdempotencyRecord(key string) (store.IdempotencyRecord, error) {
+	return one[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key = ?", key)
 }
 
 func (r *reader) Cursor(name string) (store.Cursor, error) {
@@ -230,7 +230,7 @@ func (r *reader) events(query string, args ...any) (list []store.Event, err erro
 			return err
 		}
 		e, err := record.Read[store.Event]([]byte(data))
-		e.Row, e.Tried = rawOrNil(row), rawOrNil(tried)
+		e.Row, e.AttemptRow = rawOrNil(row), rawOrNil(tried)
 		list = append(list, e)
 		return err
 	}, args...)

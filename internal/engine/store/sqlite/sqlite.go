@@ -20,7 +20,7 @@ import (
 type Store struct {
 	path   string
 	writer store.Writer
-	bell   store.Bell
+	bell   store.EventSignal
 	plans  store.PlanCache
 	queue  queuePlace
 	file   os.FileInfo // the file at path, from before it was opened
@@ -46,7 +46,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{path: path, open: make(chan struct{}, 1), queue: queuePlace{queue: queueOf(path)}}
-	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
+	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce
 	err = s.connect(ctx)
 	for try := 1; isGone(err) && try < maxTries; try++ { // a backup was restored in the meantime
 		if err = s.disconnect(); err == nil {

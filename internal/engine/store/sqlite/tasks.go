@@ -49,14 +49,14 @@ func (r *reader) LabelSets() (sets []string, err error) {
 	return sets, err
 }
 
-// Claimable implements [store.Reader].
-func (r *reader) Claimable(c store.Claim) (list []store.Task, err error) {
+// ClaimableTasks implements [store.Reader].
+func (r *reader) ClaimableTasks(c store.ClaimQuery) (list []store.Task, err error) {
 	for _, labels := range c.Labels {
 		var lanes []string
 		err := r.c.each(readyLanes, func(scan func(...any) error) error {
 			var lane string
 			err := scan(&lane)
-			if !slices.Contains(c.Paused, lane) && (len(c.Lanes) == 0 || slices.Contains(c.Lanes, lane)) {
+			if !slices.Contains(c.PausedAccounts, lane) && (len(c.Accounts) == 0 || slices.Contains(c.Accounts, lane)) {
 				lanes = append(lanes, lane)
 			}
 			return err
@@ -65,7 +65,7 @@ func (r *reader) Claimable(c store.Claim) (list []store.Task, err error) {
 			return nil, err
 		}
 		for _, lane := range lanes {
-			tasks, err := r.firstTasks(c.Limit, c.Skip, c.Takes, readyTasks, labels, lane)
+			tasks, err := r.firstTasks(c.Limit, c.Skip, c.Matches, readyTasks, labels, lane)
 			if err != nil {
 				return nil, err
 			}
@@ -76,8 +76,8 @@ func (r *reader) Claimable(c store.Claim) (list []store.Task, err error) {
 	return list[:min(c.Limit, len(list))], nil
 }
 
-// Waiting implements [store.Reader].
-func (r *reader) Waiting(w store.Wait) (list []store.Task, err error) {
+// WaitingTasks implements [store.Reader].
+func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) {
 	type idleList struct {
 		wave int
 		lane string
@@ -86,7 +86,7 @@ func (r *reader) Waiting(w store.Wait) (list []store.Task, err error) {
 	err = r.c.each(idleLists, func(scan func(...any) error) error {
 		var l idleList
 		err := scan(&l.wave, &l.lane)
-		if !slices.Contains(w.Paused, l.lane) {
+		if !slices.Contains(w.PausedAccounts, l.lane) {
 			lists = append(lists, l)
 		}
 		return err
@@ -95,7 +95,7 @@ func (r *reader) Waiting(w store.Wait) (list []store.Task, err error) {
 		return nil, err
 	}
 	for _, l := range lists {
-		tasks, err := r.firstTasks(w.Limit, w.Skip, w.Takes, idleTasks, w.Run, l.wave, l.lane)
+		tasks, err := r.firstTasks(w.Limit, w.Skip, w.Matches, idleTasks, w.Run, l.wave, l.lane)
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func (t *transaction) Commit(c store.Changes) error {
 		_ = t.store.write.exec("ROLLBACK") // after some errors SQLite has already rolled back
 		return &store.CommitError{Err: errors.Join(err, t.end())}
 	}
-	t.store.plans.Forget(c.Gone.Runs...)
+	t.store.plans.Forget(c.Deletions.Runs...)
 	for _, r := range c.Runs {
 		t.store.plans.Put(r.ID, r.Plan)
 	}

@@ -71,7 +71,7 @@ func claimers(t *testing.T, db Database) {
 func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	err = s.Write(t.Context(), func(tx *store.Tx) error {
 		taken = -1
-		list, err := tx.Claimable(claim(1))
+		list, err := tx.ClaimableTasks(claim(1))
 		if err != nil || len(list) == 0 {
 			return err
 		}

@@ -48,7 +48,7 @@ func eventsOfRun(t *testing.T, db Database) {
 	for i := range 12 {
 		write(t, s, func(tx *store.Tx) {
 			run := runs[i%len(runs)]
-			tx.Append(store.Event{Kind: fmt.Sprint(i), At: at(i), Run: run, Row: []byte(`{"a":1}`), Tried: []byte(`{"b":2}`)})
+			tx.Append(store.Event{Kind: fmt.Sprint(i), At: at(i), Run: run, Row: []byte(`{"a":1}`), AttemptRow: []byte(`{"b":2}`)})
 			tx.PutQuestion(store.Question{ID: fmt.Sprintf("q%02d", 20-i), Run: run, Asked: at(i / 8), Closed: i > 4})
 		})
 	}
@@ -61,7 +61,7 @@ func eventsOfRun(t *testing.T, db Database) {
 		list, err := r.EventsOf("r", 1, 1)
 		same(t, "one after the first", kinds(list), err, "4")
 		if len(list) == 1 {
-			same(t, "with its rows", string(list[0].Row)+string(list[0].Tried), nil, `{"a":1}{"b":2}`)
+			same(t, "with its rows", string(list[0].Row)+string(list[0].AttemptRow), nil, `{"a":1}{"b":2}`)
 		}
 		list, err = r.EventsOf("r", 9, 10)
 		same(t, "none after the last", kinds(list), err, "")

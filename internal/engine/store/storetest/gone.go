@@ -24,10 +24,10 @@ var gone = map[string]func(*testing.T, Database){
 }
 
 // takeAway deletes rows, which must succeed.
-func takeAway(t *testing.T, s store.Store, g store.Gone) {
+func takeAway(t *testing.T, s store.Store, g store.Deletions) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
-		tx.TakeAway(g)
+		tx.DeleteRows(g)
 		return nil
 	})
 	if err != nil {
@@ -49,16 +49,16 @@ func putWhole(tx *store.Tx, id string) {
 		tx.PutItem(anItemOf("log", id+"/"+task, id+task+"2", 2))
 	}
 	tx.PutQuestion(store.Question{ID: id + "q", Attempt: id + "a", Run: id, Task: "a", Asked: at(1)})
-	tx.PutPromise(store.Promise{Key: "p " + id, Answer: json.RawMessage(`1`), Made: at(1)})
+	tx.PutIdempotencyRecord(store.IdempotencyRecord{Key: "p " + id, Answer: json.RawMessage(`1`), Made: at(1)})
 	tx.PutCursor(store.Cursor{Name: "c " + id, Seq: 1})
 	tx.PutWorker(store.Worker{ID: "w" + id, Seen: at(1)})
 }
 
 // wholeOf lists the rows of putWhole, except its events.
-func wholeOf(id string) store.Gone {
-	return store.Gone{
+func wholeOf(id string) store.Deletions {
+	return store.Deletions{
 		Runs: []string{id}, Tasks: []store.TaskKey{{Run: id, Task: "a"}, {Run: id, Task: "b"}}, Questions: []string{id + "q"},
-		Workers: []string{"w" + id}, Promises: []string{"p " + id}, Cursors: []string{"c " + id},
+		Workers: []string{"w" + id}, IdempotencyKeys: []string{"p " + id}, Cursors: []string{"c " + id},
 		Lists: []store.ItemList{{Kind: "log", Parent: id + "/a"}, {Kind: "log", Parent: id + "/b"}},
 	}
 }
@@ -94,7 +94,7 @@ func count(r store.Reader, id string) (n int, err error) {
 	found(err2)
 	_, err2 = r.Worker("w" + id)
 	found(err2)
-	_, err2 = r.Promise("p " + id)
+	_, err2 = r.IdempotencyRecord("p " + id)
 	found(err2)
 	_, err2 = r.Cursor("c " + id)
 	found(err2)
@@ -143,7 +143,7 @@ func goneForAnother(t *testing.T, db Database) {
 			_, task := tx.Task(store.TaskKey{Run: "r", Task: "a"})
 			_, attempt := tx.Attempt("ra")
 			_, worker := tx.Worker("wr")
-			_, promise := tx.Promise("p r")
+			_, promise := tx.IdempotencyRecord("p r")
 			for _, err := range []error{run, task, attempt, worker, promise} {
 				if !errors.Is(err, store.ErrNotFound) {
 					t.Errorf("error is %v, want ErrNotFound", err)
@@ -182,7 +182,7 @@ func numbersAreNew(t *testing.T, db Database) {
 	for range 4 {
 		add(s)
 	}
-	takeAway(t, s, store.Gone{Events: []int64{1, 2, 3, 4, 5}})
+	takeAway(t, s, store.Deletions{Events: []int64{1, 2, 3, 4, 5}})
 	read(t, s, func(r store.Reader) {
 		list, err := r.Events(0, 9)
 		same(t, "the last one stays", seqs(list), err, "4")
@@ -193,7 +193,7 @@ func numbersAreNew(t *testing.T, db Database) {
 	add(s)
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "taken"})
-		tx.TakeAway(store.Gone{Events: []int64{4, 5, 6}})
+		tx.DeleteRows(store.Deletions{Events: []int64{4, 5, 6}})
 		return nil
 	})
 	if err != nil {
@@ -210,10 +210,10 @@ func eventsThatAreLeft(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
 		for i := range 9 {
-			tx.Append(store.Event{Kind: "k", Run: fmt.Sprint(i % 3), Row: json.RawMessage(`{"a":1}`), Tried: json.RawMessage(`{}`)})
+			tx.Append(store.Event{Kind: "k", Run: fmt.Sprint(i % 3), Row: json.RawMessage(`{"a":1}`), AttemptRow: json.RawMessage(`{}`)})
 		}
 	})
-	takeAway(t, s, store.Gone{Events: []int64{1, 4, 7, 8}})
+	takeAway(t, s, store.Deletions{Events: []int64{1, 4, 7, 8}})
 	read(t, s, func(r store.Reader) {
 		list, err := r.Events(0, 3)
 		same(t, "the first three", seqs(list), err, "2 3 5")
@@ -221,7 +221,7 @@ func eventsThatAreLeft(t *testing.T, db Database) {
 		same(t, "after one", seqs(list), err, "5 6 9")
 		list, err = r.Events(7, 99)
 		same(t, "after one that is gone", seqs(list), err, "9")
-		list, err = r.Headings(3, 2)
+		list, err = r.EventsWithoutRows(3, 2)
 		same(t, "headings", list, err, []store.Event{{Seq: 5, Kind: "k", Run: "1"}, {Seq: 6, Kind: "k", Run: "2"}})
 	})
 	if err := s.Wait(soon(t), 8); err != nil {
@@ -280,16 +280,16 @@ func oldPromises(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
 		for _, i := range shuffled(6) {
-			tx.PutPromise(store.Promise{Key: fmt.Sprint("k", i), Answer: json.RawMessage(fmt.Sprint(i)), Made: at(i % 3)})
+			tx.PutIdempotencyRecord(store.IdempotencyRecord{Key: fmt.Sprint("k", i), Answer: json.RawMessage(fmt.Sprint(i)), Made: at(i % 3)})
 		}
 	})
-	key := func(p store.Promise) string { return p.Key + "=" + string(p.Answer) }
+	key := func(p store.IdempotencyRecord) string { return p.Key + "=" + string(p.Answer) }
 	read(t, s, func(r store.Reader) {
-		list, err := r.Promises(at(2), "", 3)
+		list, err := r.IdempotencyRecords(at(2), "", 3)
 		same(t, "the first three", names(list, key), err, "k0=0 k1=1 k3=3")
-		list, err = r.Promises(at(2), "k3", 3)
+		list, err = r.IdempotencyRecords(at(2), "k3", 3)
 		same(t, "the rest", names(list, key), err, "k4=4")
-		list, err = r.Promises(at(0), "", 3)
+		list, err = r.IdempotencyRecords(at(0), "", 3)
 		same(t, "none", names(list, key), err, "")
 	})
 }
@@ -299,7 +299,7 @@ func failedTakesNothing(t *testing.T, db Database) {
 	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
 	stop := errors.New("no")
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
-		tx.TakeAway(wholeOf("r"))
+		tx.DeleteRows(wholeOf("r"))
 		return stop
 	})
 	if !errors.Is(err, stop) {
@@ -319,14 +319,14 @@ func taskTakenAway(t *testing.T, db Database) {
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: id}, Seq: int64(i + 1), Status: store.Queued, Ready: true})
 		}
 	})
-	claim := store.Claim{Labels: []string{""}, Limit: 9}
+	claim := store.ClaimQuery{Labels: []string{""}, Limit: 9}
 	inTx(t, s, func(tx *store.Tx) {
-		list, err := tx.Claimable(claim)
+		list, err := tx.ClaimableTasks(claim)
 		same(t, "before", names(list, taskName), err, "a b")
 	})
-	takeAway(t, s, store.Gone{Tasks: []store.TaskKey{{Run: "r", Task: "a"}}})
+	takeAway(t, s, store.Deletions{Tasks: []store.TaskKey{{Run: "r", Task: "a"}}})
 	inTx(t, s, func(tx *store.Tx) {
-		list, err := tx.Claimable(claim)
+		list, err := tx.ClaimableTasks(claim)
 		same(t, "claimable", names(list, taskName), err, "b")
 		list, err = tx.Tasks("r")
 		same(t, "tasks", names(list, taskName), err, "b")

@@ -39,7 +39,7 @@ func listsInOrder(t *testing.T, db Database) {
 			tx.PutAttempt(store.Attempt{ID: "x" + ids[i], Run: "r", Task: "other", Started: at(times[i])})
 			tx.PutWorker(store.Worker{ID: ids[i]})
 			tx.PutQuestion(store.Question{ID: ids[i], Asked: at(times[i]), Closed: i%2 == 0})
-			tx.PutLane(store.Lane{Name: ids[i]})
+			tx.PutAccount(store.Account{Name: ids[i]})
 		})
 	}
 	read(t, s, func(r store.Reader) {
@@ -57,8 +57,8 @@ func listsInOrder(t *testing.T, db Database) {
 		same(t, "questions", names(questions, questionName), err, "e c d b a")
 		questions, err = r.Questions(true)
 		same(t, "open questions", names(questions, questionName), err, "d b")
-		lanes, err := r.Lanes()
-		same(t, "lanes", names(lanes, func(l store.Lane) string { return l.Name }), err, "a b c d e")
+		lanes, err := r.Accounts()
+		same(t, "lanes", names(lanes, func(l store.Account) string { return l.Name }), err, "a b c d e")
 	})
 }
 
@@ -134,7 +134,7 @@ func ended(t *testing.T, db Database) {
 	check := func(when string, in store.Status, limit int, want string) {
 		t.Helper()
 		read(t, s, func(r store.Reader) {
-			tasks, err := r.Ended("r", in, limit)
+			tasks, err := r.EndedTasks("r", in, limit)
 			same(t, when+", "+string(in), names(tasks, taskName), err, want)
 		})
 	}
@@ -148,7 +148,7 @@ func ended(t *testing.T, db Database) {
 	check("one ended, one is tried again", store.Complete, 9, "f c b a")
 	check("one ended, one is tried again", store.Failed, 9, "")
 	read(t, s, func(r store.Reader) {
-		counts, err := r.EndedCounts()
+		counts, err := r.EndedTaskCounts()
 		same(t, "counts", counts, err, map[store.Status]int{store.Complete: 7, store.Failed: 1, store.Cancelled: 2})
 	})
 }
@@ -174,15 +174,15 @@ func due(t *testing.T, db Database) {
 		}
 	})
 	read(t, s, func(r store.Reader) {
-		list, err := r.Due(at(10), 99)
+		list, err := r.DueAttempts(at(10), 99)
 		same(t, "due", names(list, attemptName), err, "never leased deadline lease a b")
-		list, err = r.Due(at(10), 2)
+		list, err = r.DueAttempts(at(10), 2)
 		same(t, "the first due", names(list, attemptName), err, "never leased deadline")
 	})
 	write(t, s, func(tx *store.Tx) {
 		tx.PutAttempt(attempt("deadline", store.Failed, at(50), at(3)))
 		tx.PutAttempt(attempt("new", store.Running, at(1), time.Time{}))
-		list, err := tx.Due(at(10), 3)
+		list, err := tx.DueAttempts(at(10), 3)
 		same(t, "due after changes", names(list, attemptName), err, "never leased new lease")
 	})
 }
@@ -201,15 +201,15 @@ func expired(t *testing.T, db Database) {
 		}
 	})
 	read(t, s, func(r store.Reader) {
-		list, err := r.Expired(at(10), 99)
+		list, err := r.ExpiredQuestions(at(10), 99)
 		same(t, "expired", names(list, questionName), err, "first second")
-		list, err = r.Expired(at(10), 1)
+		list, err = r.ExpiredQuestions(at(10), 1)
 		same(t, "the first expired", names(list, questionName), err, "first")
 	})
 	write(t, s, func(tx *store.Tx) {
 		tx.PutQuestion(question("first", at(3), true))
 		tx.PutQuestion(question("new", at(4), false))
-		list, err := tx.Expired(at(10), 9)
+		list, err := tx.ExpiredQuestions(at(10), 9)
 		same(t, "expired after changes", names(list, questionName), err, "new second")
 		list, err = tx.Questions("x")
 		same(t, "open questions of an attempt", names(list, questionName), err, "later never new now second")
@@ -222,22 +222,22 @@ func listBelongs(t *testing.T, db Database) {
 		for i, id := range []string{"a", "b"} {
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: id}, Seq: int64(i), Status: store.Queued, Ready: true, Needs: []string{"x"}})
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "idle", Task: id}, Seq: int64(i), Status: store.Queued})
-			tx.PutLane(store.Lane{Name: id})
+			tx.PutAccount(store.Account{Name: id})
 			tx.PutQuestion(store.Question{ID: id, Attempt: "x", Asked: at(i)})
 			tx.PutAttempt(store.Attempt{ID: "x", Run: "r", Task: "x", Status: store.Running})
 		}
 	})
 	check := func(tx *store.Tx) {
-		tasks, err := tx.Claimable(store.Claim{Labels: []string{""}, Limit: 9})
+		tasks, err := tx.ClaimableTasks(store.ClaimQuery{Labels: []string{""}, Limit: 9})
 		same(t, "claimable", names(tasks, taskName), err, "a b")
 		clear(tasks)
 		tasks, err = tx.Dependents(store.TaskKey{Run: "r", Task: "x"})
 		same(t, "dependents", names(tasks, taskName), err, "a b")
 		clear(tasks)
-		tasks, err = tx.Waiting(store.Wait{Run: "idle", Limit: 9})
+		tasks, err = tx.WaitingTasks(store.WaitQuery{Run: "idle", Limit: 9})
 		same(t, "waiting", names(tasks, taskName), err, "a b")
 		clear(tasks)
-		lanes, err := tx.Lanes()
+		lanes, err := tx.Accounts()
 		same(t, "lanes", len(lanes), err, 2)
 		clear(lanes)
 		questions, err := tx.Questions("x")
@@ -259,20 +259,20 @@ func listsShowChanges(t *testing.T, db Database) {
 		tx.PutRun(store.Run{ID: "old", Status: store.Running, Created: at(0)})
 		tx.PutRun(store.Run{ID: "ends", Status: store.Running, Created: at(1)})
 		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "b"}, Seq: 2})
-		tx.PutLane(store.Lane{Name: "b"})
+		tx.PutAccount(store.Account{Name: "b"})
 	})
 	inTx(t, s, func(tx *store.Tx) {
 		tx.PutRun(store.Run{ID: "ends", Status: store.Failed, Created: at(1)})
 		tx.PutRun(store.Run{ID: "new", Status: store.Running, Created: at(2)})
 		tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Seq: 1})
-		tx.PutLane(store.Lane{Name: "a"})
-		tx.PutLane(store.Lane{Name: "b", Reason: "changed"})
+		tx.PutAccount(store.Account{Name: "a"})
+		tx.PutAccount(store.Account{Name: "b", Reason: "changed"})
 		runs, err := tx.RunningRuns()
 		same(t, "running runs", names(runs, runName), err, "old new")
 		tasks, err := tx.Tasks("r")
 		same(t, "tasks", names(tasks, taskName), err, "a b")
-		lanes, err := tx.Lanes()
-		same(t, "lanes", lanes, err, []store.Lane{{Name: "a"}, {Name: "b", Reason: "changed"}})
+		lanes, err := tx.Accounts()
+		same(t, "lanes", lanes, err, []store.Account{{Name: "a"}, {Name: "b", Reason: "changed"}})
 	})
 	read(t, s, func(r store.Reader) {
 		runs, err := r.RunningRuns()

@@ -26,7 +26,7 @@ func ready(id string, seq int64, priority int) store.Task {
 	return store.Task{TaskKey: store.TaskKey{Run: "r", Task: id}, Seq: seq, Status: store.Queued, Ready: true, Priority: priority}
 }
 
-func claim(limit int) store.Claim { return store.Claim{Labels: []string{""}, Limit: limit} }
+func claim(limit int) store.ClaimQuery { return store.ClaimQuery{Labels: []string{""}, Limit: limit} }
 
 func claimableOrder(t *testing.T, db Database) {
 	s := open(t, db)
@@ -34,18 +34,18 @@ func claimableOrder(t *testing.T, db Database) {
 		for i, lane := range []string{"", "claude", "codex"} {
 			for _, n := range shuffled(4) {
 				task := ready(fmt.Sprintf("%d%d", n, i), int64(10*n+i), n%2)
-				task.Lane = lane
+				task.Account = lane
 				tx.PutTask(task)
 			}
 		}
 	})
 	want := "10 11 12 30 31 32 00 01 02 20 21 22"
 	read(t, s, func(r store.Reader) {
-		list, err := r.Claimable(claim(99))
+		list, err := r.ClaimableTasks(claim(99))
 		same(t, "claimable", names(list, taskName), err, want)
-		list, err = r.Claimable(claim(5))
+		list, err = r.ClaimableTasks(claim(5))
 		same(t, "the first claimable", names(list, taskName), err, want[:14])
-		list, err = r.Claimable(claim(0))
+		list, err = r.ClaimableTasks(claim(0))
 		same(t, "no claimable", names(list, taskName), err, "")
 	})
 }
@@ -58,7 +58,7 @@ func claimableFilters(t *testing.T, db Database) {
 			for _, lane := range []string{"", "claude", "codex"} {
 				seq++
 				task := ready(labels+"/"+lane, seq, 0)
-				task.Labels, task.Lane = labels, lane
+				task.Labels, task.Account = labels, lane
 				tx.PutTask(task)
 			}
 		}
@@ -79,13 +79,13 @@ func claimableFilters(t *testing.T, db Database) {
 		{[]string{"", "gpu"}, nil, []string{"codex", "unknown"}, "/codex gpu/codex"},
 		{[]string{"", "gpu"}, []string{"claude"}, []string{"claude", "codex"}, "/codex gpu/codex"},
 	} {
-		claim := store.Claim{Labels: test.labels, Paused: test.paused, Lanes: test.lanes, Limit: 9}
+		claim := store.ClaimQuery{Labels: test.labels, PausedAccounts: test.paused, Accounts: test.lanes, Limit: 9}
 		read(t, s, func(r store.Reader) {
-			list, err := r.Claimable(claim)
+			list, err := r.ClaimableTasks(claim)
 			same(t, fmt.Sprint("claimable ", claim), names(list, taskName), err, test.want)
 		})
 		inTx(t, s, func(tx *store.Tx) {
-			list, err := tx.Claimable(claim)
+			list, err := tx.ClaimableTasks(claim)
 			same(t, fmt.Sprint("claimable in a transaction ", claim), names(list, taskName), err, test.want)
 		})
 	}
@@ -100,7 +100,7 @@ func claimableChanges(t *testing.T, db Database) {
 	})
 	write(t, s, func(tx *store.Tx) {
 		for i := range 4 { // take the first four, one after the other
-			list, err := tx.Claimable(claim(1))
+			list, err := tx.ClaimableTasks(claim(1))
 			same(t, "claimable", names(list, taskName), err, fmt.Sprint(i))
 			task := list[0]
 			task.Status, task.Ready = store.Running, false
@@ -110,11 +110,11 @@ func claimableChanges(t *testing.T, db Database) {
 		tx.PutTask(urgent)
 		last := ready("9", 9, 7)
 		tx.PutTask(last)
-		list, err := tx.Claimable(claim(4))
+		list, err := tx.ClaimableTasks(claim(4))
 		same(t, "claimable after changes", names(list, taskName), err, "9 urgent 4 5")
 	})
 	read(t, s, func(r store.Reader) {
-		list, err := r.Claimable(claim(99))
+		list, err := r.ClaimableTasks(claim(99))
 		same(t, "claimable at the end", names(list, taskName), err, "9 urgent 4 5 6 7 8")
 	})
 }
@@ -131,36 +131,36 @@ func waiting(t *testing.T, db Database) {
 	put("urgent", 9, func(t *store.Task) { t.Priority = 2 })
 	put("no wave", 8, func(t *store.Task) { t.Wave = 0 })
 	put("next wave", 1, func(t *store.Task) { t.Wave, t.Priority = 2, 9 })
-	put("codex", 4, func(t *store.Task) { t.Lane = "codex" })
+	put("codex", 4, func(t *store.Task) { t.Account = "codex" })
 	put("its time has come", 6, func(t *store.Task) { t.NotBefore = at(10) })
 	put("later", 2, func(t *store.Task) { t.NotBefore = at(11) })
 	put("ready", 2, func(t *store.Task) { t.Ready = true })
 	put("blocked", 2, func(t *store.Task) { t.Blockers = 1 })
 	put("running", 2, func(t *store.Task) { t.Status = store.Running })
 	put("of another run", 2, func(t *store.Task) { t.Run = "s" })
-	base := store.Wait{Run: "r", Wave: 1, Now: at(10), Limit: 99}
+	base := store.WaitQuery{Run: "r", Wave: 1, Now: at(10), Limit: 99}
 	for _, test := range []struct {
-		change func(*store.Wait)
+		change func(*store.WaitQuery)
 		want   []string
 	}{
-		{func(*store.Wait) {}, []string{"urgent", "older", "codex", "plain", "its time has come", "no wave"}},
-		{func(w *store.Wait) { w.Limit = 2 }, []string{"urgent", "older"}},
-		{func(w *store.Wait) { w.Wave = 0 }, []string{"no wave"}},
-		{func(w *store.Wait) { w.Wave = math.MaxInt32; w.Limit = 3 }, []string{"next wave", "urgent", "older"}},
-		{func(w *store.Wait) { w.Paused = []string{"", "claude"} }, []string{"codex"}},
-		{func(w *store.Wait) { w.Now = at(9) }, []string{"urgent", "older", "codex", "plain", "no wave"}},
-		{func(w *store.Wait) { w.Now = time.Time{}; w.Limit = math.MaxInt32 }, []string{"urgent", "older", "codex", "plain", "no wave"}},
-		{func(w *store.Wait) { w.Run = "nobody's" }, nil},
+		{func(*store.WaitQuery) {}, []string{"urgent", "older", "codex", "plain", "its time has come", "no wave"}},
+		{func(w *store.WaitQuery) { w.Limit = 2 }, []string{"urgent", "older"}},
+		{func(w *store.WaitQuery) { w.Wave = 0 }, []string{"no wave"}},
+		{func(w *store.WaitQuery) { w.Wave = math.MaxInt32; w.Limit = 3 }, []string{"next wave", "urgent", "older"}},
+		{func(w *store.WaitQuery) { w.PausedAccounts = []string{"", "claude"} }, []string{"codex"}},
+		{func(w *store.WaitQuery) { w.Now = at(9) }, []string{"urgent", "older", "codex", "plain", "no wave"}},
+		{func(w *store.WaitQuery) { w.Now = time.Time{}; w.Limit = math.MaxInt32 }, []string{"urgent", "older", "codex", "plain", "no wave"}},
+		{func(w *store.WaitQuery) { w.Run = "nobody's" }, nil},
 	} {
 		w := base
 		test.change(&w)
 		want := names(test.want, func(s string) string { return s })
 		read(t, s, func(r store.Reader) {
-			list, err := r.Waiting(w)
+			list, err := r.WaitingTasks(w)
 			same(t, fmt.Sprintf("waiting %+v", w), names(list, taskName), err, want)
 		})
 		inTx(t, s, func(tx *store.Tx) {
-			list, err := tx.Waiting(w)
+			list, err := tx.WaitingTasks(w)
 			same(t, fmt.Sprintf("waiting in a transaction %+v", w), names(list, taskName), err, want)
 		})
 	}
@@ -168,7 +168,7 @@ func waiting(t *testing.T, db Database) {
 		for _, want := range []string{"urgent", "older", "codex"} {
 			w := base
 			w.Limit = 1
-			list, err := tx.Waiting(w)
+			list, err := tx.WaitingTasks(w)
 			same(t, "waiting", names(list, taskName), err, want)
 			list[0].Ready = true
 			tx.PutTask(list[0])
@@ -195,15 +195,15 @@ func delayed(t *testing.T, db Database) {
 		tx.PutTask(running)
 	})
 	read(t, s, func(r store.Reader) {
-		list, err := r.Delayed(at(10), 9)
+		list, err := r.DelayedTasks(at(10), 9)
 		same(t, "delayed", names(list, taskName), err, "first also now now")
-		list, err = r.Delayed(at(10), 1)
+		list, err = r.DelayedTasks(at(10), 1)
 		same(t, "the first delayed", names(list, taskName), err, "first")
 	})
 	inTx(t, s, func(tx *store.Tx) {
 		tx.PutTask(task("first", 5, time.Time{}))
 		tx.PutTask(task("new", 6, at(2)))
-		list, err := tx.Delayed(at(10), 2)
+		list, err := tx.DelayedTasks(at(10), 2)
 		same(t, "delayed after changes", names(list, taskName), err, "new also now")
 	})
 }
@@ -213,7 +213,7 @@ func labelSets(t *testing.T, db Database) {
 	write(t, s, func(tx *store.Tx) {
 		for i, labels := range []string{"linux", "gpu", "", "linux", "arm"} {
 			task := ready(fmt.Sprint(i), int64(i), 0)
-			task.Labels, task.Lane, task.Ready = labels, fmt.Sprint(i), labels != "arm"
+			task.Labels, task.Account, task.Ready = labels, fmt.Sprint(i), labels != "arm"
 			tx.PutTask(task)
 		}
 	})
@@ -244,7 +244,7 @@ func hints(t *testing.T, db Database) {
 	})
 	for range 2 {
 		inTx(t, s, func(tx *store.Tx) {
-			promise, err := tx.Promise(aPromise.Key)
+			promise, err := tx.IdempotencyRecord(aPromise.Key)
 			same(t, "promise", promise, err, aPromise)
 			attempt, err := tx.Attempt("x1")
 			same(t, "attempt", attempt, err, anAttempt)
@@ -258,12 +258,12 @@ func hints(t *testing.T, db Database) {
 			same(t, "no dependents", names(list, taskName), err, "")
 			questions, err := tx.Questions("x1")
 			same(t, "questions", names(questions, questionName), err, "q2")
-			list, err = tx.Claimable(claim(9))
+			list, err = tx.ClaimableTasks(claim(9))
 			same(t, "claimable", names(list, taskName), err, "ready0 ready1 ready2 ready3 ready4")
-			list, err = tx.Waiting(store.Wait{Run: "r1", Now: at(10), Limit: 9})
+			list, err = tx.WaitingTasks(store.WaitQuery{Run: "r1", Now: at(10), Limit: 9})
 			same(t, "waiting", names(list, taskName), err, "idle0 idle1 idle2 idle3 idle4")
-			lanes, err := tx.Lanes()
-			same(t, "lanes", lanes, err, []store.Lane{aLane})
+			lanes, err := tx.Accounts()
+			same(t, "lanes", lanes, err, []store.Account{aLane})
 			sets, err := tx.LabelSets()
 			same(t, "label sets", sets, err, []string{"", "gpu,linux"})
 		})
@@ -289,20 +289,20 @@ func listsStay(t *testing.T, db Database) {
 	})
 	const rounds = 200
 	for round := range rounds {
-		claim := store.Claim{Labels: []string{"", "gpu"}[:1+random.IntN(2)], Limit: 1 + random.IntN(90)}
-		wait := store.Wait{Run: "r", Wave: random.IntN(2), Limit: 1 + random.IntN(90)}
+		claim := store.ClaimQuery{Labels: []string{"", "gpu"}[:1+random.IntN(2)], Limit: 1 + random.IntN(90)}
+		wait := store.WaitQuery{Run: "r", Wave: random.IntN(2), Limit: 1 + random.IntN(90)}
 		var ready, idle []store.Task
 		var sets []string
 		var err [3]error
 		read(t, s, func(r store.Reader) {
-			ready, err[0] = r.Claimable(claim)
-			idle, err[1] = r.Waiting(wait)
+			ready, err[0] = r.ClaimableTasks(claim)
+			idle, err[1] = r.WaitingTasks(wait)
 			sets, err[2] = r.LabelSets()
 		})
 		write(t, s, func(tx *store.Tx) {
-			got, failed := tx.Claimable(claim)
+			got, failed := tx.ClaimableTasks(claim)
 			same(t, fmt.Sprintf("round %d: claimable %+v", round, claim), got, errors.Join(failed, err[0]), ready)
-			got, failed = tx.Waiting(wait)
+			got, failed = tx.WaitingTasks(wait)
 			same(t, fmt.Sprintf("round %d: waiting %+v", round, wait), got, errors.Join(failed, err[1]), idle)
 			names, failed := tx.LabelSets()
 			same(t, fmt.Sprintf("round %d: label sets", round), names, errors.Join(failed, err[2]), sets)
@@ -338,6 +338,6 @@ func move(task *store.Task, random *rand.Rand) {
 	}
 	if random.IntN(4) == 0 {
 		task.Priority, task.Wave = random.IntN(3), random.IntN(2)
-		task.Lane, task.Labels = []string{"", "codex"}[random.IntN(2)], []string{"", "gpu"}[random.IntN(2)]
+		task.Account, task.Labels = []string{"", "codex"}[random.IntN(2)], []string{"", "gpu"}[random.IntN(2)]
 	}
 }

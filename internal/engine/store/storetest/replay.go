@@ -94,11 +94,11 @@ func (rows Rows) text() string {
 		lines = append(lines, line(run))
 	}
 	for _, t := range rows.Tasks {
-		t.Mail, t.SentBack = false, false
+		t.HasMessages, t.SentBack = false, false
 		lines = append(lines, line(t))
 	}
 	for _, a := range rows.Attempts {
-		a.Mail = false
+		a.HasMessages = false
 		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}
 		lines = append(lines, line(a))
 	}
@@ -134,8 +134,8 @@ func (rows Rows) apply(e store.Event) error {
 			t.Spec = spec
 			rows.Tasks[key] = t
 		}
-		if err == nil && e.Tried != nil {
-			e.Row = e.Tried
+		if err == nil && e.AttemptRow != nil {
+			e.Row = e.AttemptRow
 			err = put(rows.Attempts, e, func(a store.Attempt) string { return a.ID })
 		}
 		return err

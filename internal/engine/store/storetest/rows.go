@@ -31,19 +31,19 @@ var (
 	aTask = store.Task{
 		TaskKey: store.TaskKey{Run: "r1", Task: "a"}, Seq: 7, Name: "First", Spec: json.RawMessage(`{"prompt": "do  it", "n": 1.50}`),
 		Status: store.Queued, Wave: 1, Needs: []string{"b", "c"}, Blockers: 2, Ready: true, NotBefore: at(3), Priority: -4,
-		Labels: "gpu,linux", Lane: "claude", Retries: 2, Attempts: 1, Tries: 2, Lost: 1, Attempt: "x1",
+		Labels: "gpu,linux", Account: "claude", Retries: 2, CountedAttempts: 1, Tries: 2, Lost: 1, RunningAttempt: "x1",
 		Reserve: store.Amount{MicroUSD: 7}, Timeout: time.Hour, Outcome: "stalled",
 	}
 	anAttempt = store.Attempt{
-		ID: "x1", Run: "r1", Task: "a", Number: 2, Token: 99, Worker: "w1", Status: store.Running, Lease: at(60), Deadline: at(90), Started: at(1), Ended: at(2), Stop: "cancelled",
+		ID: "x1", Run: "r1", Task: "a", Number: 2, Token: 99, Worker: "w1", Status: store.Running, Lease: at(60), Deadline: at(90), Started: at(1), Ended: at(2), StopReason: "cancelled",
 		Progress: fleet.Progress{Process: fleet.Process{Thread: "t1"}, Spent: store.Amount{Tokens: 5}},
 		Ending:   fleet.Ending{Class: "stalled", Summary: "slow", Answer: "PASS \u20ac", Denied: []string{"Bash: make", "Write: x"}},
 		Waited:   90 * time.Second, WaitingSince: at(4),
 	}
 	aWorker = store.Worker{
-		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", Said: at(4), Task: "r1.a",
-		Meta: json.RawMessage(`{"host":"h","n":1.50}`), Version: "1.2", Owner: "token", Holder: "build-1", Channels: []string{"one", "two"},
-		Holds: []string{"x1"}, Created: at(1), Updated: at(3),
+		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", StatusReported: at(4), Task: "r1.a",
+		Meta: json.RawMessage(`{"host":"h","n":1.50}`), Version: "1.2", Owner: "token", OwnerName: "build-1", Channels: []string{"one", "two"},
+		HeldAttempts: []string{"x1"}, Created: at(1), Updated: at(3),
 	}
 	anItem = store.Item{
 		ItemKey: store.ItemKey{Kind: "note", ID: "n1"}, Parent: "r1.a", Seq: 8, Data: json.RawMessage(`{"text":"a  b","n":1.0}`), Made: at(8),
@@ -52,12 +52,12 @@ var (
 		ID: "q1", Attempt: "x1", Run: "r1", Task: "a", Text: "May I?", Options: json.RawMessage(`["yes","no"]`), Asked: at(4),
 		Expires: at(44), Default: "no", Answer: "yes", By: "ann", Answered: at(5), Closed: true,
 	}
-	aLane    = store.Lane{Name: "claude", Until: at(100), Reason: "limit"}
-	aPromise = store.Promise{Key: "claim k1", Answer: json.RawMessage(`{"ok":true}`), Made: at(6)}
+	aLane    = store.Account{Name: "claude", Until: at(100), Reason: "limit"}
+	aPromise = store.IdempotencyRecord{Key: "claim k1", Answer: json.RawMessage(`{"ok":true}`), Made: at(6)}
 	aCursor  = store.Cursor{Name: "recorder", Seq: 12}
 	anEvent  = store.Event{
-		Tried: json.RawMessage(`{"id":"x"}`),
-		At:    at(7), Kind: "task.running", Run: "r1", Task: "a", Attempt: "x1", From: "queued", To: "running", Who: "w1", Why: "asked",
+		AttemptRow: json.RawMessage(`{"id":"x"}`),
+		At:         at(7), Kind: "task.running", Run: "r1", Task: "a", Attempt: "x1", From: "queued", To: "running", Who: "w1", Why: "asked",
 		Row: json.RawMessage(`{"id":"a"}`),
 	}
 )
@@ -68,8 +68,8 @@ func putAll(tx *store.Tx) {
 	tx.PutAttempt(anAttempt)
 	tx.PutWorker(aWorker)
 	tx.PutQuestion(aQuestion)
-	tx.PutLane(aLane)
-	tx.PutPromise(aPromise)
+	tx.PutAccount(aLane)
+	tx.PutIdempotencyRecord(aPromise)
 	tx.PutCursor(aCursor)
 	tx.PutItem(anItem)
 	tx.Append(anEvent)
@@ -87,9 +87,9 @@ func checkAll(t *testing.T, r store.Reader) {
 	same(t, "worker", worker, err, aWorker)
 	question, err := r.Question("q1")
 	same(t, "question", question, err, aQuestion)
-	lane, err := r.Lane("claude")
+	lane, err := r.Account("claude")
 	same(t, "lane", lane, err, aLane)
-	promise, err := r.Promise("claim k1")
+	promise, err := r.IdempotencyRecord("claim k1")
 	same(t, "promise", promise, err, aPromise)
 	cursor, err := r.Cursor("recorder")
 	same(t, "cursor", cursor, err, aCursor)
@@ -114,7 +114,7 @@ func putAndRead(t *testing.T, db Database) {
 		same(t, "run in a transaction", run, err, aRun)
 		task, err := tx.Task(aTask.TaskKey)
 		same(t, "task in a transaction", task, err, aTask)
-		lane, err := tx.Lane("claude")
+		lane, err := tx.Account("claude")
 		same(t, "lane in a transaction", lane, err, aLane)
 		question, err := tx.Question("q1")
 		same(t, "question in a transaction", question, err, aQuestion)
@@ -140,8 +140,8 @@ func putAgain(t *testing.T, db Database) {
 		tx.PutAttempt(attempt)
 		tx.PutWorker(worker)
 		tx.PutQuestion(question)
-		tx.PutLane(lane)
-		tx.PutPromise(promise)
+		tx.PutAccount(lane)
+		tx.PutIdempotencyRecord(promise)
 		tx.PutCursor(cursor)
 		tx.PutItem(item)
 	}
@@ -157,9 +157,9 @@ func putAgain(t *testing.T, db Database) {
 		same(t, "worker", gotWorker, err, worker)
 		gotQuestion, err := r.Question("q1")
 		same(t, "question", gotQuestion, err, question)
-		gotLane, err := r.Lane("claude")
+		gotLane, err := r.Account("claude")
 		same(t, "lane", gotLane, err, lane)
-		gotPromise, err := r.Promise(promise.Key)
+		gotPromise, err := r.IdempotencyRecord(promise.Key)
 		same(t, "promise", gotPromise, err, promise)
 		gotCursor, err := r.Cursor("recorder")
 		same(t, "cursor", gotCursor, err, cursor)
@@ -188,9 +188,9 @@ func notFound(t *testing.T, db Database) {
 		missing("worker", err)
 		_, err = r.Question("no")
 		missing("question", err)
-		_, err = r.Lane("no")
+		_, err = r.Account("no")
 		missing("lane", err)
-		_, err = r.Promise("no")
+		_, err = r.IdempotencyRecord("no")
 		missing("promise", err)
 		_, err = r.Cursor("no")
 		missing("cursor", err)
@@ -207,7 +207,7 @@ func notFound(t *testing.T, db Database) {
 		missing("run in a transaction", err)
 		_, err = tx.Attempt("no")
 		missing("attempt in a transaction", err)
-		_, err = tx.Promise("no")
+		_, err = tx.IdempotencyRecord("no")
 		missing("promise in a transaction", err)
 		_, err = tx.Task(store.TaskKey{Run: "no", Task: "a"})
 		missing("task in a transaction", err)
@@ -245,18 +245,18 @@ func emptyLists(t *testing.T, db Database) {
 			"items":        func() (int, error) { l, err := r.Items("k", "", 0, 9); return len(l), err },
 			"workers":      func() (int, error) { l, err := r.Workers(); return len(l), err },
 			"questions":    func() (int, error) { l, err := r.Questions(false); return len(l), err },
-			"lanes":        func() (int, error) { l, err := r.Lanes(); return len(l), err },
+			"lanes":        func() (int, error) { l, err := r.Accounts(); return len(l), err },
 			"events":       func() (int, error) { l, err := r.Events(0, 9); return len(l), err },
 			"last event":   func() (int, error) { n, err := r.LastSeq(); return int(n), err },
 			"claimable": func() (int, error) {
-				l, err := r.Claimable(store.Claim{Labels: []string{""}, Limit: 9})
+				l, err := r.ClaimableTasks(store.ClaimQuery{Labels: []string{""}, Limit: 9})
 				return len(l), err
 			},
 			"label sets": func() (int, error) { l, err := r.LabelSets(); return len(l), err },
-			"waiting":    func() (int, error) { l, err := r.Waiting(store.Wait{Run: "r", Limit: 9}); return len(l), err },
-			"delayed":    func() (int, error) { l, err := r.Delayed(at(0), 9); return len(l), err },
-			"due":        func() (int, error) { l, err := r.Due(at(0), 9); return len(l), err },
-			"expired":    func() (int, error) { l, err := r.Expired(at(0), 9); return len(l), err },
+			"waiting":    func() (int, error) { l, err := r.WaitingTasks(store.WaitQuery{Run: "r", Limit: 9}); return len(l), err },
+			"delayed":    func() (int, error) { l, err := r.DelayedTasks(at(0), 9); return len(l), err },
+			"due":        func() (int, error) { l, err := r.DueAttempts(at(0), 9); return len(l), err },
+			"expired":    func() (int, error) { l, err := r.ExpiredQuestions(at(0), 9); return len(l), err },
 		} {
 			if n, err := list(); n != 0 || err != nil {
 				t.Errorf("%s: %d, %v; want none", what, n, err)

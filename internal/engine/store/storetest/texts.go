@@ -34,7 +34,7 @@ func oddTexts(t *testing.T, db Database) {
 			tx.PutAttempt(store.Attempt{ID: id, Ending: fleet.Ending{Summary: text, Class: fleet.Class(text)}})
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: id}, Name: text, Outcome: text, Spec: quoted(t, text)})
 			tx.PutRun(store.Run{ID: id, Name: text, Plan: quoted(t, text)})
-			tx.PutLane(store.Lane{Name: id, Reason: text})
+			tx.PutAccount(store.Account{Name: id, Reason: text})
 			tx.Append(store.Event{Kind: "k", Why: text, Who: text, Row: quoted(t, text)})
 		}
 	})
@@ -71,9 +71,9 @@ func oddKeys(t *testing.T, db Database) {
 	write(t, s, func(tx *store.Tx) {
 		for _, key := range odd {
 			tx.PutRun(store.Run{ID: key, Name: key})
-			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: key, Task: key}, Name: key, Labels: key, Lane: key, Ready: true, Status: store.Queued, Needs: []string{key}})
+			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: key, Task: key}, Name: key, Labels: key, Account: key, Ready: true, Status: store.Queued, Needs: []string{key}})
 			tx.PutAttempt(store.Attempt{ID: key, Run: key, Task: key, Ending: fleet.Ending{Summary: key}})
-			tx.PutPromise(store.Promise{Key: key, Answer: quoted(t, key)})
+			tx.PutIdempotencyRecord(store.IdempotencyRecord{Key: key, Answer: quoted(t, key)})
 			tx.PutWorker(store.Worker{ID: key, Status: key})
 			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: key, ID: key}, Parent: key, Seq: 1, Data: quoted(t, key)})
 		}
@@ -92,13 +92,13 @@ func oddKeys(t *testing.T, db Database) {
 			same(t, "task", task.Name, err, key)
 			attempt, err := tx.Attempt(key)
 			same(t, "attempt", attempt.Summary, err, key)
-			promise, err := tx.Promise(key)
+			promise, err := tx.IdempotencyRecord(key)
 			same(t, "promise", string(promise.Answer), err, string(quoted(t, key)))
 			list, err := tx.Dependents(task.TaskKey)
 			same(t, "dependents", names(list, taskName), err, key)
-			list, err = tx.Claimable(store.Claim{Labels: []string{key}, Limit: 9})
+			list, err = tx.ClaimableTasks(store.ClaimQuery{Labels: []string{key}, Limit: 9})
 			same(t, "claimable", names(list, taskName), err, key)
-			list, err = tx.Claimable(store.Claim{Labels: []string{key}, Paused: []string{key}, Limit: 9})
+			list, err = tx.ClaimableTasks(store.ClaimQuery{Labels: []string{key}, PausedAccounts: []string{key}, Limit: 9})
 			same(t, "paused", names(list, taskName), err, "")
 		}
 	})
@@ -115,8 +115,8 @@ func badKeys(t *testing.T, db Database) {
 			"attempt":  func(tx *store.Tx) { tx.PutAttempt(store.Attempt{ID: bad}) },
 			"question": func(tx *store.Tx) { tx.PutQuestion(store.Question{ID: bad}) },
 			"worker":   func(tx *store.Tx) { tx.PutWorker(store.Worker{ID: bad}) },
-			"lane":     func(tx *store.Tx) { tx.PutLane(store.Lane{Name: bad}) },
-			"promise":  func(tx *store.Tx) { tx.PutPromise(store.Promise{Key: bad}) },
+			"lane":     func(tx *store.Tx) { tx.PutAccount(store.Account{Name: bad}) },
+			"promise":  func(tx *store.Tx) { tx.PutIdempotencyRecord(store.IdempotencyRecord{Key: bad}) },
 			"cursor":   func(tx *store.Tx) { tx.PutCursor(store.Cursor{Name: bad}) },
 			"item":     func(tx *store.Tx) { tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "k", ID: bad}}) },
 			"parent":   func(tx *store.Tx) { tx.PutItem(store.Item{Parent: bad}) },
@@ -192,11 +192,11 @@ func oddTimes(t *testing.T, db Database) {
 		}
 		runs, err := r.Runs()
 		same(t, "runs", names(runs, runName), err, "0 5 4 3 1 2 6")
-		list, err := r.Due(at(1), 9)
+		list, err := r.DueAttempts(at(1), 9)
 		same(t, "due", names(list, attemptName), err, "0 5 4 3 1 2")
-		tasks, err := r.Delayed(at(0), 9)
+		tasks, err := r.DelayedTasks(at(0), 9)
 		same(t, "delayed", names(tasks, taskName), err, "5 4 3 1 2")
-		questions, err := r.Expired(at(1), 9)
+		questions, err := r.ExpiredQuestions(at(1), 9)
 		same(t, "expired", names(questions, questionName), err, "5 4 3 1 2")
 	})
 }

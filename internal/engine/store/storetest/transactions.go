@@ -33,9 +33,9 @@ func ownPuts(t *testing.T, db Database) {
 		same(t, "worker", worker, err, aWorker)
 		question, err := tx.Question("q1")
 		same(t, "question", question, err, aQuestion)
-		lane, err := tx.Lane("claude")
+		lane, err := tx.Account("claude")
 		same(t, "lane", lane, err, aLane)
-		promise, err := tx.Promise(aPromise.Key)
+		promise, err := tx.IdempotencyRecord(aPromise.Key)
 		same(t, "promise", promise, err, aPromise)
 		item, err := tx.Item(anItem.ItemKey)
 		same(t, "item", item, err, anItem)
@@ -89,7 +89,7 @@ func oneState(t *testing.T, db Database) {
 	var wg sync.WaitGroup
 	put := func(tx *store.Tx, n int64) {
 		tx.PutCursor(store.Cursor{Name: "a", Seq: n})
-		tx.PutLane(store.Lane{Name: "b", Reason: fmt.Sprint(n)})
+		tx.PutAccount(store.Account{Name: "b", Reason: fmt.Sprint(n)})
 		tx.Append(store.Event{Kind: "k"})
 	}
 	write(t, s, func(tx *store.Tx) { put(tx, 1) })
@@ -101,7 +101,7 @@ func oneState(t *testing.T, db Database) {
 	for range 200 {
 		for _, s := range []store.Store{s, other} {
 			read(t, s, func(r store.Reader) {
-				lane, err := r.Lane("b")
+				lane, err := r.Account("b")
 				same(t, "lane", lane.Name, err, "b")
 				cursor, err := r.Cursor("a")
 				same(t, "cursor and lane", fmt.Sprint(cursor.Seq), err, lane.Reason)
