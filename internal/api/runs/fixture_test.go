@@ -32,6 +32,7 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/plan"
+	"gaffer/internal/testkit/testenv"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -130,7 +131,7 @@ func (f *fixture) serve() {
 		text, _, err := book.Create(f.ctx, credential.NewToken{Role: role, Name: "the " + string(role)})
 		f.must(err)
 		f.secrets[role] = text
-		f.as[role], err = coordinator.New(f.url, coordinator.Options{Token: text, Tries: 1})
+		f.as[role], err = coordinator.New(f.url, coordinator.Options{Token: text, Tries: 1, Timeout: testenv.Patience})
 		f.must(err)
 		if role == credential.Operator {
 			f.token = text

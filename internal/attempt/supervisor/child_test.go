@@ -24,7 +24,11 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "supervise":
+		supervisor.SetIdleLimit(testenv.Patience) // a busy machine takes long from one attempt to the next
 		os.Exit(supervisor.Main(os.Args[2:]))
+	case len(os.Args) == 4 && os.Args[1] == "impatient":
+		supervisor.SetIdleLimit(time.Second)
+		os.Exit(supervisor.Main(os.Args[3:]))
 	case len(os.Args) == 5 && os.Args[1] == "mortal":
 		delay, _ := time.ParseDuration(os.Args[2])
 		time.AfterFunc(delay, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })

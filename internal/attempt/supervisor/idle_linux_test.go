@@ -14,17 +14,21 @@ import (
 )
 
 func TestAnIdleSupervisorGoesAndAnotherTakesItsPlace(t *testing.T) {
-	for name, end := range map[string]func(pid int) error{
-		"when it is terminated":  func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
-		"when it is interrupted": func(pid int) error { return syscall.Kill(pid, syscall.SIGINT) },
-		"when it is killed":      func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) },
-		"after some seconds":     func(int) error { return nil },
+	impatient := supervisor.Options{Command: []string{os.Args[0], "impatient"}}
+	for name, of := range map[string]struct {
+		opts supervisor.Options
+		end  func(pid int) error
+	}{
+		"when it is terminated":  {self(), func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }},
+		"when it is interrupted": {self(), func(pid int) error { return syscall.Kill(pid, syscall.SIGINT) }},
+		"when it is killed":      {self(), func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
+		"when it is idle":        {impatient, func(int) error { return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := newPool(t, self(), 1)
+			pool := newPool(t, of.opts, 1)
 			pid, _ := runs(t, pool, "true")
-			if err := end(pid); err != nil {
+			if err := of.end(pid); err != nil {
 				t.Fatal(err)
 			}
 			waitGone(t, pid)

@@ -14,7 +14,8 @@ import (
 const fromPool = "-"
 
 // idleLimit is how long an idle supervisor waits for its next attempt before it exits.
-const idleLimit = 10 * time.Second
+// Only tests change it.
+var idleLimit = 10 * time.Second
 
 // superviseFromPool is the main loop of a supervisor in a pool: it runs one attempt after
 // the other. It returns when no attempt arrives within idleLimit, when a signal tells it to

@@ -419,7 +419,7 @@ func TestWhatASupervisorHasNotSaidBeforeItDiedIsInTheLock(t *testing.T) {
 func TestAnExitThatCannotBeRecordedIsTold(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("mv " + a.lock() + " " + a.lock() + ".elsewhere; exit 7"))
-		if e := wait(t, p); e.Code != 7 || !strings.Contains(e.Unrecorded, "lock: is not there any more") {
+		if e := wait(t, p); e.Code != 7 || !strings.Contains(e.Unrecorded, "lock was deleted or replaced") {
 			t.Errorf("exit %+v", e)
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-
 // Review returns the review of a task's change.
 func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	return f.opts.Engine.Review(ctx, store.TaskKey{Run: run, Task: task})
