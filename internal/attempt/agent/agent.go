@@ -17,7 +17,7 @@ import (
 type Request struct {
 	Prompt string
 	Model  string   // empty for the agent's own default
-	Argv   []string // for agent "command" only
+	Argv   []string // the program and its arguments; for agent "command" only
 	Thread string   // id of the conversation to resume; with Begin, the id for a new one if the program accepts an id
 	Begin  bool
 	Used   Usage  // usage of the conversation before this attempt; some programs include it in their counts
@@ -68,8 +68,8 @@ type Reader interface {
 	// Line processes a line of output, without its line end. Stdout and stderr are
 	// mixed. Lines longer than MaxLine are cut.
 	Line(line []byte) []Signal
-	// Verdict decides how the attempt ended. The program's final message counts first,
-	// then whether it was told to stop, then its exit code.
+	// Verdict decides how the attempt ended: by the reason for which gaffer stopped the
+	// program, if any, then by the program's final message, then by its exit code.
 	Verdict(Exit) Verdict
 }
 
@@ -88,29 +88,29 @@ type Signal struct {
 	ReplyTo  string // identifies Reply. A process that reads the output again sees the same Reply and must not write it twice
 	Usage    *Usage // total of the attempt so far; replaces earlier values
 	Ended    bool   // the program has printed its final message and should exit
-	// Began says that the program works again after its final message, because it has
-	// taken another message of the user.
-	Began bool
-	// Took is the [MessageKey] of a message that the program has passed to its model.
-	Took string
-	// Refused is the [MessageKey] of a message that the program will not take.
+	// Resumed says that the program works again after its final message, because it has
+	// received another message of the user.
+	Resumed bool
+	// Delivered is the [MessageKey] of a message that the program has passed to its model.
+	Delivered string
+	// Refused is the [MessageKey] of a message that the program will not pass to its model.
 	Refused string
 	// Compacted describes how the agent shortened its conversation, if it did.
 	Compacted string
 }
 
-// Steerable is a [Reader] of a program that takes messages of the user while it runs.
-// Its methods return what must be written to the program's stdin.
+// Steerable is a [Reader] of a program that accepts messages of the user while it runs.
+// Its methods return the bytes to write to the program's stdin.
 type Steerable interface {
 	// Message passes a message to the program. It returns nil while the program cannot
-	// take one. The program takes the message when it next asks its model, or at once
-	// if now is set and the program can do that. [Signal.Took] says when.
+	// accept one. The program passes the message to its model with the next request, or
+	// at once if now is set and the program can do that. [Signal.Delivered] says when.
 	Message(id, text string, now bool) []byte
-	// Withdraw takes back a message that the program has not taken yet. It returns nil
-	// if the program cannot do that.
+	// Withdraw takes back a message that was not delivered to the model yet. It returns
+	// nil if the program cannot do that.
 	Withdraw(id string) []byte
-	// Interrupt ends the current turn. It returns nil if there is none that could be
-	// ended this way.
+	// Interrupt ends the current turn. It returns nil if no turn runs, or if the program
+	// cannot end it this way.
 	Interrupt() []byte
 }
 
@@ -159,7 +159,7 @@ type Usage struct {
 type Exit struct {
 	Code       int       // -1 if a signal killed it
 	Signal     string    // the signal that killed it, such as SIGTERM
-	StopReason string    // why gaffer told it to stop: a failure class or Lingered; else empty
+	StopReason string    // why gaffer stopped the process: a failure class or Lingered; else empty
 	At         time.Time // end of the process, in the machine's time zone: some programs print only a time of day
 }
 

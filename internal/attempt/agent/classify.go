@@ -12,7 +12,7 @@ import (
 // classify returns the failure class of a program's error. It uses the HTTP status if
 // there is one, or else the words of the text.
 func classify(status int, text string) failure.Class {
-	text = strings.ToLower(first(text, 4000))
+	text = strings.ToLower(firstChars(text, 4000))
 	if containsAny(text, "prompt is too long", "context window", "context_length_exceeded", "context length", "token count exceeds") {
 		return failure.ContextOverflow
 	}

@@ -42,25 +42,25 @@ func (c claude) Launch(r Request) (Launch, error) {
 }
 
 func (c claude) Reader(r Request) Reader {
-	return &claudeReader{policy: r.Policy, waits: map[string]string{}, counted: map[string]string{}, failed: map[string]int{}}
+	return &claudeReader{policy: r.Policy, openRequests: map[string]string{}, counted: map[string]string{}, failedAt: map[string]int{}}
 }
 
 // claudeReader interprets the output of Claude Code.
 type claudeReader struct {
-	policy  Policy
-	thread  string
-	waits   map[string]string // ids of open requests, by tool use
-	counted map[string]string // last message whose tokens were counted, by sub-agent
-	usage   Usage             // an estimate until the result has the exact values
-	refused []claudeDenial    // denied by gaffer
-	tools   int               // number of tool uses so far
-	failed  map[string]int    // value of tools when a tool use failed, by its id; a denied tool use also fails
-	reset   time.Time         // end of the rate limit that rejected a request
-	mistake string            // the program's name for the error that it ends with
-	said    *word
-	denied  []claudeDenial // as listed in the result
-	cut     bool           // the program has accepted our interrupt
-	rest    tail           // the end of the lines that are not JSON
+	policy         Policy
+	thread         string
+	openRequests   map[string]string // ids of open requests, by tool use
+	counted        map[string]string // last message whose tokens were counted, by sub-agent
+	usage          Usage             // an estimate until the result has the exact values
+	deniedByGaffer []claudeDenial    // denied by gaffer
+	tools          int               // number of tool uses so far
+	failedAt       map[string]int    // value of tools when a tool use failed, by its id; a denied tool use also fails
+	reset          time.Time         // end of the rate limit that rejected a request
+	errorKind      string            // the program's name for the error that it ends with
+	final          *finalMessage
+	deniedInResult []claudeDenial // as listed in the result
+	interrupted    bool           // the program has accepted our interrupt
+	otherOutput    lastOutput     // the end of the lines that are not JSON
 }
 
 type claudeLine struct {
@@ -72,7 +72,7 @@ type claudeLine struct {
 	RequestID string `json:"request_id"`
 	UUID      string `json:"uuid"`
 	Time      string `json:"timestamp"`
-	Replay    bool   `json:"isReplay"` // it repeats a message that the program was given
+	Replay    bool   `json:"isReplay"` // the line repeats a message that was written to the program's stdin
 	Response  struct {
 		Subtype   string `json:"subtype"`
 		RequestID string `json:"request_id"`
@@ -112,10 +112,10 @@ type claudeTokens struct {
 func (c *claudeReader) Line(line []byte) []Signal {
 	var l claudeLine
 	if !decode(line, &l) {
-		if r, ok := cutResult(line); ok {
+		if r, ok := readLongResult(line); ok {
 			return c.result(r)
 		}
-		c.rest.add(line)
+		c.otherOutput.add(line)
 		return nil
 	}
 	signals := c.read(l, line)
@@ -137,12 +137,12 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 	case "control_request":
 		return c.request(l)
 	case "control_response":
-		c.cut = c.cut || l.Response.RequestID == claudeInterrupt && l.Response.Subtype == "success"
+		c.interrupted = c.interrupted || l.Response.RequestID == claudeInterrupt && l.Response.Subtype == "success"
 	case "control_cancel_request":
 		return []Signal{{Closed: l.RequestID}}
 	case "rate_limit_event":
 		if l.Limit.Status == "rejected" {
-			c.reset = epoch(l.Limit.ResetsAt)
+			c.reset = unixTime(l.Limit.ResetsAt)
 		}
 	case "result":
 		var r claudeResult
@@ -155,11 +155,11 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 func (c *claudeReader) system(l claudeLine) []Signal {
 	switch {
 	case l.Subtype == "init":
-		// A turn after the result: the program has more messages of the user. Only the
-		// result of the last turn counts.
-		again := c.said != nil
-		c.said = nil
-		return []Signal{{State: Running, Began: again}}
+		// An init line after a result starts another turn, for further messages of the
+		// user. Only the result of the last turn counts.
+		again := c.final != nil
+		c.final = nil
+		return []Signal{{State: Running, Resumed: again}}
 	case l.Subtype == "session_state_changed" && l.State == "running":
 		return []Signal{{State: Running}}
 	case l.Subtype == "session_state_changed" && l.State == "requires_action" && asks(c.policy):
@@ -169,7 +169,7 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 		if l.ErrorStatus > 0 {
 			why = fmt.Sprintf("%s (%d)", l.Error, l.ErrorStatus)
 		}
-		return []Signal{{State: Retrying, Doing: brief(fmt.Sprintf("retry %d of %d: %s", l.Attempt, l.MaxRetries, why))}}
+		return []Signal{{State: Retrying, Doing: shortLine(fmt.Sprintf("retry %d of %d: %s", l.Attempt, l.MaxRetries, why))}}
 	case l.Subtype == "compact_boundary":
 		return []Signal{{Progress: true, Compacted: l.compaction()}}
 	case strings.HasPrefix(l.Subtype, "task_"):
@@ -182,7 +182,7 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 func (l claudeLine) compaction() string {
 	text := "The agent compacted its context"
 	if l.Compact.Trigger != "" {
-		text += " (" + brief(l.Compact.Trigger) + ")"
+		text += " (" + shortLine(l.Compact.Trigger) + ")"
 	}
 	if l.Compact.Before > 0 {
 		text += fmt.Sprintf(": %d tokens were summarized", l.Compact.Before)
@@ -211,7 +211,7 @@ func (l claudeLine) blocks() []claudeBlock {
 
 func (c *claudeReader) assistant(l claudeLine) []Signal {
 	if l.Parent == "" {
-		c.mistake = l.Error // reset by the next message, so that only the final error counts
+		c.errorKind = l.Error // reset by the next message, so that only the final error counts
 	}
 	if l.Error != "" {
 		return nil // a message of the program, not of the model
@@ -220,16 +220,16 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 	for _, b := range l.blocks() {
 		switch {
 		case b.Type == "tool_use":
-			s.Doing = call(b.Name, b.Input)
+			s.Doing = describeCall(b.Name, b.Input)
 			c.tools++
 		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
-			s.Doing = brief(b.Text)
+			s.Doing = shortLine(b.Text)
 		}
 	}
 	if l.Parent == "" {
 		s.State = Running
 	} else if s.Doing != "" {
-		s.Doing = brief("sub-agent: " + s.Doing)
+		s.Doing = shortLine("sub-agent: " + s.Doing)
 	}
 	return []Signal{s}
 }
@@ -237,7 +237,7 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 // count adds the tokens of each message once. A message with several parts is printed
 // as several lines.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	const most = 1000 // sub-agents; the tokens of more are only in the result
+	const most = 1000 // sub-agents; only the result includes the tokens of further sub-agents
 	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= most {
 		return nil
 	}
@@ -251,10 +251,10 @@ func (c *claudeReader) count(l claudeLine) *Usage {
 
 func (c *claudeReader) user(l claudeLine) []Signal {
 	if l.Replay {
-		if l.Time == "" { // the message was written twice, and the program drops the second one
+		if l.Time == "" { // the message was written twice, and the program drops the second copy
 			return nil
 		}
-		return []Signal{{Took: l.UUID}}
+		return []Signal{{Delivered: l.UUID}}
 	}
 	var signals []Signal
 	for _, b := range l.blocks() {
@@ -263,10 +263,10 @@ func (c *claudeReader) user(l claudeLine) []Signal {
 		}
 		signals = append(signals, Signal{Progress: true})
 		if b.IsError {
-			c.failed[b.ToolUseID] = c.tools
+			c.failedAt[b.ToolUseID] = c.tools
 		}
-		if id, ok := c.waits[b.ToolUseID]; ok {
-			delete(c.waits, b.ToolUseID)
+		if id, ok := c.openRequests[b.ToolUseID]; ok {
+			delete(c.openRequests, b.ToolUseID)
 			signals = append(signals, Signal{Closed: id})
 		}
 	}
@@ -300,41 +300,42 @@ type claudeDenial struct {
 }
 
 func (c *claudeReader) result(r claudeResult) []Signal {
-	c.said = &word{class: c.class(r), text: r.words(), reset: c.reset}
-	if c.said.class == failure.Interrupted {
-		c.said.text = interruptedText
+	c.final = &finalMessage{class: c.class(r), text: r.text(), reset: c.reset}
+	if c.final.class == failure.Interrupted {
+		c.final.text = interruptedText
 	}
-	c.denied = r.Denials
-	c.usage = *r.used() // if there is another turn, its tokens are added
-	signals := []Signal{{Usage: r.used(), Ended: true}}
-	for _, id := range slices.Sorted(maps.Values(c.waits)) {
+	c.deniedInResult = r.Denials
+	c.usage = *r.usage() // the tokens of a further turn are added to these
+	signals := []Signal{{Usage: r.usage(), Ended: true}}
+	for _, id := range slices.Sorted(maps.Values(c.openRequests)) {
 		signals = append(signals, Signal{Closed: id})
 	}
-	clear(c.waits)
+	clear(c.openRequests)
 	return signals
 }
 
-// class relies on is_error, because the subtype is "success" for some failures too.
+// class returns the failure class of a result. It relies on is_error, because the subtype
+// is "success" for some failures too.
 func (c *claudeReader) class(r claudeResult) failure.Class {
 	switch {
 	case string(r.IsError) == "false":
 		return failure.None
-	case c.cut && strings.HasPrefix(r.Reason, "aborted_"):
+	case c.interrupted && strings.HasPrefix(r.Reason, "aborted_"):
 		return failure.Interrupted
 	case r.Reason == "prompt_too_long":
 		return failure.ContextOverflow
-	case r.Status == 0 && c.mistake == "rate_limit":
+	case r.Status == 0 && c.errorKind == "rate_limit":
 		return failure.RateLimited
-	case r.Status == 0 && c.mistake == "authentication_failed":
+	case r.Status == 0 && c.errorKind == "authentication_failed":
 		return failure.Auth
-	case r.Status == 0 && c.mistake != "":
+	case r.Status == 0 && c.errorKind != "":
 		return failure.APIError
 	}
-	return classify(r.Status, r.words())
+	return classify(r.Status, r.text())
 }
 
-// words returns the text of the result, without the program's internal diagnostics.
-func (r claudeResult) words() string {
+// text returns the text of the result, without the program's internal diagnostics.
+func (r claudeResult) text() string {
 	errors := slices.DeleteFunc(slices.Clone(r.Errors), func(e string) bool { return strings.HasPrefix(e, "[ede_diagnostic]") })
 	switch {
 	case r.Result != "" || r.Subtype == "success" && len(errors) == 0:
@@ -342,11 +343,11 @@ func (r claudeResult) words() string {
 	case len(errors) > 0:
 		return strings.Join(errors, "\n")
 	}
-	return join(r.Subtype, r.Reason)
+	return appendDetail(r.Subtype, r.Reason)
 }
 
-// used prefers the counts by model, because they include sub-agents.
-func (r claudeResult) used() *Usage {
+// usage prefers the counts by model, because they include sub-agents.
+func (r claudeResult) usage() *Usage {
 	u := Usage{USD: r.USD}
 	for _, m := range r.Models {
 		u.Input += m.Input + m.Read + m.Create
@@ -359,22 +360,22 @@ func (r claudeResult) used() *Usage {
 }
 
 func (c *claudeReader) Verdict(exit Exit) Verdict {
-	list := c.denied
+	list := c.deniedInResult
 	if len(list) == 0 {
-		list = c.refused
+		list = c.deniedByGaffer
 	}
 	var refused denial
 	last := 0 // value of tools at the last denial
 	for _, d := range list {
-		refused.add(call(d.Tool, d.Input))
-		if n, ok := c.failed[d.ToolUseID]; ok {
+		refused.add(describeCall(d.Tool, d.Input))
+		if n, ok := c.failedAt[d.ToolUseID]; ok {
 			last = max(last, n)
 			continue
 		}
-		for _, n := range c.failed { // the id is unknown, so any failed tool use may be the denied one
+		for _, n := range c.failedAt { // the id is unknown, so any failed tool use may be the denied one
 			last = max(last, n)
 		}
 	}
-	refused.wentOn = c.tools > last
-	return judge(c.said, refused, c.rest.String(), exit)
+	refused.continued = c.tools > last
+	return judge(c.final, refused, c.otherOutput.String(), exit)
 }

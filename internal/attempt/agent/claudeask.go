@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Texts that gaffer sends where no user is asked.
+// Texts that gaffer sends instead of an answer when it does not ask the user.
 const (
-	refusalText = "Denied: no user is here to allow it. Continue without it."
-	ownChoice   = "Decide for yourself."
+	refusalText   = "Denied: no user is here to allow it. Continue without it."
+	ownChoiceText = "Decide for yourself."
 )
 
 // permissionOptions returns the possible answers to a request for permission.
@@ -35,7 +35,8 @@ func (a Answer) reason() string {
 	}
 }
 
-// request handles a request for permission. A question to the user is one kind of it.
+// request handles a request for permission. Questions to the user are requests too: for
+// permission to use the tool AskUserQuestion.
 func (c *claudeReader) request(l claudeLine) []Signal {
 	if l.RequestID == "" {
 		return nil
@@ -44,29 +45,29 @@ func (c *claudeReader) request(l claudeLine) []Signal {
 		return []Signal{{ReplyTo: l.RequestID, Reply: controlError(l.RequestID, "not supported: "+l.Request.Subtype)}}
 	}
 	if l.Request.ToolUseID != "" {
-		c.waits[l.Request.ToolUseID] = l.RequestID
+		c.openRequests[l.Request.ToolUseID] = l.RequestID
 	}
 	q := l.question()
 	if asks(c.policy) {
-		return []Signal{{State: Waiting, Ask: &q, Doing: brief(q.Text)}}
+		return []Signal{{State: Waiting, Ask: &q, Doing: shortLine(q.Text)}}
 	}
 	answer := Answer{Text: "allow"}
 	if len(l.questions()) > 0 {
-		answer.Text = choices(l.questions())
+		answer.Text = firstOptions(l.questions())
 	}
 	if c.policy == Deny {
 		answer = Answer{Deny: true, Text: refusalText}
-		c.refused = append(c.refused, claudeDenial{Tool: l.Request.Tool, ToolUseID: l.Request.ToolUseID, Input: l.Request.Input})
+		c.deniedByGaffer = append(c.deniedByGaffer, claudeDenial{Tool: l.Request.Tool, ToolUseID: l.Request.ToolUseID, Input: l.Request.Input})
 	}
 	return []Signal{{ReplyTo: l.RequestID, Reply: q.Reply(answer)}}
 }
 
-// choices returns the first option of each question. Programs put their own preference
+// firstOptions returns the first option of each question. Programs put their own preference
 // first.
-func choices(questions []choiceQuestion) string {
+func firstOptions(questions []choiceQuestion) string {
 	var lines []string
 	for _, q := range questions {
-		choice := ownChoice
+		choice := ownChoiceText
 		if len(q.Options) > 0 {
 			choice = q.Options[0].Label
 		}
@@ -108,30 +109,30 @@ func (l claudeLine) question() Question {
 	q := Question{ID: id}
 	questions := l.questions()
 	if len(questions) > 0 {
-		q.Text, q.Options = together(questions)
+		q.Text, q.Options = combineQuestions(questions)
 	} else {
-		q.Text, q.Options = whole(l.Request.Tool, input), permissionOptions()
+		q.Text, q.Options = describeWholeCall(l.Request.Tool, input), permissionOptions()
 	}
 	q.Reply = func(a Answer) []byte {
 		switch {
 		case len(questions) > 0 && !a.Deny:
-			return control(id, object{"behavior": "allow", "updatedInput": answered(input, questions, a.Text)})
+			return controlResponse(id, object{"behavior": "allow", "updatedInput": withAnswers(input, questions, a.Text)})
 		case len(questions) == 0 && a.allows():
-			return control(id, object{"behavior": "allow", "updatedInput": orEmpty(input)})
+			return controlResponse(id, object{"behavior": "allow", "updatedInput": orEmpty(input)})
 		}
-		return control(id, object{"behavior": "deny", "message": a.reason()})
+		return controlResponse(id, object{"behavior": "deny", "message": a.reason()})
 	}
 	return q
 }
 
-// together combines several questions into one, to be answered with one line each.
-func together(questions []choiceQuestion) (text string, options []string) {
+// combineQuestions combines several questions into one, to be answered with one line each.
+func combineQuestions(questions []choiceQuestion) (text string, options []string) {
 	if len(questions) == 1 {
-		return full(questions[0].Question), questions[0].labels()
+		return forDecision(questions[0].Question), questions[0].labels()
 	}
 	var lines []string
 	for i, q := range questions {
-		line := fmt.Sprintf("%d. %s", i+1, full(q.Question))
+		line := fmt.Sprintf("%d. %s", i+1, forDecision(q.Question))
 		if labels := q.labels(); len(labels) > 0 {
 			line += " (" + strings.Join(labels, ", ") + ")"
 		}
@@ -140,9 +141,9 @@ func together(questions []choiceQuestion) (text string, options []string) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// answers assigns one line of the text to each question. If the number of lines
+// splitAnswer assigns one line of the text to each question. If the number of lines
 // differs, every question gets the whole text.
-func answers(questions []choiceQuestion, text string) []string {
+func splitAnswer(questions []choiceQuestion, text string) []string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(questions) == 1 || len(lines) != len(questions) {
 		lines = make([]string, len(questions))
@@ -156,8 +157,8 @@ func answers(questions []choiceQuestion, text string) []string {
 	return lines
 }
 
-// answered returns the input of the question tool with the answers added.
-func answered(input json.RawMessage, questions []choiceQuestion, text string) object {
+// withAnswers returns the input of the question tool with the answers added.
+func withAnswers(input json.RawMessage, questions []choiceQuestion, text string) object {
 	members := map[string]json.RawMessage{}
 	decode(input, &members)
 	all := object{}
@@ -165,7 +166,7 @@ func answered(input json.RawMessage, questions []choiceQuestion, text string) ob
 		all[name] = value
 	}
 	given := object{}
-	for i, line := range answers(questions, text) {
+	for i, line := range splitAnswer(questions, text) {
 		given[questions[i].Question] = line
 	}
 	all["answers"] = given
@@ -179,7 +180,7 @@ func orEmpty(input json.RawMessage) any {
 	return input
 }
 
-func control(id string, response any) []byte {
+func controlResponse(id string, response any) []byte {
 	return encode(object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": response}})
 }
 

@@ -6,8 +6,9 @@ const claudeInterrupt = "gaffer-interrupt"
 // interruptedText is the summary of an attempt that the user has interrupted.
 const interruptedText = "interrupted"
 
-// Message implements [Steerable]. Claude Code queues the message and takes it after the
-// next tool call. If there is none, it starts another turn after the result.
+// Message implements [Steerable]. Claude Code queues the message and passes it to the
+// model after the next tool call. If there is none, Claude Code starts another turn after
+// the result.
 func (c *claudeReader) Message(id, text string, now bool) []byte {
 	line := object{"type": "user", "uuid": MessageKey(id), "message": object{"role": "user", "content": text}}
 	if now {

@@ -53,16 +53,16 @@ func (c codex) Reader(r Request) Reader {
 	if asks(r.Policy) {
 		return newServerReader(r)
 	}
-	return &codexReader{used: r.Used}
+	return &codexReader{usedBefore: r.Used}
 }
 
 // codexReader interprets the output of "codex exec".
 type codexReader struct {
-	used   Usage // usage of the conversation before this attempt
-	text   string
-	said   *word
-	denied denial
-	rest   tail
+	usedBefore  Usage // usage of the conversation before this attempt
+	text        string
+	final       *finalMessage
+	denied      denial
+	otherOutput lastOutput
 }
 
 type codexLine struct {
@@ -82,25 +82,25 @@ type codexLine struct {
 func (c *codexReader) Line(line []byte) []Signal {
 	var l codexLine
 	if !decode(line, &l) {
-		c.plain(line)
+		c.stderrLine(line)
 		return nil
 	}
 	switch l.Type {
 	case "thread.started":
 		return []Signal{{State: Running, Thread: l.ThreadID}}
 	case "turn.started":
-		c.rest.forget() // the lines were about Codex's setup
+		c.otherOutput.forget() // the lines were about Codex's setup
 		return []Signal{{State: Running}}
 	case "item.started", "item.updated", "item.completed":
 		return c.item(l.Item)
 	case "error":
 		return retrying(l.Message)
 	case "turn.failed":
-		c.said = &word{class: classify(0, l.Error.Message), text: l.Error.Message}
+		c.final = &finalMessage{class: classify(0, l.Error.Message), text: l.Error.Message}
 		return []Signal{{Ended: true}}
 	case "turn.completed":
-		c.said = &word{text: c.text}
-		return []Signal{{Usage: c.since(l.Usage.Input, l.Usage.Output), Ended: true}}
+		c.final = &finalMessage{text: c.text}
+		return []Signal{{Usage: c.sinceStart(l.Usage.Input, l.Usage.Output), Ended: true}}
 	}
 	return nil
 }
@@ -109,15 +109,15 @@ func (c *codexReader) Line(line []byte) []Signal {
 // also prints a failed turn.
 func retrying(message string) []Signal {
 	if strings.HasPrefix(message, "Reconnecting") {
-		return []Signal{{State: Retrying, Doing: brief(message)}}
+		return []Signal{{State: Retrying, Doing: shortLine(message)}}
 	}
 	return nil
 }
 
-// since subtracts the usage before this attempt. In each attempt codex counts the whole
+// sinceStart subtracts the usage before this attempt. In each attempt codex counts the whole
 // conversation.
-func (c *codexReader) since(input, output int64) *Usage {
-	return &Usage{Input: max(0, input-c.used.Input), Output: max(0, output-c.used.Output)}
+func (c *codexReader) sinceStart(input, output int64) *Usage {
+	return &Usage{Input: max(0, input-c.usedBefore.Input), Output: max(0, output-c.usedBefore.Output)}
 }
 
 func (c *codexReader) item(i codexItem) []Signal {
@@ -131,9 +131,9 @@ func (c *codexReader) item(i codexItem) []Signal {
 	return []Signal{{State: Running, Progress: true, Doing: i.doing()}}
 }
 
-// plain handles a line of stderr. Codex reports denied commands only there.
-func (c *codexReader) plain(line []byte) {
-	c.rest.add(line)
+// stderrLine handles a line of stderr. Codex reports denied commands only there.
+func (c *codexReader) stderrLine(line []byte) {
+	c.otherOutput.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
 	if strings.Contains(text, "codex_core::") && strings.Contains(text, "approval policy is Never; reject command") {
 		c.denied.add("a command outside the sandbox")
@@ -141,7 +141,7 @@ func (c *codexReader) plain(line []byte) {
 }
 
 func (c *codexReader) Verdict(exit Exit) Verdict {
-	return judge(c.said, c.denied, c.rest.String(), exit)
+	return judge(c.final, c.denied, c.otherOutput.String(), exit)
 }
 
 // item records a denial or a completed tool use.
@@ -152,7 +152,7 @@ func (d *denial) item(i codexItem) {
 	case "completed", "failed":
 		switch i.Type {
 		case "command_execution", "commandExecution", "file_change", "fileChange", "mcp_tool_call", "mcpToolCall":
-			d.used()
+			d.usedTool()
 		}
 	}
 }
@@ -180,13 +180,13 @@ type codexItem struct {
 	} `json:"changes"`
 }
 
-func (i codexItem) doing() string { return brief(i.what()) }
+func (i codexItem) doing() string { return shortLine(i.describe()) }
 
-// what describes the item in words, without a length limit.
-func (i codexItem) what() string {
+// describe describes the item in words, without a length limit.
+func (i codexItem) describe() string {
 	switch i.Type {
 	case "command_execution", "commandExecution":
-		return "shell: " + unwrapped(i.Command)
+		return "shell: " + withoutShell(i.Command)
 	case "file_change", "fileChange":
 		var paths []string
 		for _, c := range i.Changes {
@@ -210,9 +210,9 @@ var shellCall = sync.OnceValue(func() *regexp.Regexp {
 		"'([^']*)'|\"([^\"\\\\$`!]*)\"|([A-Za-z0-9_./:=@%+-]+))$")
 })
 
-// unwrapped returns the command inside a shell call such as "bash -c". Anything more
+// withoutShell returns the command inside a shell call such as "bash -c". Anything more
 // complex is returned whole, so that the user never approves only a part of it.
-func unwrapped(command string) string {
+func withoutShell(command string) string {
 	if m := shellCall().FindStringSubmatch(command); m != nil {
 		return m[1] + m[2] + m[3]
 	}

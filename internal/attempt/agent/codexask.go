@@ -13,7 +13,7 @@ func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
 		return c.refuse(l, p)
 	}
 	q.ID = string(l.ID)
-	return []Signal{{State: Waiting, Ask: &q, Doing: brief(q.Text)}}
+	return []Signal{{State: Waiting, Ask: &q, Doing: shortLine(q.Text)}}
 }
 
 // refuse answers a request without the user: it denies it, or returns a "not supported"
@@ -30,18 +30,18 @@ func (c *serverReader) question(l serverLine, p serverParams) (Question, bool) {
 	switch l.Method {
 	case "item/commandExecution/requestApproval", "item/fileChange/requestApproval":
 		return Question{
-			Text: because(c.what(p), p.Reason), Options: permissionOptions(),
-			Reply: decision(l.ID, object{"decision": "accept"}, object{"decision": "decline"}),
+			Text: withReason(c.describe(p), p.Reason), Options: permissionOptions(),
+			Reply: decisionReply(l.ID, object{"decision": "accept"}, object{"decision": "decline"}),
 		}, true
 	case "item/permissions/requestApproval":
 		return Question{
-			Text: because(whole("more permissions", p.Permissions), p.Reason), Options: permissionOptions(),
-			Reply: decision(l.ID, object{"permissions": orEmpty(p.Permissions), "scope": "turn"}, object{"permissions": object{}, "scope": "turn"}),
+			Text: withReason(describeWholeCall("more permissions", p.Permissions), p.Reason), Options: permissionOptions(),
+			Reply: decisionReply(l.ID, object{"permissions": orEmpty(p.Permissions), "scope": "turn"}, object{"permissions": object{}, "scope": "turn"}),
 		}, true
 	case "mcpServer/elicitation/request":
 		return Question{
-			Text: full(p.Message), Options: permissionOptions(),
-			Reply: decision(l.ID, object{"action": "accept", "content": object{}}, object{"action": "decline"}),
+			Text: forDecision(p.Message), Options: permissionOptions(),
+			Reply: decisionReply(l.ID, object{"action": "accept", "content": object{}}, object{"action": "decline"}),
 		}, true
 	case "item/tool/requestUserInput":
 		return userInput(l.ID, p.Questions), len(p.Questions) > 0
@@ -49,26 +49,26 @@ func (c *serverReader) question(l serverLine, p serverParams) (Question, bool) {
 	return Question{}, false
 }
 
-func because(what, reason string) string {
+func withReason(what, reason string) string {
 	if reason == "" {
 		return what
 	}
-	return what + " (" + full(reason) + ")"
+	return what + " (" + forDecision(reason) + ")"
 }
 
-// what describes the requested action. A request may name only the item that it is
+// describe describes the requested action. A request may name only the item that it is
 // about.
-func (c *serverReader) what(p serverParams) string {
+func (c *serverReader) describe(p serverParams) string {
 	if p.Command != "" {
-		return full("shell: " + unwrapped(p.Command))
+		return forDecision("shell: " + withoutShell(p.Command))
 	}
-	if what := c.items[p.ItemID].what(); what != "" {
-		return full(what)
+	if what := c.items[p.ItemID].describe(); what != "" {
+		return forDecision(what)
 	}
 	return "a change outside the sandbox"
 }
 
-func decision(id json.RawMessage, yes, no object) func(Answer) []byte {
+func decisionReply(id json.RawMessage, yes, no object) func(Answer) []byte {
 	id = slices.Clone(id)
 	return func(a Answer) []byte {
 		if a.allows() {
@@ -80,10 +80,10 @@ func decision(id json.RawMessage, yes, no object) func(Answer) []byte {
 
 func userInput(id json.RawMessage, questions []choiceQuestion) Question {
 	id = slices.Clone(id)
-	text, options := together(questions)
+	text, options := combineQuestions(questions)
 	return Question{Text: text, Options: options, Reply: func(a Answer) []byte {
 		given := object{}
-		for i, line := range answers(questions, a.Text) {
+		for i, line := range splitAnswer(questions, a.Text) {
 			if !a.Deny {
 				given[questions[i].ID] = object{"answers": []string{line}}
 			}

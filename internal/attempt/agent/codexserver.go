@@ -41,17 +41,17 @@ func (c codex) server(r Request) Launch {
 // serverReader interprets the output of the app server. There is one turn, and another
 // one for each message that arrives after the end of a turn.
 type serverReader struct {
-	request Request
-	thread  string
-	turn    string
-	before  *Usage // usage of the conversation when the turn began
-	items   map[string]codexItem
-	text    string
-	reset   time.Time
-	said    *word
-	cut     bool // the server has accepted our interrupt
-	denied  denial
-	rest    tail
+	request     Request
+	thread      string
+	turn        string
+	before      *Usage // usage of the conversation when the turn began
+	items       map[string]codexItem
+	text        string
+	reset       time.Time
+	final       *finalMessage
+	interrupted bool // the server has accepted our interrupt
+	denied      denial
+	otherOutput lastOutput
 }
 
 func newServerReader(r Request) *serverReader {
@@ -78,7 +78,7 @@ type serverLine struct {
 func (c *serverReader) Line(line []byte) []Signal {
 	var l serverLine
 	if !decode(line, &l) {
-		c.rest.add(line)
+		c.otherOutput.add(line)
 		return nil
 	}
 	if l.Method == "" {
@@ -107,7 +107,7 @@ func (c *serverReader) response(l serverLine) []Signal {
 	}
 	switch {
 	case l.Error != nil && id >= initializeID && id <= turnID:
-		c.said = &word{class: classify(0, l.Error.Message), text: l.Error.Message}
+		c.final = &finalMessage{class: classify(0, l.Error.Message), text: l.Error.Message}
 		return []Signal{{Ended: true}}
 	case id == threadID && c.thread == "" && l.Result.Thread.ID != "":
 		c.thread = l.Result.Thread.ID
@@ -117,7 +117,7 @@ func (c *serverReader) response(l serverLine) []Signal {
 		return []Signal{{State: Running, Thread: c.thread, Reply: begin, ReplyTo: turnReply}}
 	case id == turnID && c.turn == "":
 		c.turn = l.Result.Turn.ID
-		c.rest.forget() // the lines were about Codex's setup
+		c.otherOutput.forget() // the lines were about Codex's setup
 		return []Signal{{Closed: turnReply}}
 	}
 	return nil
@@ -166,14 +166,14 @@ type serverParams struct {
 type serverItem struct {
 	codexItem
 	ID       string `json:"id"`
-	ClientID string `json:"clientId"` // of a user's message
+	ClientID string `json:"clientId"` // our key of a user's message
 	Content  []struct {
 		Text string `json:"text"`
 	} `json:"content"`
 }
 
-// words returns the text of a user's message.
-func (i serverItem) words() string {
+// text returns the text of a user's message.
+func (i serverItem) text() string {
 	var parts []string
 	for _, c := range i.Content {
 		parts = append(parts, c.Text)
@@ -197,7 +197,7 @@ func (c *serverReader) notified(l serverLine, p serverParams) []Signal {
 		return c.item(p)
 	case "error":
 		if p.WillRetry {
-			return []Signal{{State: Retrying, Doing: brief(join(p.Error.Message, p.Error.Details))}}
+			return []Signal{{State: Retrying, Doing: shortLine(appendDetail(p.Error.Message, p.Error.Details))}}
 		}
 	case "serverRequest/resolved":
 		return []Signal{{Closed: string(p.RequestID)}}
@@ -227,7 +227,7 @@ func (c *serverReader) item(p serverParams) []Signal {
 		if p.Item.ClientID == "" {
 			return nil // an echo of the prompt
 		}
-		return []Signal{{Took: p.Item.ClientID}}
+		return []Signal{{Delivered: p.Item.ClientID}}
 	}
 	if i.Type == "agentMessage" && i.Text != "" {
 		c.text = i.Text
@@ -261,7 +261,7 @@ func (c *serverReader) limits(p serverParams) {
 		Used     float64 `json:"usedPercent"`
 		ResetsAt float64 `json:"resetsAt"`
 	}{p.Limits.Primary, p.Limits.Secondary} {
-		if at := epoch(w.ResetsAt); w.Used >= 100 && at.After(c.reset) {
+		if at := unixTime(w.ResetsAt); w.Used >= 100 && at.After(c.reset) {
 			c.reset = at
 		}
 	}
@@ -271,20 +271,20 @@ func (c *serverReader) completed(p serverParams) []Signal {
 	if c.turn != "" && p.Turn.ID != c.turn {
 		return nil
 	}
-	c.said = &word{class: failure.Crashed, text: join("the turn ended", p.Turn.Status)}
+	c.final = &finalMessage{class: failure.Crashed, text: appendDetail("the turn ended", p.Turn.Status)}
 	switch {
 	case p.Turn.Error != nil:
-		c.said = p.Turn.Error.word()
-		c.said.reset = c.reset
+		c.final = p.Turn.Error.finalMessage()
+		c.final.reset = c.reset
 	case p.Turn.Status == "completed":
-		c.said = &word{text: c.text}
-	case p.Turn.Status == "interrupted" && c.cut:
-		c.said = &word{class: failure.Interrupted, text: interruptedText}
+		c.final = &finalMessage{text: c.text}
+	case p.Turn.Status == "interrupted" && c.interrupted:
+		c.final = &finalMessage{class: failure.Interrupted, text: interruptedText}
 	}
 	return []Signal{{Ended: true}}
 }
 
-func (e serverError) word() *word {
+func (e serverError) finalMessage() *finalMessage {
 	var kind string
 	var status int
 	if json.Unmarshal(e.Info, &kind) != nil {
@@ -296,9 +296,9 @@ func (e serverError) word() *word {
 			status = max(status, cause.Status)
 		}
 	}
-	return &word{class: codexClass(kind, status, e.Message), text: e.Message}
+	return &finalMessage{class: codexClass(kind, status, e.Message), text: e.Message}
 }
 
 func (c *serverReader) Verdict(exit Exit) Verdict {
-	return judge(c.said, c.denied, c.rest.String(), exit)
+	return judge(c.final, c.denied, c.otherOutput.String(), exit)
 }

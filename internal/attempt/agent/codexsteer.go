@@ -8,13 +8,13 @@ import (
 // The ids of our requests that concern a running turn.
 const (
 	serverInterrupt = "gaffer-interrupt"
-	serverMessage   = "gaffer-message-" // and the message's key
+	serverMessage   = "gaffer-message-" // followed by the message's key
 )
 
-// Message implements [Steerable]. While a turn runs, turn/start adds the message to it:
-// the server takes it after the next tool call, or cuts the model's text. After the
-// turn it starts another one. So it does not matter whether the turn ends before the
-// server reads the message.
+// Message implements [Steerable]. While a turn runs, the request turn/start adds the
+// message to that turn: the server passes it to the model after the next tool call, or
+// cuts off the model's text. After the turn, turn/start starts another turn. So the
+// request is right even if the turn ends before the server reads the message.
 func (c *serverReader) Message(id, text string, _ bool) []byte {
 	if c.turn == "" {
 		return nil
@@ -28,10 +28,10 @@ func (c *serverReader) Message(id, text string, _ bool) []byte {
 // Withdraw implements [Steerable]. The server cannot do that.
 func (c *serverReader) Withdraw(string) []byte { return nil }
 
-// Interrupt implements [Steerable]. The server drops the messages that it has not taken.
-// It leaves commands running, which end with the server.
+// Interrupt implements [Steerable]. The server drops messages that were not delivered to
+// the model. It leaves commands running; they end with the server.
 func (c *serverReader) Interrupt() []byte {
-	if c.turn == "" || c.said != nil {
+	if c.turn == "" || c.final != nil {
 		return nil
 	}
 	return encode(object{"id": serverInterrupt, "method": "turn/interrupt", "params": object{"threadId": c.thread, "turnId": c.turn}})
@@ -46,17 +46,17 @@ func (c *serverReader) steered(l serverLine) []Signal {
 	case isMessage && l.Error != nil:
 		return []Signal{{Refused: key}}
 	case id == serverInterrupt && l.Error == nil:
-		c.cut = true
+		c.interrupted = true
 	}
 	return nil
 }
 
-// began handles the start of a turn. The first one is known from the response to our
-// request.
+// began handles the start of a turn. The first turn is already known from the response to
+// our request.
 func (c *serverReader) began(p serverParams) []Signal {
 	if c.turn == "" || p.Turn.ID == c.turn {
 		return nil
 	}
-	c.turn, c.said, c.text = p.Turn.ID, nil, ""
-	return []Signal{{State: Running, Began: true}}
+	c.turn, c.final, c.text = p.Turn.ID, nil, ""
+	return []Signal{{State: Running, Resumed: true}}
 }

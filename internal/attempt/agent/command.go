@@ -28,9 +28,9 @@ func (c command) Launch(r Request) (Launch, error) {
 	}
 	switch c.prompt {
 	case Argument:
-		l.Argv = place(argv, promptArg, r.Prompt)
+		l.Argv = insertPrompt(argv, promptArg, r.Prompt)
 	case File:
-		l.Argv, l.File = place(argv, FileArg, FileArg), []byte(r.Prompt)
+		l.Argv, l.File = insertPrompt(argv, FileArg, FileArg), []byte(r.Prompt)
 	default:
 		l.Input = []byte(r.Prompt)
 	}
@@ -41,9 +41,9 @@ func (c command) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// place replaces mark in the arguments by text, or appends text if there is no mark. It
-// never replaces the program name.
-func place(argv []string, mark, text string) []string {
+// insertPrompt replaces mark in the arguments by text, or appends text if there is no
+// mark. It never replaces the program name.
+func insertPrompt(argv []string, mark, text string) []string {
 	found := false
 	for i := 1; i < len(argv); i++ {
 		found = found || strings.Contains(argv[i], mark)
@@ -67,42 +67,42 @@ func (c command) Reader(r Request) Reader {
 // commandReader interprets the output of an arbitrary program.
 type commandReader struct {
 	command
-	answerable bool
-	questions  int
-	waits      string // id of the open question
-	said       *word
-	rest       tail
+	answerable   bool
+	questions    int
+	openQuestion string // id of the open question
+	final        *finalMessage
+	otherOutput  lastOutput
 }
 
 func (c *commandReader) Line(line []byte) []Signal {
-	c.rest.add(line)
+	c.otherOutput.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
 	if m := find(c.waiting, text); m != nil {
 		return c.ask(m[min(1, len(m)-1)])
 	}
-	s := Signal{State: Running, Progress: true, Doing: brief(text), Closed: c.waits}
-	c.waits = ""
-	if w := c.marked(text); w != nil {
-		c.said, s.Ended = w, w.class == failure.None
+	s := Signal{State: Running, Progress: true, Doing: shortLine(text), Closed: c.openQuestion}
+	c.openQuestion = ""
+	if w := c.matchMarkers(text); w != nil {
+		c.final, s.Ended = w, w.class == failure.None
 	}
 	return []Signal{s}
 }
 
-// marked checks a line against the markers. A failure stays the result until a later
+// matchMarkers checks a line against the markers. A failure stays the result until a later
 // line matches the done marker.
-func (c *commandReader) marked(text string) *word {
+func (c *commandReader) matchMarkers(text string) *finalMessage {
 	if m := find(c.limit, text); m != nil {
-		w := &word{class: failure.RateLimited, text: text}
+		w := &finalMessage{class: failure.RateLimited, text: text}
 		if i := c.limit.SubexpIndex("reset"); i > 0 {
-			w.until = m[i]
+			w.resetText = m[i]
 		}
 		return w
 	}
 	if find(c.failed, text) != nil {
-		return &word{class: failure.Crashed, text: text}
+		return &finalMessage{class: failure.Crashed, text: text}
 	}
 	if find(c.done, text) != nil {
-		return &word{text: text}
+		return &finalMessage{text: text}
 	}
 	return nil
 }
@@ -116,11 +116,11 @@ func find(re *regexp.Regexp, text string) []string {
 
 // ask returns the signal for a question. The user can answer it only if stdin is free.
 func (c *commandReader) ask(text string) []Signal {
-	s := Signal{State: Waiting, Doing: brief(text), Closed: c.waits}
+	s := Signal{State: Waiting, Doing: shortLine(text), Closed: c.openQuestion}
 	if c.answerable {
 		c.questions++
-		c.waits = strconv.Itoa(c.questions)
-		s.Ask = &Question{ID: c.waits, Text: strings.TrimSpace(text), Reply: func(a Answer) []byte {
+		c.openQuestion = strconv.Itoa(c.questions)
+		s.Ask = &Question{ID: c.openQuestion, Text: strings.TrimSpace(text), Reply: func(a Answer) []byte {
 			if a.Deny && a.Text == "" {
 				return []byte("no\n")
 			}
@@ -131,21 +131,21 @@ func (c *commandReader) ask(text string) []Signal {
 }
 
 func (c *commandReader) Verdict(exit Exit) Verdict {
-	said := c.said
+	said := c.final
 	switch {
 	case said != nil && said.class != failure.None:
 	case exit.Code == 0 && exit.Signal == "" && (c.done == nil || said != nil):
-		said = &word{text: c.rest.all()}
+		said = &finalMessage{text: c.otherOutput.all()}
 	case exit.Code == 0 && exit.Signal == "":
-		return judge(&word{class: failure.Crashed, text: join("ended without its done line", c.rest.String())}, denial{}, "", exit)
+		return judge(&finalMessage{class: failure.Crashed, text: appendDetail("ended without its done line", c.otherOutput.String())}, denial{}, "", exit)
 	case exit.StopReason == Lingered && said != nil:
 	default:
-		said = &word{class: failure.Crashed, text: join(ending(exit), c.rest.String())}
+		said = &finalMessage{class: failure.Crashed, text: appendDetail(describeExit(exit), c.otherOutput.String())}
 	}
-	return judge(said, denial{}, c.rest.String(), exit)
+	return judge(said, denial{}, c.otherOutput.String(), exit)
 }
 
-func ending(exit Exit) string {
+func describeExit(exit Exit) string {
 	if exit.Signal != "" {
 		return "died of " + exit.Signal
 	}

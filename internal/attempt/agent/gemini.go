@@ -53,9 +53,9 @@ func (g gemini) Reader(Request) Reader { return &geminiReader{} }
 
 // geminiReader interprets the output of the Gemini CLI.
 type geminiReader struct {
-	text strings.Builder // text since the last tool use
-	said *word
-	rest tail
+	text        strings.Builder // text since the last tool use
+	final       *finalMessage
+	otherOutput lastOutput
 }
 
 type geminiLine struct {
@@ -80,7 +80,7 @@ type geminiLine struct {
 func (g *geminiReader) Line(line []byte) []Signal {
 	var l geminiLine
 	if !decode(line, &l) {
-		return g.plain(line)
+		return g.stderrLine(line)
 	}
 	switch l.Type {
 	case "init":
@@ -89,11 +89,11 @@ func (g *geminiReader) Line(line []byte) []Signal {
 		return g.message(l)
 	case "tool_use":
 		g.text.Reset()
-		return []Signal{{State: Running, Progress: true, Doing: call(l.Tool, l.Parameters)}}
+		return []Signal{{State: Running, Progress: true, Doing: describeCall(l.Tool, l.Parameters)}}
 	case "tool_result":
 		return []Signal{{State: Running, Progress: true}}
 	case "result":
-		g.said = l.word(g.text.String())
+		g.final = l.finalMessage(g.text.String())
 		return []Signal{{Usage: &Usage{Input: l.Stats.Input, Output: l.Stats.Output}, Ended: true}}
 	}
 	return nil
@@ -107,28 +107,28 @@ func (g *geminiReader) message(l geminiLine) []Signal {
 	if g.text.Len() < MaxLine {
 		g.text.WriteString(l.Content)
 	}
-	return []Signal{{State: Running, Progress: true, Doing: brief(g.text.String())}}
+	return []Signal{{State: Running, Progress: true, Doing: shortLine(g.text.String())}}
 }
 
-// plain handles a line of stderr, the only place where retries are reported.
-func (g *geminiReader) plain(line []byte) []Signal {
-	g.rest.add(line)
+// stderrLine handles a line of stderr, the only place where retries are reported.
+func (g *geminiReader) stderrLine(line []byte) []Signal {
+	g.otherOutput.add(line)
 	if bytes.HasPrefix(line, []byte("Attempt ")) && bytes.Contains(line, []byte("Retrying")) {
-		return []Signal{{State: Retrying, Doing: brief(string(line))}}
+		return []Signal{{State: Retrying, Doing: shortLine(string(line))}}
 	}
 	return nil
 }
 
-func (l geminiLine) word(text string) *word {
+func (l geminiLine) finalMessage(text string) *finalMessage {
 	switch {
 	case l.Status == "success":
-		return &word{text: text}
+		return &finalMessage{text: text}
 	case l.Error.Message == "":
-		return &word{class: failure.Crashed, text: "the result is " + l.Status}
+		return &finalMessage{class: failure.Crashed, text: "the result is " + l.Status}
 	}
-	return &word{class: classify(0, l.Error.Message), text: l.Error.Message}
+	return &finalMessage{class: classify(0, l.Error.Message), text: l.Error.Message}
 }
 
 func (g *geminiReader) Verdict(exit Exit) Verdict {
-	return judge(g.said, denial{}, g.rest.String(), exit)
+	return judge(g.final, denial{}, g.otherOutput.String(), exit)
 }

@@ -138,13 +138,13 @@ func show(s agent.Signal) string {
 	if s.Usage != nil {
 		add("usage", fmt.Sprintf("%d in, %d out, %.6f USD", s.Usage.Input, s.Usage.Output, s.Usage.USD))
 	}
-	if s.Took != "" {
-		add("took", s.Took)
+	if s.Delivered != "" {
+		add("took", s.Delivered)
 	}
 	if s.Refused != "" {
 		add("refused", s.Refused)
 	}
-	if s.Began {
+	if s.Resumed {
 		parts = append(parts, "began")
 	}
 	if s.Ended {

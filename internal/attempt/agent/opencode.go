@@ -35,12 +35,12 @@ func (o opencode) Reader(Request) Reader { return &opencodeReader{} }
 
 // opencodeReader interprets the output of "opencode run".
 type opencodeReader struct {
-	thread string
-	text   string
-	usage  Usage
-	said   *word
-	denied denial
-	rest   tail
+	thread      string
+	text        string
+	usage       Usage
+	final       *finalMessage
+	denied      denial
+	otherOutput lastOutput
 }
 
 type opencodeLine struct {
@@ -83,7 +83,7 @@ type opencodeLine struct {
 func (o *opencodeReader) Line(line []byte) []Signal {
 	var l opencodeLine
 	if !decode(line, &l) {
-		o.plain(line)
+		o.stderrLine(line)
 		return nil
 	}
 	s := o.read(l)
@@ -98,22 +98,22 @@ func (o *opencodeReader) read(l opencodeLine) Signal {
 	s := Signal{State: Running, Progress: true}
 	switch l.Type {
 	case "step_start":
-		o.said = nil
+		o.final = nil
 	case "text":
 		o.text = l.Part.Text
-		s.Doing = brief(l.Part.Text)
+		s.Doing = shortLine(l.Part.Text)
 	case "tool_use":
-		s.Doing = call(l.Part.Tool, l.Part.State.Input)
+		s.Doing = describeCall(l.Part.Tool, l.Part.State.Input)
 		if strings.Contains(l.Part.State.Error, "rejected permission") {
 			o.deny(s.Doing)
 		} else {
-			o.denied.used()
+			o.denied.usedTool()
 		}
 	case "step_finish":
 		s.Usage = o.add(l)
 		s.Ended = o.finished(l.Part.Reason)
 	case "error":
-		o.said = l.word()
+		o.final = l.finalMessage()
 		s = Signal{Ended: true}
 	default:
 		return Signal{}
@@ -126,11 +126,11 @@ func (o *opencodeReader) read(l opencodeLine) Signal {
 func (o *opencodeReader) finished(reason string) bool {
 	switch reason {
 	case "stop":
-		o.said = &word{text: o.text}
+		o.final = &finalMessage{text: o.text}
 	case "tool-calls", "unknown", "":
 		return false
 	default:
-		o.said = &word{class: failure.Crashed, text: "the model stopped: " + reason}
+		o.final = &finalMessage{class: failure.Crashed, text: "the model stopped: " + reason}
 	}
 	return true
 }
@@ -145,36 +145,36 @@ func (o *opencodeReader) add(l opencodeLine) *Usage {
 	return &used
 }
 
-// plain handles a line of stderr, where opencode reports denied requests.
-func (o *opencodeReader) plain(line []byte) {
-	o.rest.add(line)
+// stderrLine handles a line of stderr, where opencode reports denied requests.
+func (o *opencodeReader) stderrLine(line []byte) {
+	o.otherOutput.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
 	if _, what, ok := strings.Cut(text, "permission requested: "); ok && strings.Contains(what, "auto-rejecting") {
 		what, _, _ = strings.Cut(what, ";")
-		o.deny(brief(what))
+		o.deny(shortLine(what))
 	}
 }
 
 // deny records a denial once. opencode reports each twice in different words: on stderr
 // and with the tool.
 func (o *opencodeReader) deny(what string) {
-	if list := o.denied.what; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
+	if list := o.denied.requests; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
 		o.denied.add(what)
 	}
 }
 
-func (l opencodeLine) word() *word {
+func (l opencodeLine) finalMessage() *finalMessage {
 	d := l.Error.Data
-	w := &word{class: classify(d.Status, d.Message), text: join(l.Error.Name, d.Message)}
+	w := &finalMessage{class: classify(d.Status, d.Message), text: appendDetail(l.Error.Name, d.Message)}
 	if l.Error.Name == "ContextOverflowError" {
 		w.class = failure.ContextOverflow
 	}
 	if after, err := strconv.ParseFloat(d.Headers["retry-after"], 64); err == nil && l.Timestamp > 0 {
-		w.reset = epoch(l.Timestamp/1000 + after)
+		w.reset = unixTime(l.Timestamp/1000 + after)
 	}
 	return w
 }
 
 func (o *opencodeReader) Verdict(exit Exit) Verdict {
-	return judge(o.said, o.denied, o.rest.String(), exit)
+	return judge(o.final, o.denied, o.otherOutput.String(), exit)
 }

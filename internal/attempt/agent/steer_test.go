@@ -17,8 +17,8 @@ func yes(agent.Question) agent.Answer { return agent.Answer{Text: "yes"} }
 func (r run) took() []string {
 	var keys []string
 	for _, s := range r.signals {
-		if s.Took != "" {
-			keys = append(keys, s.Took)
+		if s.Delivered != "" {
+			keys = append(keys, s.Delivered)
 		}
 	}
 	return slices.Compact(keys)
@@ -72,7 +72,7 @@ func TestAMessageAfterTheResultIsAnotherTurnWhoseResultCounts(t *testing.T) {
 			if r.verdict.Class != want.Class || r.verdict.Summary != want.Summary {
 				t.Errorf("%s, %s: %+v", name, message, r.verdict)
 			}
-			if !slices.Equal(r.took(), []string{agent.MessageKey("m1")}) || !r.has(func(s agent.Signal) bool { return s.Began }) {
+			if !slices.Equal(r.took(), []string{agent.MessageKey("m1")}) || !r.has(func(s agent.Signal) bool { return s.Resumed }) {
 				t.Errorf("%s, %s: %q", name, message, shown(r.signals))
 			}
 		}
@@ -130,7 +130,7 @@ func TestAMessageThatIsWrittenTwiceIsTakenOnceByClaude(t *testing.T) {
 		})
 	taken := 0
 	for _, s := range r.signals {
-		if s.Took != "" {
+		if s.Delivered != "" {
 			taken++
 		}
 	}

@@ -18,19 +18,19 @@ const (
 	questionLength = 4000 // characters of a question
 
 	answerLength = 256 << 10 // bytes of an answer
-	tailLength   = 48 << 10  // bytes of the last output of a program
+	outputLength = 48 << 10  // bytes of the last output of a program
 )
 
 // clean makes output safe to display. It removes escape sequences, invalid UTF-8, and
 // control characters except newline and tab.
 func clean(text string) string {
-	if plain(text) {
+	if isPrintableASCII(text) {
 		return text
 	}
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		if text[i] == 0x1b {
-			i += escape(text[i:])
+			i += escapeLength(text[i:])
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -46,7 +46,8 @@ func clean(text string) string {
 	return b.String()
 }
 
-func plain(text string) bool {
+// isPrintableASCII reports whether text needs no cleaning.
+func isPrintableASCII(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
 			return false
@@ -55,8 +56,8 @@ func plain(text string) bool {
 	return true
 }
 
-// escape returns the length of the escape sequence at the start of text.
-func escape(text string) int {
+// escapeLength returns the length of the escape sequence at the start of text.
+func escapeLength(text string) int {
 	if len(text) < 2 {
 		return len(text)
 	}
@@ -82,8 +83,8 @@ func escape(text string) int {
 	return 2
 }
 
-// first returns the first n characters of text.
-func first(text string, n int) string {
+// firstChars returns the first n characters of text.
+func firstChars(text string, n int) string {
 	for i := range text {
 		if n == 0 {
 			return text[:i]
@@ -93,25 +94,25 @@ func first(text string, n int) string {
 	return text
 }
 
-// end returns at most the last n characters of text. The result starts at the beginning
+// endFromLine returns at most the last n characters of text. The result starts at the beginning
 // of a line, or of a word if the text is one long line.
-func end(text string, n int) string {
-	kept := last(text, n)
+func endFromLine(text string, n int) string {
+	kept := lastChars(text, n)
 	if len(kept) == len(text) || n < 2 {
 		return kept
 	}
 	if _, lines, ok := strings.Cut(kept, "\n"); ok && strings.TrimSpace(lines) != "" {
 		return lines
 	}
-	kept = last(kept, n-1)
+	kept = lastChars(kept, n-1)
 	if _, words, ok := strings.Cut(kept, " "); ok {
 		kept = words
 	}
 	return "…" + kept
 }
 
-// last returns the last n characters of text.
-func last(text string, n int) string {
+// lastChars returns the last n characters of text.
+func lastChars(text string, n int) string {
 	i := len(text)
 	for ; i > 0 && n > 0; n-- {
 		_, size := utf8.DecodeLastRuneInString(text[:i])
@@ -120,17 +121,18 @@ func last(text string, n int) string {
 	return text[i:]
 }
 
-// brief shortens text to one short line, for the agent's current activity.
-func brief(text string) string {
-	// A line of output can have a megabyte, of which 80 characters are shown.
-	text = first(text, 20*doingLength)
+// shortLine shortens text to one short line, for the agent's current activity.
+func shortLine(text string) string {
+	// A line of output can have a megabyte, and only doingLength characters are shown.
+	text = firstChars(text, 20*doingLength)
 	text = strings.Join(strings.Fields(clean(text)), " ")
 	return truncate.Chars(text, doingLength)
 }
 
-// full prepares text for a user who must decide about it. It hides nothing silently:
-// invisible characters are escaped, and a cut says how many characters are missing.
-func full(text string) string {
+// forDecision prepares a request for the user who must allow or deny it. It shows
+// everything: invisible characters are escaped, and a cut says how many characters are
+// missing.
+func forDecision(text string) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 	var b strings.Builder
 	written := 0
@@ -160,19 +162,19 @@ func summary(text string) string {
 	if n := len(text) - 20*summaryLength; n > 0 {
 		text = text[n:]
 	}
-	return strings.TrimSpace(end(strings.TrimSpace(clean(text)), summaryLength))
+	return strings.TrimSpace(endFromLine(strings.TrimSpace(clean(text)), summaryLength))
 }
 
-// answer returns the end of text, up to answerLength bytes, as the agent wrote it.
-func answer(text string) string {
+// endOfAnswer returns the end of text, up to answerLength bytes, as the agent wrote it.
+func endOfAnswer(text string) string {
 	return strings.ToValidUTF8(truncate.Tail(text, answerLength), "\uFFFD")
 }
 
-// tail keeps the last lines of output, up to about twice tailLength bytes.
-type tail struct{ text []byte }
+// lastOutput keeps the last lines of output, up to about twice outputLength bytes.
+type lastOutput struct{ text []byte }
 
-func (t *tail) add(line []byte) {
-	const most = tailLength
+func (t *lastOutput) add(line []byte) {
+	const most = outputLength
 	if n := len(line) - most; n > 0 {
 		line = line[n:]
 	}
@@ -182,8 +184,8 @@ func (t *tail) add(line []byte) {
 	t.text = append(append(t.text, line...), '\n')
 }
 
-func (t *tail) forget() { t.text = nil }
+func (t *lastOutput) forget() { t.text = nil }
 
-func (t *tail) String() string { return summary(t.all()) }
+func (t *lastOutput) String() string { return summary(t.all()) }
 
-func (t *tail) all() string { return string(t.text) }
+func (t *lastOutput) all() string { return string(t.text) }

@@ -27,13 +27,13 @@ func TestCleanLeavesWhatAPersonCanRead(t *testing.T) {
 }
 
 func TestTextIsCutAtARune(t *testing.T) {
-	if got := last("äöü", 2); got != "öü" {
+	if got := lastChars("äöü", 2); got != "öü" {
 		t.Errorf("last: %q", got)
 	}
-	if got := first("äöü", 2); got != "äö" {
+	if got := firstChars("äöü", 2); got != "äö" {
 		t.Errorf("first: %q", got)
 	}
-	if last("", 3) != "" || last("ab", 0) != "" || first("ab", 3) != "ab" || last("ab", 3) != "ab" {
+	if lastChars("", 3) != "" || lastChars("ab", 0) != "" || firstChars("ab", 3) != "ab" || lastChars("ab", 3) != "ab" {
 		t.Error("what is short is left alone")
 	}
 }
@@ -98,12 +98,12 @@ func TestErrorsAreClassifiedByStatusAndByWords(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	success, crashed, limited := &word{text: "ok"}, &word{class: failure.Crashed, text: "bad"}, &word{class: failure.RateLimited, text: "slow down"}
-	denied := denial{what: []string{"Bash: make"}}
-	obeyed := denial{what: denied.what, wentOn: true}
+	success, crashed, limited := &finalMessage{text: "ok"}, &finalMessage{class: failure.Crashed, text: "bad"}, &finalMessage{class: failure.RateLimited, text: "slow down"}
+	denied := denial{requests: []string{"Bash: make"}}
+	obeyed := denial{requests: denied.requests, continued: true}
 	for _, c := range []struct {
 		name   string
-		said   *word
+		said   *finalMessage
 		denied denial
 		exit   Exit
 		want   failure.Class

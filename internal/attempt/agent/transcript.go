@@ -24,27 +24,27 @@ type EntryKind int
 
 // Values of EntryKind.
 const (
-	Said    EntryKind = iota + 1 // the agent's own text, any number of lines
-	Did                          // a tool and the most informative part of its input, on one line
-	Got                          // output of a tool, shortened
-	Problem                      // an error, a failed tool or a denied request
-	Asked                        // a question to the user, with its options
-	Noted                        // information about the program itself, such as its usage
-	Told                         // a message that the user sent while the agent worked
+	AgentText     EntryKind = iota + 1 // the agent's own text, any number of lines
+	ToolCall                           // a tool and the most informative part of its input, on one line
+	ToolOutput                         // output of a tool, shortened
+	Problem                            // an error, a failed tool or a denied request
+	QuestionAsked                      // a question to the user, with its options
+	Note                               // information about the program itself, such as its usage
+	UserMessage                        // a message that the user sent while the agent worked
 )
 
 // Transcript converts the log of one attempt to entries. It detects which program wrote
 // the log.
 type Transcript struct {
-	read   func(t *Transcript, line []byte) []Entry // nil until the program is detected
-	began  map[string]bool                          // Codex: ids of items whose start was returned
-	server *serverReader                            // Codex: finds the item that a question is about
-	words  strings.Builder                          // Gemini: the text so far, which arrives in small pieces
-	wordAt time.Time
-	given  bool   // Claude: the prompt was repeated; what follows are messages
-	last   string // the last text; a result repeats it
+	read         func(t *Transcript, line []byte) []Entry // nil until the program is detected
+	startedItems map[string]bool                          // Codex: ids of items whose start has an entry
+	server       *serverReader                            // Codex: finds the item that a question is about
+	pendingText  strings.Builder                          // Gemini: the text so far, which arrives in small pieces
+	pendingTime  time.Time
+	promptSeen   bool   // Claude: the prompt was repeated; what follows are messages
+	lastText     string // the last text; a result repeats it
 
-	problem string // text of the last entry, if it was a Problem
+	lastProblem string // text of the last entry, if it was a Problem
 }
 
 // Line processes a line of the log, without its line end. ok is false if the line is
@@ -55,7 +55,7 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 		return t.flush(), false
 	}
 	if t.read == nil {
-		if t.read = format(trimmed); t.read == nil {
+		if t.read = detectFormat(trimmed); t.read == nil {
 			return nil, false
 		}
 	}
@@ -64,11 +64,11 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 			continue
 		}
 		// Programs report an error when it happens, and again when they give up.
-		if e.Kind != Problem || e.Text != t.problem {
+		if e.Kind != Problem || e.Text != t.lastProblem {
 			entries = append(entries, e)
 		}
-		if t.problem = ""; e.Kind == Problem {
-			t.problem = e.Text
+		if t.lastProblem = ""; e.Kind == Problem {
+			t.lastProblem = e.Text
 		}
 	}
 	return entries, true
@@ -77,9 +77,9 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 // End returns the entries that are still incomplete at the end of the log.
 func (t *Transcript) End() []Entry { return t.flush() }
 
-// format detects which program wrote a line, by fields that other JSON lines are
+// detectFormat detects which program wrote a line, by fields that other JSON lines are
 // unlikely to have. It returns nil if it does not know.
-func format(line []byte) func(*Transcript, []byte) []Entry {
+func detectFormat(line []byte) func(*Transcript, []byte) []Entry {
 	var l struct {
 		Type    string          `json:"type"`
 		Session string          `json:"session_id"`
@@ -121,38 +121,38 @@ const (
 
 // oneLine returns text on one line, shortened to maxEntry.
 func oneLine(text string) string {
-	return truncate.Chars(strings.Join(strings.Fields(clean(first(text, 20*maxEntry))), " "), maxEntry)
+	return truncate.Chars(strings.Join(strings.Fields(clean(firstChars(text, 20*maxEntry))), " "), maxEntry)
 }
 
-// said returns an entry for the agent's text.
-func (t *Transcript) said(text string, at time.Time) []Entry {
+// agentText returns an entry for the agent's text.
+func (t *Transcript) agentText(text string, at time.Time) []Entry {
 	text = strings.TrimSpace(clean(text))
 	if text == "" {
 		return nil
 	}
-	t.last = text
-	return []Entry{{Said, text, at}}
+	t.lastText = text
+	return []Entry{{AgentText, text, at}}
 }
 
-// did returns an entry for a tool call.
-func did(tool string, input json.RawMessage, at time.Time) Entry {
-	if what := arg(input); what != "" {
+// toolCall returns an entry for a tool call.
+func toolCall(tool string, input json.RawMessage, at time.Time) Entry {
+	if what := mainInput(input); what != "" {
 		tool += ": " + what
 	}
-	return Entry{Did, oneLine(tool), at}
+	return Entry{ToolCall, oneLine(tool), at}
 }
 
-// got returns an entry for a tool's output: the first lines, or the last lines of a
+// toolOutput returns an entry for a tool's output: the first lines, or the last lines of a
 // failure, and the number of omitted lines. Empty output has an entry only if the tool
 // failed.
-func got(output string, failed bool, at time.Time) []Entry {
+func toolOutput(output string, failed bool, at time.Time) []Entry {
 	var lines []string
 	for line := range strings.Lines(clean(output)) {
 		if line = strings.TrimRight(line, " \t\n"); line != "" {
 			lines = append(lines, truncate.Chars(line, maxEntry))
 		}
 	}
-	kind, more := Got, len(lines)-resultLines
+	kind, more := ToolOutput, len(lines)-resultLines
 	if failed {
 		kind = Problem
 	}
@@ -181,24 +181,24 @@ func problem(text string, at time.Time) []Entry {
 	return []Entry{{Problem, text, at}}
 }
 
-func noted(text string, at time.Time) []Entry {
+func note(text string, at time.Time) []Entry {
 	if text == "" {
 		return nil
 	}
-	return []Entry{{Noted, oneLine(text), at}}
+	return []Entry{{Note, oneLine(text), at}}
 }
 
-// asked returns an entry for a question with its options.
-func asked(q Question, at time.Time) Entry {
+// questionAsked returns an entry for a question with its options.
+func questionAsked(q Question, at time.Time) Entry {
 	text := cmp.Or(strings.TrimSpace(clean(q.Text)), "(a question without a text)")
 	for i, option := range q.Options {
 		text += fmt.Sprintf("\n%d %s", i+1, oneLine(option))
 	}
-	return Entry{Asked, text, at}
+	return Entry{QuestionAsked, text, at}
 }
 
-// used describes the usage, for example "240 tokens in, 14 out, $0.0200".
-func (u Usage) used() string {
+// describe describes the usage, for example "240 tokens in, 14 out, $0.0200".
+func (u Usage) describe() string {
 	if u.Input+u.Output == 0 {
 		return ""
 	}
@@ -209,8 +209,8 @@ func (u Usage) used() string {
 	return text
 }
 
-// stamp returns the time in a line, or zero.
-func stamp(line []byte) time.Time {
+// timeOf returns the time in a line, or zero.
+func timeOf(line []byte) time.Time {
 	var l struct {
 		Text string `json:"timestamp"`
 	}
@@ -227,56 +227,56 @@ func stamp(line []byte) time.Time {
 func (t *Transcript) claude(line []byte) (entries []Entry) {
 	var l claudeLine
 	decode(line, &l)
-	at := stamp(line)
+	at := timeOf(line)
 	switch l.Type {
 	case "system":
 		for _, s := range (&claudeReader{}).system(l) {
 			if s.State == Retrying {
 				entries = append(entries, problem(s.Doing, at)...)
 			}
-			entries = append(entries, noted(s.Compacted, at)...)
+			entries = append(entries, note(s.Compacted, at)...)
 		}
 	case "assistant":
 		for _, b := range l.blocks() {
 			switch {
 			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // which is also printed as a control request
-				entries = append(entries, did(b.Name, b.Input, at))
+				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
-				t.last = strings.TrimSpace(clean(b.Text))
+				t.lastText = strings.TrimSpace(clean(b.Text))
 				entries = append(entries, problem(b.Text, at)...)
 			case b.Type == "text":
-				entries = append(entries, t.said(b.Text, at)...)
+				entries = append(entries, t.agentText(b.Text, at)...)
 			}
 		}
 	case "user":
 		if l.Replay && l.Time != "" {
 			var text string
 			_ = json.Unmarshal(l.Message.Content, &text) // without a text there is nothing to show
-			if t.given {
+			if t.promptSeen {
 				// The line has the time at which the message was sent, not taken.
-				entries = append(entries, Entry{Told, strings.TrimSpace(clean(text)), time.Time{}})
+				entries = append(entries, Entry{UserMessage, strings.TrimSpace(clean(text)), time.Time{}})
 			}
-			t.given = true
+			t.promptSeen = true
 		}
 		for _, b := range l.blocks() {
 			if b.Type == "tool_result" {
-				entries = append(entries, got(b.output(), b.IsError, at)...)
+				entries = append(entries, toolOutput(b.output(), b.IsError, at)...)
 			}
 		}
 	case "control_request":
 		if l.Request.Subtype == "can_use_tool" {
-			entries = append(entries, asked(l.question(), at))
+			entries = append(entries, questionAsked(l.question(), at))
 		}
 	case "rate_limit_event":
-		if reset := epoch(l.Limit.ResetsAt); l.Limit.Status == "rejected" && !reset.IsZero() {
+		if reset := unixTime(l.Limit.ResetsAt); l.Limit.Status == "rejected" && !reset.IsZero() {
 			entries = problem("rate limit until "+reset.UTC().Format(time.RFC3339), at)
 		}
 	case "result":
 		var r claudeResult
 		decode(line, &r)
-		entries = t.finished(r.words(), string(r.IsError) != "false", r.used(), at)
+		entries = t.finished(r.text(), string(r.IsError) != "false", r.usage(), at)
 		for _, d := range r.Denials {
-			entries = append(entries, problem("denied: "+call(d.Tool, d.Input), at)...)
+			entries = append(entries, problem("denied: "+describeCall(d.Tool, d.Input), at)...)
 		}
 	}
 	if l.Parent != "" {
@@ -290,11 +290,11 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 // finished returns the entries for the end of the work: the final message if it differs
 // from the last text, and the usage.
 func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time) (entries []Entry) {
-	if text := strings.TrimSpace(clean(words)); text != "" && text != t.last {
-		entries = append(entries, Entry{map[bool]EntryKind{false: Said, true: Problem}[failed], text, at})
+	if text := strings.TrimSpace(clean(words)); text != "" && text != t.lastText {
+		entries = append(entries, Entry{map[bool]EntryKind{false: AgentText, true: Problem}[failed], text, at})
 	}
 	if u != nil {
-		entries = append(entries, noted(u.used(), at)...)
+		entries = append(entries, note(u.describe(), at)...)
 	}
 	return entries
 }
@@ -318,7 +318,7 @@ func (b claudeBlock) output() string {
 func (t *Transcript) codex(line []byte) []Entry {
 	var l codexLine
 	decode(line, &l)
-	at := stamp(line)
+	at := timeOf(line)
 	switch l.Type {
 	case "item.started", "item.completed":
 		return t.item(l.Item, l.Type == "item.completed", at)
@@ -327,7 +327,7 @@ func (t *Transcript) codex(line []byte) []Entry {
 	case "turn.failed":
 		return problem(l.Error.Message, at)
 	case "turn.completed":
-		return noted(Usage{Input: l.Usage.Input, Output: l.Usage.Output}.used(), at)
+		return note(Usage{Input: l.Usage.Input, Output: l.Usage.Output}.describe(), at)
 	}
 	return nil
 }
@@ -339,19 +339,19 @@ func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []E
 	case "userMessage", "reasoning":
 		return nil
 	case "error":
-		return noted(i.Message, at)
+		return note(i.Message, at)
 	case "agent_message", "agentMessage":
 		if !complete {
 			return nil
 		}
-		return t.said(i.Text, at)
+		return t.agentText(i.Text, at)
 	}
-	if what := i.what(); what != "" && !t.began[i.ID] {
-		if t.began == nil || len(t.began) > 1000 { // bounds the memory; old ids do not come back
-			t.began = map[string]bool{}
+	if what := i.describe(); what != "" && !t.startedItems[i.ID] {
+		if t.startedItems == nil || len(t.startedItems) > 1000 { // bounds the memory; old ids do not come back
+			t.startedItems = map[string]bool{}
 		}
-		t.began[i.ID] = true
-		entries = append(entries, Entry{Did, oneLine(what), at})
+		t.startedItems[i.ID] = true
+		entries = append(entries, Entry{ToolCall, oneLine(what), at})
 	}
 	if !complete {
 		return entries
@@ -360,9 +360,9 @@ func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []E
 	case i.Status == "declined":
 		return append(entries, problem("declined", at)...)
 	case i.exit() != 0 || i.Status == "failed":
-		return append(entries, got(fmt.Sprintf("%s\nexit code %d", i.output(), i.exit()), true, at)...)
+		return append(entries, toolOutput(fmt.Sprintf("%s\nexit code %d", i.output(), i.exit()), true, at)...)
 	}
-	return append(entries, got(i.output(), false, at)...)
+	return append(entries, toolOutput(i.output(), false, at)...)
 }
 
 func (i codexItem) output() string { return i.Output + i.ServerOutput }
@@ -386,10 +386,10 @@ func (t *Transcript) codexServer(line []byte) []Entry {
 	}
 	for _, s := range t.server.Line(line) {
 		if s.Ask != nil {
-			return []Entry{asked(*s.Ask, time.Time{})}
+			return []Entry{questionAsked(*s.Ask, time.Time{})}
 		}
 	}
-	at := epoch(float64(p.Turn.CompletedAt))
+	at := unixTime(float64(p.Turn.CompletedAt))
 	foreign := p.ThreadID != "" && p.ThreadID != t.server.thread
 	switch {
 	case l.Method == "" && l.Error != nil:
@@ -400,15 +400,15 @@ func (t *Transcript) codexServer(line []byte) []Entry {
 		i := p.Item.codexItem
 		i.ID = p.Item.ID
 		if i.Type == "userMessage" && p.Item.ClientID != "" && l.Method == "item/completed" {
-			return []Entry{{Told, strings.TrimSpace(clean(p.Item.words())), at}}
+			return []Entry{{UserMessage, strings.TrimSpace(clean(p.Item.text())), at}}
 		}
 		return t.item(i, l.Method == "item/completed", at)
 	case l.Method == "error":
-		return problem(join(p.Error.Message, p.Error.Details), at)
+		return problem(appendDetail(p.Error.Message, p.Error.Details), at)
 	case l.Method == "turn/completed" && p.Turn.Error != nil:
 		return problem(p.Turn.Error.Message, at)
 	case l.Method == "turn/completed":
-		return noted("the turn is "+p.Turn.Status, at)
+		return note("the turn is "+p.Turn.Status, at)
 	}
 	return nil
 }
@@ -416,56 +416,56 @@ func (t *Transcript) codexServer(line []byte) []Entry {
 func (t *Transcript) gemini(line []byte) (entries []Entry) {
 	var l geminiLine
 	decode(line, &l)
-	at := stamp(line)
+	at := timeOf(line)
 	if l.Type == "message" && l.Role == "assistant" {
-		if t.words.Len() == 0 {
-			t.wordAt = at
+		if t.pendingText.Len() == 0 {
+			t.pendingTime = at
 		}
-		if t.words.Len() < MaxLine {
-			t.words.WriteString(l.Content)
+		if t.pendingText.Len() < MaxLine {
+			t.pendingText.WriteString(l.Content)
 		}
 		return nil
 	}
 	entries = t.flush()
 	switch l.Type {
 	case "tool_use":
-		entries = append(entries, did(l.Tool, l.Parameters, at))
+		entries = append(entries, toolCall(l.Tool, l.Parameters, at))
 	case "tool_result":
 		failed := l.Status != "success"
-		entries = append(entries, got(l.Output+"\n"+l.Error.Message, failed, at)...)
+		entries = append(entries, toolOutput(l.Output+"\n"+l.Error.Message, failed, at)...)
 	case "error":
 		entries = append(entries, problem(l.Message, at)...)
 	case "result":
-		if w := l.word(""); l.Status != "success" {
+		if w := l.finalMessage(""); l.Status != "success" {
 			entries = append(entries, problem(w.text, at)...)
 		}
-		entries = append(entries, noted(Usage{Input: l.Stats.Input, Output: l.Stats.Output}.used(), at)...)
+		entries = append(entries, note(Usage{Input: l.Stats.Input, Output: l.Stats.Output}.describe(), at)...)
 	}
 	return entries
 }
 
 // flush returns the text of Gemini that was collected so far.
 func (t *Transcript) flush() []Entry {
-	text := t.words.String()
-	t.words.Reset()
-	return t.said(text, t.wordAt)
+	text := t.pendingText.String()
+	t.pendingText.Reset()
+	return t.agentText(text, t.pendingTime)
 }
 
 func (t *Transcript) opencode(line []byte) []Entry {
 	var l opencodeLine
 	decode(line, &l)
-	at := epoch(l.Timestamp / 1000)
+	at := unixTime(l.Timestamp / 1000)
 	switch l.Type {
 	case "text":
-		return t.said(l.Part.Text, at)
+		return t.agentText(l.Part.Text, at)
 	case "tool_use":
-		entries := []Entry{did(l.Part.Tool, l.Part.State.Input, at)}
+		entries := []Entry{toolCall(l.Part.Tool, l.Part.State.Input, at)}
 		if l.Part.State.Error != "" {
-			return append(entries, got(l.Part.State.Error, true, at)...)
+			return append(entries, toolOutput(l.Part.State.Error, true, at)...)
 		}
-		return append(entries, got(l.Part.State.Output, l.Part.State.Metadata.Exit != 0, at)...)
+		return append(entries, toolOutput(l.Part.State.Output, l.Part.State.Metadata.Exit != 0, at)...)
 	case "error":
-		return problem(l.word().text, at)
+		return problem(l.finalMessage().text, at)
 	}
 	return nil
 }

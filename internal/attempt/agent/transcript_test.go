@@ -12,7 +12,7 @@ import (
 )
 
 var kinds = map[agent.EntryKind]string{
-	agent.Said: "said", agent.Did: "did", agent.Got: "got", agent.Problem: "problem", agent.Asked: "asked", agent.Noted: "noted", agent.Told: "told",
+	agent.AgentText: "said", agent.ToolCall: "did", agent.ToolOutput: "got", agent.Problem: "problem", agent.QuestionAsked: "asked", agent.Note: "noted", agent.UserMessage: "told",
 }
 
 // transcript formats the transcript of a log, one line per entry. It marks lines that

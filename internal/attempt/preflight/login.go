@@ -13,20 +13,20 @@ import (
 // login lists the places where a program may have its login. If a login cannot be
 // ruled out, it counts as present, so that a run that could work is never refused.
 type login struct {
-	variables []string // names of variables, or prefixes
-	folder    string   // variable with the path of the program's settings folder
-	otherwise string   // default for it, relative to the home folder
-	files     []trace  // in the settings folder
-	home      []trace  // in the home folder
-	project   []trace  // in the project
-	system    []trace  // absolute paths
-	keychain  bool     // on macOS the login is in the keychain, which is not queried
-	next      string
+	variables []string     // names of variables, or prefixes
+	folder    string       // variable with the path of the program's settings folder
+	otherwise string       // default of the settings folder, relative to the home folder
+	files     []loginTrace // in the settings folder
+	home      []loginTrace // in the home folder
+	project   []loginTrace // in the project
+	system    []loginTrace // absolute paths
+	keychain  bool         // on macOS the login is in the keychain, which is not queried
+	next      string       // what the user can do to log in
 }
 
-// trace is a file that indicates a login: if it contains one of the words, or, without
+// loginTrace is a file that indicates a login: if it contains one of the words, or, without
 // words, if it exists.
-type trace struct {
+type loginTrace struct {
 	name  string
 	words []string
 }
@@ -38,37 +38,37 @@ var logins = map[string]login{
 	"claude": {
 		variables: []string{"ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_USE_", "AWS_BEARER_TOKEN_BEDROCK"},
 		folder:    "CLAUDE_CONFIG_DIR", otherwise: ".claude",
-		files:    []trace{{name: ".credentials.json"}, {"settings.json", claudeWords}, {".claude.json", []string{"oauthAccount", "primaryApiKey"}}},
-		home:     []trace{{".claude.json", []string{"oauthAccount", "primaryApiKey"}}},
-		project:  []trace{{".claude/settings.json", claudeWords}, {".claude/settings.local.json", claudeWords}},
-		system:   []trace{{name: "/etc/claude-code/managed-settings.json"}},
+		files:    []loginTrace{{name: ".credentials.json"}, {"settings.json", claudeWords}, {".claude.json", []string{"oauthAccount", "primaryApiKey"}}},
+		home:     []loginTrace{{".claude.json", []string{"oauthAccount", "primaryApiKey"}}},
+		project:  []loginTrace{{".claude/settings.json", claudeWords}, {".claude/settings.local.json", claudeWords}},
+		system:   []loginTrace{{name: "/etc/claude-code/managed-settings.json"}},
 		keychain: true,
 		next:     "run 'claude' once and log in, or set ANTHROPIC_API_KEY",
 	},
 	"codex": {
 		variables: []string{"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY"},
 		folder:    "CODEX_HOME", otherwise: ".codex",
-		files:  []trace{{name: "auth.json"}, {"config.toml", []string{"model_provider", "credentials_store", "bearer_token", "oss"}}},
-		system: []trace{{name: "/etc/codex/config.toml"}, {name: "/etc/codex/managed_config.toml"}},
+		files:  []loginTrace{{name: "auth.json"}, {"config.toml", []string{"model_provider", "credentials_store", "bearer_token", "oss"}}},
+		system: []loginTrace{{name: "/etc/codex/config.toml"}, {name: "/etc/codex/managed_config.toml"}},
 		next:   "run 'codex login', or set CODEX_API_KEY",
 	},
 	"gemini": {
 		variables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_", "GOOGLE_CLOUD_", "GOOGLE_APPLICATION_CREDENTIALS", "GEMINI_CLI_USE_", "CLOUD_SHELL"},
 		otherwise: ".gemini",
-		files:     []trace{{name: "oauth_creds.json"}, {name: "gemini-credentials.json"}, {name: "google_accounts.json"}, {name: ".env"}, {"settings.json", []string{"selectedType", "enforcedType"}}},
-		home:      []trace{{name: ".env"}},
-		project:   []trace{{name: ".env"}, {name: ".gemini/.env"}, {".gemini/settings.json", []string{"selectedType"}}},
-		system:    []trace{{name: "/etc/gemini-cli/settings.json"}},
+		files:     []loginTrace{{name: "oauth_creds.json"}, {name: "gemini-credentials.json"}, {name: "google_accounts.json"}, {name: ".env"}, {"settings.json", []string{"selectedType", "enforcedType"}}},
+		home:      []loginTrace{{name: ".env"}},
+		project:   []loginTrace{{name: ".env"}, {name: ".gemini/.env"}, {".gemini/settings.json", []string{"selectedType"}}},
+		system:    []loginTrace{{name: "/etc/gemini-cli/settings.json"}},
 		keychain:  true,
 		next:      "run 'gemini' once and log in, or set GEMINI_API_KEY",
 	},
 }
 
-// login reports a problem if neither the environment nor the files indicate a login.
+// checkLogin reports a problem if neither the environment nor the files indicate a login.
 // It runs no program and uses no network.
-func (c *checker) login(kind string, env []string, u *use) {
+func (c *checker) checkLogin(kind string, env []string, u *agentUse) {
 	l, ok := logins[kind]
-	home := value(env, "HOME")
+	home := lookupEnv(env, "HOME")
 	if !ok || home == "" || l.keychain && runtime.GOOS == "darwin" {
 		return
 	}
@@ -81,25 +81,25 @@ func (c *checker) login(kind string, env []string, u *use) {
 		}
 	}
 	folder := filepath.Join(home, l.otherwise)
-	if l.folder != "" && value(env, l.folder) != "" {
-		folder = value(env, l.folder)
+	if l.folder != "" && lookupEnv(env, l.folder) != "" {
+		folder = lookupEnv(env, l.folder)
 	}
-	if found(folder, l.files) || found(home, l.home) || found("/", l.system) {
+	if hasTrace(folder, l.files) || hasTrace(home, l.home) || hasTrace("/", l.system) {
 		return
 	}
 	// Some programs look in every folder above their working folder.
 	for dir := c.Root; ; dir = filepath.Dir(dir) {
-		if found(dir, l.project) {
+		if hasTrace(dir, l.project) {
 			return
 		}
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	c.lack(l.next, "%s: %s is not logged in", u.who(), kind)
+	c.addMissing(l.next, "%s: %s is not logged in", u.describe(), kind)
 }
 
-func found(folder string, traces []trace) bool {
+func hasTrace(folder string, traces []loginTrace) bool {
 	for _, t := range traces {
 		data, err := statefile.ReadBytes(host.OS(), filepath.Join(folder, t.name))
 		if err != nil {
@@ -117,8 +117,8 @@ func found(folder string, traces []trace) bool {
 	return false
 }
 
-// value returns the value of a variable in an environment, or "".
-func value(env []string, name string) (text string) {
+// lookupEnv returns the value of a variable in an environment, or "".
+func lookupEnv(env []string, name string) (text string) {
 	for _, v := range env {
 		if after, ok := strings.CutPrefix(v, name+"="); ok {
 			text = after

@@ -31,7 +31,7 @@ type Problem struct {
 	Text string `json:"problem"`
 	Next string `json:"next,omitempty"` // what the user can do about it
 
-	err error // determines the exit code; nil means that something is missing
+	err error // determines the exit code; nil for a missing program, login or file
 }
 
 func (p Problem) Error() string { return p.Text }
@@ -67,13 +67,13 @@ func Check(ctx context.Context, p plan.Plan, o Options) []Problem {
 	c := &checker{Options: o, plan: p}
 	for _, program := range o.Programs {
 		if _, err := supervisor.FindProgram(program, o.Environ); err != nil {
-			c.lack("install it", "the program %s is not installed: it is not in PATH", program)
+			c.addMissing("install it", "the program %s is not installed: it is not in PATH", program)
 		}
 	}
-	for _, u := range usesOf(p) {
-		c.agent(ctx, u)
+	for _, u := range agentUses(p) {
+		c.checkAgent(ctx, u)
 	}
-	c.repositories(ctx)
+	c.checkRepositories(ctx)
 	return c.found
 }
 
@@ -81,7 +81,7 @@ func Check(ctx context.Context, p plan.Plan, o Options) []Problem {
 // agent.
 func CheckAgent(ctx context.Context, name string, o Options) (path string, problems []Problem) {
 	c := &checker{Options: o}
-	path = c.agent(ctx, &use{agent: name})
+	path = c.checkAgent(ctx, &agentUse{agent: name})
 	return path, c.found
 }
 
@@ -93,30 +93,30 @@ type checker struct {
 	models map[string]bool // the models of opencode; nil before it was queried
 }
 
-func (c *checker) lack(next, format string, args ...any) {
+func (c *checker) addMissing(next, format string, args ...any) {
 	c.found = append(c.found, Problem{Text: fmt.Sprintf(format, args...), Next: next})
 }
 
-// use groups the tasks with the same agent, model, program, worktree setting and
-// environment.
-type use struct {
+// agentUse is a group of tasks with the same agent, model, program, worktree setting and
+// environment. They are checked together.
+type agentUse struct {
 	agent string
 	first plan.Task
 	tasks []string
 }
 
-func usesOf(p plan.Plan) (uses []*use) {
-	byKey := map[string]*use{}
+func agentUses(p plan.Plan) (uses []*agentUse) {
+	byKey := map[string]*agentUse{}
 	for _, t := range p.Tasks {
 		program := ""
 		if len(t.Argv) > 0 {
 			program = t.Argv[0]
 		}
-		env, _ := json.Marshal(t.Env) // strings always marshal
+		env, _ := json.Marshal(t.Env) // cannot fail: only strings
 		key := fmt.Sprintf("%q %q %q %v %s", engine.AgentOf(t), t.Model, program, t.Worktree, env)
 		u := byKey[key]
 		if u == nil {
-			u = &use{agent: engine.AgentOf(t), first: t}
+			u = &agentUse{agent: engine.AgentOf(t), first: t}
 			byKey[key], uses = u, append(uses, u)
 		}
 		u.tasks = append(u.tasks, t.ID)
@@ -124,8 +124,8 @@ func usesOf(p plan.Plan) (uses []*use) {
 	return uses
 }
 
-// who describes the agent and the tasks that use it, for messages.
-func (u *use) who() string {
+// describe describes the agent and the tasks that use it, for messages.
+func (u *agentUse) describe() string {
 	const few = 3
 	if len(u.tasks) == 0 {
 		return "agent " + u.agent
@@ -141,20 +141,20 @@ func (u *use) who() string {
 	return fmt.Sprintf("agent %s (%s %s)", u.agent, word, names)
 }
 
-// agent checks the program of an agent. For a known program it also checks the login
+// checkAgent checks the program of an agent. For a known program it also checks the login
 // and the model. It returns the path of the program, or "".
-func (c *checker) agent(ctx context.Context, u *use) string {
+func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"
 		if hint, ok := err.(interface{ Hint() string }); ok {
 			next = hint.Hint()
 		}
-		c.lack(next, "%s: %v", u.who(), err)
+		c.addMissing(next, "%s: %v", u.describe(), err)
 		return ""
 	}
-	c.references(u)
+	c.checkReferences(u)
 	own, kind := c.Agents[u.agent], agent.Kind(u.agent, c.Agents)
-	program, next := kind, installs[kind]
+	program, next := kind, installHints[kind]
 	if len(own.Argv) > 0 {
 		program, next = own.Argv[0], fmt.Sprintf("install it, or correct agents.%s.argv in gaffer.yaml", u.agent)
 	}
@@ -171,18 +171,18 @@ func (c *checker) agent(ctx context.Context, u *use) string {
 		if strings.Contains(program, "/") {
 			where = "no such program"
 		}
-		c.lack(next, "%s: the program %s is not installed: %s", u.who(), program, where)
+		c.addMissing(next, "%s: the program %s is not installed: %s", u.describe(), program, where)
 		return ""
 	}
-	if len(own.Argv) == 0 { // the needs of a custom program are unknown
-		c.login(kind, env, u)
-		c.model(ctx, kind, u)
+	if len(own.Argv) == 0 { // the login and the models of a custom program are unknown
+		c.checkLogin(kind, env, u)
+		c.checkModel(ctx, kind, u)
 	}
 	return path
 }
 
-// installs says how to install the known programs.
-var installs = map[string]string{
+// installHints says how to install the known programs.
+var installHints = map[string]string{
 	"claude":   "install it with 'npm install -g @anthropic-ai/claude-code', or name another agent",
 	"codex":    "install it with 'npm install -g @openai/codex', or name another agent",
 	"gemini":   "install it with 'npm install -g @google/gemini-cli', or name another agent",
@@ -226,20 +226,20 @@ func variables(env map[string]secret.Value) (list []string) {
 	return list
 }
 
-// references reports the variables of an agent and of its tasks whose references
+// checkReferences reports the variables of an agent and of its tasks whose references
 // cannot be resolved.
-func (c *checker) references(u *use) {
+func (c *checker) checkReferences(u *agentUse) {
 	refs := maps.Clone(c.Agents[u.agent].Env)
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool { _, replaced := u.first.Env[name]; return replaced })
 	r := secret.Resolver{Environ: supervisor.WithoutSecrets(c.Environ), Dir: c.Root, Find: supervisor.FindProgram}
 	for _, err := range slices.Concat(r.Missing(refs), r.Missing(u.first.Env)) {
-		c.lack(err.Hint(), "%s: %v", u.who(), err)
+		c.addMissing(err.Hint(), "%s: %v", u.describe(), err)
 	}
 }
 
-// repositories checks the repositories in which worktrees will be created, and the
+// checkRepositories checks the repositories in which worktrees will be created, and the
 // branches of the project's repository.
-func (c *checker) repositories(ctx context.Context) {
+func (c *checker) checkRepositories(ctx context.Context) {
 	var roots []string
 	if c.plan.Workflow != nil || len(c.Branches) > 0 {
 		roots = append(roots, c.Root)
@@ -266,7 +266,7 @@ func (c *checker) repositories(ctx context.Context) {
 			err = repo.MayWrite()
 		}
 		if err != nil {
-			c.broken("worktrees cannot be made", err)
+			c.addError("worktrees cannot be made", err)
 			continue
 		}
 		if root != c.Root {
@@ -274,7 +274,7 @@ func (c *checker) repositories(ctx context.Context) {
 		}
 		if flow := c.plan.Workflow; flow != nil {
 			if _, err := repo.Base(ctx, flow.Base); err != nil {
-				c.broken(fmt.Sprintf("workflow %s: base", flow.ID), err)
+				c.addError(fmt.Sprintf("workflow %s: base", flow.ID), err)
 			}
 		}
 		for _, name := range branches {
@@ -283,20 +283,20 @@ func (c *checker) repositories(ctx context.Context) {
 				err = &git.MissingError{What: "branch", Name: name, Advice: "make it with 'git branch', or name another"}
 			}
 			if err != nil {
-				c.broken("merge", err)
+				c.addError("merge", err)
 			}
 		}
 	}
 	if flow := c.plan.Workflow; flow != nil && flow.OnComplete.CreatePR {
 		if _, err := supervisor.FindProgram("gh", c.Environ); err != nil {
-			c.lack("install it (https://cli.github.com), or take create_pr out of the workflow",
+			c.addMissing("install it (https://cli.github.com), or take create_pr out of the workflow",
 				"workflow %s: its pull request needs the program gh, which is not in PATH", flow.ID)
 		}
 	}
 }
 
-// broken reports an error that has its own hint and exit code.
-func (c *checker) broken(what string, err error) {
+// addError reports an error that has its own hint and exit code.
+func (c *checker) addError(what string, err error) {
 	p := ProblemOf(err)
 	p.Text = what + ": " + p.Text
 	c.found = append(c.found, p)

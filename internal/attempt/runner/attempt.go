@@ -177,18 +177,18 @@ func (a *Attempt) handle(s agent.Signal) {
 	}
 	if s.Progress {
 		a.lastProgress = a.opts.Now()
-		a.tookPrompt()
+		a.notePromptDelivered()
 	}
-	if s.Took != "" {
-		a.steering.echoed[s.Took] = true
-		if id, ok := a.steering.keys[s.Took]; ok {
-			a.took(id)
+	if s.Delivered != "" {
+		a.steering.echoed[s.Delivered] = true
+		if id, ok := a.steering.keys[s.Delivered]; ok {
+			a.noteDelivered(id)
 		}
 	}
 	if s.Refused != "" {
 		delete(a.steering.due, a.steering.keys[s.Refused])
 	}
-	if s.Began {
+	if s.Resumed {
 		a.finishedAt = time.Time{}
 	}
 	if s.Closed != "" {
@@ -349,7 +349,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		a.dropQuestion(id) // an agent that has ended waits for no answer
 	}
 	a.pending = nil
-	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left, Took: a.steering.taken}
+	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left, Delivered: a.steering.delivered}
 	switch {
 	case exit.Lost:
 		r.Class, r.Summary, r.Exit = failure.Lost, a.recent.appendTo(cmp.Or(exit.Failed, "the agent was lost")), -1
@@ -367,8 +367,8 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		r.Answer, r.Summary = "", a.recent.appendTo(r.Summary)
 		return r, nil
 	}
-	a.tookPrompt()
-	r.Class, r.Took = failure.None, a.steering.taken
+	a.notePromptDelivered()
+	r.Class, r.Delivered = failure.None, a.steering.delivered
 	checked, err := a.verify(ctx, r)
 	switch {
 	case err != nil:
@@ -376,9 +376,9 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	case checked.Class == failure.None && provable:
 		checked.Summary = v.Proven().Summary
 	case checked.Class == failure.VerifyFailed && provable:
-		checked.Class, checked.Summary = failure.Denied, v.Refusals()+"; and then "+checked.Summary
+		checked.Class, checked.Summary = failure.Denied, v.DeniedText()+"; and then "+checked.Summary
 	case checked.Class == failure.VerifyFailed && len(v.Denied) > 0:
-		checked.Summary = strings.TrimSpace(checked.Summary) + "\n(" + v.Refusals() + ")"
+		checked.Summary = strings.TrimSpace(checked.Summary) + "\n(" + v.DeniedText() + ")"
 	}
 	if checked.Class != failure.None {
 		checked.Answer = ""

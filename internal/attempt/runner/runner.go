@@ -48,9 +48,9 @@ type Job struct {
 type Result struct {
 	fleet.Progress // as last reported
 	fleet.Ending
-	Reset time.Time // when a rate limit ends
-	Left  []int     // pids of the agent's processes that could not be ended
-	Took  []string  // ids of the user's messages that the agent has received
+	Reset     time.Time // when a rate limit ends
+	Left      []int     // pids of the agent's processes that could not be ended
+	Delivered []string  // ids of the user's messages that the agent has received
 }
 
 // Activity describes what the agent is doing. Its Source, Said and Log are not set.
@@ -65,8 +65,8 @@ type Activity struct {
 type Owner interface {
 	Doing(Activity)
 	Asked(agent.Question)
-	Closed(question string) // the agent no longer waits for the answer
-	Took(message string)    // the agent has received this message of the user; message is its id
+	Closed(question string)   // the agent no longer waits for the answer
+	Delivered(message string) // the agent has received this message of the user; message is its id
 }
 
 // Options are the dependencies of an attempt.

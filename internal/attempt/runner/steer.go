@@ -51,10 +51,10 @@ type steering struct {
 	agent agent.Steerable // nil if the program takes no messages while it runs
 	// written has the ids of the messages that were written to the agent's stdin. A
 	// process that adopts the attempt must not write them again.
-	written sentIDs
-	keys    map[string]string // ids of the written messages, by key
-	echoed  map[string]bool   // keys of messages that the agent has received
-	taken   []string          // ids of received messages that were reported to the owner
+	written   sentIDs
+	keys      map[string]string // ids of the written messages, by key
+	echoed    map[string]bool   // keys of messages that the agent has received
+	delivered []string          // ids of received messages that were reported to the owner
 	// due has the ids of written messages that the agent has not received yet.
 	due         map[string]bool
 	interrupted time.Time // when the interrupt was sent to the agent; zero before
@@ -71,20 +71,20 @@ func newSteering(f folder, r agent.Reader) (steering, error) {
 	return s, err
 }
 
-// took handles a message that the agent has received.
-func (a *Attempt) took(id string) {
+// noteDelivered handles a message that the agent has received.
+func (a *Attempt) noteDelivered(id string) {
 	delete(a.steering.due, id)
-	if !slices.Contains(a.steering.taken, id) {
-		a.steering.taken = append(a.steering.taken, id)
-		a.opts.Owner.Took(id)
+	if !slices.Contains(a.steering.delivered, id) {
+		a.steering.delivered = append(a.steering.delivered, id)
+		a.opts.Owner.Delivered(id)
 	}
 }
 
-// tookPrompt handles the messages that the prompt contains: the agent has received them
+// notePromptDelivered handles the messages that the prompt contains: the agent has received them
 // when it works on its prompt.
-func (a *Attempt) tookPrompt() {
+func (a *Attempt) notePromptDelivered() {
 	for _, id := range a.job.Messages {
-		a.took(id)
+		a.noteDelivered(id)
 	}
 }
 
@@ -96,7 +96,7 @@ func (a *Attempt) steer(now time.Time) {
 	waiting, interrupt, set := a.steerRequest.read()
 	for _, m := range waiting {
 		if s.echoed[agent.MessageKey(m.ID)] {
-			a.took(m.ID)
+			a.noteDelivered(m.ID)
 		}
 	}
 	if interrupt {
@@ -112,7 +112,7 @@ func (a *Attempt) steer(now time.Time) {
 		}
 	}
 	for _, m := range waiting {
-		if s.written.ids[m.ID] || slices.Contains(a.job.Messages, m.ID) || slices.Contains(s.taken, m.ID) {
+		if s.written.ids[m.ID] || slices.Contains(a.job.Messages, m.ID) || slices.Contains(s.delivered, m.ID) {
 			continue
 		}
 		data := s.agent.Message(m.ID, m.Text, m.Now)

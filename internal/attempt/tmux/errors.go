@@ -75,31 +75,31 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("session %s: not fou
 // NotFound marks the error as one about something that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// SilentError reports a server that did not answer in time. The server may still
+// TimeoutError reports a server that did not answer in time. The server may still
 // execute the command.
-type SilentError struct {
+type TimeoutError struct {
 	Command, Socket string
 	Waited          time.Duration
 }
 
-func (e *SilentError) Error() string {
+func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("tmux %s on %s: no answer in %s", e.Command, e.Socket, e.Waited)
 }
 
 // Hint returns what the user can do next.
-func (e *SilentError) Hint() string {
+func (e *TimeoutError) Hint() string {
 	return "see what the tmux server on this socket does; if it hangs, end it: its agents get a hangup signal"
 }
 
 // CommandError reports a tmux command that exited with an error.
 type CommandError struct {
 	Command, Socket string
-	Said            string // output on stderr
-	Err             error  // exit status
+	Stderr          string
+	Err             error // exit status
 }
 
 func (e *CommandError) Error() string {
-	said := e.Said
+	said := e.Stderr
 	if said == "" {
 		said = e.Err.Error()
 	}
@@ -108,8 +108,8 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// says reports whether tmux failed and its stderr contains the text.
-func says(err error, text string) bool {
+// stderrContains reports whether tmux failed and its stderr contains the text.
+func stderrContains(err error, text string) bool {
 	failed, ok := errors.AsType[*CommandError](err)
-	return ok && strings.Contains(failed.Said, text)
+	return ok && strings.Contains(failed.Stderr, text)
 }

@@ -12,22 +12,22 @@ import (
 // Pane is one pane of a tmux server.
 type Pane struct {
 	ID       string // such as %3
-	Terminal string // its terminal device
-	Host     string // the host name, which is the title if no program has set one
+	Terminal string // path of the pane's terminal device
+	Host     string // the host name, which is the pane's title if no program has set one
 	Title    string
 }
 
-// lookWithin is how long a server that is not gaffer's own may take to answer.
-const lookWithin = 2 * time.Second
+// userServerTimeout is how long a server that is not gaffer's own may take to answer.
+const userServerTimeout = 2 * time.Second
 
 // Panes lists the panes of any tmux server of this user. It does not change the
 // server. The list is empty if the server is not running.
 func Panes(ctx context.Context, socket string) ([]Pane, error) {
-	s, err := theirs(socket)
+	s, err := userServer(socket)
 	if err != nil {
 		return nil, err
 	}
-	out, running, err := s.ask(ctx, "list-panes", "-a", "-F", "#{pane_id} #{pane_tty} #{host} #{pane_title}")
+	out, running, err := s.query(ctx, "list-panes", "-a", "-F", "#{pane_id} #{pane_tty} #{host} #{pane_title}")
 	if err != nil || !running {
 		return nil, err
 	}
@@ -43,17 +43,17 @@ func Panes(ctx context.Context, socket string) ([]Pane, error) {
 
 // Screen returns the visible text of a pane, on any tmux server of this user.
 func Screen(ctx context.Context, socket, pane string) (string, error) {
-	s, err := theirs(socket)
+	s, err := userServer(socket)
 	if err != nil {
 		return "", err
 	}
-	out, _, err := s.ask(ctx, "capture-pane", "-p", "-t", pane)
+	out, _, err := s.query(ctx, "capture-pane", "-p", "-t", pane)
 	return out, err
 }
 
-// theirs returns the server on a socket, after checking that this user owns the
-// socket.
-func theirs(socket string) (*Server, error) {
+// userServer returns the server on a socket, after checking that this user owns the
+// socket. The server may belong to the user, not to gaffer.
+func userServer(socket string) (*Server, error) {
 	info, err := os.Stat(socket)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func theirs(socket string) (*Server, error) {
 	if info.Mode()&os.ModeSocket == 0 || !ok || int(owner.Uid) != os.Geteuid() {
 		return nil, &SocketError{socket, "is no socket of yours", ""}
 	}
-	return &Server{socket: socket, wait: lookWithin}, nil
+	return &Server{socket: socket, timeout: userServerTimeout}, nil
 }
 
-// Silent reports whether err is a [*SilentError].
-func Silent(err error) bool { return errors.As(err, new(*SilentError)) }
+// IsTimeout reports whether err is a [*TimeoutError].
+func IsTimeout(err error) bool { return errors.As(err, new(*TimeoutError)) }

@@ -59,22 +59,22 @@ func script(session string, argv, env []string, dir string) string {
 		fmt.Fprintf(&b, "set-environment -gu %s\n", name)
 	}
 	fmt.Fprintf(&b, "set-option -g default-shell %s\n", quote(shell(env)))
-	fmt.Fprintf(&b, "new-session -d -s %s -n agent -x %d -y %d -c %s", quote(plain(session)), columns, rows, quote(plain(dir)))
+	fmt.Fprintf(&b, "new-session -d -s %s -n agent -x %d -y %d -c %s", quote(escapeFormats(session)), columns, rows, quote(escapeFormats(dir)))
 	for _, entry := range env {
 		b.WriteString(" -e " + quote(entry))
 	}
 	b.WriteString(" --")
-	for _, arg := range direct(argv) {
+	for _, arg := range withoutShell(argv) {
 		b.WriteString(" " + quote(arg))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// direct returns argv as a list that tmux executes without a shell. tmux passes a list
+// withoutShell returns argv as a list that tmux executes without a shell. tmux passes a list
 // of one element to a shell to parse, so direct wraps it in a shell command that
 // parses nothing.
-func direct(argv []string) []string {
+func withoutShell(argv []string) []string {
 	if len(argv) > 1 {
 		return argv
 	}
@@ -93,8 +93,8 @@ func shell(env []string) string {
 	return path
 }
 
-// plain escapes # so that tmux finds no format, such as #{pid}, in a text.
-func plain(text string) string { return strings.ReplaceAll(text, "#", "##") }
+// escapeFormats escapes # so that tmux finds no format, such as #{pid}, in a text.
+func escapeFormats(text string) string { return strings.ReplaceAll(text, "#", "##") }
 
 // quote quotes text so that tmux reads exactly its bytes. Even inside quotes tmux
 // removes spaces after a newline, so all special bytes are written as octal numbers.

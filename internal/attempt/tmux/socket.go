@@ -53,7 +53,7 @@ func (s *Server) makeFolder() error {
 // connects to the socket, because tmux has many different messages for a missing
 // server.
 func (s *Server) listening() bool {
-	conn, err := net.DialTimeout("unix", s.socket, s.wait)
+	conn, err := net.DialTimeout("unix", s.socket, s.timeout)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED)
 	}

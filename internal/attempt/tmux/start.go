@@ -36,7 +36,7 @@ func (s *Server) Start(ctx context.Context, session string, argv, env []string, 
 	// would stay visible while the server runs.
 	_, err := s.run(ctx, clientEnv(env), script(session, argv, env, dir), "start-server", ";", "source-file", "-")
 	switch {
-	case says(err, "duplicate session"):
+	case stderrContains(err, "duplicate session"):
 		return &ExistsError{Session: session, Socket: s.socket}
 	case err != nil:
 		return fmt.Errorf("start session %s: %w", session, err)
@@ -68,7 +68,7 @@ func checkStart(session string, argv, env []string, dir string) error {
 		return &SpecError{session, fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case !keepsItsName(session):
+	case !isValidName(session):
 		return refuse("tmux cannot have a session of this name")
 	case len(argv) == 0:
 		return refuse("no program to run")

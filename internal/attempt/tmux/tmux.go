@@ -21,16 +21,16 @@ import (
 // Server is a tmux server of gaffer, identified by its socket. The first Start starts
 // the server, and it exits with its last session.
 type Server struct {
-	socket string
-	wait   time.Duration // timeout for an answer
+	socket  string
+	timeout time.Duration // timeout for an answer
 }
 
-// answerWithin is how long a server may take to answer. A busy one needs milliseconds.
-// A stopped server must not block gaffer.
-const answerWithin = 10 * time.Second
+// answerTimeout is how long a server may take to answer. A busy server needs milliseconds.
+// A server that was stopped by a signal must not block gaffer.
+const answerTimeout = 10 * time.Second
 
 // New returns the server on a socket. It starts and creates nothing.
-func New(socket string) *Server { return &Server{socket: socket, wait: answerWithin} }
+func New(socket string) *Server { return &Server{socket: socket, timeout: answerTimeout} }
 
 // Session is one session of the server.
 type Session struct {
@@ -44,7 +44,7 @@ type Session struct {
 // running.
 func (s *Server) List(ctx context.Context) ([]Session, error) {
 	const format = "#{session_created} #{session_attached} #{pane_pid} #{session_name}"
-	out, running, err := s.ask(ctx, "list-sessions", "-F", format)
+	out, running, err := s.query(ctx, "list-sessions", "-F", format)
 	if err != nil || !running {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Server) Alive(ctx context.Context) (bool, error) {
 
 // pid returns the server's process id, or 0 if it is not running.
 func (s *Server) pid(ctx context.Context) (int, error) {
-	out, running, err := s.ask(ctx, "display-message", "-p", "#{pid}")
+	out, running, err := s.query(ctx, "display-message", "-p", "#{pid}")
 	if err != nil || !running {
 		return 0, err
 	}
@@ -100,9 +100,9 @@ func (s *Server) pid(ctx context.Context) (int, error) {
 // trailing empty lines.
 func (s *Server) Capture(ctx context.Context, session string) (string, error) {
 	// With the colon, tmux takes the name as a session, not as a pane.
-	out, running, err := s.ask(ctx, "capture-pane", "-p", "-J", "-S", "-", "-t", exactly(session)+":")
+	out, running, err := s.query(ctx, "capture-pane", "-p", "-J", "-S", "-", "-t", exactTarget(session)+":")
 	switch {
-	case err == nil && !running, says(err, "can't find"):
+	case err == nil && !running, stderrContains(err, "can't find"):
 		return "", &NotFoundError{session}
 	case err != nil:
 		return "", err
@@ -125,8 +125,8 @@ func trimScreen(out string) string {
 // End ends a session. It returns nil if the session does not exist. The session's
 // program receives only SIGHUP, and End does not wait for it.
 func (s *Server) End(ctx context.Context, session string) error {
-	_, _, err := s.ask(ctx, "kill-session", "-t", exactly(session))
-	if says(err, "can't find") {
+	_, _, err := s.query(ctx, "kill-session", "-t", exactTarget(session))
+	if stderrContains(err, "can't find") {
 		return nil
 	}
 	return err
@@ -136,16 +136,16 @@ func (s *Server) End(ctx context.Context, session string) error {
 // A read-only client can scroll and detach, but its keys do not reach the program.
 func (s *Server) AttachCommand(session string, readOnly bool) []string {
 	argv := append([]string{"tmux"}, s.flags()...)
-	argv = append(argv, "attach-session", "-t", exactly(session))
+	argv = append(argv, "attach-session", "-t", exactTarget(session))
 	if readOnly {
 		argv = append(argv, "-r")
 	}
 	return argv
 }
 
-// exactly returns a target that only matches this session. Without the = sign tmux
+// exactTarget returns a target that only matches this session. Without the = sign tmux
 // also matches prefixes of names.
-func exactly(session string) string { return "=" + session }
+func exactTarget(session string) string { return "=" + session }
 
 // flags returns the options before every command: the socket, and no settings file.
 func (s *Server) flags() []string { return []string{"-S", s.socket, "-f", os.DevNull} }

@@ -130,11 +130,11 @@ func TestAServerThatHangsHangsNobody(t *testing.T) {
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // it existed a moment ago
 	testenv.Stop(t, pid)
 	hasty := New(s.socket)
-	hasty.wait = 500 * time.Millisecond
-	if _, err := hasty.Has(t.Context(), "agent-a"); !errors.As(err, new(*SilentError)) {
+	hasty.timeout = 500 * time.Millisecond
+	if _, err := hasty.Has(t.Context(), "agent-a"); !errors.As(err, new(*TimeoutError)) {
 		t.Errorf("has: %v", err)
 	}
-	if err := hasty.Start(t.Context(), "agent-b", []string{p.path, "x"}, p.env, p.place); !errors.As(err, new(*SilentError)) {
+	if err := hasty.Start(t.Context(), "agent-b", []string{p.path, "x"}, p.env, p.place); !errors.As(err, new(*TimeoutError)) {
 		t.Errorf("start: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -173,7 +173,7 @@ func TestAPersonComesAndGoesWithoutChangingTheSession(t *testing.T) {
 	if err != nil || !slices.Equal(before, after) {
 		t.Errorf("%v, %v; before it was %v", after, err, before)
 	}
-	if out, _, err := s.ask(t.Context(), "list-panes", "-a", "-F", "pane"); err != nil || out != "pane\npane\n" {
+	if out, _, err := s.query(t.Context(), "list-panes", "-a", "-F", "pane"); err != nil || out != "pane\npane\n" {
 		t.Errorf("%q, %v; want a pane for each session", out, err)
 	}
 }
@@ -254,7 +254,7 @@ func (p person) screen() string { p.t.Helper(); return screen(p.t, p.terminal, "
 
 func (p person) types(keys ...string) {
 	p.t.Helper()
-	if _, _, err := p.terminal.ask(p.t.Context(), append([]string{"send-keys", "-t", "=person:"}, keys...)...); err != nil {
+	if _, _, err := p.terminal.query(p.t.Context(), append([]string{"send-keys", "-t", "=person:"}, keys...)...); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The oldest version of tmux that gaffer supports: new-session -e, which sets a
-// session's environment, was added there.
+// The oldest version of tmux that gaffer supports. It added new-session -e, which sets a
+// session's environment.
 const oldestMajor, oldestMinor = 3, 2
 
 // Available returns nil if tmux can be used, otherwise a [*MissingError] or an
@@ -18,7 +18,7 @@ func Available(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program, "-V").CombinedOutput()
 	said := strings.TrimSpace(string(out))

@@ -78,7 +78,7 @@ func (b *browser) startProcess(path string) error {
 	b.conn = chromedp.NewPipeConn(&messageReader{File: ourIn}, ourOut)
 	defer func() { _, _ = theirIn.Close(), theirOut.Close() }()
 	cmd := exec.Command(path, browserFlags(b.profile, os.Getuid() == 0)...)
-	// Files that it would keep outside its profile must be deleted too.
+	// These variables keep all files of the browser in its profile, which is deleted.
 	cmd.Env = append(os.Environ(), "TMPDIR="+b.profile, "XDG_CONFIG_HOME="+b.profile, "XDG_CACHE_HOME="+b.profile, "BREAKPAD_DUMP_LOCATION="+b.profile)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if b.output, err = captureOutput(cmd); err != nil {
@@ -217,7 +217,7 @@ func (b *browser) close() string {
 		_ = b.conn.Close()
 	}
 	if b.client != nil {
-		<-b.client.LostConnection // its reader has ended
+		<-b.client.LostConnection // wait until the goroutine that reads the pipe has ended
 	}
 	text := ""
 	if b.output != nil {

@@ -91,7 +91,7 @@ func (r Request) Validate() error {
 	if strings.Contains(r.Serve, "\x00") {
 		return &RequestError{Problem: "serve has a zero byte"}
 	}
-	if problem := checkWait("retryAfter", r.RetryAfter); problem != "" {
+	if problem := checkDuration("retryAfter", r.RetryAfter); problem != "" {
 		return &RequestError{Problem: problem}
 	}
 	for i, c := range r.Checks {
@@ -100,8 +100,8 @@ func (r Request) Validate() error {
 		case problem != "":
 		case c.Screenshot && r.Screenshot == "":
 			problem = "wants a screenshot, and the request names no file for it"
-		case strings.Contains(c.URL, portWord) && r.Serve == "":
-			problem = "has " + portWord + ", and the request serves nothing"
+		case strings.Contains(c.URL, portPlaceholder) && r.Serve == "":
+			problem = "has " + portPlaceholder + ", and the request serves nothing"
 		}
 		if problem != "" {
 			return &RequestError{What: fmt.Sprintf("check %d %q", i+1, c.title()), Problem: problem}
@@ -142,21 +142,21 @@ func (c Check) problem() string {
 	if problem := checkURL(c.URL); problem != "" {
 		return problem
 	}
-	return checkWait("timeout", c.Timeout)
+	return checkDuration("timeout", c.Timeout)
 }
 
 func checkURL(text string) string {
 	if text == "" {
 		return ""
 	}
-	u, err := url.Parse(strings.ReplaceAll(text, portWord, "1"))
+	u, err := url.Parse(strings.ReplaceAll(text, portPlaceholder, "1"))
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Sprintf("url is %q, want one that begins with http:// or https:// and a host", shorten(text))
 	}
 	return ""
 }
 
-func checkWait(what string, d Duration) string {
+func checkDuration(what string, d Duration) string {
 	if d < 0 || time.Duration(d) > maxTimeout {
 		return fmt.Sprintf("%s is %s, want 0s to %s", what, time.Duration(d), maxTimeout)
 	}
@@ -199,5 +199,5 @@ func (c Check) timeout() time.Duration {
 
 func (c Check) needsBrowser() bool { return c.URL != "" && (c.Contains != "" || c.Screenshot) }
 
-// counts reports whether a check is made in a mode.
-func (c Check) counts(mode string) bool { return mode != workflow.Minimal || c.Command != "" }
+// runsIn reports whether the check is made in a mode. The minimal mode only runs commands.
+func (c Check) runsIn(mode string) bool { return mode != workflow.Minimal || c.Command != "" }

@@ -12,17 +12,17 @@ import (
 
 // tryCommand runs a shell command. It ends the background processes of the command's
 // group. It does not wait for the output of processes that have left the group.
-func tryCommand(ctx context.Context, dir string, c Check) finding {
+func tryCommand(ctx context.Context, dir string, c Check) tryResult {
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir = dir
 	out, err := captureOutput(cmd)
 	if err != nil {
-		return finding{problem: err.Error()}
+		return tryResult{problem: err.Error()}
 	}
 	g, err := startProcessGroup(cmd)
 	if err != nil {
 		out.end()
-		return finding{problem: fmt.Sprintf("start: %v", err)}
+		return tryResult{problem: fmt.Sprintf("start: %v", err)}
 	}
 	select {
 	case <-g.exited:
@@ -30,7 +30,7 @@ func tryCommand(ctx context.Context, dir string, c Check) finding {
 	}
 	cut := ctx.Err() != nil && running(g)
 	g.end(grace)
-	return finding{problem: describeEnd(ctx, cmd, cut, c.timeout()), output: out.end()}
+	return tryResult{problem: describeEnd(ctx, cmd, cut, c.timeout()), output: out.end()}
 }
 
 func running(g *processGroup) bool {
@@ -72,7 +72,7 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 	cmd.Stdout, cmd.Stderr = to, to
 	go func() {
 		defer close(o.done)
-		_, _ = io.Copy(&o.kept, from) // ends with the program, or at the deadline set by end
+		_, _ = io.Copy(&o.kept, from) // returns when the program ends, or at the deadline that o.end sets
 	}()
 	return o, nil
 }

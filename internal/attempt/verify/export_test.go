@@ -1,4 +1,4 @@
 package verify
 
 // Shown returns the end of an output in the form in which it is kept.
-func Shown(text string, n int) string { return lastOf(printable(text), n) }
+func Shown(text string, n int) string { return lastChars(printable(text), n) }

@@ -10,28 +10,28 @@ import (
 
 // tryFile looks for a file in the work folder. A symbolic link that leads out of the
 // folder does not count.
-func tryFile(ctx context.Context, dir string, c Check) finding {
+func tryFile(ctx context.Context, dir string, c Check) tryResult {
 	if dir == "" {
 		dir = "."
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return finding{problem: fmt.Sprintf("open the work folder: %v", err)}
+		return tryResult{problem: fmt.Sprintf("open the work folder: %v", err)}
 	}
-	defer func() { _ = root.Close() }() // nothing was written
+	defer func() { _ = root.Close() }() // the folder was only read
 	name := filepath.ToSlash(filepath.Clean(c.File))
 	_, err = root.Stat(name) // before the pattern, because names such as [id].tsx are common
 	if err == nil {
-		return finding{output: name + " exists"}
+		return tryResult{output: name + " exists"}
 	}
 	// A malformed pattern can only be a name.
 	found, _ := fs.Glob(contextFS{root.FS(), ctx}, name)
 	for _, match := range found {
 		if _, err := root.Stat(match); err == nil { // Glob does not check whether the targets of links exist
-			return finding{output: match + " exists"}
+			return tryResult{output: match + " exists"}
 		}
 	}
-	return finding{problem: err.Error()}
+	return tryResult{problem: err.Error()}
 }
 
 // contextFS is a file tree that returns errors once ctx has ended, so that a pattern with

@@ -131,22 +131,22 @@ func report(o Outcome) string {
 		}
 		head := "failed: " + c.Name + "\n"
 		if size += len(head); size > reportSize {
-			break // too many to read; the summary has their number
+			break // the report is full; the summary has the number of failed checks
 		}
 		heads, outputs = append(heads, head), append(outputs, o.Details[i].Output)
 	}
 	var b strings.Builder
 	for i, head := range heads {
 		room := (reportSize - size) / (len(heads) - i)
-		text := indented(outputs[i], room)
+		text := indentedEnd(outputs[i], room)
 		size += len(text)
 		b.WriteString(head + text)
 	}
 	return b.String() + o.Summary + "\n"
 }
 
-// indented returns the end of text as indented lines, at most room bytes in total.
-func indented(text string, room int) string {
+// indentedEnd returns the end of text as indented lines, at most room bytes in total.
+func indentedEnd(text string, room int) string {
 	const margin = "  "
 	lines := strings.Split(text, "\n")
 	from, size := len(lines), 0

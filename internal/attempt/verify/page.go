@@ -17,32 +17,32 @@ const (
 )
 
 // tryPage fetches a page and, in full mode, checks it with a browser.
-func tryPage(ctx context.Context, c Check, browser string, full bool, picture string) finding {
+func tryPage(ctx context.Context, c Check, browser string, full bool, picture string) tryResult {
 	began := time.Now()
 	fetching, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	response, err := fetch(fetching, c.URL)
 	if err != nil {
-		return finding{problem: err.Error()}
+		return tryResult{problem: err.Error()}
 	}
-	defer func() { _ = response.Body.Close() }() // nothing was written
-	var f finding
+	defer func() { _ = response.Body.Close() }() // the body was only read
+	var f tryResult
 	if response.StatusCode != c.status() {
 		f.problem = fmt.Sprintf("answered %d, want %d", response.StatusCode, c.status())
-		f.output = beginning(response.Body, outputEnd)
+		f.output = readUpTo(response.Body, maxOutput)
 	}
 	switch {
 	case full && c.Screenshot, full && c.Contains != "" && isPage(response):
 		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // the remaining time
-		return tryView(ctx, c, browser, picture, f)
+		return tryInBrowser(ctx, c, browser, picture, f)
 	case f.ok() && c.Contains != "":
-		return f.and(missingText(beginning(response.Body, maxPage), c.Contains))
+		return f.withProblem(missingText(readUpTo(response.Body, maxPage), c.Contains))
 	}
 	return f
 }
 
-// and adds a problem, unless it is empty.
-func (f finding) and(problem string) finding {
+// withProblem returns the result with a further problem. An empty problem changes nothing.
+func (f tryResult) withProblem(problem string) tryResult {
 	switch {
 	case problem == "":
 	case f.problem == "":
@@ -60,9 +60,8 @@ func isPage(response *http.Response) bool {
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// beginning reads at most that many bytes. If reading fails, it returns what it has
-// read.
-func beginning(body io.Reader, most int64) string {
+// readUpTo reads at most most bytes. If reading fails, it returns what it has read so far.
+func readUpTo(body io.Reader, most int64) string {
 	data, _ := io.ReadAll(io.LimitReader(body, most))
 	return string(data)
 }
@@ -70,11 +69,11 @@ func beginning(body io.Reader, most int64) string {
 // missingText returns a problem if a body contains the text neither literally nor with HTML
 // entities.
 func missingText(body, text string) string {
-	text = flat(text)
-	if strings.Contains(flat(body), text) || strings.Contains(flat(html.UnescapeString(body)), text) {
+	text = collapseSpace(text)
+	if strings.Contains(collapseSpace(body), text) || strings.Contains(collapseSpace(html.UnescapeString(body)), text) {
 		return ""
 	}
-	return fmt.Sprintf("the answer does not have %q; it begins: %s", text, shorten(flat(body)))
+	return fmt.Sprintf("the answer does not have %q; it begins: %s", text, shorten(collapseSpace(body)))
 }
 
 // fetch requests a page. The caller closes the body.

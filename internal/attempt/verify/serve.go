@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// portWord is the placeholder for a free port in the URLs of a request with Serve.
-const portWord = "{port}"
+// portPlaceholder is the placeholder for a free port in the URLs of a request with Serve.
+const portPlaceholder = "{port}"
 
 // server is the request's server process, which runs while pages are checked.
 type server struct {
 	group  *processGroup
 	output *output
-	port   string // value of portWord; empty if no URL contains it
+	port   string // value of portPlaceholder; empty if no URL contains it
 }
 
 // startServer starts a shell command that should run until it is stopped.
@@ -62,7 +62,9 @@ func (s *server) stop() string {
 	return s.output.end()
 }
 
-func (s *server) address(text string) string { return strings.ReplaceAll(text, portWord, s.port) }
+func (s *server) address(text string) string {
+	return strings.ReplaceAll(text, portPlaceholder, s.port)
+}
 
 // await waits until a process listens at an address. If the server has ended, the
 // listener is another process, which is an error.
@@ -89,15 +91,14 @@ func (s *server) await(ctx context.Context, address string) error {
 	return err
 }
 
-// dialTimeout is the time limit for testing whether a port is in use. On this machine the
-// test takes no time.
+// dialTimeout is the time limit for testing whether a port of this machine is in use.
 const dialTimeout = time.Second
 
 // checkPortFree returns an error if a process on this machine already listens at the server's
 // address. Its pages would be mistaken for those of the chunk.
 func checkPortFree(ctx context.Context, address string) error {
-	if strings.Contains(address, portWord) {
-		return nil // a free port will replace it
+	if strings.Contains(address, portPlaceholder) {
+		return nil // the address contains {port}, which a free port will replace
 	}
 	at, err := endpoint(address)
 	if err != nil {
@@ -114,7 +115,7 @@ func checkPortFree(ctx context.Context, address string) error {
 		return nil
 	}
 	return fmt.Errorf("another process listens at %s already, and its pages would be mistaken for those of the chunk; "+
-		"stop what runs there, or let the url have %s, which is a free port", at, portWord)
+		"stop what runs there, or let the url have %s, which is a free port", at, portPlaceholder)
 }
 
 // isLocal reports whether both ends of a connection are on this machine.
@@ -137,17 +138,17 @@ func endpoint(address string) (string, error) {
 // serve starts the request's server if necessary, and returns the check with the
 // server's URL. It stops a server that does not come up, so that the next try starts a
 // new one.
-func (v *verification) serve(ctx context.Context, c Check) (Check, finding) {
+func (v *verification) serve(ctx context.Context, c Check) (Check, tryResult) {
 	if v.request.Serve == "" {
-		return c, finding{}
+		return c, tryResult{}
 	}
 	if v.server == nil {
 		if err := checkPortFree(ctx, c.URL); err != nil {
-			return c, finding{problem: err.Error()}
+			return c, tryResult{problem: err.Error()}
 		}
 		s, err := startServer(v.request.Dir, v.request.Serve, v.request.anyPort())
 		if err != nil {
-			return c, finding{problem: "the server: " + err.Error()}
+			return c, tryResult{problem: "the server: " + err.Error()}
 		}
 		v.server = s
 	}
@@ -155,9 +156,9 @@ func (v *verification) serve(ctx context.Context, c Check) (Check, finding) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	if err := v.server.await(ctx, c.URL); err != nil {
-		return c, finding{problem: err.Error(), output: v.endServer()}
+		return c, tryResult{problem: err.Error(), output: v.endServer()}
 	}
-	return c, finding{}
+	return c, tryResult{}
 }
 
 func (v *verification) endServer() string {
@@ -171,7 +172,7 @@ func (v *verification) endServer() string {
 
 func (r Request) anyPort() bool {
 	for _, c := range r.Checks {
-		if strings.Contains(c.URL, portWord) {
+		if strings.Contains(c.URL, portPlaceholder) {
 			return true
 		}
 	}

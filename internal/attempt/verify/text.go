@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// outputEnd is the number of characters of a check's output that are kept.
-const outputEnd = 2000
+// maxOutput is the number of characters of a check's output that are kept.
+const maxOutput = 2000
 
 // tail keeps the end of the data that is written to it, in bounded memory.
 type tail struct {
@@ -20,9 +20,9 @@ type tail struct {
 	cut  bool
 }
 
-// tailSize has room for outputEnd characters of any size, plus escape sequences that
+// tailSize has room for maxOutput characters of any size, plus escape sequences that
 // are removed.
-const tailSize = 8 * outputEnd
+const tailSize = 8 * maxOutput
 
 // Write implements io.Writer and never fails.
 func (t *tail) Write(p []byte) (int, error) {
@@ -50,8 +50,8 @@ func (t *tail) String() string {
 	return string(data)
 }
 
-// lastOf returns the last n characters of text.
-func lastOf(text string, n int) string {
+// lastChars returns the last n characters of text.
+func lastChars(text string, n int) string {
 	at := len(text)
 	for ; at > 0 && n > 0; n-- {
 		_, size := utf8.DecodeLastRuneInString(text[:at])
@@ -84,5 +84,5 @@ func printable(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// flat collapses white space, as a browser does.
-func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
+// collapseSpace collapses white space, as a browser does.
+func collapseSpace(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -42,7 +42,7 @@ type Request struct {
 // Outcome is the result of a request.
 type Outcome struct {
 	Mode       string           `json:"mode"`
-	Why        string           `json:"why"` // the reason for this mode
+	Why        string           `json:"why"` // why this mode was chosen
 	Checks     []workflow.Check `json:"checks"`
 	Details    []Detail         `json:"details"` // one for each check, in the same order
 	Summary    string           `json:"summary"` // such as "4/4 checks passed"
@@ -101,7 +101,7 @@ func chooseMode(forced string, checks []Check, tools Tools) (mode, why string) {
 func minimalReason(checks []Check) string {
 	left := 0
 	for _, c := range checks {
-		if !c.counts(workflow.Minimal) {
+		if !c.runsIn(workflow.Minimal) {
 			left++
 		}
 	}
@@ -129,23 +129,23 @@ func summarize(o Outcome) (summary string, passed bool) {
 
 // verification is a running request.
 type verification struct {
-	request Request
-	tools   Tools
-	out     Outcome
-	taken   int // number of checks that have a screenshot path
-	server  *server
+	request     Request
+	tools       Tools
+	out         Outcome
+	screenshots int // number of screenshot paths given to checks so far
+	server      *server
 }
 
 func (v *verification) refuse(err error) {
 	for _, c := range v.request.Checks {
-		v.add(c, finding{problem: err.Error()}, false, 0)
+		v.add(c, tryResult{problem: err.Error()}, false, 0)
 	}
 }
 
 func (v *verification) run(ctx context.Context) {
 	defer v.endServer()
 	for _, c := range v.request.Checks {
-		if !c.counts(v.out.Mode) {
+		if !c.runsIn(v.out.Mode) {
 			continue
 		}
 		picture := v.pictureFor(c)
@@ -157,7 +157,7 @@ func (v *verification) run(ctx context.Context) {
 
 // check makes a check, and repeats it once if it fails. If the browser does not run at
 // all, the remaining checks are made without it, because the agent could not fix that.
-func (v *verification) check(ctx context.Context, c Check, picture string) (f finding, retried bool) {
+func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {
 		f = v.try(ctx, c, picture)
@@ -186,19 +186,19 @@ func (v *verification) pause(ctx context.Context) bool {
 	}
 }
 
-// finding is the result of one try of a check.
-type finding struct {
+// tryResult is the result of one try of a check.
+type tryResult struct {
 	problem   string // empty if the check passed
 	output    string
 	picture   string // path of the screenshot that was taken
 	noBrowser bool   // the browser did not run, which says nothing about the page
 }
 
-func (f finding) ok() bool { return f.problem == "" }
+func (f tryResult) ok() bool { return f.problem == "" }
 
-func (v *verification) try(ctx context.Context, c Check, picture string) finding {
+func (v *verification) try(ctx context.Context, c Check, picture string) tryResult {
 	if ctx.Err() != nil {
-		return finding{problem: "stopped before it could be made"}
+		return tryResult{problem: "stopped before it could be made"}
 	}
 	if c.URL != "" {
 		return v.tryPage(ctx, c, picture)
@@ -211,14 +211,14 @@ func (v *verification) try(ctx context.Context, c Check, picture string) finding
 	return tryFile(ctx, v.request.Dir, c)
 }
 
-func (v *verification) tryPage(ctx context.Context, c Check, picture string) finding {
+func (v *verification) tryPage(ctx context.Context, c Check, picture string) tryResult {
 	c, f := v.serve(ctx, c)
 	if !f.ok() {
 		return f
 	}
 	f = tryPage(ctx, c, v.tools.Browser, v.out.Mode == workflow.Full, picture)
 	if v.server != nil && !f.ok() {
-		f.output += "\nthe server printed:\n" + lastOf(v.server.output.kept.String(), outputEnd/4)
+		f.output += "\nthe server printed:\n" + lastChars(v.server.output.kept.String(), maxOutput/4)
 	}
 	return f
 }
@@ -228,15 +228,15 @@ func (v *verification) pictureFor(c Check) string {
 	if !c.Screenshot {
 		return ""
 	}
-	v.taken++
-	if v.taken == 1 {
+	v.screenshots++
+	if v.screenshots == 1 {
 		return v.request.Screenshot
 	}
 	ext := filepath.Ext(v.request.Screenshot)
-	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(v.request.Screenshot, ext), v.taken, ext)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(v.request.Screenshot, ext), v.screenshots, ext)
 }
 
-func (v *verification) add(c Check, f finding, retried bool, took time.Duration) {
+func (v *verification) add(c Check, f tryResult, retried bool, took time.Duration) {
 	result, output := workflow.Pass, f.output
 	if !f.ok() {
 		result, output = workflow.Fail, strings.TrimSpace(f.output)+"\n"+f.problem
@@ -244,7 +244,7 @@ func (v *verification) add(c Check, f finding, retried bool, took time.Duration)
 	name := c.title()
 	v.out.Checks = append(v.out.Checks, workflow.Check{Name: name, Result: result, Retried: retried})
 	v.out.Details = append(v.out.Details, Detail{
-		Name: name, Output: lastOf(printable(output), outputEnd), Seconds: took.Round(time.Millisecond).Seconds(), Screenshot: f.picture,
+		Name: name, Output: lastChars(printable(output), maxOutput), Seconds: took.Round(time.Millisecond).Seconds(), Screenshot: f.picture,
 	})
 	if v.out.Screenshot == "" {
 		v.out.Screenshot = f.picture

@@ -72,8 +72,8 @@ func (o events) Closed(question string) {
 	})
 }
 
-// Took implements [runner.Owner].
-func (o events) Took(message string) {
+// Delivered implements [runner.Owner].
+func (o events) Delivered(message string) {
 	o.worker.runInLoop(o.ctx, func() {
 		o.delivered = append(o.delivered, message)
 		o.worker.beatTimer.dirty = true

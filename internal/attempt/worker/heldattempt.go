@@ -40,7 +40,7 @@ type heldAttempt struct {
 	endless           bool              // the agent has a lease without end
 	questions         map[string]string // open questions: the engine's id to the agent's id
 	dropped           []string          // questions that the agent has withdrawn recently, by the agent's ids
-	toldWaiting       bool              // the engine's last order says that the agent waits for the user
+	orderedWaiting    bool              // the engine's last order says that the agent waits for the user
 	messages          []fleet.Message   // messages of the user that wait for the agent
 	interrupt         bool              // the user interrupts the agent
 	ordered           bool              // messages and interrupt are known
@@ -185,7 +185,7 @@ func (h *heldAttempt) runAttempt(ctx context.Context, begin func(context.Context
 		return runner.Result{}, err
 	}
 	h.stopWaitingForResources(ctx)
-	h.worker.runInLoop(ctx, func() { h.attempt = a; h.passStop(); h.passLease(); h.passMessages(); h.toldWaiting = false })
+	h.worker.runInLoop(ctx, func() { h.attempt = a; h.passStop(); h.passLease(); h.passMessages(); h.orderedWaiting = false })
 	return a.Run(ctx)
 }
 
@@ -365,7 +365,7 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 // process of the attempt is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
-	back := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Took}
+	back := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Delivered}
 	back.Now.Activity = fleet.Activity{State: string(agent.Running), Said: w.opts.Now()}
 	back.Now.Log = w.opts.Workspace.Log(h.Task)
 	h.retryUntilAnswered(ctx, "release "+h.Task.Task, func() error {
@@ -435,8 +435,8 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	if o.Lease > 0 && h.lease.renew(o.Lease, sent) {
 		h.passLease()
 	}
-	if o.Waits != h.toldWaiting {
-		h.toldWaiting = o.Waits
+	if o.Waits != h.orderedWaiting {
+		h.orderedWaiting = o.Waits
 		h.inBackground(func(a *runner.Attempt) { a.Wait(o.Waits) })
 	}
 	for _, q := range o.Answers {

@@ -108,7 +108,7 @@ func secretsOf(spec plan.Task) map[string]secret.Value {
 // finishOf converts a result to the engine's report. keep says whether to include the
 // agent's complete last message.
 func finishOf(r runner.Result, keep bool) engine.Finish {
-	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset, Delivered: r.Took}
+	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset, Delivered: r.Delivered}
 	if !keep {
 		f.Answer = ""
 	}

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// CommitWork commits the uncommitted work of a task. If the worktree is missing it does
-// nothing: the commits on its branch count.
+// CommitWork commits the uncommitted work of a task. If the worktree is missing, it does
+// nothing: only the commits on the task's branch count then.
 func CommitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
 	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
 	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)

@@ -29,9 +29,9 @@ type mergeStep struct {
 	Repo   string   `json:"repo,omitempty"` // the repository's folder; empty for the project's
 	Into   string   `json:"into,omitempty"`
 	Start  string   `json:"start,omitempty"`  // start of a new branch Into; empty if Into must exist
-	Tasks  []string `json:"tasks,omitempty"`  // their branches are merged, in this order
+	Tasks  []string `json:"tasks,omitempty"`  // the tasks whose branches are merged, in this order
 	Names  []string `json:"names,omitempty"`  // names of Tasks, for commit titles; may be shorter
-	Branch string   `json:"branch,omitempty"` // merged after them
+	Branch string   `json:"branch,omitempty"` // a further branch, merged after those of Tasks
 	Remove bool     `json:"remove,omitempty"` // delete the run's worktrees after all merges
 	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open
 }
@@ -98,7 +98,7 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	}
 	for _, t := range trees {
 		removed, err := repo.Remove(ctx, t, false)
-		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // its work is in no other branch
+		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // the worktree has work that is in no other branch
 			fmt.Fprintf(out, "%v\n", err)
 			continue
 		}

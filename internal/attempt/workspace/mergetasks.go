@@ -48,7 +48,7 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 		if len(s.Tasks) == 0 {
 			continue
 		}
-		t, err := s.task(ids.free(fmt.Sprintf("merge-%d", wave)), fmt.Sprintf("Merge wave %d into %s", wave, p.Workflow.Branch))
+		t, err := s.task(ids.reserve(fmt.Sprintf("merge-%d", wave)), fmt.Sprintf("Merge wave %d into %s", wave, p.Workflow.Branch))
 		if err != nil {
 			return p, err
 		}
@@ -63,7 +63,7 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 		end.Open, end.Branch = w.Base, w.Branch
 	}
 	if end.Into != "" || end.Open != "" || end.Remove {
-		t, err := end.task(ids.free("finish"), "Finish the workflow")
+		t, err := end.task(ids.reserve("finish"), "Finish the workflow")
 		if err != nil {
 			return p, err
 		}
@@ -140,7 +140,7 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 		return nil, nil
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := m.tasks[from.Tasks[0]]
-		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // the task is of an earlier wave
+		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // the task before is in an earlier wave
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
 		return nil, nil
@@ -171,10 +171,10 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ merge, added []pl
 		return known, nil, nil
 	}
 	m.n++
-	id := m.ids.free(fmt.Sprintf("merge-%d", m.n))
+	id := m.ids.reserve(fmt.Sprintf("merge-%d", m.n))
 	made := merge{id, worktree.BranchOf(m.run, id)}
 	s.Into = made.branch
-	task, err := s.task(id, "Merge "+listed(s.Tasks))
+	task, err := s.task(id, "Merge "+shortList(s.Tasks))
 	task.After = s.Tasks
 	m.merges[key] = made
 	return made, []plan.Task{task}, err
@@ -184,7 +184,7 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ merge, added []pl
 const checkedOut = "HEAD"
 
 // repoOf returns the folder of the repository that a task works in, or "" for the
-// project's.
+// project's repository.
 func repoOf(t plan.Task) string {
 	if t.Dispatch != nil {
 		return t.Dispatch.Repo
@@ -192,8 +192,8 @@ func repoOf(t plan.Task) string {
 	return ""
 }
 
-// listed names the tasks, or the first few and the number of the others.
-func listed(tasks []string) string {
+// shortList names the tasks, or the first few and the number of the others.
+func shortList(tasks []string) string {
 	const few = 4
 	if len(tasks) > few {
 		return fmt.Sprintf("%s and %d more", strings.Join(tasks[:few-1], ", "), len(tasks)-few+1)
@@ -216,8 +216,8 @@ func idsOf(p plan.Plan) ids {
 	return taken
 }
 
-// free returns an unused id and reserves it.
-func (taken ids) free(want string) string {
+// reserve returns an unused id and reserves it.
+func (taken ids) reserve(want string) string {
 	id := want
 	for n := 2; taken[id]; n++ {
 		id = fmt.Sprintf("%s-%d", want, n)

@@ -17,7 +17,7 @@ import (
 )
 
 // PickCommand is the hidden command of gaffer that picks one of several candidates. Its
-// argument is a file with a [contest.Step].
+// argument is a file with a [contest.PickInput].
 const PickCommand = "choose"
 
 // PickQuestion matches the line with which the command asks the user. The answer is a
@@ -52,8 +52,8 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 		return err
 	}
 	var s contest.PickInput
-	err = json.NewDecoder(f).Decode(&s) // the reason of a failed attempt may follow the step
-	_ = f.Close()                       // read only: no data can be lost
+	err = json.NewDecoder(f).Decode(&s) // other text may follow: why the last attempt failed
+	_ = f.Close()                       // the file was only read, so closing loses nothing
 	if err != nil {
 		return fmt.Errorf("what to pick from: %w", err)
 	}
@@ -118,7 +118,7 @@ func picked(ctx context.Context, repo *worktree.Repo, s contest.PickInput, own w
 		if err != nil {
 			return "", "", err
 		}
-		if at.Commit == own.Base.Commit { // it has changed nothing, so every branch contains it
+		if at.Commit == own.Base.Commit { // the candidate has changed nothing, so every branch contains its commit
 			continue
 		}
 		if in, err := repo.Contains(ctx, own.Branch, at.Commit); err != nil || in {

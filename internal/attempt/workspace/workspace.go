@@ -38,9 +38,8 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 	return base.Commit, err
 }
 
-// FillInto sets the branch that the changes of a plan's tasks are for, where the plan
-// names none: the one that is checked out at root. It changes nothing if no branch is
-// checked out.
+// FillInto sets the target branch of tasks for which the plan names none: the branch that
+// is checked out at root. If no branch is checked out, it changes nothing.
 func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
 	open := func(t plan.Task) bool {
 		return t.Dispatch == nil && t.SharedWorktree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
@@ -111,9 +110,9 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	own := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == spec.Task })
 	switch {
 	case own >= 0:
-		spec.Base = trees[own].Base // keep it, even if the branch that it started from has moved
+		spec.Base = trees[own].Base // keep the start commit, even if the branch that it was on has moved
 	case task.SharedWorktree == "" || w.Workflow != nil:
-		spec.Base, err = startOf(ctx, repo, trees, spec.Base.Commit)
+		spec.Base, err = resolveBase(ctx, repo, trees, spec.Base.Commit)
 	default: // a team commits the work of its groups itself
 		spec.Base, err = repo.Base(ctx, spec.Base.Commit)
 	}
@@ -124,10 +123,10 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	return tree.Path, err
 }
 
-// startOf resolves the name of a branch or commit to the commit that a worktree starts
-// from. If it is the branch of another worktree of the run, startOf first commits the
+// resolveBase resolves the name of a branch or commit to the commit that a worktree starts
+// from. If it is the branch of another worktree of the run, resolveBase first commits the
 // uncommitted work there.
-func startOf(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (git.Base, error) {
+func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (git.Base, error) {
 	for _, t := range trees {
 		if t.Branch == name {
 			if err := CommitWork(ctx, repo, t, ""); err != nil {
@@ -207,13 +206,13 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	case task.Base != "":
 		spec.Base.Commit = task.Base
 	case task.Dispatch != nil:
-		spec.Base.Commit = "" // whatever its repository has checked out
+		spec.Base.Commit = "" // the commit that the task's repository has checked out
 	}
 	return spec
 }
 
-// workflowTree replaces the task's id in the name of the worktree that all prompts
-// share which are alone in their wave.
+// workflowTree is used instead of a task's id in the name of one worktree of a workflow:
+// all tasks that are alone in their wave share it.
 const workflowTree = "workflow"
 
 // Worktree returns the repository of a task's worktree and the worktree's name there, which

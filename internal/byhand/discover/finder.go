@@ -299,7 +299,7 @@ func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[ui
 	}
 	delete(l.silent, socket)
 	list, err := tmux.Panes(ctx, socket)
-	if tmux.Silent(err) {
+	if tmux.IsTimeout(err) {
 		l.silent[socket] = now
 	}
 	by := make(map[uint64]tmux.Pane, len(list))

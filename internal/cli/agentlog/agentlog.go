@@ -146,13 +146,13 @@ var entryStyles = map[agent.EntryKind]struct {
 	sign  string
 	style display.Style
 }{
-	agent.Said:    {"", ""},
-	agent.Did:     {"→ ", display.Bold},
-	agent.Got:     {"  ", display.Faint},
-	agent.Problem: {"✗ ", display.Red},
-	agent.Asked:   {"? ", display.Yellow},
-	agent.Noted:   {"· ", display.Faint},
-	agent.Told:    {"> ", display.Bold},
+	agent.AgentText:     {"", ""},
+	agent.ToolCall:      {"→ ", display.Bold},
+	agent.ToolOutput:    {"  ", display.Faint},
+	agent.Problem:       {"✗ ", display.Red},
+	agent.QuestionAsked: {"? ", display.Yellow},
+	agent.Note:          {"· ", display.Faint},
+	agent.UserMessage:   {"> ", display.Bold},
 }
 
 const (

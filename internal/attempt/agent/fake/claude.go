@@ -10,14 +10,14 @@ import (
 
 // claude imitates Claude Code over stdio.
 type claude struct {
-	*world
+	*stdio
 	options
-	*inbox
-	seen    map[string]bool // keys of the messages that were read; only the goroutine of heard
-	hurry   atomic.Bool     // the turn is cut by a message, not by an interrupt
-	tools   int
-	asked   int
-	denials []object
+	*stdinQueue
+	seen         map[string]bool // keys of the messages that were read; used only by the goroutine of handleLine
+	cutByMessage atomic.Bool     // a message has ended the turn, not an interrupt
+	tools        int
+	asked        int
+	denials      []object
 }
 
 func (c *claude) begin() (string, error) {
@@ -26,8 +26,8 @@ func (c *claude) begin() (string, error) {
 	}
 	prompt := c.prompt
 	if !c.given {
-		c.listen(c.world, c.heard)
-		l, ok := c.inbox.next()
+		c.listen(c.stdio, c.handleLine)
+		l, ok := c.stdinQueue.next()
 		if !ok {
 			return "", fmt.Errorf("read the prompt: %w", io.EOF)
 		}
@@ -35,18 +35,18 @@ func (c *claude) begin() (string, error) {
 		defer c.echo(l)
 	}
 	c.state("running")
-	c.begun()
+	c.printInit()
 	return prompt, nil
 }
 
-func (c *claude) begun() {
-	c.json(object{"type": "system", "subtype": "init", "session_id": c.thread, "model": "fake", "permissionMode": "default"})
+func (c *claude) printInit() {
+	c.writeJSON(object{"type": "system", "subtype": "init", "session_id": c.thread, "model": "fake", "permissionMode": "default"})
 }
 
-// echo prints a message that the agent takes.
-func (c *claude) echo(l letter) {
+// echo prints a message when it is passed to the model.
+func (c *claude) echo(l userMessage) {
 	if c.replay {
-		c.json(object{
+		c.writeJSON(object{
 			"type": "user", "message": object{"role": "user", "content": l.text}, "parent_tool_use_id": nil, "session_id": c.thread,
 			"uuid": l.key, "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "isReplay": true,
 		})
@@ -67,53 +67,53 @@ type claudeInput struct {
 	} `json:"message"`
 }
 
-// heard handles a line of stdin.
-func (c *claude) heard(line []byte) {
+// handleLine handles a line of stdin.
+func (c *claude) handleLine(line []byte) {
 	var in claudeInput
 	_ = json.Unmarshal(line, &in) // on an error, keep what could be decoded
 	switch {
 	case in.Type == "user" && in.UUID != "" && c.seen[in.UUID]: // the real program prints it without a time
-		c.json(object{"type": "user", "message": in.Message, "session_id": c.thread, "uuid": in.UUID, "isReplay": true})
+		c.writeJSON(object{"type": "user", "message": in.Message, "session_id": c.thread, "uuid": in.UUID, "isReplay": true})
 	case in.Type == "user":
 		c.seen[in.UUID] = true
 		c.change(func() {
-			c.queue = append(c.queue, letter{key: in.UUID, text: in.Message.Content})
+			c.queue = append(c.queue, userMessage{key: in.UUID, text: in.Message.Content})
 			if in.Priority == "now" {
-				c.hurry.Store(true)
+				c.cutByMessage.Store(true)
 				c.cutTurn()
 			}
 		})
 	case in.Type == "control_response":
 		c.change(func() { c.answers = append(c.answers, line) })
 	case in.Request.Subtype == "interrupt":
-		c.controlled(in.RequestID, nil)
+		c.controlReply(in.RequestID, nil)
 		c.cutTurn()
 	case in.Request.Subtype == "cancel_async_message":
-		c.controlled(in.RequestID, object{"cancelled": c.drop(in.Request.Message)})
+		c.controlReply(in.RequestID, object{"cancelled": c.drop(in.Request.Message)})
 	}
 }
 
-func (c *claude) controlled(id string, response object) {
-	c.json(object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": response}})
+func (c *claude) controlReply(id string, response object) {
+	c.writeJSON(object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": response}})
 }
 
-func (c *claude) taken() []string {
+func (c *claude) arrived() []string {
 	if c.given {
 		return nil
 	}
 	var texts []string
-	for _, l := range c.take(c.world) {
+	for _, l := range c.take(c.stdio) {
 		c.echo(l)
 		texts = append(texts, l.text)
 	}
 	return texts
 }
 
-// complete is always true: messages that are left have turns of their own.
-func (c *claude) complete() bool { return true }
+// endTurn always returns true: messages that are left get another turn.
+func (c *claude) endTurn() bool { return true }
 
 func (c *claude) interrupted(u usage) int {
-	if c.hurry.Swap(false) {
+	if c.cutByMessage.Swap(false) {
 		c.result(object{"result": "", "is_error": false, "terminal_reason": "aborted_streaming"}, u)
 		return 0
 	}
@@ -127,22 +127,22 @@ func (c *claude) next() (string, bool) {
 	if c.given {
 		return "", false
 	}
-	l, ok := c.inbox.next()
+	l, ok := c.stdinQueue.next()
 	if !ok {
 		return "", false
 	}
-	c.hurry.Store(false)
-	c.begun()
+	c.cutByMessage.Store(false)
+	c.printInit()
 	c.echo(l)
 	return l.text, true
 }
 
 func (c *claude) state(state string) {
-	c.json(object{"type": "system", "subtype": "session_state_changed", "state": state, "session_id": c.thread})
+	c.writeJSON(object{"type": "system", "subtype": "session_state_changed", "state": state, "session_id": c.thread})
 }
 
 func (c *claude) message(kind string, content object) {
-	c.json(object{"type": kind, "message": object{"role": kind, "content": []object{content}}, "parent_tool_use_id": nil, "session_id": c.thread})
+	c.writeJSON(object{"type": kind, "message": object{"role": kind, "content": []object{content}}, "parent_tool_use_id": nil, "session_id": c.thread})
 }
 
 func (c *claude) say(text string) { c.message("assistant", object{"type": "text", "text": text}) }
@@ -182,16 +182,16 @@ func (c *claude) request(id, name string, input object) (controlResponse, bool) 
 	c.asked++
 	request := fmt.Sprintf("request-%d", c.asked)
 	c.state("requires_action")
-	c.json(object{"type": "control_request", "request_id": request, "request": object{
+	c.writeJSON(object{"type": "control_request", "request_id": request, "request": object{
 		"subtype": "can_use_tool", "tool_name": name, "input": input, "tool_use_id": id,
 	}})
 	var r controlResponse
-	ok := c.answer(c.world, func(line []byte) bool {
+	ok := c.answer(c.stdio, func(line []byte) bool {
 		r = controlResponse{}
 		return json.Unmarshal(line, &r) == nil && r.Response.RequestID == request
 	})
 	if !ok {
-		c.json(object{"type": "control_cancel_request", "request_id": request})
+		c.writeJSON(object{"type": "control_cancel_request", "request_id": request})
 		return r, false
 	}
 	c.state("running")
@@ -228,14 +228,14 @@ func (c *claude) permission(tool, input string) bool {
 }
 
 func (c *claude) retry(n int) {
-	c.json(object{"type": "system", "subtype": "api_retry", "attempt": n, "max_retries": 10, "retry_delay_ms": 100, "error_status": 529, "error": "overloaded", "session_id": c.thread})
+	c.writeJSON(object{"type": "system", "subtype": "api_retry", "attempt": n, "max_retries": 10, "retry_delay_ms": 100, "error_status": 529, "error": "overloaded", "session_id": c.thread})
 }
 
 func (c *claude) compact() {
-	c.json(object{"type": "system", "subtype": "compact_boundary", "compact_metadata": object{"trigger": "auto", "pre_tokens": 155000}, "session_id": c.thread})
+	c.writeJSON(object{"type": "system", "subtype": "compact_boundary", "compact_metadata": object{"trigger": "auto", "pre_tokens": 155000}, "session_id": c.thread})
 }
 
-func (c *claude) torn() {
+func (c *claude) halfDone() {
 	c.line(`{"type":"result","subtype":"success","is_error":false,"result":"Done`)
 }
 
@@ -243,9 +243,9 @@ func (c *claude) done(text string, u usage) { c.result(object{"result": text, "i
 
 func (c *claude) failed(f fault, u usage) int {
 	if !f.reset.IsZero() {
-		c.json(object{"type": "rate_limit_event", "rate_limit_info": object{"status": "rejected", "resetsAt": f.reset.Unix(), "rateLimitType": "five_hour"}, "session_id": c.thread})
+		c.writeJSON(object{"type": "rate_limit_event", "rate_limit_info": object{"status": "rejected", "resetsAt": f.reset.Unix(), "rateLimitType": "five_hour"}, "session_id": c.thread})
 	}
-	r := object{"is_error": true, "result": f.words()}
+	r := object{"is_error": true, "result": f.message()}
 	switch {
 	case f.long:
 		r["api_error_status"], r["terminal_reason"] = 400, "prompt_too_long"
@@ -253,7 +253,7 @@ func (c *claude) failed(f fault, u usage) int {
 		c.synthetic("invalid_request", r)
 	case f.status != 0:
 		r["api_error_status"] = f.status
-		r["result"] = fmt.Sprintf("API Error: %d %s", f.status, f.words())
+		r["result"] = fmt.Sprintf("API Error: %d %s", f.status, f.message())
 		c.synthetic(cause(f.status), r)
 	default:
 		r["subtype"] = "error_during_execution"
@@ -274,7 +274,7 @@ func cause(status int) string {
 
 // synthetic prints an error in place of a message of the model.
 func (c *claude) synthetic(cause string, result object) {
-	c.json(object{"type": "assistant", "error": cause, "session_id": c.thread, "parent_tool_use_id": nil, "message": object{
+	c.writeJSON(object{"type": "assistant", "error": cause, "session_id": c.thread, "parent_tool_use_id": nil, "message": object{
 		"model": "<synthetic>", "role": "assistant", "content": []object{{"type": "text", "text": result["result"]}},
 	}})
 }
@@ -292,7 +292,7 @@ func (c *claude) result(r object, u usage) {
 	for key, value := range r {
 		line[key] = value
 	}
-	c.json(line)
+	c.writeJSON(line)
 	if c.idle() {
 		c.state("idle")
 	}

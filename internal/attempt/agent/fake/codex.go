@@ -8,7 +8,7 @@ import (
 // codex imitates "codex exec". That cannot ask the user, so requests for permission are
 // denied.
 type codex struct {
-	*world
+	*stdio
 	options
 	oneTurn
 	items int
@@ -20,19 +20,19 @@ func (c *codex) begin() (string, error) {
 	}
 	prompt := c.prompt
 	if !c.given {
-		c.complain("Reading additional input from stdin...")
+		c.writeStderr("Reading additional input from stdin...")
 		var err error
-		if prompt, err = c.all(); err != nil {
+		if prompt, err = c.readAll(); err != nil {
 			return "", fmt.Errorf("read the prompt: %w", err)
 		}
 	}
-	c.json(object{"type": "thread.started", "thread_id": c.thread})
-	c.json(object{"type": "turn.started"})
+	c.writeJSON(object{"type": "thread.started", "thread_id": c.thread})
+	c.writeJSON(object{"type": "turn.started"})
 	return prompt, nil
 }
 
 func (c *codex) item(event string, item object) {
-	c.json(object{"type": event, "item": item})
+	c.writeJSON(object{"type": event, "item": item})
 }
 
 func (c *codex) number() string {
@@ -61,33 +61,33 @@ func shellCommand(input string) string { return "/bin/bash -lc '" + input + "'" 
 func (c *codex) ask(string, []string) (string, bool) { return "", false }
 
 func (c *codex) permission(string, string) bool {
-	c.complain(time.Now().UTC().Format(time.RFC3339) + " ERROR codex_core::tools::router: error=approval policy is Never; reject command")
+	c.writeStderr(time.Now().UTC().Format(time.RFC3339) + " ERROR codex_core::tools::router: error=approval policy is Never; reject command")
 	return false
 }
 
 func (c *codex) retry(n int) {
-	c.json(object{"type": "error", "message": fmt.Sprintf("Reconnecting... %d/5 (stream disconnected before completion)", n)})
+	c.writeJSON(object{"type": "error", "message": fmt.Sprintf("Reconnecting... %d/5 (stream disconnected before completion)", n)})
 }
 
 func (c *codex) compact() {}
 
-func (c *codex) torn() { c.line(`{"type":"turn.completed","usage":{"input_tok`) }
+func (c *codex) halfDone() { c.line(`{"type":"turn.completed","usage":{"input_tok`) }
 
 func (c *codex) done(text string, u usage) {
 	c.say(text)
-	c.json(object{"type": "turn.completed", "usage": object{"input_tokens": u.input, "cached_input_tokens": 0, "output_tokens": u.output}})
+	c.writeJSON(object{"type": "turn.completed", "usage": object{"input_tokens": u.input, "cached_input_tokens": 0, "output_tokens": u.output}})
 }
 
 func (c *codex) failed(f fault, _ usage) int {
-	text := codexWords(f)
-	c.json(object{"type": "error", "message": text})
-	c.json(object{"type": "turn.failed", "error": object{"message": text}})
+	text := codexMessage(f)
+	c.writeJSON(object{"type": "error", "message": text})
+	c.writeJSON(object{"type": "turn.failed", "error": object{"message": text}})
 	return 1
 }
 
-// codexWords returns the message of Codex for a fault. Codex prints a reset time in
+// codexMessage returns the message of Codex for a fault. Codex prints a reset time in
 // minutes, so it is rounded up here.
-func codexWords(f fault) string {
+func codexMessage(f fault) string {
 	switch {
 	case !f.reset.IsZero():
 		at := f.reset.Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
@@ -97,5 +97,5 @@ func codexWords(f fault) string {
 	case f.status != 0 && f.text == "":
 		return fmt.Sprintf("unexpected status %d: fake error", f.status)
 	}
-	return f.words()
+	return f.message()
 }

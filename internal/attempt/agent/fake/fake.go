@@ -27,7 +27,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		fmt.Fprint(out, Help())
 		return 0
 	}
-	w := &world{in: bufio.NewReaderSize(in, 64<<10), out: out, err: errw, stopped: make(chan struct{}), cut: make(chan struct{})}
+	w := &stdio{in: bufio.NewReaderSize(in, 64<<10), out: out, err: errw, stopped: make(chan struct{}), cut: make(chan struct{})}
 	defer w.close()
 	code, err := run(o, w)
 	if err != nil {
@@ -37,15 +37,15 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return code
 }
 
-// run reads the prompt, executes its steps and reports the result. Protocols that take
-// messages have a turn for each message that arrives after a result.
-func run(o options, w *world) (int, error) {
-	v := newVoice(o, w)
+// run reads the prompt, executes its steps and reports the result. Protocols that accept
+// messages run another turn for each message that arrives after a result.
+func run(o options, w *stdio) (int, error) {
+	v := newProtocol(o, w)
 	prompt, err := v.begin()
 	if err != nil {
 		return 1, err
 	}
-	a := &actor{world: w, voice: v, attempt: attemptNumber(), result: answerTo(prompt), usage: usage{input: 100 + len(prompt)/4, output: 10}}
+	a := &actor{stdio: w, protocol: v, attempt: attemptNumber(), result: answerTo(prompt), usage: usage{input: 100 + len(prompt)/4, output: 10}}
 	lines, err := o.steps(prompt)
 	for {
 		if err == nil {
@@ -60,19 +60,19 @@ func run(o options, w *world) (int, error) {
 			return code, nil
 		}
 		w.newTurn()
-		a.result, lines, err = answerTo(message), script(message), nil
+		a.result, lines, err = answerTo(message), stepsIn(message), nil
 	}
 }
 
-// turn executes steps, and those of messages that it takes between them.
+// turn executes steps, and the steps of messages that arrive in between.
 func (a *actor) turn(lines []string) error {
 	for {
-		for _, message := range a.voice.taken() {
+		for _, message := range a.protocol.arrived() {
 			a.result = answerTo(message)
-			lines = append(lines, script(message)...)
+			lines = append(lines, stepsIn(message)...)
 		}
 		if len(lines) == 0 {
-			if a.voice.complete() {
+			if a.protocol.endTurn() {
 				return nil
 			}
 			continue // another message has arrived
@@ -87,30 +87,30 @@ func (a *actor) turn(lines []string) error {
 	}
 }
 
-// ending is an error that ends the script. With a fault the work has failed. Without
+// scriptEnd is an error that ends the script. With a fault the work has failed. Without
 // one the program just exits.
-type ending struct {
+type scriptEnd struct {
 	code  int
 	fault *fault
 }
 
-func (ending) Error() string { return "the script has ended" }
+func (scriptEnd) Error() string { return "the script has ended" }
 
 // end prints the final message of a turn. over says that the program exits at once.
 func (a *actor) end(err error) (code int, over bool) {
-	var e ending
+	var e scriptEnd
 	switch {
 	case a.isCut() && !errors.As(err, &e):
-		return a.voice.interrupted(a.usage), false
+		return a.protocol.interrupted(a.usage), false
 	case errors.As(err, &e) && e.fault == nil:
 		return e.code, true
 	case errors.As(err, &e):
-		return a.voice.failed(*e.fault, a.usage), false
+		return a.protocol.failed(*e.fault, a.usage), false
 	case err != nil && !errors.Is(err, errFinished):
 		// A step that cannot be executed must be visible.
-		return a.voice.failed(fault{text: err.Error()}, a.usage), false
+		return a.protocol.failed(fault{text: err.Error()}, a.usage), false
 	}
-	a.voice.done(a.result, a.usage)
+	a.protocol.done(a.result, a.usage)
 	if a.hangs {
 		a.hang()
 	}
@@ -121,7 +121,7 @@ func (a *actor) end(err error) (code int, over bool) {
 func answerTo(prompt string) string {
 	for line := range strings.Lines(prompt) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, mark) {
+		if line != "" && !strings.HasPrefix(line, stepPrefix) {
 			return "Done: " + strings.TrimRight(line, ".:") + "."
 		}
 	}
@@ -136,8 +136,9 @@ func attemptNumber() int {
 	return n
 }
 
-// world holds the program's input and output. It is safe for concurrent writes.
-type world struct {
+// stdio holds the program's input and output, and whether the program or its turn was asked
+// to end. It is safe for concurrent writes.
+type stdio struct {
 	in *bufio.Reader
 
 	mu       sync.Mutex
@@ -145,33 +146,33 @@ type world struct {
 
 	stop    sync.Once
 	stopped chan struct{} // closed when a signal asks the program to finish
-	cut     chan struct{} // closed when the user ends the turn; replaced for the next one
+	cut     chan struct{} // closed when the user ends the turn; each turn has a new channel
 	release []func()
 }
 
-func (w *world) close() {
+func (w *stdio) close() {
 	for _, f := range w.release {
 		f()
 	}
 }
 
-func (w *world) line(text string) { w.write([]byte(text + "\n")) }
+func (w *stdio) line(text string) { w.write([]byte(text + "\n")) }
 
 // write ignores errors: if the reader is gone, the agent continues.
-func (w *world) write(data []byte) {
+func (w *stdio) write(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, _ = w.out.Write(data)
 }
 
-func (w *world) complain(text string) {
+func (w *stdio) writeStderr(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fmt.Fprintln(w.err, text)
 }
 
 // isStopped reports whether a signal or the user asks the agent to finish.
-func (w *world) isStopped() bool {
+func (w *stdio) isStopped() bool {
 	select {
 	case <-w.stopped:
 		return true
@@ -180,16 +181,16 @@ func (w *world) isStopped() bool {
 	}
 }
 
-// cutting returns a channel that is closed when the user ends the current turn.
-func (w *world) cutting() <-chan struct{} {
+// turnCut returns a channel that is closed when the user ends the current turn.
+func (w *stdio) turnCut() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cut
 }
 
-func (w *world) isCut() bool {
+func (w *stdio) isCut() bool {
 	select {
-	case <-w.cutting():
+	case <-w.turnCut():
 		return true
 	default:
 		return false
@@ -197,7 +198,7 @@ func (w *world) isCut() bool {
 }
 
 // cutTurn ends the current turn.
-func (w *world) cutTurn() {
+func (w *stdio) cutTurn() {
 	if !w.isCut() {
 		w.mu.Lock()
 		close(w.cut)
@@ -205,26 +206,26 @@ func (w *world) cutTurn() {
 	}
 }
 
-func (w *world) newTurn() {
+func (w *stdio) newTurn() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = make(chan struct{})
 }
 
 // sleep returns early if a signal or the user asks the agent to finish.
-func (w *world) sleep(d time.Duration) {
+func (w *stdio) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-w.stopped:
-	case <-w.cutting():
+	case <-w.turnCut():
 	}
 }
 
 // hang waits silently until a signal or the user asks the agent to finish, or it is
 // killed.
-func (w *world) hang() {
+func (w *stdio) hang() {
 	for !w.isStopped() {
 		w.sleep(time.Hour)
 	}

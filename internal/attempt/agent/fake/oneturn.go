@@ -1,12 +1,12 @@
 package fake
 
-// oneTurn is the part of a protocol that takes no messages.
+// oneTurn has the methods of a protocol that accepts no messages after the prompt.
 type oneTurn struct{}
 
 func (oneTurn) interrupted(usage) int { return 1 }
 
-func (oneTurn) taken() []string { return nil }
+func (oneTurn) arrived() []string { return nil }
 
-func (oneTurn) complete() bool { return true }
+func (oneTurn) endTurn() bool { return true }
 
 func (oneTurn) next() (string, bool) { return "", false }

@@ -21,8 +21,8 @@ type options struct {
 	scripts  string // a file with the steps of each task, which replaces the prompt's steps
 }
 
-// valued returns the arguments of the real programs that have a value.
-func valued() []string {
+// flagsWithValue returns the arguments of the real programs that have a value.
+func flagsWithValue() []string {
 	return []string{
 		"--input-format", "--output-format", "--permission-prompt-tool", "--model", "-m", "--disable", "-c", "--sandbox", "-s",
 		"--permission-mode", "--settings",
@@ -64,7 +64,7 @@ func parseOptions(args []string) (options, error) {
 		case a == "--":
 			o.prompt, o.given = strings.Join(args[i+1:], " "), true
 			i = len(args)
-		case slices.Contains(valued(), a):
+		case slices.Contains(flagsWithValue(), a):
 			value()
 		case o.protocol == "plain" && !strings.HasPrefix(a, "-"):
 			o.prompt, o.given = strings.Join(args[i:], " "), true
@@ -77,14 +77,14 @@ func parseOptions(args []string) (options, error) {
 	return o, nil
 }
 
-func newVoice(o options, w *world) voice {
+func newProtocol(o options, w *stdio) protocol {
 	switch {
 	case o.protocol == "claude":
-		return &claude{world: w, options: o, inbox: newInbox(), seen: map[string]bool{}}
+		return &claude{stdio: w, options: o, stdinQueue: newStdinQueue(), seen: map[string]bool{}}
 	case o.protocol == "codex" && o.server:
-		return &server{world: w, options: o, inbox: newInbox()}
+		return &server{stdio: w, options: o, stdinQueue: newStdinQueue()}
 	case o.protocol == "codex":
-		return &codex{world: w, options: o}
+		return &codex{stdio: w, options: o}
 	}
-	return &plain{world: w, options: o}
+	return &plain{stdio: w, options: o}
 }

@@ -8,7 +8,7 @@ import (
 
 // plain imitates a program without a protocol.
 type plain struct {
-	*world
+	*stdio
 	options
 	oneTurn
 }
@@ -17,7 +17,7 @@ func (p *plain) begin() (string, error) {
 	if p.given {
 		return p.prompt, nil
 	}
-	return p.all()
+	return p.readAll()
 }
 
 func (p *plain) say(text string) { p.line(text) }
@@ -51,15 +51,15 @@ func (p *plain) retry(n int) { p.line(fmt.Sprintf("retry %d: no connection", n))
 
 func (p *plain) compact() {}
 
-func (p *plain) torn() { p.write([]byte("Don")) }
+func (p *plain) halfDone() { p.write([]byte("Don")) }
 
 func (p *plain) done(text string, _ usage) { p.line(text) }
 
 func (p *plain) failed(f fault, _ usage) int {
-	text := f.words()
+	text := f.message()
 	if !f.reset.IsZero() {
 		text = "rate limit reached, resets at " + f.reset.UTC().Format(time.RFC3339)
 	}
-	p.complain("error: " + text)
+	p.writeStderr("error: " + text)
 	return 1
 }

@@ -28,7 +28,7 @@ func (a *actor) shell(command string) (output string, code int) {
 	case <-a.stopped:
 		_ = cmd.Process.Kill()
 		err = <-exited
-	case <-a.cutting():
+	case <-a.turnCut():
 		_ = cmd.Process.Kill()
 		err = <-exited
 	}
@@ -79,7 +79,7 @@ func (a *actor) orphan(args string) error {
 }
 
 func (a *actor) forks(args string) error {
-	word, rest, err := part(args)
+	word, rest, err := splitWord(args)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a *actor) forks(args string) error {
 
 // sleeper starts a process without waiting for it.
 func sleeper(duration string, how *syscall.SysProcAttr) error {
-	d, err := span(duration)
+	d, err := parseDuration(duration)
 	if err != nil {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// mark starts a line of a prompt that is a step.
-const mark = "fake:"
+// stepPrefix starts a line of a prompt that is a step.
+const stepPrefix = "fake:"
 
-// script returns the steps in a prompt.
-func script(prompt string) []string {
+// stepsIn returns the steps in a prompt.
+func stepsIn(prompt string) []string {
 	var steps []string
 	for line := range strings.Lines(prompt) {
-		if step, ok := strings.CutPrefix(strings.TrimSpace(line), mark); ok {
+		if step, ok := strings.CutPrefix(strings.TrimSpace(line), stepPrefix); ok {
 			steps = append(steps, strings.TrimSpace(step))
 		}
 	}
@@ -26,12 +26,12 @@ func script(prompt string) []string {
 
 // actor executes the steps.
 type actor struct {
-	*world
-	voice   voice
-	attempt int
-	result  string
-	usage   usage
-	hangs   bool // hang after the final message
+	*stdio
+	protocol protocol
+	attempt  int
+	result   string
+	usage    usage
+	hangs    bool // hang after the final message
 }
 
 // errFinished ends the script with success.
@@ -55,8 +55,8 @@ func (a *actor) do(line string) error {
 	return fmt.Errorf("action %q is not known, want one of %s", name, strings.Join(names, ", "))
 }
 
-// part splits off the first word.
-func part(args string) (word, rest string, err error) {
+// splitWord splits off the first word.
+func splitWord(args string) (word, rest string, err error) {
 	word, rest, _ = strings.Cut(args, " ")
 	if word == "" {
 		return "", "", errors.New("there is something missing")
@@ -64,8 +64,8 @@ func part(args string) (word, rest string, err error) {
 	return word, strings.TrimSpace(rest), nil
 }
 
-// span parses a duration. A plain number means seconds.
-func span(text string) (time.Duration, error) {
+// parseDuration parses a duration. A plain number means seconds.
+func parseDuration(text string) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
 		return time.Duration(n * float64(time.Second)), nil
 	}
@@ -76,8 +76,8 @@ func span(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// size parses a number of bytes, such as 50MB.
-func size(text string) (int, error) {
+// parseSize parses a number of bytes, such as 50MB.
+func parseSize(text string) (int, error) {
 	unit := 1
 	for suffix, n := range map[string]int{"KB": 1e3, "MB": 1e6, "GB": 1e9} {
 		if number, ok := strings.CutSuffix(strings.ToUpper(text), suffix); ok {

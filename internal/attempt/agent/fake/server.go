@@ -8,9 +8,9 @@ import (
 
 // server imitates "codex app-server".
 type server struct {
-	*world
+	*stdio
 	options
-	*inbox
+	*stdinQueue
 	turn   string // the turn that runs, or has run last
 	latest string // the turn that was announced last; the lock of inbox guards it and active
 	active bool   // a turn runs, or was announced
@@ -38,7 +38,7 @@ type serverRequest struct {
 
 // begin answers requests until one starts a turn. It returns the prompt of that turn.
 func (s *server) begin() (string, error) {
-	s.listen(s.world, s.heard)
+	s.listen(s.stdio, s.handleLine)
 	prompt, ok := s.next()
 	if !ok {
 		return "", fmt.Errorf("wait for turn/start: %w", io.EOF)
@@ -46,22 +46,22 @@ func (s *server) begin() (string, error) {
 	return prompt, nil
 }
 
-// heard handles a line of stdin.
-func (s *server) heard(line []byte) {
+// handleLine handles a line of stdin.
+func (s *server) handleLine(line []byte) {
 	var r serverRequest
 	_ = json.Unmarshal(line, &r) // on an error, keep what could be decoded
 	switch r.Method {
 	case "":
 		s.change(func() { s.answers = append(s.answers, line) })
 	case "initialize":
-		s.json(object{"id": r.ID, "result": object{"userAgent": "fake"}})
+		s.writeJSON(object{"id": r.ID, "result": object{"userAgent": "fake"}})
 	case "thread/start", "thread/resume":
 		if s.thread = r.Params.ThreadID; s.thread == "" {
 			s.thread = uuid()
 		}
-		s.json(object{"id": r.ID, "result": object{"thread": object{"id": s.thread}}})
+		s.writeJSON(object{"id": r.ID, "result": object{"thread": object{"id": s.thread}}})
 	case "turn/start":
-		l := letter{key: r.Params.Message}
+		l := userMessage{key: r.Params.Message}
 		for _, i := range r.Params.Input {
 			l.text += i.Text
 		}
@@ -72,12 +72,12 @@ func (s *server) heard(line []byte) {
 			l.turn = s.latest
 			s.queue = append(s.queue, l)
 			// Before the turn prints anything, as the real program does.
-			s.json(object{"id": r.ID, "result": object{"turn": object{"id": l.turn, "status": "inProgress"}}})
+			s.writeJSON(object{"id": r.ID, "result": object{"turn": object{"id": l.turn, "status": "inProgress"}}})
 		})
 	case "turn/interrupt":
-		s.json(object{"id": r.ID, "result": object{}})
+		s.writeJSON(object{"id": r.ID, "result": object{}})
 		s.change(func() {
-			s.queue = nil // the real program drops them
+			s.queue = nil // the real program drops queued messages too
 			s.cutTurn()
 		})
 	}
@@ -85,7 +85,7 @@ func (s *server) heard(line []byte) {
 
 // next waits for the message that starts a turn.
 func (s *server) next() (string, bool) {
-	l, ok := s.inbox.next()
+	l, ok := s.stdinQueue.next()
 	if !ok {
 		return "", false
 	}
@@ -96,8 +96,8 @@ func (s *server) next() (string, bool) {
 	return l.text, true
 }
 
-// echo prints a message that the agent takes.
-func (s *server) echo(l letter) {
+// echo prints a message when it is passed to the model.
+func (s *server) echo(l userMessage) {
 	item := object{"type": "userMessage", "id": s.number(), "clientId": nil, "content": []object{{"type": "text", "text": l.text}}}
 	if l.key != "" {
 		item["clientId"] = l.key
@@ -106,16 +106,16 @@ func (s *server) echo(l letter) {
 	s.notify("item/completed", object{"item": item})
 }
 
-func (s *server) taken() []string {
+func (s *server) arrived() []string {
 	var texts []string
-	for _, l := range s.take(s.world) {
+	for _, l := range s.take(s.stdio) {
 		s.echo(l)
 		texts = append(texts, l.text)
 	}
 	return texts
 }
 
-func (s *server) complete() bool {
+func (s *server) endTurn() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.active = len(s.queue) > 0
@@ -129,7 +129,7 @@ func (s *server) interrupted(usage) int {
 
 func (s *server) notify(method string, params object) {
 	params["threadId"], params["turnId"] = s.thread, s.turn
-	s.json(object{"method": method, "params": params})
+	s.writeJSON(object{"method": method, "params": params})
 }
 
 func (s *server) number() string {
@@ -159,9 +159,9 @@ func (s *server) request(method, flag string, params object) (serverRequest, boo
 	s.asked++
 	s.notify("thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{flag}}})
 	params["threadId"], params["turnId"] = s.thread, s.turn
-	s.json(object{"method": method, "id": id, "params": params})
+	s.writeJSON(object{"method": method, "id": id, "params": params})
 	var r serverRequest
-	ok := s.answer(s.world, func(line []byte) bool {
+	ok := s.answer(s.stdio, func(line []byte) bool {
 		r = serverRequest{}
 		return json.Unmarshal(line, &r) == nil && string(r.ID) == fmt.Sprint(id)
 	})
@@ -200,7 +200,7 @@ func (s *server) retry(n int) {
 
 func (s *server) compact() {}
 
-func (s *server) torn() { s.line(`{"method":"turn/completed","params":{"threadId":"` + s.thread) }
+func (s *server) halfDone() { s.line(`{"method":"turn/completed","params":{"threadId":"` + s.thread) }
 
 func (s *server) done(text string, u usage) {
 	s.say(text)
@@ -214,13 +214,13 @@ func (s *server) failed(f fault, _ usage) int {
 	switch {
 	case !f.reset.IsZero():
 		info = "usageLimitExceeded"
-		s.json(object{"method": "account/rateLimits/updated", "params": object{"rateLimits": object{"primary": object{"usedPercent": 100, "resetsAt": f.reset.Unix()}}}})
+		s.writeJSON(object{"method": "account/rateLimits/updated", "params": object{"rateLimits": object{"primary": object{"usedPercent": 100, "resetsAt": f.reset.Unix()}}}})
 	case f.long:
 		info = "contextWindowExceeded"
 	case f.status != 0:
 		info = object{"httpConnectionFailed": object{"httpStatusCode": f.status}}
 	}
-	s.completed(object{"status": "failed", "error": object{"message": codexWords(f), "codexErrorInfo": info}})
+	s.completed(object{"status": "failed", "error": object{"message": codexMessage(f), "codexErrorInfo": info}})
 	return 0 // the server itself has not failed
 }
 

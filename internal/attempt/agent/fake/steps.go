@@ -31,8 +31,8 @@ func steps() []step {
 		{"hang", "", "does nothing any more", func(a *actor, _ string) error { a.hang(); return nil }},
 		{"result-then-hang", "", "says its last word and does not exit", func(a *actor, _ string) error { a.hangs = true; return errFinished }},
 		{"loop", "", "retries without end and gets nowhere", (*actor).loop},
-		{"compact", "", "makes its conversation shorter", func(a *actor, _ string) error { a.voice.compact(); return nil }},
-		{"torn", "", "prints half a line of what would be a success", func(a *actor, _ string) error { a.voice.torn(); return nil }},
+		{"compact", "", "makes its conversation shorter", func(a *actor, _ string) error { a.protocol.compact(); return nil }},
+		{"torn", "", "prints half a line of what would be a success", func(a *actor, _ string) error { a.protocol.halfDone(); return nil }},
 		{"limit", "SECONDS", "ends with a rate limit that is over after so long", (*actor).limit},
 		{"overflow", "", "ends with too long a conversation", func(*actor, string) error { return failing(fault{long: true}) }},
 		{"api-error", "STATUS", "ends with an HTTP error of the model's servers", (*actor).apiError},
@@ -75,38 +75,38 @@ Which attempt it is says GAFFER_ATTEMPT_NUMBER.
 func (a *actor) say(text string) error {
 	text = strings.ReplaceAll(text, `\n`, "\n")
 	a.result = text
-	a.voice.say(text)
+	a.protocol.say(text)
 	return nil
 }
 
 func (a *actor) work(args string) error {
-	d, err := span(args)
+	d, err := parseDuration(args)
 	if err != nil {
 		return err
 	}
 	const beat = 500 * time.Millisecond
-	done := a.voice.tool("Bash", "work "+args)
+	done := a.protocol.tool("Bash", "work "+args)
 	for spent := time.Duration(0); spent < d && !a.isStopped(); spent += beat {
 		a.sleep(min(beat, d-spent))
-		a.voice.say(fmt.Sprintf("%s of %s", min(spent+beat, d), d))
+		a.protocol.say(fmt.Sprintf("%s of %s", min(spent+beat, d), d))
 	}
 	done("worked\n", 0)
 	return nil
 }
 
 func (a *actor) tool(command string) error {
-	done := a.voice.tool("Bash", command)
+	done := a.protocol.tool("Bash", command)
 	output, code := a.shell(command)
 	done(output, code)
 	return nil
 }
 
 func (a *actor) writeFile(args string) error {
-	file, text, err := part(args)
+	file, text, err := splitWord(args)
 	if err != nil {
 		return err
 	}
-	done := a.voice.tool("Write", file)
+	done := a.protocol.tool("Write", file)
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (a *actor) ask(args string) error {
 	}
 	question, _, _ := strings.Cut(args, "|")
 	question = strings.TrimSpace(question)
-	answer, ok := a.voice.ask(question, options)
+	answer, ok := a.protocol.ask(question, options)
 	if !ok {
 		return a.say("Nobody answered: " + question)
 	}
@@ -143,17 +143,17 @@ func (a *actor) ask(args string) error {
 }
 
 func (a *actor) permission(args string) error {
-	tool, input, err := part(args)
+	tool, input, err := splitWord(args)
 	if err != nil {
 		return err
 	}
-	if a.voice.permission(tool, input) {
+	if a.protocol.permission(tool, input) {
 		return a.say("I was allowed to use " + tool + ".")
 	}
 	return a.say("I was not allowed to use " + tool + ".")
 }
 
-func failing(f fault) error { return ending{fault: &f} }
+func failing(f fault) error { return scriptEnd{fault: &f} }
 
 func (a *actor) fail(text string) error {
 	if text == "" {
@@ -167,19 +167,19 @@ func (a *actor) exit(args string) error {
 	if err != nil || code < 0 || code > 255 {
 		return fmt.Errorf("found %q, want an exit code", args)
 	}
-	return ending{code: code}
+	return scriptEnd{code: code}
 }
 
 func (a *actor) loop(string) error {
 	for n := 1; !a.isStopped(); n++ {
-		a.voice.retry(n)
+		a.protocol.retry(n)
 		a.sleep(100 * time.Millisecond)
 	}
 	return nil
 }
 
 func (a *actor) limit(args string) error {
-	d, err := span(args)
+	d, err := parseDuration(args)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (a *actor) apiError(args string) error {
 }
 
 func (a *actor) attempts(args string, on bool) error {
-	word, line, err := part(args)
+	word, line, err := splitWord(args)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (a *actor) attempts(args string, on bool) error {
 }
 
 func (a *actor) once(args string) error {
-	file, line, err := part(args)
+	file, line, err := splitWord(args)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (a *actor) once(args string) error {
 }
 
 func (a *actor) flood(args string) error {
-	n, err := size(args)
+	n, err := parseSize(args)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (a *actor) flood(args string) error {
 }
 
 func (a *actor) longLine(args string) error {
-	n, err := size(args)
+	n, err := parseSize(args)
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ func encode(value any) []byte {
 // object is a JSON object to send.
 type object map[string]any
 
-// arg returns the most informative part of a tool's input.
-func arg(input json.RawMessage) string {
+// mainInput returns the most informative part of a tool's input.
+func mainInput(input json.RawMessage) string {
 	var known struct {
 		Command     string           `json:"command"`
 		FilePath    string           `json:"file_path"`
@@ -57,21 +57,21 @@ func arg(input json.RawMessage) string {
 	return ""
 }
 
-// call describes a tool call in a few words: "Bash: go test ./...".
-func call(tool string, input json.RawMessage) string {
-	if what := arg(input); what != "" {
+// describeCall describes a tool call in a few words: "Bash: go test ./...".
+func describeCall(tool string, input json.RawMessage) string {
+	if what := mainInput(input); what != "" {
 		tool += ": " + what
 	}
-	return brief(tool)
+	return shortLine(tool)
 }
 
-// whole describes a tool call with all of its input, for a user who must decide about
+// describeWholeCall describes a tool call with all of its input, for a user who must decide about
 // it. The most informative member comes first, the others follow as JSON.
-func whole(tool string, input json.RawMessage) string {
+func describeWholeCall(tool string, input json.RawMessage) string {
 	members := map[string]json.RawMessage{}
 	decode(input, &members)
 	parts := []string{}
-	if what := takeArg(members); what != "" {
+	if what := takeMainInput(members); what != "" {
 		parts = append(parts, what)
 		if tool == "Bash" {
 			delete(members, "description") // only the agent's comment on the command
@@ -83,12 +83,12 @@ func whole(tool string, input json.RawMessage) string {
 	if len(parts) > 0 {
 		tool += ": " + strings.Join(parts, " ")
 	}
-	return full(tool)
+	return forDecision(tool)
 }
 
-// takeArg removes the most informative member and returns it. Unlike arg it matches
-// names exactly and ignores descriptions.
-func takeArg(members map[string]json.RawMessage) string {
+// takeMainInput removes the most informative member and returns it. Unlike mainInput it
+// matches names exactly and ignores descriptions.
+func takeMainInput(members map[string]json.RawMessage) string {
 	for _, name := range []string{"command", "file_path", "filePath", "path", "pattern", "url", "query"} {
 		var text string
 		if json.Unmarshal(members[name], &text) == nil && text != "" {

@@ -34,7 +34,7 @@ func FuzzNoTwoBeadsHaveOneSession(f *testing.F) {
 		if a != b && one == other {
 			t.Errorf("%q and %q are both %q", a, b, one)
 		}
-		if !keepsItsName(one) {
+		if !isValidName(one) {
 			t.Errorf("%q: %q is no name for a session", a, one)
 		}
 	})

@@ -53,17 +53,17 @@ const readState = `(wanted => {
 	return {loaded: document.readyState === "complete", found, text: shown.slice(0, 1500)};
 })`
 
-// tryView checks a page with a browser. It keeps the problems in f.
-func tryView(ctx context.Context, c Check, path, picture string, f finding) finding {
+// tryInBrowser checks a page with a browser. It keeps the problems in f.
+func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResult) tryResult {
 	if path == "" {
 		f.noBrowser = true
-		return f.and("there is no browser to look at it with")
+		return f.withProblem("there is no browser to look at it with")
 	}
 	b, err := startBrowser(ctx, path)
 	if err != nil {
 		f.noBrowser = true
 		f.output += b.close()
-		return f.and(err.Error())
+		return f.withProblem(err.Error())
 	}
 	defer b.close()
 
@@ -72,14 +72,14 @@ func tryView(ctx context.Context, c Check, path, picture string, f finding) find
 	state, err := b.load(limited, c)
 	switch {
 	case err != nil:
-		f = f.and(b.reason(err).Error())
+		f = f.withProblem(b.reason(err).Error())
 	case !state.Found:
 		f.output = "the page shows:\n" + state.Text
-		f = f.and(fmt.Sprintf("the page does not have %q", flat(c.Contains)))
+		f = f.withProblem(fmt.Sprintf("the page does not have %q", collapseSpace(c.Contains)))
 	}
 	if picture != "" {
 		if err := takeScreenshot(limited, picture); err != nil {
-			f = f.and(b.reason(err).Error())
+			f = f.withProblem(b.reason(err).Error())
 		} else {
 			f.picture = picture
 		}
@@ -106,7 +106,7 @@ func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 	var last pageState
 	var loaded time.Time
 	for {
-		state, err := stateOf(ctx, opened.FrameID, flat(c.Contains))
+		state, err := stateOf(ctx, opened.FrameID, collapseSpace(c.Contains))
 		if err == nil {
 			last = state
 		}

@@ -20,7 +20,7 @@ var resetPattern = sync.OnceValue(func() *regexp.Regexp {
 // are taken from now: a time of day, and a date without a year, mean the next one. The
 // zone defaults to that of now.
 func resetTime(text string, now time.Time) time.Time {
-	text = first(text, 4000)
+	text = firstChars(text, 4000)
 	if at := exactTime(text); !at.IsZero() {
 		return at
 	}
@@ -94,9 +94,9 @@ func exactTime(text string) time.Time {
 	return time.Time{}
 }
 
-// epoch converts Unix seconds from a program's output. It returns zero for values out
+// unixTime converts Unix seconds from a program's output. It returns zero for values out
 // of range.
-func epoch(seconds float64) time.Time {
+func unixTime(seconds float64) time.Time {
 	const farthest = 1 << 40
 	if seconds >= 1 && seconds < farthest {
 		return time.Unix(int64(seconds), 0)

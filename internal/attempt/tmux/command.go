@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// ask runs one command that starts no server. If no server is running, it returns
+// query runs one command that starts no server. If no server is running, it returns
 // running == false and no error.
-func (s *Server) ask(ctx context.Context, args ...string) (out string, running bool, err error) {
+func (s *Server) query(ctx context.Context, args ...string) (out string, running bool, err error) {
 	if err := s.check(); err != nil {
 		return "", false, err
 	}
@@ -21,15 +21,16 @@ func (s *Server) ask(ctx context.Context, args ...string) (out string, running b
 	if err == nil {
 		return out, true, nil
 	}
-	if wasGone(err) || errors.As(err, new(*CommandError)) && !s.listening() {
+	if noServer(err) || errors.As(err, new(*CommandError)) && !s.listening() {
 		return "", false, nil
 	}
 	return "", true, err
 }
 
-// wasGone reports whether no server was running. Another one may be running by now.
-func wasGone(err error) bool {
-	return says(err, "no server running") || says(err, "(No such file or directory)") || says(err, "(Connection refused)")
+// noServer reports whether err says that no server was running. Another process may have
+// started one since.
+func noServer(err error) bool {
+	return stderrContains(err, "no server running") || stderrContains(err, "(No such file or directory)") || stderrContains(err, "(Connection refused)")
 }
 
 // maxTries is how often a command is tried if the server is just exiting because its
@@ -38,22 +39,22 @@ const maxTries = 5
 
 func (s *Server) run(ctx context.Context, env []string, input string, args ...string) (out string, err error) {
 	for range maxTries {
-		out, err = s.once(ctx, env, input, args...)
-		if !says(err, "server exited unexpectedly") && !says(err, "lost server") {
+		out, err = s.runOnce(ctx, env, input, args...)
+		if !stderrContains(err, "server exited unexpectedly") && !stderrContains(err, "lost server") {
 			break
 		}
 	}
 	return out, err
 }
 
-// once runs tmux, with input as its standard input. tmux, and a server that it starts,
+// runOnce runs tmux, with input as its standard input. tmux, and a server that it starts,
 // run in the root folder, so that they do not keep any other folder in use.
-func (s *Server) once(ctx context.Context, env []string, input string, args ...string) (string, error) {
+func (s *Server) runOnce(ctx context.Context, env []string, input string, args ...string) (string, error) {
 	program, err := find()
 	if err != nil {
 		return "", err
 	}
-	limited, cancel := context.WithTimeout(ctx, s.wait)
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var out, said strings.Builder
 	// -u: otherwise tmux prints underscores for non-ASCII characters on a terminal
@@ -70,9 +71,9 @@ func (s *Server) once(ctx context.Context, env []string, input string, args ...s
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("tmux %s on %s: %w", args[0], s.socket, context.Cause(ctx))
 	case limited.Err() != nil:
-		return "", &SilentError{Command: args[0], Socket: s.socket, Waited: s.wait}
+		return "", &TimeoutError{Command: args[0], Socket: s.socket, Waited: s.timeout}
 	}
-	return "", &CommandError{Command: args[0], Socket: s.socket, Said: strings.TrimSpace(said.String()), Err: err}
+	return "", &CommandError{Command: args[0], Socket: s.socket, Stderr: strings.TrimSpace(said.String()), Err: err}
 }
 
 // find returns the path of the tmux program.

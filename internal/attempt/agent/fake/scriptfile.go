@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// scene starts the section of a task in a file of scripts.
-const scene = "== "
+// sectionPrefix starts the section of a task in a file of scripts.
+const sectionPrefix = "== "
 
-// play returns the steps for a task from a file of scripts. A section starts with a
+// scriptFor returns the steps for a task from a file of scripts. A section starts with a
 // line such as "== A-developer-1" or "== *-qa-*". The first section whose pattern
 // matches the task is used. Empty lines and lines that start with # are skipped.
-func play(text, task string) ([]string, error) {
+func scriptFor(text, task string) ([]string, error) {
 	var steps []string
 	found, mine := false, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if name, ok := strings.CutPrefix(line, scene); ok {
+		if name, ok := strings.CutPrefix(line, sectionPrefix); ok {
 			if found {
 				break
 			}
@@ -43,11 +43,11 @@ func play(text, task string) ([]string, error) {
 // those in the prompt.
 func (o options) steps(prompt string) ([]string, error) {
 	if o.scripts == "" {
-		return script(prompt), nil
+		return stepsIn(prompt), nil
 	}
 	text, err := os.ReadFile(o.scripts)
 	if err != nil {
 		return nil, err
 	}
-	return play(string(text), os.Getenv("GAFFER_TASK"))
+	return scriptFor(string(text), os.Getenv("GAFFER_TASK"))
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // SessionName returns the name of a bead's session: agent-<bead> if tmux accepts that
-// name. In other beads, such as bd-1.2, every byte that tmux would change is written
-// as +XX in hexadecimal. Those names begin with agent~, so that they cannot equal the
-// name of another bead.
+// name. Otherwise, for example for bd-1.2, every byte that tmux would change is written
+// as +XX in hexadecimal, and the name begins with agent~, so that it cannot equal the
+// name of another bead's session.
 func SessionName(bead string) string {
-	if isName(bead) {
+	if onlyAllowed(bead) {
 		return "agent-" + bead
 	}
 	var b strings.Builder
@@ -31,14 +31,14 @@ func SessionName(bead string) string {
 	return b.String()
 }
 
-// keepsItsName reports whether tmux accepts the name of a session unchanged. The name
+// isValidName reports whether tmux accepts the name of a session unchanged. The name
 // must begin with a letter: otherwise tmux could take it for the id of a session, a
 // window or a pane.
-func keepsItsName(session string) bool {
-	return session != "" && ('a' <= session[0] && session[0] <= 'z' || 'A' <= session[0] && session[0] <= 'Z') && isName(session)
+func isValidName(session string) bool {
+	return session != "" && ('a' <= session[0] && session[0] <= 'z' || 'A' <= session[0] && session[0] <= 'Z') && onlyAllowed(session)
 }
 
-func isName(text string) bool {
+func onlyAllowed(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !allowed(r) }) < 0
 }
 

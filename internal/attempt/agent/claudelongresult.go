@@ -11,16 +11,16 @@ const (
 	unreadDenial   = `{"tool_name":"a tool with a long input"}`
 )
 
-// cutResult reads a result that is longer than MaxLine. Results get that long if many
-// requests were denied, since each denial contains its whole input. cutResult reads the
+// readLongResult reads a result that is longer than MaxLine. Results get that long if many
+// requests were denied, since each denial contains its whole input. readLongResult reads the
 // members before the cut. If a success is cut before its list of denials, it counts as
 // a failure.
-func cutResult(line []byte) (claudeResult, bool) {
+func readLongResult(line []byte) (claudeResult, bool) {
 	var r claudeResult
 	if len(line) < MaxLine || !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {
 		return r, false
 	}
-	members := leading(line)
+	members := membersBeforeCut(line)
 	decode(encode(members), &r)
 	if _, ok := members["permission_denials"]; !ok && string(r.IsError) == "false" {
 		r.IsError, r.Result, r.Errors = nil, "", []string{unknownDenials}
@@ -28,8 +28,8 @@ func cutResult(line []byte) (claudeResult, bool) {
 	return r, true
 }
 
-// leading returns the members of a result before the cut.
-func leading(line []byte) map[string]json.RawMessage {
+// membersBeforeCut returns the members of a result before the cut.
+func membersBeforeCut(line []byte) map[string]json.RawMessage {
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(line))
 	_, _ = d.Token() // {
@@ -40,7 +40,7 @@ func leading(line []byte) map[string]json.RawMessage {
 			return members
 		}
 		if name == "permission_denials" {
-			members[name] = denials(d)
+			members[name] = readDenials(d)
 			return members // later members only explain errors
 		}
 		var value json.RawMessage
@@ -51,8 +51,8 @@ func leading(line []byte) map[string]json.RawMessage {
 	}
 }
 
-// denials reads the list of denials. If it was cut, the last entry is a placeholder.
-func denials(d *json.Decoder) json.RawMessage {
+// readDenials reads the list of denials. If it was cut, the last entry is a placeholder.
+func readDenials(d *json.Decoder) json.RawMessage {
 	list := []json.RawMessage{}
 	_, err := d.Token() // [
 	for err == nil && d.More() {

@@ -16,11 +16,11 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// known are the programs that Ask may run.
-var known = []string{"claude", "codex", "gemini", "opencode"}
+// knownPrograms are the programs that Ask may run.
+var knownPrograms = []string{"claude", "codex", "gemini", "opencode"}
 
-// askWithin is how long a program may take to answer. Some take seconds to start.
-const askWithin = 10 * time.Second
+// askTimeout is how long a program may take to answer. Some take seconds to start.
+const askTimeout = 10 * time.Second
 
 // Ask runs an agent program that the user has installed, with fixed arguments, and
 // returns its output. It must not run or read anything of a cloned project. So it only
@@ -31,11 +31,11 @@ func Ask(ctx context.Context, program, root string, environ []string, args ...st
 	if err != nil {
 		return "", err
 	}
-	home := value(environ, "HOME")
-	if !slices.Contains(known, program) || inside(path, root) || home == "" {
+	home := lookupEnv(environ, "HOME")
+	if !slices.Contains(knownPrograms, program) || inside(path, root) || home == "" {
 		return "", fmt.Errorf("%s is not asked: %w", path, fs.ErrPermission)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = home, environ
@@ -60,15 +60,15 @@ func inside(file, folder string) bool {
 	return err != nil || filepath.IsLocal(rel)
 }
 
-// model reports a problem if the program does not have the task's model. Only opencode
+// checkModel reports a problem if the program does not have the task's model. Only opencode
 // can list its models; the other programs pass any name to their servers.
-func (c *checker) model(ctx context.Context, kind string, u *use) {
+func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 	model := u.first.Model
 	if kind != "opencode" || model == "" {
 		return
 	}
 	if !strings.Contains(model, "/") {
-		c.lack("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.who(), model)
+		c.addMissing("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.describe(), model)
 		return
 	}
 	// Only the user's own configuration of opencode is queried. If the project or the
@@ -99,7 +99,7 @@ func (c *checker) model(ctx context.Context, kind string, u *use) {
 	if near := suggest.Nearest(model, names); near != "" {
 		next = fmt.Sprintf("did you mean %q? %s", near, next)
 	}
-	c.lack(next, "%s: opencode has no model %q", u.who(), model)
+	c.addMissing(next, "%s: opencode has no model %q", u.describe(), model)
 }
 
 // configuresOpencode reports whether the project has opencode settings, which may add

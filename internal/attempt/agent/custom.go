@@ -22,19 +22,19 @@ type Custom struct {
 	// Env is added to the environment.
 	Env map[string]secret.Value `yaml:"env"`
 	// Prompt says how the prompt is passed. Each protocol has its own default.
-	Prompt Way `yaml:"prompt"`
+	Prompt PromptMethod `yaml:"prompt"`
 	// Markers is only for agents like "command", whose output has no protocol.
 	Markers Markers `yaml:"markers"`
 }
 
-// Way says how a prompt is passed to a program.
-type Way string
+// PromptMethod says how a prompt is passed to a program.
+type PromptMethod string
 
-// Values of Way.
+// Values of PromptMethod.
 const (
-	Stdin    Way = "stdin"    // stdin contains the prompt and is then closed
-	Argument Way = "argument" // it replaces {prompt} in argv, or is the last argument
-	File     Way = "file"     // its path replaces {prompt_file} in argv, or is the last argument
+	Stdin    PromptMethod = "stdin"    // stdin contains the prompt and is then closed
+	Argument PromptMethod = "argument" // the prompt replaces {prompt} in argv, or is the last argument
+	File     PromptMethod = "file"     // a file contains the prompt; its path replaces {prompt_file} in argv, or is the last argument
 )
 
 // promptArg is the placeholder for the prompt in a custom argv.
@@ -42,15 +42,16 @@ const promptArg = "{prompt}"
 
 // Markers holds regular expressions that are matched against lines of output.
 type Markers struct {
-	// Waiting: the program waits for the user. The first group, or else the line, is
-	// the question.
+	// Waiting matches a line that asks the user. The first group, or else the whole line,
+	// is the question.
 	Waiting string `yaml:"waiting"`
-	// RateLimit: the program has hit a rate limit. A group named reset, or else the
-	// line, says when it ends.
+	// RateLimit matches a line that reports a rate limit. A group named reset, or else
+	// the whole line, says when the limit ends.
 	RateLimit string `yaml:"rate_limit"`
-	// Done: the work is done. If it is set, exit code 0 alone is not a success.
+	// Done matches a line that reports success. If Done is set, exit code 0 alone is not
+	// a success.
 	Done string `yaml:"done"`
-	// Failed: the work has failed, whatever the exit code.
+	// Failed matches a line that reports a failure, whatever the exit code.
 	Failed string `yaml:"failed"`
 }
 
@@ -99,7 +100,7 @@ type setup struct {
 	argv    []string                // at least the program, except for agent "command"
 	env     []string                // plain values, as NAME=value
 	refs    map[string]secret.Value // values that are references to secrets
-	prompt  Way                     // empty for the protocol's default
+	prompt  PromptMethod            // empty for the protocol's default
 	waiting *regexp.Regexp
 	limit   *regexp.Regexp
 	done    *regexp.Regexp
@@ -144,9 +145,9 @@ func (c Custom) setup(name, like string) (setup, error) {
 	return s, c.Markers.compile(name, like, &s)
 }
 
-func checkPrompt(name, like string, way Way) error {
+func checkPrompt(name, like string, way PromptMethod) error {
 	switch {
-	case !slices.Contains([]Way{"", Stdin, Argument, File}, way):
+	case !slices.Contains([]PromptMethod{"", Stdin, Argument, File}, way):
 		return badKey(name, "prompt", string(way), "want stdin, argument or file")
 	case like == "claude" && way != "" && way != Stdin:
 		return badKey(name, "prompt", string(way), "but claude's protocol has it on stdin")

@@ -18,15 +18,15 @@ const (
 	opRemove host.Op = "remove temp"
 )
 
-// writeFile writes a file durably and atomically, and replaces an existing one. It replaces a
-// symbolic link and never follows it.
+// writeFile writes a file durably and atomically, and replaces an existing file. It
+// replaces a symbolic link and never follows it.
 func writeFile(h host.Host, path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := statefile.MkdirAll(h, dir); err != nil {
 		return err
 	}
 	temp := filepath.Join(dir, "."+filepath.Base(path)+".new-"+rand.Text())
-	step, err := fill(h, temp, data)
+	step, err := writeTemp(h, temp, data)
 	if err == nil {
 		step, err = opRename, h.Rename(opRename, temp, path)
 	}
@@ -40,7 +40,7 @@ func writeFile(h host.Host, path string, data []byte) error {
 	return nil
 }
 
-func fill(h host.Host, temp string, data []byte) (host.Op, error) {
+func writeTemp(h host.Host, temp string, data []byte) (host.Op, error) {
 	f, err := h.Create(opCreate, temp, 0o666)
 	if err != nil {
 		return opCreate, err

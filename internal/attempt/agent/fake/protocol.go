@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// voice is one of the protocols. It prints what the real program would print, as far as
-// gaffer reads it.
-type voice interface {
+// protocol imitates the output of one real program, as far as gaffer reads it.
+type protocol interface {
 	begin() (prompt string, err error)
 	say(text string)
 	// tool prints the start of a tool call, and returns a function that prints its
@@ -19,17 +18,17 @@ type voice interface {
 	ask(question string, options []string) (answer string, ok bool)
 	permission(tool, input string) bool
 	retry(n int)
-	compact() // reports that the conversation was shortened, if the protocol can
-	torn()    // prints half of a success message
+	compact()  // reports that the conversation was shortened, if the protocol can
+	halfDone() // prints half of a success message
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
 	interrupted(u usage) (code int) // prints that the user has ended the turn
-	// taken returns the messages that have arrived during the turn.
-	taken() []string
-	// complete ends the turn. It returns false if there is a message to take before.
-	complete() bool
-	// next waits for a message after the turn, and returns false when stdin ends. It
-	// does not wait if the protocol has only one turn.
+	// arrived returns the messages that have arrived during the turn.
+	arrived() []string
+	// endTurn ends the turn, unless a message has arrived: then it returns false.
+	endTurn() bool
+	// next waits for a message after the turn. ok is false when stdin ends, and at once if
+	// the protocol has only one turn.
 	next() (message string, ok bool)
 }
 
@@ -41,7 +40,7 @@ type fault struct {
 	long   bool      // the prompt is too long
 }
 
-func (f fault) words() string {
+func (f fault) message() string {
 	switch {
 	case f.text != "":
 		return f.text
@@ -58,19 +57,19 @@ type usage struct {
 
 type object map[string]any
 
-// json writes a value as a line of JSON.
-func (w *world) json(value any) {
+// writeJSON writes a value as a line of JSON.
+func (w *stdio) writeJSON(value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
-		w.complain(err.Error())
+		w.writeStderr(err.Error())
 		return
 	}
 	w.line(string(data))
 }
 
-// read decodes the next line of stdin that is JSON. It skips other lines. At the end of
+// readJSON decodes the next line of stdin that is JSON. It skips other lines. At the end of
 // stdin it returns an error.
-func (w *world) read(into any) error {
+func (w *stdio) readJSON(into any) error {
 	for {
 		line, err := w.in.ReadBytes('\n')
 		if json.Unmarshal(line, into) == nil {
@@ -82,9 +81,9 @@ func (w *world) read(into any) error {
 	}
 }
 
-// all reads stdin to its end. Like the real programs it waits forever if stdin stays
+// readAll reads stdin to its end. Like the real programs it waits forever if stdin stays
 // open.
-func (w *world) all() (string, error) {
+func (w *stdio) readAll() (string, error) {
 	data, err := io.ReadAll(w.in)
 	return string(data), err
 }

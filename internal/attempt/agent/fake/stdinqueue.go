@@ -1,0 +1,121 @@
+package fake
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+)
+
+// stdinQueue holds the messages and answers that arrive on stdin while the agent works. It
+// is for protocols that accept messages then. Its methods are safe for concurrent use.
+type stdinQueue struct {
+	lock    sync.Mutex
+	queue   []userMessage // messages that were not passed to the model yet, oldest first
+	answers [][]byte      // lines that answer requests of the agent
+	ended   bool          // stdin has ended
+	more    chan struct{}
+}
+
+// userMessage is a message of the user.
+type userMessage struct {
+	key  string // empty if the sender gave none
+	text string
+	turn string // Codex: the turn that the message belongs to
+}
+
+func newStdinQueue() *stdinQueue { return &stdinQueue{more: make(chan struct{}, 1)} }
+
+// listen passes each line of stdin to heard. It starts a goroutine for that.
+func (i *stdinQueue) listen(w *stdio, heard func(line []byte)) {
+	go func() {
+		for {
+			var line json.RawMessage
+			if w.readJSON(&line) != nil {
+				break
+			}
+			heard(line)
+		}
+		i.change(func() { i.ended = true })
+	}()
+}
+
+// change calls do while the queue is locked, and wakes the goroutine that waits for the
+// queue.
+func (i *stdinQueue) change(do func()) {
+	i.lock.Lock()
+	do()
+	i.lock.Unlock()
+	select {
+	case i.more <- struct{}{}:
+	default: // a signal is already pending
+	}
+}
+
+// drop removes a message from the queue and reports whether it was there.
+func (i *stdinQueue) drop(key string) (found bool) {
+	i.change(func() {
+		before := len(i.queue)
+		i.queue = slices.DeleteFunc(i.queue, func(l userMessage) bool { return l.key == key })
+		found = len(i.queue) < before
+	})
+	return found
+}
+
+// take removes and returns all queued messages. If the turn is cut, it returns none: the
+// messages are for the next turn.
+func (i *stdinQueue) take(w *stdio) []userMessage {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	if w.isCut() {
+		return nil
+	}
+	all := i.queue
+	i.queue = nil
+	return all
+}
+
+// idle reports whether no message waits.
+func (i *stdinQueue) idle() bool {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	return len(i.queue) == 0
+}
+
+// next waits for a message. ok is false if stdin ends first.
+func (i *stdinQueue) next() (l userMessage, ok bool) {
+	for {
+		i.lock.Lock()
+		ended := i.ended
+		if len(i.queue) > 0 {
+			l, i.queue = i.queue[0], i.queue[1:]
+			i.lock.Unlock()
+			return l, true
+		}
+		i.lock.Unlock()
+		if ended {
+			return userMessage{}, false
+		}
+		<-i.more
+	}
+}
+
+// answer waits for a line that fits. ok is false if stdin ends or the turn is cut first.
+func (i *stdinQueue) answer(w *stdio, fits func(line []byte) bool) (ok bool) {
+	for {
+		i.lock.Lock()
+		ended := i.ended
+		at := slices.IndexFunc(i.answers, fits)
+		if at >= 0 {
+			i.answers = slices.Delete(i.answers, at, at+1)
+		}
+		i.lock.Unlock()
+		if at >= 0 || ended {
+			return at >= 0
+		}
+		select {
+		case <-i.more:
+		case <-w.turnCut():
+			return false
+		}
+	}
+}
