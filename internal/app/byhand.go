@@ -96,7 +96,7 @@ func (a *App) registration(d *protocol.Service) register.Options {
 
 // registerByHand registers agents started by hand with the server.
 func (s *ServerWorker) registerByHand(ctx context.Context) {
-	client, err := s.connect(register.BeatWithin)
+	client, err := s.connect(register.BeatTimeout)
 	if err != nil {
 		return // the worker itself reports the error
 	}

@@ -5,7 +5,7 @@
 // kind with small methods. This package looks for them in the whole chain:
 //
 //	NotFound() bool   something does not exist
-//	Conflict() bool   another process holds it, or the transition is refused
+//	Conflict() bool   another process holds a lock, or the transition is refused
 //	Invalid() bool    a document violates its protocol
 //	Usage() bool      the command line or the configuration is wrong
 //	Hint() string     what the user can do next

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Error wraps an error with an exit code and an optional hint. A command creates one
-// only if the error does not report its kind with a method of its own.
+// Error wraps an error with an exit code and an optional hint. Commands use it only for
+// errors that do not report their kind with a method.
 type Error struct {
 	Code Code
 	Err  error
@@ -23,20 +23,20 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Hint() string { return e.Next }
 
 // Usage marks err as a mistake on the command line.
-func Usage(err error) error { return mark(CodeUsage, err) }
+func Usage(err error) error { return withCode(CodeUsage, err) }
 
 // NotFound marks err as being about something that does not exist.
-func NotFound(err error) error { return mark(CodeNotFound, err) }
+func NotFound(err error) error { return withCode(CodeNotFound, err) }
 
 // Conflict marks err as a lock that another process holds, or as a refused transition.
-func Conflict(err error) error { return mark(CodeConflict, err) }
+func Conflict(err error) error { return withCode(CodeConflict, err) }
 
 // Invalid marks err as being about a document that violates its protocol.
-func Invalid(err error) error { return mark(CodeInvalid, err) }
+func Invalid(err error) error { return withCode(CodeInvalid, err) }
 
 // Interrupted marks err as the result of an interruption, whatever its kind is.
 func Interrupted(err error) error {
-	return mark(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
+	return withCode(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }
 
 // WithHint adds a hint to err and keeps its exit code.
@@ -47,7 +47,7 @@ func WithHint(err error, hint string) error {
 	return &Error{Code: Of(err), Err: err, Next: hint}
 }
 
-func mark(code Code, err error) error {
+func withCode(code Code, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -66,35 +66,35 @@ func Of(err error) Code {
 	if errors.Is(err, context.Canceled) {
 		return CodeInterrupted
 	}
-	return kind(err)
+	return kindOf(err)
 }
 
-func kind(err error) Code {
+func kindOf(err error) Code {
 	switch {
-	case says(err, interface{ Usage() bool }.Usage):
+	case anyErrorSays(err, interface{ Usage() bool }.Usage):
 		return CodeUsage
-	case says(err, interface{ Invalid() bool }.Invalid):
+	case anyErrorSays(err, interface{ Invalid() bool }.Invalid):
 		return CodeInvalid
-	case says(err, interface{ Conflict() bool }.Conflict), says(err, interface{ Busy() bool }.Busy):
+	case anyErrorSays(err, interface{ Conflict() bool }.Conflict), anyErrorSays(err, interface{ Busy() bool }.Busy):
 		return CodeConflict
-	case says(err, interface{ NotFound() bool }.NotFound), errors.Is(err, fs.ErrNotExist):
+	case anyErrorSays(err, interface{ NotFound() bool }.NotFound), errors.Is(err, fs.ErrNotExist):
 		return CodeNotFound
 	}
 	return CodeFailed
 }
 
-// says reports whether any error in the tree of wrapped errors has the method and
-// returns true from it. errors.As would stop at the first error that has the method,
-// even if that one returns false.
-func says[E any](err error, yes func(E) bool) bool {
+// anyErrorSays reports whether any error in the tree of wrapped errors implements E and yes
+// returns true for it. errors.As would stop at the first error that implements E, even if
+// yes returns false for it.
+func anyErrorSays[E any](err error, yes func(E) bool) bool {
 	if e, ok := err.(E); ok && yes(e) {
 		return true
 	}
 	switch e := err.(type) { //nolint:errorlint // this is the walk that errors.As cannot do
 	case interface{ Unwrap() error }:
-		return says(e.Unwrap(), yes)
+		return anyErrorSays(e.Unwrap(), yes)
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), func(inner error) bool { return says(inner, yes) })
+		return slices.ContainsFunc(e.Unwrap(), func(inner error) bool { return anyErrorSays(inner, yes) })
 	}
 	return false
 }

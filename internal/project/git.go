@@ -85,11 +85,11 @@ func mainWorktree(common string) (string, error) {
 	}
 	switch {
 	case core.worktree != "":
-		return folder(absolute(common, core.worktree))
+		return resolveFolder(absolute(common, core.worktree))
 	case core.bare, filepath.Base(common) != ".git":
 		return "", nil
 	}
-	return folder(filepath.Dir(common))
+	return resolveFolder(filepath.Dir(common))
 }
 
 // readLine returns the first line of one of git's small pointer files.

@@ -9,30 +9,30 @@ import (
 	"strings"
 )
 
-// core holds the settings of git's section [core] that decide the main worktree.
-type core struct {
+// gitCore holds the settings of git's section [core] that decide the main worktree.
+type gitCore struct {
 	bare     bool
 	worktree string // set in submodules; relative to the git folder
 }
 
 // readCore reads the section [core] of a git folder's own configuration. If git's
 // extension worktreeConfig is on, config.worktree contains these keys instead.
-func readCore(gitDir string) (core, error) {
-	var c core
+func readCore(gitDir string) (gitCore, error) {
+	var c gitCore
 	for _, name := range []string{"config", "config.worktree"} {
 		data, err := os.ReadFile(filepath.Join(gitDir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return core{}, err
+			return gitCore{}, err
 		}
 		c.read(string(data))
 	}
 	return c, nil
 }
 
-func (c *core) read(config string) {
+func (c *gitCore) read(config string) {
 	inCore := false
 	for line := range strings.Lines(config) {
 		line = strings.TrimSpace(line)
@@ -46,7 +46,7 @@ func (c *core) read(config string) {
 	}
 }
 
-func (c *core) set(key, value string) {
+func (c *gitCore) set(key, value string) {
 	switch key {
 	case "bare":
 		c.bare = strings.EqualFold(value, "true")

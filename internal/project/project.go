@@ -25,7 +25,7 @@ const unmarked = "current folder"
 // Project is one project on this machine.
 type Project struct {
 	Root string // absolute, with symbolic links resolved
-	From string // how the root was found: the flag, the variable, or the name of the file or folder that marks it
+	From string // how the root was found: a flag, a variable, or the name of the file or folder that marks the root
 }
 
 // Find returns the project of dir. The root is, in this order: the value of
@@ -44,16 +44,15 @@ func Find(dir string, getenv func(string) string) (Project, error) {
 
 // At returns the project with the root dir. from is the flag or variable that named it.
 func At(dir, from string) (Project, error) {
-	root, err := folder(dir)
+	root, err := resolveFolder(dir)
 	if err != nil {
 		return Project{}, fmt.Errorf("project from %s: %w", from, err)
 	}
 	return Project{Root: root, From: from}, nil
 }
 
-// Contains reports whether a folder belongs to the project. It does if it is below the
-// root and not in another project there, or if it is in a linked worktree of the
-// repository.
+// Contains reports whether a folder belongs to the project: it is below the root and not
+// in another project there, or it is in a linked worktree of the repository.
 func (p Project) Contains(dir string) bool {
 	found, err := find(dir)
 	if err != nil {
@@ -62,7 +61,7 @@ func (p Project) Contains(dir string) bool {
 	if found.Root == p.Root {
 		return true
 	}
-	resolved, err := folder(dir)
+	resolved, err := resolveFolder(dir)
 	return err == nil && below(p.Root, resolved) && (found.From == unmarked || !below(p.Root, found.Root))
 }
 
@@ -73,7 +72,7 @@ func below(root, dir string) bool {
 }
 
 func find(dir string) (Project, error) {
-	start, err := folder(dir)
+	start, err := resolveFolder(dir)
 	if err != nil {
 		return Project{}, err
 	}
@@ -88,8 +87,8 @@ func find(dir string) (Project, error) {
 	return Project{Root: start, From: unmarked}, nil
 }
 
-// findMark returns the nearest ancestor that contains one of marks. It returns the zero
-// Project if there is none.
+// findMark returns the nearest ancestor of start that contains one of marks. It returns
+// the zero Project if there is none.
 func findMark(start string, marks []string) (Project, error) {
 	for dir := range ancestors(start) {
 		for _, mark := range marks {
@@ -124,10 +123,10 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// folder returns the absolute path of a folder with symbolic links resolved. A link
+// resolveFolder returns the absolute path of a folder with symbolic links resolved. A link
 // to a subfolder of a repository must lead to that repository, not to the folder that
 // contains the link.
-func folder(path string) (string, error) {
+func resolveFolder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err

@@ -12,7 +12,7 @@ import (
 const (
 	maxDepth   = 100
 	maxTokens  = 1_000_000
-	maxKeyCost = 80_000_000 // the sum of n²/2 over mappings of n keys: one of 12,000, or any number of small ones
+	maxKeyCost = 80_000_000 // limits the sum of n²/2 over all mappings of n keys, for example one mapping of 12,000 keys
 )
 
 // checkLimits returns an error for the first token that exceeds a limit.
@@ -31,10 +31,11 @@ func checkLimits(tokens token.Tokens) error {
 
 // counter counts the nesting and the keys in a sequence of tokens.
 type counter struct {
-	brackets, run int
-	mappings      []openMapping // open block mappings, outermost first
-	cost          int
-	content       bool // some content came before this token
+	brackets int           // open brackets
+	run      int           // consecutive tokens that each add a level, such as "- - -"
+	mappings []openMapping // open block mappings, outermost first
+	cost     int           // see maxKeyCost
+	content  bool          // the file has content before this token
 }
 
 type openMapping struct{ column, keys int }

@@ -56,7 +56,7 @@ func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	file, err := parser.Parse(tokens, 0, options...)
 	if err != nil {
 		if s, ok := errors.AsType[tokenError](err); ok {
-			return nil, errorAt(s.GetToken(), "not YAML: %.200s", inPlainWords(s.GetMessage()))
+			return nil, errorAt(s.GetToken(), "not YAML: %.200s", plainMessage(s.GetMessage()))
 		}
 		return nil, errorAt(nil, "not YAML: %.200s", err.Error())
 	}
@@ -101,9 +101,9 @@ type tokenError interface {
 	GetMessage() string
 }
 
-// parserWords replaces messages of the parser that users would not understand. The
+// plainMessages replaces messages of the parser that users would not understand. The
 // first match is used.
-var parserWords = []struct{ says, means string }{
+var plainMessages = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},
 	{"value is not allowed in this", "found something that does not belong here; is the line indented like its neighbours?"},
@@ -116,8 +116,8 @@ var parserWords = []struct{ says, means string }{
 	{"could not find flow map", "found a '{' that is never closed"},
 }
 
-func inPlainWords(message string) string {
-	for _, w := range parserWords {
+func plainMessage(message string) string {
+	for _, w := range plainMessages {
 		if strings.Contains(message, w.says) {
 			return w.means
 		}

@@ -20,7 +20,7 @@ func Agents() []Process {
 		if !ok || p.Terminal == 0 || p.State == 'Z' || !ownedByUser(pid) {
 			continue
 		}
-		if p.Program = p.agent(); p.Program != "" {
+		if p.Program = p.interactiveAgent(); p.Program != "" {
 			list = append(list, p)
 		}
 	}
@@ -32,7 +32,7 @@ func pids() []int {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = dir.Close() }() // opened for reading only
+	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
 	names, _ := dir.Readdirnames(-1)   // names read before an error still count
 	list := make([]int, 0, len(names))
 	for _, name := range names {
@@ -54,7 +54,7 @@ func nameOfProcess(pid int) string {
 	}
 	var buf [64]byte
 	n, err := syscall.Read(fd, buf[:])
-	_ = syscall.Close(fd) // opened for reading only
+	_ = syscall.Close(fd) // the file was only read, so closing loses nothing
 	if err != nil || n <= 0 {
 		return ""
 	}
@@ -69,7 +69,7 @@ func Find(pid int) (Process, bool) {
 		return Process{}, false
 	}
 	n, err := syscall.Read(fd, buf[:])
-	_ = syscall.Close(fd) // opened for reading only
+	_ = syscall.Close(fd) // the file was only read, so closing loses nothing
 	if err != nil {
 		return Process{}, false
 	}
@@ -113,19 +113,19 @@ func ownedByUser(pid int) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// agent returns the agent program that the process runs interactively, or "".
-func (p Process) agent() string { return p.agentOf(arguments(p.PID)) }
+// interactiveAgent returns the agent program that the process runs interactively, or "".
+func (p Process) interactiveAgent() string { return p.interactiveAgentOf(arguments(p.PID)) }
 
-func (p Process) agentOf(words []string) string {
+func (p Process) interactiveAgentOf(words []string) string {
 	program := p.Name
 	if !IsProgram(program) {
-		if program, words = script(words); program == "" {
+		if program, words = scriptProgram(words); program == "" {
 			return ""
 		}
 	} else if len(words) > 0 {
 		words = words[1:]
 	}
-	if program == Codex && p.Name != Codex { // Codex's launcher; the agent is its child
+	if program == Codex && p.Name != Codex { // the process is Codex's launcher, and the agent is its child
 		return ""
 	}
 	if notInteractive(program, words) {
@@ -134,9 +134,9 @@ func (p Process) agentOf(words []string) string {
 	return program
 }
 
-// script returns the agent program that an interpreter runs, and the program's
+// scriptProgram returns the agent program that an interpreter runs, and the program's
 // arguments.
-func script(words []string) (program string, rest []string) {
+func scriptProgram(words []string) (program string, rest []string) {
 	for i, w := range words {
 		if i == 0 || strings.HasPrefix(w, "-") {
 			continue
@@ -185,7 +185,7 @@ func readProc(pid int, name string, most int) []byte {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = syscall.Close(fd) }() // opened for reading only
+	defer func() { _ = syscall.Close(fd) }() // the file was only read, so closing loses nothing
 	data := make([]byte, 0, min(most, 4<<10))
 	for len(data) < most {
 		data = slices.Grow(data, min(most-len(data), 4<<10))
@@ -198,9 +198,9 @@ func readProc(pid int, name string, most int) []byte {
 	return data
 }
 
-// withoutParts removes processes that are not agents but parts of one. If a process and
-// its parent run the same program on the same terminal, the parent is the agent. For
-// Gemini it is the child, because Gemini starts itself again.
+// withoutParts removes processes that are only part of an agent. If a process and its
+// parent run the same program on the same terminal, the parent is the agent. For Gemini
+// the child is the agent, because Gemini starts itself again.
 func withoutParts(list []Process) []Process {
 	by := map[int]Process{}
 	for _, p := range list {
@@ -240,7 +240,7 @@ func Ancestor(program string) int {
 			if p.Name == program {
 				return pid
 			}
-			if found, _ := script(words); found == program && program != Codex {
+			if found, _ := scriptProgram(words); found == program && program != Codex {
 				return pid
 			}
 		}
@@ -260,7 +260,7 @@ func ProgramOf(pid int) string {
 	if !mayBeAgent(name) {
 		return ""
 	}
-	program, _ := script(arguments(pid))
+	program, _ := scriptProgram(arguments(pid))
 	return program
 }
 
@@ -323,7 +323,7 @@ func RolloutOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = dir.Close() }() // opened for reading only
+	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
 	const most = 512
 	names, _ := dir.Readdirnames(most)
 	newest := ""
@@ -332,7 +332,7 @@ func RolloutOf(pid int) string {
 		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
-		newest = max(newest, path) // the names begin with the time, so the greatest is the newest
+		newest = max(newest, path) // file names begin with the time, so the greatest name is the newest
 	}
 	return newest
 }
@@ -347,7 +347,7 @@ func DeviceOf(path string) uint64 {
 	if !ok {
 		return 0
 	}
-	return stat.Rdev & 0xffffffff // /proc/PID/stat has only 32 bits
+	return stat.Rdev & 0xffffffff // /proc/PID/stat shows only 32 bits of a device number
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -26,7 +26,7 @@ func TestACommandLineTellsWhoTalksToAPerson(t *testing.T) {
 	} {
 		words := strings.Fields(line)
 		p := Process{Name: words[0]}
-		if got := p.agentOf(words); got != want {
+		if got := p.interactiveAgentOf(words); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}

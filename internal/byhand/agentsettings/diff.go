@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// DiffLine is one line of a diff. Mark is a space for an unchanged line, - for a
-// removed one, + for an added one, @ for the heading of a hunk.
+// DiffLine is one line of a diff. Mark is a space for an unchanged line, - for a removed
+// line, + for an added line, and @ for the heading of a hunk.
 type DiffLine struct {
 	Mark byte
 	Text string // without the line ending
@@ -72,7 +72,7 @@ func alignChanged(a, b []string) (lines []DiffLine) {
 		}
 		a = nil
 	}
-	common := table(a, b)
+	common := lcsTable(a, b)
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
@@ -90,8 +90,8 @@ func alignChanged(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// table returns the lengths of the longest common subsequences of a[i:] and b[j:].
-func table(a, b []string) [][]int32 {
+// lcsTable returns the lengths of the longest common subsequences of a[i:] and b[j:].
+func lcsTable(a, b []string) [][]int32 {
 	common := make([][]int32, len(a)+1)
 	for i := range common {
 		common[i] = make([]int32, len(b)+1)
@@ -124,10 +124,10 @@ func (h hunk) heading() string {
 			made++
 		}
 	}
-	return fmt.Sprintf("@@ -%s +%s @@", span(h.old, old), span(h.made, made))
+	return fmt.Sprintf("@@ -%s +%s @@", lineRange(h.old, old), lineRange(h.made, made))
 }
 
-func span(from, count int) string {
+func lineRange(from, count int) string {
 	if count > 0 {
 		from++
 	}

@@ -28,13 +28,13 @@ type Editor struct {
 
 // Edit is the planned or performed change of one file.
 type Edit struct {
-	File    File
-	Existed bool
-	Old     []byte
-	New     []byte
-	Remove  bool     // the file is deleted
-	Kept    []string // entries of other programs that stay
-	Loose   string   // where the file has syntax that its program may reject, such as comments; empty if nowhere
+	File        File
+	Existed     bool
+	Old         []byte
+	New         []byte
+	Remove      bool     // the file is deleted
+	Kept        []string // entries of other programs that stay
+	NonStandard string   // where the file has syntax that its program may reject, such as comments; empty if nowhere
 
 	rec  record
 	undo bool
@@ -80,8 +80,8 @@ func (e *Editor) plan(f File) (Edit, error) {
 	if err != nil {
 		return Edit{}, err
 	}
-	edit.New, edit.Kept, edit.Loose = c.New, c.Kept, c.Loose
-	edit.rec = record{After: sumOf(c.New), Splices: c.Splices, Replaced: c.Replaced, Created: !edit.Existed}
+	edit.New, edit.Kept, edit.NonStandard = c.New, c.Kept, c.NonStandard
+	edit.rec = record{After: hashOf(c.New), Splices: c.Splices, Replaced: c.Replaced, Created: !edit.Existed}
 	if known {
 		edit.rec.Created, edit.rec.Folders = was.Created, was.Folders
 	}
@@ -206,7 +206,7 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	if err != nil {
 		return fmt.Errorf("wait for another 'gaffer init': %w", err)
 	}
-	defer func() { _ = lock.Unlock() }() // the lock ends with the process anyway
+	defer func() { _ = lock.Unlock() }() // if this fails, the lock is released when the process exits
 	for _, edit := range edits {
 		if err := e.apply(ctx, edit); err != nil {
 			return err
@@ -232,7 +232,7 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 			return err
 		}
 		if shown.undo {
-			err = e.erase(ctx, now)
+			err = e.writeUndo(ctx, now)
 		} else {
 			err = e.write(ctx, now)
 		}
@@ -287,8 +287,9 @@ func (e *Editor) write(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, []record{edit.rec})
 }
 
-// erase undoes an edit, then deletes its record from the journal.
-func (e *Editor) erase(ctx context.Context, edit Edit) error {
+// writeUndo writes the file without our entries, or deletes it, and then deletes its record
+// from the journal.
+func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	var err error
 	switch {
 	case edit.Remove:
@@ -304,7 +305,7 @@ func (e *Editor) erase(ctx context.Context, edit Edit) error {
 	if err != nil || len(records) == 0 {
 		return err
 	}
-	if !edit.Existed { // deleted by an interrupted undo, or by another program
+	if !edit.Existed { // an interrupted undo or another program has deleted the file
 		e.removeFolders(records[len(records)-1])
 	}
 	return j.write(ctx, edit.File.Path, nil)

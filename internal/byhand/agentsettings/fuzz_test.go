@@ -10,7 +10,7 @@ func FuzzJSONComesBack(f *testing.F) {
 	for _, text := range []string{"{}", "\v", "{\"a\": 10e700}", "{\"a\":[1,{}]}", "// c\n{\"hooks\":{\"Stop\":[],},}", "{ \"a\": 1 // x\n}", "{\"statusLine\": {\"command\": \"gaffer statusline\"}, // x\n}", "{\"hooks\": {}, \"statusLine\": {\"command\": \"/x/gaffer statusline -a\", \"padding\": 1}}"} {
 		f.Add([]byte(text))
 	}
-	entries := wish().ClaudeFiles("/p", "/q", forAll)[0].Entries
+	entries := wish().ClaudeFiles("/p", "/q", permAll)[0].Entries
 	f.Fuzz(func(t *testing.T, old []byte) { comesBack(t, JSON, old, entries) })
 }
 
@@ -19,7 +19,7 @@ func FuzzTOMLComesBack(f *testing.F) {
 	for _, text := range []string{"", "a=1", "[mcp_servers]\ngaffer = {command='gaffer',args=['mcp']}\n", "mcp_servers.gaffer.command = 'gaffer'\nmcp_servers.gaffer.args = ['mcp']", "mcp_servers={gaffer.command='gaffer',gaffer.args=['mcp'],b=1}", "[mcp_servers.gaffer]\ncommand='/x/gaffer'\nargs=['mcp','-v']\n[mcp_servers.gaffer.env]\na='b'\n"} {
 		f.Add([]byte(text))
 	}
-	entries := wish().CodexFiles("/p", forAll)[1].Entries
+	entries := wish().CodexFiles("/p", permAll)[1].Entries
 	f.Fuzz(func(t *testing.T, old []byte) { comesBack(t, TOML, old, entries) })
 }
 

@@ -104,7 +104,7 @@ func (j journal) write(ctx context.Context, file string, records []record) error
 
 // recordOf returns the record of the change after which the file had this content.
 func recordOf(records []record, data []byte) (record, bool) {
-	sum := sumOf(data)
+	sum := hashOf(data)
 	for _, r := range records {
 		if r.After == sum {
 			return r, true
@@ -121,7 +121,7 @@ func replacedBy(records []record) map[string][]byte {
 	return records[len(records)-1].Replaced
 }
 
-func sumOf(data []byte) string {
+func hashOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

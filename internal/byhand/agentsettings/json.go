@@ -18,23 +18,23 @@ func (jsonWriter) check(text []byte) error {
 	return err
 }
 
-func (jsonWriter) inspect(old []byte, entries []Entry) (found, error) {
+func (jsonWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 	t, err := parseJSON(old)
 	if err != nil {
-		return found{}, err
+		return inspection{}, err
 	}
 	c, err := compare(entries, t.state)
-	return found{complete: len(c.missing) == 0 && t.countOurs(entries) == c.present, kept: c.kept, loose: t.loose}, err
+	return inspection{complete: len(c.missing) == 0 && t.countOurs(entries) == c.present, kept: c.kept, nonStandard: t.nonStandard}, err
 }
 
 // comparison is the result of comparing a file with the entries that it should have.
 type comparison struct {
-	missing []Entry // missing, or different from what they should be
+	missing []Entry // entries that the file lacks, or has with another value
 	present int
 	kept    []string // entries of other programs that stay, by Entry.What
 }
 
-func compare(entries []Entry, stateOf func(Entry) (state, error)) (c comparison, err error) {
+func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c comparison, err error) {
 	for _, e := range entries {
 		if e.Value == nil {
 			continue
@@ -55,16 +55,16 @@ func compare(entries []Entry, stateOf func(Entry) (state, error)) (c comparison,
 	return c, nil
 }
 
-// state says whether a file has an entry, and whose it is.
-type state int
+// entryState says whether a file has an entry, and whether that entry is ours.
+type entryState int
 
 const (
-	absent  state = iota // missing, or different from what it should be
-	present              // as it should be
-	foreign              // another program has an entry there, which stays
+	absent  entryState = iota // the entry is missing, or ours with another value
+	present                   // the entry has the right value
+	foreign                   // another program has an entry there, which stays
 )
 
-func (t *jsonText) state(e Entry) (state, error) {
+func (t *jsonText) state(e Entry) (entryState, error) {
 	at, rest, err := t.descend(e)
 	if err != nil || len(rest) > 0 || at.Kind() == jsontree.Missing {
 		return absent, err
@@ -84,7 +84,7 @@ func (t *jsonText) state(e Entry) (state, error) {
 	switch got := jsontree.Interface(at); {
 	case reflect.DeepEqual(got, want), e.isExtended(got, want) && e.hasCommand(got):
 		return present, nil
-	case e.Mine(got) || e.Force:
+	case e.IsOurs(got) || e.Force:
 		return absent, nil
 	}
 	return foreign, nil
@@ -161,7 +161,7 @@ func (t *jsonText) countOurs(entries []Entry) (n int) {
 	return n
 }
 
-// findOurs calls tell once for each part below v that is one of our entries.
+// findOurs calls tell for each of our entries below v.
 func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, tell func(jsonPart)) {
 	for _, p := range parts(v) {
 		inner, mine := advance(v, entries, p)
@@ -181,7 +181,7 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine
 		if value == nil {
 			value = jsontree.Interface(p.value)
 		}
-		return e.Mine(value)
+		return e.IsOurs(value)
 	}
 	for _, e := range entries {
 		if e.Item && len(e.Path) == 0 {

@@ -122,7 +122,7 @@ func (t *jsonText) appendParts(at jsontree.Value, b newValue) []Splice {
 		return at
 	}
 	last := list[len(list)-1].To
-	if comma := t.comma(last); comma >= 0 { // the file uses trailing commas, so ours gets one too
+	if comma := t.comma(last); comma >= 0 { // the container has a trailing comma, so our last part gets one too
 		return []Splice{insertion(after(comma+1), l.between()+text+",")}
 	}
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
@@ -245,7 +245,7 @@ func (l layout) parts(b newValue) (list []string) {
 		list = append(list, l.flat(item))
 	}
 	for _, m := range b.members {
-		name, _ := encoded(m.name) // encoding a string never fails
+		name, _ := encoded(m.name) // cannot fail for a string
 		list = append(list, l.flat(append(name, ':'))+l.value(m))
 	}
 	return list
@@ -308,7 +308,7 @@ func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte 
 		now, _, _ := after.descend(e)
 		was, rest, err := before.descend(e)
 		place, there := was.Place()
-		if err != nil || len(rest) > 0 || !there || !e.Mine(jsontree.Interface(now)) {
+		if err != nil || len(rest) > 0 || !there || !e.IsOurs(jsontree.Interface(now)) {
 			continue
 		}
 		if all == nil {

@@ -11,14 +11,14 @@ import (
 // jsonText is a parsed JSON file. plain is src with spaces instead of comments and
 // trailing commas, so offsets are the same in both.
 type jsonText struct {
-	src, plain []byte
-	root       jsontree.Value // undefined if the file has no value
-	loose      string
+	src, plain  []byte
+	root        jsontree.Value // undefined if the file has no value
+	nonStandard string
 }
 
 func parseJSON(src []byte) (*jsonText, error) {
 	t := &jsonText{src: src}
-	t.plain, t.loose = standardize(src)
+	t.plain, t.nonStandard = standardize(src)
 	if len(bytes.Trim(bytes.TrimPrefix(t.plain, []byte(byteOrderMark)), " \t\r\n")) == 0 {
 		return t, nil
 	}

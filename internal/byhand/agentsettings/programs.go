@@ -31,8 +31,8 @@ type File struct {
 	Program Program // empty for the project's own files
 	Format  Format
 	Entries []Entry
-	Perm    fs.FileMode // of a new file
-	Strict  bool        // its program accepts neither comments nor trailing commas
+	Perm    fs.FileMode // permissions if the file is created
+	Strict  bool        // the program accepts neither comments nor trailing commas in this file
 }
 
 // Integration describes the integration to set up.
@@ -122,12 +122,12 @@ func (w Integration) hooks(p Program, events []string) []Entry {
 			g.Matcher = "*"
 		}
 		entries = append(entries, Entry{
-			What: "hook " + event, Path: []string{"hooks", event}, Item: true, Value: g, Mine: isOurGroup(p),
+			What: "hook " + event, Path: []string{"hooks", event}, Item: true, Value: g, IsOurs: isOurGroup(p),
 		})
 	}
 	return append(entries,
-		Entry{Path: []string{"hooks", "*"}, Item: true, Mine: isOurGroup(p)},
-		Entry{Path: []string{"hooks", "*", "*", "hooks"}, Item: true, Mine: isOurHook(p)})
+		Entry{Path: []string{"hooks", "*"}, Item: true, IsOurs: isOurGroup(p)},
+		Entry{Path: []string{"hooks", "*", "*", "hooks"}, Item: true, IsOurs: isOurHook(p)})
 }
 
 func (w Integration) timeout(p Program, event string) int {
@@ -207,7 +207,7 @@ func isOurServer(v any) bool {
 
 func (w Integration) statusLine() Entry {
 	e := Entry{
-		What: "status line", Path: []string{"statusLine"}, Mine: isOurLine,
+		What: "status line", Path: []string{"statusLine"}, IsOurs: isOurLine,
 		Value: command{Type: "command", Command: w.Shell + " statusline --fleet"}, Force: w.Status == StatusLineReplace,
 		FixCommand: func(line string) string {
 			_, flags, _ := cutProgram(line, "statusline")
@@ -222,27 +222,27 @@ func (w Integration) statusLine() Entry {
 
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
-// mendServer corrects only the program's path and keeps the arguments. Any server whose
+// fixServerCommand corrects only the program's path and keeps the arguments. Any server whose
 // first argument is "mcp" is recognized as ours.
-func (w Integration) mendServer(string) string { return w.Argv[0] }
+func (w Integration) fixServerCommand(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {
 	return Entry{
-		What: "MCP server", Path: []string{"mcpServers", Server}, Mine: isOurServer, FixCommand: w.mendServer,
+		What: "MCP server", Path: []string{"mcpServers", Server}, IsOurs: isOurServer, FixCommand: w.fixServerCommand,
 		Value: server{Type: "stdio", Command: w.Argv[0], Args: w.serverArgs()},
 	}
 }
 
 func (w Integration) tomlServer() Entry {
 	return Entry{
-		What: "MCP server", Path: []string{"mcp_servers", Server}, Mine: isOurServer, FixCommand: w.mendServer,
+		What: "MCP server", Path: []string{"mcp_servers", Server}, IsOurs: isOurServer, FixCommand: w.fixServerCommand,
 		Value: Table{{"command", w.Argv[0]}, {"args", w.serverArgs()}, {"tool_timeout_sec", codexToolTimeout}},
 	}
 }
 
 const (
-	forAll  fs.FileMode = 0o666 // reduced by the umask
-	forSelf fs.FileMode = 0o600
+	permAll   fs.FileMode = 0o666 // reduced by the umask
+	permOwner fs.FileMode = 0o600
 )
 
 // ClaudeFiles returns Claude Code's settings file in folder, which is .claude in a
@@ -272,10 +272,10 @@ func (w Integration) CodexFiles(folder string, perm fs.FileMode) []File {
 // ProjectFiles returns the files of the programs in a project.
 func (w Integration) ProjectFiles(root string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
-		files = append(files, w.ClaudeFiles(filepath.Join(root, ".claude"), filepath.Join(root, ".mcp.json"), forAll)...)
+		files = append(files, w.ClaudeFiles(filepath.Join(root, ".claude"), filepath.Join(root, ".mcp.json"), permAll)...)
 	}
 	if slices.Contains(programs, Codex) {
-		files = append(files, w.CodexFiles(filepath.Join(root, ".codex"), forAll)...)
+		files = append(files, w.CodexFiles(filepath.Join(root, ".codex"), permAll)...)
 	}
 	return files
 }
@@ -288,21 +288,21 @@ func (w Integration) UserFiles(home, claude, codex string, programs []Program) (
 		if claude != "" {
 			folder, servers = claude, filepath.Join(claude, ".claude.json")
 		}
-		files = append(files, w.ClaudeFiles(folder, servers, forSelf)...)
+		files = append(files, w.ClaudeFiles(folder, servers, permOwner)...)
 	}
 	if slices.Contains(programs, Codex) {
 		folder := filepath.Join(home, ".codex")
 		if codex != "" {
 			folder = codex
 		}
-		files = append(files, w.CodexFiles(folder, forSelf)...)
+		files = append(files, w.CodexFiles(folder, permOwner)...)
 	}
 	return files
 }
 
 // IgnoreFile returns the project's .gitignore.
 func (w Integration) IgnoreFile(root string) File {
-	f := File{Path: filepath.Join(root, ".gitignore"), Format: Lines, Perm: forAll}
+	f := File{Path: filepath.Join(root, ".gitignore"), Format: Lines, Perm: permAll}
 	for _, line := range w.LocalState {
 		f.Entries = append(f.Entries, Entry{What: line, Value: line})
 	}

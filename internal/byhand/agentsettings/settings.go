@@ -37,13 +37,13 @@ type Entry struct {
 	// Value is the value to insert: anything that encoding/json can write. For TOML
 	// it is a [Table], for lines a string.
 	Value any
-	// Mine reports whether a decoded value is an entry of gaffer, possibly of another
+	// IsOurs reports whether a decoded value is an entry of gaffer, possibly of another
 	// version.
-	Mine func(v any) bool
+	IsOurs func(v any) bool
 	// FixCommand, if set, returns the corrected command of one of our entries. If the
 	// user has extended the entry, only its command is corrected.
 	FixCommand func(command string) string
-	// Force replaces the entry even if it is another program's.
+	// Force replaces an entry of another program.
 	Force bool
 }
 
@@ -52,7 +52,7 @@ type Entry struct {
 func (e Entry) isExtended(got, want any) bool {
 	has, _ := got.(map[string]any)
 	wants, _ := want.(map[string]any)
-	if e.FixCommand == nil || !e.Mine(got) {
+	if e.FixCommand == nil || !e.IsOurs(got) {
 		return false
 	}
 	for name, v := range has {
@@ -68,7 +68,7 @@ func (e Entry) isExtended(got, want any) bool {
 
 // hasCommand reports whether an extended entry has the right command.
 func (e Entry) hasCommand(got any) bool {
-	line := got.(map[string]any)[commandMember].(string) // Mine has checked that it is a string
+	line := got.(map[string]any)[commandMember].(string) // IsOurs has checked that the command is a string
 	return line == e.FixCommand(line)
 }
 
@@ -76,13 +76,13 @@ const commandMember = "command" // the member of an entry that holds the command
 
 // Change is the planned change of one file.
 type Change struct {
-	Base    []byte   // without our entries
-	New     []byte   // with all entries
+	Base    []byte   // the file without our entries
+	New     []byte   // the file with all entries
 	Splices []Splice // from Base to New
 	Kept    []string // entries of other programs that stay, by Entry.What
 	// Replaced holds the values of other programs that our entries replace, by path.
-	Replaced map[string][]byte
-	Loose    string // where the file has syntax that strict readers reject, or ""
+	Replaced    map[string][]byte
+	NonStandard string // where the file has syntax that strict readers reject, or ""
 }
 
 // Plan returns the change that adds the entries to old, a file of this format. base is
@@ -92,9 +92,9 @@ func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
 
-// plan is Plan for a file in which our entries may have replaced entries of other
-// programs. It starts from the file with those restored: they are kept, or replaced and
-// recorded again.
+// plan does what [Plan] does, for a file in which our entries may have replaced entries of
+// other programs. It restores those entries first. Then it keeps them, or replaces and
+// records them again.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -105,7 +105,7 @@ func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byt
 		return Change{}, err
 	}
 	if found.complete {
-		return Change{Base: base, New: old, Kept: found.kept, Loose: found.loose}, nil
+		return Change{Base: base, New: old, Kept: found.kept, NonStandard: found.nonStandard}, nil
 	}
 	c, err := planExtended(f, w, old, entries, replaced)
 	if err == nil && c.New == nil {
@@ -121,12 +121,12 @@ func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byt
 	if !after.complete || !bytes.Equal(reverse(c.New, c.Splices), c.Base) {
 		return Change{}, &unsafeChangeError{"something is missing"}
 	}
-	c.Kept, c.Loose, c.Replaced = after.kept, found.loose, replacedIn(f, c.Base, c.New, entries)
+	c.Kept, c.NonStandard, c.Replaced = after.kept, found.nonStandard, replacedIn(f, c.Base, c.New, entries)
 	return c, nil
 }
 
 // planFresh removes our entries and inserts them again.
-func planFresh(f Format, w writer, old, base []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
+func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	if base == nil {
 		if base, err = Strip(f, old, entries, replaced); err != nil {
 			return c, err
@@ -139,7 +139,7 @@ func planFresh(f Format, w writer, old, base []byte, entries []Entry, replaced m
 // planExtended is like planFresh, but leaves in place the entries that the user has
 // extended. It returns a Change without New if there is no such entry, or if one occurs
 // twice.
-func planExtended(f Format, w writer, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
+func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {
 		return c, err
@@ -163,8 +163,8 @@ func planExtended(f Format, w writer, old []byte, entries []Entry, replaced map[
 	return Change{Base: apply(text, cuts), New: made, Splices: combine(cuts, adds)}, nil
 }
 
-// Strip returns old without our entries. replaced holds the values of other programs
-// that ours had replaced, by path joined with dots; Strip restores them.
+// Strip returns old without our entries. replaced holds the values of other programs that
+// our entries had replaced, by path joined with dots. Strip restores them.
 func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([]byte, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -181,12 +181,12 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 	return made, nil
 }
 
-// writer edits one format.
-type writer interface {
+// formatWriter edits one format.
+type formatWriter interface {
 	// check returns an error if a file cannot be parsed.
 	check(text []byte) error
 	// inspect returns which of the entries a file has.
-	inspect(old []byte, entries []Entry) (found, error)
+	inspect(old []byte, entries []Entry) (inspection, error)
 	// add returns the splices that insert the entries into a file that has none of
 	// ours.
 	add(old []byte, entries []Entry) ([]Splice, error)
@@ -197,14 +197,14 @@ type writer interface {
 	remove(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
 }
 
-// found describes which of our entries a file has.
-type found struct {
-	complete bool // all entries are as they should be, and the file has no other entries of ours
-	kept     []string
-	loose    string
+// inspection describes which of our entries a file has.
+type inspection struct {
+	complete    bool // the file has all entries with the right values, and no other entries of ours
+	kept        []string
+	nonStandard string
 }
 
-func writerOf(f Format) (writer, error) {
+func writerOf(f Format) (formatWriter, error) {
 	switch f {
 	case JSON:
 		return jsonWriter{}, nil

@@ -97,16 +97,16 @@ func (tomlWriter) check(text []byte) error {
 	return err
 }
 
-func (tomlWriter) inspect(old []byte, entries []Entry) (found, error) {
+func (tomlWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 	t, err := parseTOML(old)
 	if err != nil {
-		return found{}, err
+		return inspection{}, err
 	}
 	c, err := compare(entries, t.state)
-	return found{complete: len(c.missing) == 0, kept: c.kept}, err
+	return inspection{complete: len(c.missing) == 0, kept: c.kept}, err
 }
 
-func (t *tomlText) state(e Entry) (state, error) {
+func (t *tomlText) state(e Entry) (entryState, error) {
 	got, err := t.get(e.Path)
 	if err != nil || got == nil {
 		return absent, err
@@ -115,7 +115,7 @@ func (t *tomlText) state(e Entry) (state, error) {
 	switch {
 	case reflect.DeepEqual(got, want), e.isExtended(got, want) && e.hasCommand(got):
 		return present, nil
-	case e.Mine(got):
+	case e.IsOurs(got):
 		return absent, nil
 	}
 	return foreign, nil
@@ -240,7 +240,7 @@ func (tomlWriter) remove(old []byte, entries []Entry, _ map[string][]byte) ([]Sp
 		if err != nil {
 			return nil, err
 		}
-		if got != nil && e.Mine(got) {
+		if got != nil && e.IsOurs(got) {
 			splices = append(splices, t.remove(e.Path)...)
 		}
 	}
@@ -293,7 +293,7 @@ func (t *tomlText) removeMember(in tomlItem, name string) (splices []Splice) {
 		switch {
 		case m.path[0] != name:
 			kept = true
-		case kept: // remove the comma before it too
+		case kept: // remove the comma before this member too
 			splices = append(splices, deletion(t.src, in.members[i-1].to, m.to))
 		case i+1 < len(in.members):
 			splices = append(splices, deletion(t.src, m.from, in.members[i+1].from))

@@ -19,9 +19,9 @@ type tomlText struct {
 
 // tomlItem is the heading of a table, or a key with its value.
 type tomlItem struct {
-	path     []string // of a statement: from the root; of a member of an inline table: the parts of its key
+	path     []string // for a statement the path from the root; for a member of an inline table the parts of its key
 	heading  bool
-	from, to int        // without surrounding white space
+	from, to int        // offsets of the item, without surrounding white space
 	value    int        // start of the value, if that is a string or an inline table
 	inline   bool       // the value is an inline table
 	members  []tomlItem // of an inline table

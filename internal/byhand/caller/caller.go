@@ -90,8 +90,8 @@ func (*RefusedError) Hint() string {
 const maxAncestors = 64
 
 // Ancestors returns the agents among the ancestors of a process, the nearest first. A
-// process without such an ancestor that is in the control group of an attempt belongs
-// to that attempt: the supervisor has ended before the process.
+// process without such an ancestor belongs to the attempt whose control group contains it,
+// if any: the supervisor has then ended before the process.
 func Ancestors(pid int) (list []Agent) {
 	above := pid
 	for range maxAncestors {
@@ -100,23 +100,23 @@ func Ancestors(pid int) (list []Agent) {
 			break
 		}
 		above = p.Parent
-		if a := at(above); a != nil {
+		if a := agentAt(above); a != nil {
 			list = append(list, *a)
 		}
 	}
-	if attempt := attemptOfGroup(pid); len(list) == 0 && attempt != "" {
+	if attempt := attemptOfCgroup(pid); len(list) == 0 && attempt != "" {
 		list = append(list, Agent{Attempt: attempt, Getenv: func(string) string { return "" }})
 	}
 	return list
 }
 
-// attemptOfGroup returns the attempt whose control group contains a process, or "".
+// attemptOfCgroup returns the attempt whose control group contains a process, or "".
 // Package supervisor names each group after the state folder, the attempt and the
 // supervisor.
-func attemptOfGroup(pid int) (attempt string) {
+func attemptOfCgroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
-		return "" // no control groups on this system, or none of gaffer's
+		return "" // this system has no control groups, or the process is in no group of gaffer
 	}
 	groupName := regexp.MustCompile(`^gaffer-[0-9a-f]{12}-(.+)-[0-9]+\.[0-9]+$`)
 	for name := range strings.SplitSeq(strings.ReplaceAll(string(groups), "\n", "/"), "/") {
@@ -127,15 +127,15 @@ func attemptOfGroup(pid int) (attempt string) {
 	return attempt
 }
 
-// at returns the agent that the process runs or belongs to, or nil.
-func at(pid int) *Agent {
+// agentAt returns the agent that the process runs or belongs to, or nil.
+func agentAt(pid int) *Agent {
 	getenv := environ(pid)
 	if a := Current(getenv); a != nil {
 		return a
 	}
 	words := agentproc.Arguments(pid)
 	if len(words) == 3 && words[1] == "supervise" {
-		return supervised(pid, getenv)
+		return attemptOfSupervisor(pid, getenv)
 	}
 	if program := agentproc.ProgramOf(pid); program != "" {
 		return &Agent{Program: program, PID: pid, Getenv: getenv}
@@ -143,9 +143,9 @@ func at(pid int) *Agent {
 	return nil
 }
 
-// supervised returns the attempt that a supervisor process runs. The supervisor's
+// attemptOfSupervisor returns the attempt that a supervisor process runs. The supervisor's
 // environment does not name the attempt, but its child's environment does.
-func supervised(pid int, getenv func(string) string) *Agent {
+func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Current(environ(child)); a != nil && a.Attempt != "" {
 			return a

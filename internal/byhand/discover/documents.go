@@ -13,7 +13,7 @@ import (
 type document struct {
 	session hookevents.Session
 	path    string
-	claimed bool // a process was matched to it
+	claimed bool // a process was matched to this session
 }
 
 func (l *Finder) documents() []*document {

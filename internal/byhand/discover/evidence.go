@@ -14,8 +14,8 @@ type Evidence struct {
 	Program string
 	Process host.Process
 	Alive   host.Liveness
-	Stopped bool          // by a signal, such as Ctrl-Z
-	Age     time.Duration // of the process, 0 if unknown
+	Stopped bool          // a signal has stopped the process, for example after Ctrl-Z
+	Age     time.Duration // age of the process; 0 if unknown
 	Dir     string        // working directory
 	Pane    string        // tmux pane, such as %3
 
@@ -31,10 +31,10 @@ type Evidence struct {
 type SessionFile struct {
 	Session string
 	Dir     string
-	Status  string    // idle, busy or waiting; empty if it is not interactive
+	Status  string    // idle, busy or waiting; empty if the agent is not interactive
 	Since   time.Time // when the status began
-	For     string    // what it waits for
-	Start   uint64    // start time of its process, 0 if missing
+	For     string    // what the agent waits for
+	Start   uint64    // start time of the agent's process; 0 if missing
 }
 
 // Title is the title of a terminal.
@@ -49,8 +49,8 @@ type Rollout struct {
 	Status  hookevents.Status // idle or running, empty if unknown
 	Since   time.Time
 	Error   string
-	Tokens  int64 // tokens in the context
-	Context int64 // size of the context, in tokens
+	Tokens  int64 // tokens that are used of the context
+	Context int64 // size of the whole context, in tokens
 }
 
 // Agent is an agent that the user has started, and its state.
@@ -66,16 +66,16 @@ type Agent struct {
 	Status  hookevents.Status `json:"status"`
 	Source  Source            `json:"source"`
 	Since   time.Time         `json:"since,omitzero"`
-	For     string            `json:"for,omitempty"` // what it waits for
+	For     string            `json:"for,omitempty"` // what the agent waits for
 	Error   string            `json:"error,omitempty"`
 	Loop    string            `json:"loop,omitempty"`    // the repeated action, if the agent is in a loop
 	Context float64           `json:"context,omitempty"` // usage of its context, in percent
 	CostUSD float64           `json:"cost_usd,omitempty"`
 }
 
-// spinner reports whether a title begins with one of the spinner characters that
-// programs show while they work.
-func spinner(title string) bool {
+// hasSpinner reports whether a title begins with a spinner character, which programs show
+// while they work.
+func hasSpinner(title string) bool {
 	for _, r := range title {
 		return r >= 0x2801 && r <= 0x28ff
 	}
@@ -90,23 +90,23 @@ func (t *Title) status(program, dir string) (hookevents.Status, bool) {
 	text := strings.TrimSpace(t.Text)
 	switch program {
 	case agentproc.Codex:
-		return t.codex(text, dir)
+		return t.codexStatus(text, dir)
 	case agentproc.Gemini:
-		return t.gemini(text)
+		return t.geminiStatus(text)
 	}
 	return "", false
 }
 
-// codex parses Codex's title: a sign for the status and the name of the folder. The
+// codexStatus parses Codex's title: a sign for the status and the name of the folder. The
 // sign for waiting blinks.
-func (t *Title) codex(text, dir string) (hookevents.Status, bool) {
+func (t *Title) codexStatus(text, dir string) (hookevents.Status, bool) {
 	if rest, ok := strings.CutPrefix(text, "["); ok {
 		if _, rest, ok = strings.Cut(rest, "]"); ok && strings.HasPrefix(strings.TrimSpace(rest), "Action Required") {
 			return hookevents.Waiting, true
 		}
 	}
 	switch {
-	case spinner(text):
+	case hasSpinner(text):
 		return hookevents.Running, true
 	case text != "" && text == base(dir):
 		return hookevents.Idle, true
@@ -114,7 +114,7 @@ func (t *Title) codex(text, dir string) (hookevents.Status, bool) {
 	return "", false
 }
 
-func (t *Title) gemini(text string) (hookevents.Status, bool) {
+func (t *Title) geminiStatus(text string) (hookevents.Status, bool) {
 	for sign, status := range map[string]hookevents.Status{"◇": hookevents.Idle, "✦": hookevents.Running, "✋": hookevents.Waiting, "⏲": hookevents.Running} {
 		if strings.HasPrefix(text, sign) {
 			return status, true
@@ -123,14 +123,14 @@ func (t *Title) gemini(text string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// claude reports whether the title shows that Claude is running. It shows no other
+// claudeStatus reports whether the title shows that Claude is running. It shows no other
 // status.
-func (t *Title) claude() (running, ok bool) {
+func (t *Title) claudeStatus() (running, ok bool) {
 	if t == nil {
 		return false, false
 	}
 	text := strings.TrimSpace(t.Text)
-	return spinner(text), spinner(text) || strings.HasPrefix(text, "✳")
+	return hasSpinner(text), hasSpinner(text) || strings.HasPrefix(text, "✳")
 }
 
 func base(dir string) string { return dir[strings.LastIndexByte(dir, '/')+1:] }

@@ -25,11 +25,11 @@ type Finder struct {
 	home   string
 	now    func() time.Time
 
-	mu      sync.Mutex
-	known   map[identity]startEnvironment
-	records map[string]record    // parsed rollouts, by path
-	seen    map[string]Agent     // the result of the last Find, by id
-	silent  map[string]time.Time // tmux servers that did not answer, and when
+	mu           sync.Mutex
+	environments map[identity]startEnvironment
+	rollouts     map[string]cachedRollout // parsed rollouts, by path
+	seen         map[string]Agent         // the result of the last Find, by id
+	unansweredAt map[string]time.Time     // tmux servers that did not answer, and when
 }
 
 // identity is a process and the program that it runs.
@@ -48,8 +48,8 @@ type startEnvironment struct {
 	pane    string
 }
 
-// record is a cached rollout.
-type record struct {
+// cachedRollout is a cached rollout.
+type cachedRollout struct {
 	size    int64
 	changed time.Time
 	rollout *Rollout
@@ -61,14 +61,14 @@ type record struct {
 func NewFinder(state, home string, now func() time.Time) *Finder {
 	return &Finder{
 		folder: hookevents.NewFolder(state), home: home, now: now,
-		known: map[identity]startEnvironment{}, records: map[string]record{}, seen: map[string]Agent{}, silent: map[string]time.Time{},
+		environments: map[identity]startEnvironment{}, rollouts: map[string]cachedRollout{}, seen: map[string]Agent{}, unansweredAt: map[string]time.Time{},
 	}
 }
 
 const (
-	forgetDead    = time.Hour      // after the last event of a process that has ended
-	forgetUnknown = 24 * time.Hour // after the last event of an unknown process
-	skipSilentFor = time.Minute    // how long a tmux server that did not answer is skipped
+	forgetDead        = time.Hour      // a document is kept this long after the last event if its process has ended
+	forgetUnknown     = 24 * time.Hour // a document is kept this long after the last event if its process is unknown
+	skipUnansweredFor = time.Minute    // how long a tmux server that did not answer is skipped
 )
 
 // Find returns the running agents, by name, except those that gaffer runs itself. It
@@ -146,7 +146,7 @@ func (l *Finder) gather(docs []*document) []*candidate {
 			list = append(list, l.agent(p, f, docs))
 		}
 	}
-	l.known = known
+	l.environments = known
 	return append(list, l.unclaimed(docs, list)...)
 }
 
@@ -154,7 +154,7 @@ func (l *Finder) gather(docs []*document) []*candidate {
 // variables was found: for a moment, a new process already has the name of its program
 // but not yet its environment.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
-	if f, ok := l.known[id]; ok {
+	if f, ok := l.environments[id]; ok {
 		return f, true
 	}
 	v := agentproc.Variables(id.pid, "GAFFER_ATTEMPT", "CLAUDE_CONFIG_DIR", "HOME", "TMUX", "TMUX_PANE")
@@ -249,24 +249,24 @@ func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	if err != nil {
 		return nil
 	}
-	r, ok := l.records[path]
+	r, ok := l.rollouts[path]
 	if !ok || r.size != info.Size() || !r.changed.Equal(info.ModTime()) {
 		read, err := readRollout(path)
 		if err != nil {
 			return nil
 		}
-		r = record{size: info.Size(), changed: info.ModTime(), rollout: read}
+		r = cachedRollout{size: info.Size(), changed: info.ModTime(), rollout: read}
 	}
 	r.read = l.now()
-	l.records[path] = r
-	l.forgetRecords()
+	l.rollouts[path] = r
+	l.dropUnusedRollouts()
 	return r.rollout
 }
 
-func (l *Finder) forgetRecords() {
-	for path, r := range l.records {
+func (l *Finder) dropUnusedRollouts() {
+	for path, r := range l.rollouts {
 		if l.now().Sub(r.read) > time.Minute {
-			delete(l.records, path)
+			delete(l.rollouts, path)
 		}
 	}
 }
@@ -294,13 +294,13 @@ func (l *Finder) readTitles(ctx context.Context, list []*candidate) {
 }
 
 func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[uint64]tmux.Pane {
-	if when, ok := l.silent[socket]; ok && now.Sub(when) < skipSilentFor {
+	if when, ok := l.unansweredAt[socket]; ok && now.Sub(when) < skipUnansweredFor {
 		return nil
 	}
-	delete(l.silent, socket)
+	delete(l.unansweredAt, socket)
 	list, err := tmux.Panes(ctx, socket)
 	if tmux.IsTimeout(err) {
-		l.silent[socket] = now
+		l.unansweredAt[socket] = now
 	}
 	by := make(map[uint64]tmux.Pane, len(list))
 	for _, p := range list {
@@ -315,7 +315,7 @@ func (l *Finder) readScreen(ctx context.Context, f *candidate, now time.Time) {
 	if f.environment.socket == "" || e.Title == nil || e.Stopped || e.knownWithoutScreen(now) {
 		return
 	}
-	if _, silent := l.silent[f.environment.socket]; !silent {
+	if _, silent := l.unansweredAt[f.environment.socket]; !silent {
 		e.Screen, _ = tmux.Screen(ctx, f.environment.socket, e.Pane)
 	}
 }

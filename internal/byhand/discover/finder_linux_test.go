@@ -158,7 +158,7 @@ func (s *stage) look(pid int) (Agent, bool) {
 func (s *stage) sees(pid int, status hookevents.Status, source Source) Agent {
 	s.Helper()
 	var last Agent
-	// A tmux server that did not answer once is not queried again for skipSilentFor.
+	// A tmux server that did not answer once is not queried again for skipUnansweredFor.
 	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
 		if last, _ = s.look(pid); last.Status != status || last.Source != source {
 			return fmt.Errorf("%+v", last)
@@ -263,10 +263,10 @@ func TestTheTitleOfCodexIsItsState(t *testing.T) {
 	s.must(err)
 	testenv.Stop(s.T, server)
 	s.sees(pid, hookevents.Running, FromHook)
-	silent := maps.Clone(s.lookout.silent) // when each server did not answer
+	silent := maps.Clone(s.lookout.unansweredAt) // when each server did not answer
 	s.sees(pid, hookevents.Running, FromHook)
-	if len(silent) == 0 || !maps.Equal(silent, s.lookout.silent) {
-		t.Errorf("a server that hangs was asked in vain at %v, then at %v", silent, s.lookout.silent)
+	if len(silent) == 0 || !maps.Equal(silent, s.lookout.unansweredAt) {
+		t.Errorf("a server that hangs was asked in vain at %v, then at %v", silent, s.lookout.unansweredAt)
 	}
 	s.must(syscall.Kill(server, syscall.SIGCONT))
 }

@@ -9,13 +9,13 @@ import (
 	"gaffer/statefile/host"
 )
 
-// report is the status according to one source.
-type report struct {
-	status hookevents.Status
-	source Source
-	since  time.Time
-	why    string // what the agent waits for
-	err    string
+// sourceStatus is an agent's status according to one source.
+type sourceStatus struct {
+	status   hookevents.Status
+	source   Source
+	since    time.Time
+	waitsFor string // what the agent waits for
+	err      string
 }
 
 // Judge returns the state of an agent. The first source that has a status counts; the
@@ -26,12 +26,12 @@ type report struct {
 // Judge returns false if the agent is gone: its process has ended, or its process is
 // unknown and its hooks have sent no event for an hour.
 func Judge(e Evidence, now time.Time) (Agent, bool) {
-	if e.Alive == host.Dead || e.Alive == host.Unknown && !lately(e.Hook, now) {
+	if e.Alive == host.Dead || e.Alive == host.Unknown && !isRecent(e.Hook, now) {
 		return Agent{}, false
 	}
 	w := e.judge(now)
 	if e.Stopped {
-		w.status, w.source, w.why = hookevents.Idle, FromProcess, "stopped by a signal"
+		w.status, w.source, w.waitsFor = hookevents.Idle, FromProcess, "stopped by a signal"
 	}
 	return e.agent(w), true
 }
@@ -40,28 +40,28 @@ func Judge(e Evidence, now time.Time) (Agent, bool) {
 // last event.
 const forgetAfter = time.Hour
 
-func lately(s *hookevents.Session, now time.Time) bool {
+func isRecent(s *hookevents.Session, now time.Time) bool {
 	return s != nil && !s.Ended && now.Sub(s.At) < forgetAfter
 }
 
 // judge returns the status of the first source that has one.
-func (e Evidence) judge(now time.Time) report {
+func (e Evidence) judge(now time.Time) sourceStatus {
 	for _, ask := range e.sources() {
 		if w, ok := ask(now); ok {
 			return w
 		}
 	}
-	return report{status: hookevents.Idle, source: FromProcess}
+	return sourceStatus{status: hookevents.Idle, source: FromProcess}
 }
 
-func (e Evidence) sources() []func(time.Time) (report, bool) {
+func (e Evidence) sources() []func(time.Time) (sourceStatus, bool) {
 	switch e.Program {
 	case agentproc.Claude:
-		return []func(time.Time) (report, bool){e.fromFile, e.fromHook, e.fromClaudeTitle, e.fromScreen}
+		return []func(time.Time) (sourceStatus, bool){e.fromFile, e.fromHook, e.fromClaudeTitle, e.fromScreen}
 	case agentproc.Codex:
-		return []func(time.Time) (report, bool){e.fromTitle, e.fromRollout, e.fromHook, e.fromScreen}
+		return []func(time.Time) (sourceStatus, bool){e.fromTitle, e.fromRollout, e.fromHook, e.fromScreen}
 	}
-	return []func(time.Time) (report, bool){e.fromTitle, e.fromHook, e.fromScreen}
+	return []func(time.Time) (sourceStatus, bool){e.fromTitle, e.fromHook, e.fromScreen}
 }
 
 // knownWithoutScreen reports whether the status is known without reading the screen.
@@ -81,21 +81,21 @@ func (e Evidence) needsTitle(now time.Time) bool {
 
 // fromFile returns the status of Claude's session file. It ignores the file of an
 // earlier process with the same pid, because a killed process leaves its file behind.
-func (e Evidence) fromFile(time.Time) (report, bool) {
+func (e Evidence) fromFile(time.Time) (sourceStatus, bool) {
 	n := e.File
 	if n == nil || n.Start != 0 && e.Process.Start != 0 && n.Start != e.Process.Start {
-		return report{}, false
+		return sourceStatus{}, false
 	}
-	w := report{source: FromFile, since: n.Since}
+	w := sourceStatus{source: FromFile, since: n.Since}
 	switch n.Status {
 	case "idle":
 		w.status, w.err = hookevents.Idle, e.hookError()
 	case "busy":
 		w.status = hookevents.Running
 	case "waiting":
-		w.status, w.why = hookevents.Waiting, cmp.Or(e.hookFor(), n.For)
+		w.status, w.waitsFor = hookevents.Waiting, cmp.Or(e.hookFor(), n.For)
 	default:
-		return report{}, false
+		return sourceStatus{}, false
 	}
 	return w, true
 }
@@ -126,34 +126,34 @@ const titleDelay = 3 * time.Second
 
 // fromHook returns the status according to the hooks, unless Claude's title
 // contradicts it: pressing Esc triggers no hook.
-func (e Evidence) fromHook(now time.Time) (report, bool) {
+func (e Evidence) fromHook(now time.Time) (sourceStatus, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {
-		return report{}, false
+		return sourceStatus{}, false
 	}
-	w := report{status: s.Status, source: FromHook, since: s.Since, why: s.WaitsFor(), err: s.Error}
+	w := sourceStatus{status: s.Status, source: FromHook, since: s.Since, waitsFor: s.WaitsFor(), err: s.Error}
 	if e.Program != agentproc.Claude || now.Sub(s.At) < titleDelay || s.Status == hookevents.Idle {
 		return w, true
 	}
-	running, ok := e.Title.claude()
+	running, ok := e.Title.claudeStatus()
 	switch {
 	case ok && s.Status == hookevents.Running && !running:
-		return report{status: hookevents.Idle, source: FromTitle}, true
+		return sourceStatus{status: hookevents.Idle, source: FromTitle}, true
 	case ok && s.Status == hookevents.Waiting && running:
-		return report{status: hookevents.Running, source: FromTitle}, true
+		return sourceStatus{status: hookevents.Running, source: FromTitle}, true
 	}
 	return w, true
 }
 
-func (e Evidence) fromTitle(time.Time) (report, bool) {
+func (e Evidence) fromTitle(time.Time) (sourceStatus, bool) {
 	status, ok := e.Title.status(e.Program, e.Dir)
 	if !ok {
-		return report{}, false
+		return sourceStatus{}, false
 	}
-	w := report{status: status, source: FromTitle}
+	w := sourceStatus{status: status, source: FromTitle}
 	switch status {
 	case hookevents.Waiting:
-		w.why = cmp.Or(e.hookFor(), "action required")
+		w.waitsFor = cmp.Or(e.hookFor(), "action required")
 	case hookevents.Idle:
 		w.err = e.hookError()
 		if e.Rollout != nil && e.Rollout.Status == hookevents.Idle {
@@ -165,29 +165,29 @@ func (e Evidence) fromTitle(time.Time) (report, bool) {
 
 // fromClaudeTitle returns the status running if Claude's title shows it. Otherwise it
 // returns false.
-func (e Evidence) fromClaudeTitle(time.Time) (report, bool) {
-	running, _ := e.Title.claude()
-	return report{status: hookevents.Running, source: FromTitle}, running
+func (e Evidence) fromClaudeTitle(time.Time) (sourceStatus, bool) {
+	running, _ := e.Title.claudeStatus()
+	return sourceStatus{status: hookevents.Running, source: FromTitle}, running
 }
 
 // fromRollout returns the status that Codex has logged. A rollout has no status for
 // waiting. So a hook that reported waiting since the turn began takes precedence.
-func (e Evidence) fromRollout(now time.Time) (report, bool) {
+func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {
-		return report{}, false
+		return sourceStatus{}, false
 	}
 	if s := e.Hook; r.Status == hookevents.Running && s != nil && s.Status == hookevents.Waiting && !s.Since.Before(r.Since) {
 		return e.fromHook(now)
 	}
-	return report{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
+	return sourceStatus{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
 }
 
 // agent combines the status with the other evidence.
-func (e Evidence) agent(w report) Agent {
+func (e Evidence) agent(w sourceStatus) Agent {
 	s := Agent{
 		Program: e.Program, Dir: e.Dir, PID: e.Process.PID, Pane: e.Pane,
-		Status: w.status, Source: w.source, Since: w.since, For: w.why, Error: w.err,
+		Status: w.status, Source: w.source, Since: w.since, For: w.waitsFor, Error: w.err,
 	}
 	if h := e.Hook; h != nil {
 		s.Session, s.Model, s.Loop = h.Session, h.Model, h.Loop

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	tailFirst = 64 << 10 // size of the first read; usually contains the marks of the last turn
-	tailMost  = 1 << 20
+	firstTail = 64 << 10 // size of the first read; usually contains the start or end of the last turn
+	maxTail   = 1 << 20
 	maxRow    = 256 << 10 // longer lines are skipped
 )
 
@@ -25,13 +25,13 @@ func readRollout(path string) (*Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // opened for reading only
+	defer func() { _ = file.Close() }() // the file was only read, so closing loses nothing
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, err
 	}
 	r := &Rollout{}
-	for _, most := range []int64{tailFirst, tailMost} {
+	for _, most := range []int64{firstTail, maxTail} {
 		from := max(0, info.Size()-most)
 		tail, err := io.ReadAll(io.NewSectionReader(file, from, most))
 		if err != nil {
@@ -49,27 +49,27 @@ func readRollout(path string) (*Rollout, error) {
 func threadOf(path string) string {
 	const length = len("01234567-89ab-cdef-0123-456789abcdef")
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
-	if len(name) < length || !hookevents.IsPlain(name[len(name)-length:]) {
+	if len(name) < length || !hookevents.IsFileNameSafe(name[len(name)-length:]) {
 		return ""
 	}
 	return name[len(name)-length:]
 }
 
-// parseRollout reads backwards to the last mark of a turn and to the last token
-// count, which precedes the end mark of a turn. It ignores an incomplete line at the
-// beginning.
+// parseRollout reads backwards to the last row that starts or ends a turn, and to the last
+// token count, which precedes the row that ends a turn. It ignores an incomplete line at
+// the beginning.
 func parseRollout(tail []byte) *Rollout {
 	r := &Rollout{}
 	for len(tail) > 0 && (r.Status == "" || r.Tokens == 0) {
 		tail = bytes.TrimRight(tail, "\n")
 		at := bytes.LastIndexByte(tail, '\n') + 1
-		r.row(tail[at:])
+		r.applyRow(tail[at:])
 		tail = tail[:at]
 	}
 	return r
 }
 
-func (r *Rollout) row(row []byte) {
+func (r *Rollout) applyRow(row []byte) {
 	if len(row) > maxRow || !bytes.Contains(row, []byte(`"event_msg"`)) {
 		return
 	}
@@ -83,7 +83,7 @@ func (r *Rollout) row(row []byte) {
 		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
 		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
 	}
-	if r.Status != "" { // already set by a later mark
+	if r.Status != "" { // a later row, which was read before, has already set the status
 		return
 	}
 	switch kind {

@@ -22,30 +22,30 @@ var setupScreens = []struct{ text, what string }{
 	{"How would you like to authenticate", "log in"},
 }
 
-// prompts lists texts at the end of a screen that asks the user to decide.
-var prompts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
+// promptTexts lists texts at the end of a screen that asks the user to decide.
+var promptTexts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 
 // fromScreen derives the status from the text in the pane. It is the last source,
 // because the texts change from version to version of the programs.
-func (e Evidence) fromScreen(time.Time) (report, bool) {
+func (e Evidence) fromScreen(time.Time) (sourceStatus, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
-		return report{}, false
+		return sourceStatus{}, false
 	}
 	for _, s := range setupScreens {
 		if strings.Contains(e.Screen, s.text) {
-			return report{status: hookevents.Waiting, source: FromScreen, why: "needs set-up: " + s.what}, true
+			return sourceStatus{status: hookevents.Waiting, source: FromScreen, waitsFor: "needs set-up: " + s.what}, true
 		}
 	}
 	const rows = 15
 	lines := strings.Split(strings.TrimRight(e.Screen, "\n "), "\n")
 	end := strings.Join(lines[max(0, len(lines)-rows):], "\n")
-	for _, p := range prompts {
+	for _, p := range promptTexts {
 		if strings.Contains(end, p) {
-			return report{status: hookevents.Waiting, source: FromScreen, why: "a decision"}, true
+			return sourceStatus{status: hookevents.Waiting, source: FromScreen, waitsFor: "a decision"}, true
 		}
 	}
 	if low := strings.ToLower(end); strings.Contains(low, "esc to interrupt") || strings.Contains(low, "esc to cancel, ") {
-		return report{status: hookevents.Running, source: FromScreen}, true
+		return sourceStatus{status: hookevents.Running, source: FromScreen}, true
 	}
-	return report{status: hookevents.Idle, source: FromScreen}, true
+	return sourceStatus{status: hookevents.Idle, source: FromScreen}, true
 }

@@ -11,7 +11,7 @@ import (
 // Action is what the caller of [Apply] must do because of an event.
 type Action struct {
 	Kind ActionKind
-	Text string // for the user
+	Text string // a text for the user, unless the kind says otherwise
 }
 
 // ActionKind is the kind of an action.
@@ -19,10 +19,10 @@ type ActionKind int
 
 // The kinds of actions.
 const (
-	NoteWritten ActionKind = iota // record that a tool has run which may have written files
+	NoteWritten ActionKind = iota // record the files that a tool may have written
 	NoteLoop                      // notify that the agent repeats the same action
 	NoteContext                   // notify that the agent's context is about to be compacted
-	AskPerson                     // ask the user, because the agent cannot continue without a decision
+	AskUser                       // ask the user, because the agent cannot continue without a decision
 	Withdraw                      // withdraw a question whose answer is no longer needed; Text is its id
 )
 
@@ -31,18 +31,18 @@ const (
 var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionStart": sessionStarted,
 
-	"UserPromptSubmit": prompt, "BeforeAgent": prompt,
+	"UserPromptSubmit": promptSubmitted, "BeforeAgent": promptSubmitted,
 	"PreToolUse": toolStarted, "BeforeTool": toolStarted,
-	"PermissionRequest": ask,
-	"PostToolUse":       after, "AfterTool": after,
+	"PermissionRequest": permissionRequested,
+	"PostToolUse":       toolSucceeded, "AfterTool": toolSucceeded,
 	"PostToolUseFailure": toolFailed,
-	"Notification":       notified,
+	"Notification":       notificationShown,
 	"SubagentStart":      subagentStarted, "SubagentStop": subagentStopped,
-	"PreCompact": compact, "PostCompact": compacted,
+	"PreCompact": compactionStarted, "PostCompact": compactionEnded,
 
-	"Stop": stop, "AfterAgent": stop, "agent-turn-complete": stop,
+	"Stop": turnEnded, "AfterAgent": turnEnded, "agent-turn-complete": turnEnded,
 	"StopFailure": turnFailed,
-	"Interrupt":   interrupt,
+	"Interrupt":   interrupted,
 	"SessionEnd":  sessionEnded,
 }
 
@@ -81,7 +81,7 @@ func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	switch {
 	case e.Kind == "compact":
-		return compacted(s, e, now)
+		return compactionEnded(s, e, now)
 	case e.Program == agentproc.Codex && s.Status == Running && e.Kind != "resume":
 		return nil
 	}
@@ -96,7 +96,7 @@ func (s *Session) setIdle(now time.Time) {
 	s.setStatus(Idle, now)
 }
 
-func prompt(s *Session, _ Event, now time.Time) []Action {
+func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 	s.Asked, s.Error, s.Helpers, s.Compacting = nil, "", 0, ""
 	s.Repeats, s.Loop = nil, ""
 	s.setStatus(Running, now)
@@ -123,9 +123,9 @@ func (s *Session) removeAsked(is func(PendingDecision) bool) {
 	s.Asked = slices.DeleteFunc(s.Asked, is)
 }
 
-func ask(s *Session, e Event, now time.Time) []Action {
+func permissionRequested(s *Session, e Event, now time.Time) []Action {
 	s.waitFor(PendingDecision{Agent: e.Agent, Tool: e.Tool, What: e.Doing}, now)
-	return []Action{{Kind: AskPerson, Text: s.WaitsFor()}}
+	return []Action{{Kind: AskUser, Text: s.WaitsFor()}}
 }
 
 func (s *Session) waitFor(a PendingDecision, now time.Time) {
@@ -136,7 +136,7 @@ func (s *Session) waitFor(a PendingDecision, now time.Time) {
 	s.setStatus(Waiting, now)
 }
 
-func after(s *Session, e Event, now time.Time) []Action { return s.toolEnded(e, false, now) }
+func toolSucceeded(s *Session, e Event, now time.Time) []Action { return s.toolEnded(e, false, now) }
 
 // toolFailed handles a failed tool call. An interrupt by the user also ends the turn.
 func toolFailed(s *Session, e Event, now time.Time) []Action {
@@ -154,9 +154,9 @@ func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 	return append([]Action{{Kind: NoteWritten}}, s.countRepeats(e, failed)...)
 }
 
-// notified handles a notification that the program shows to the user. Claude sends it
-// late, and even after the user has ended the request with Esc.
-func notified(s *Session, e Event, now time.Time) []Action {
+// notificationShown handles a notification that the program shows to the user. Claude
+// reports it late, and even after the user has ended the request with Esc.
+func notificationShown(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
 		if len(s.Asked) == 0 {
@@ -178,8 +178,8 @@ func subagentStarted(s *Session, _ Event, now time.Time) []Action {
 }
 
 // subagentStopped handles the end of a subagent. While the main agent runs, the session
-// goes on. If the main agent has already stopped, the session becomes idle with the end
-// of its last subagent; the program starts the main agent again if needed.
+// stays running. If the main agent has already stopped, the session becomes idle with the
+// end of the last subagent. The program starts the main agent again if needed.
 func subagentStopped(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {
@@ -190,16 +190,16 @@ func subagentStopped(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-func compact(s *Session, e Event, now time.Time) []Action {
+func compactionStarted(s *Session, e Event, now time.Time) []Action {
 	s.Compacting = cmp.Or(e.Kind, "auto")
 	s.setRunning(now)
 	return []Action{{Kind: NoteContext, Text: s.Compacting}}
 }
 
-// compacted handles the end of a compaction. If the user requested the compaction, the
-// session is idle now. An automatic compaction happens in the middle of a turn and
-// changes nothing.
-func compacted(s *Session, e Event, now time.Time) []Action {
+// compactionEnded handles the end of a compaction. If the user requested the compaction,
+// the session is idle now. An automatic compaction happens in the middle of a turn, so
+// the status stays the same.
+func compactionEnded(s *Session, e Event, now time.Time) []Action {
 	by := cmp.Or(s.Compacting, "auto")
 	if e.Name == "PostCompact" {
 		by = cmp.Or(e.Kind, by)
@@ -210,7 +210,7 @@ func compacted(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-func stop(s *Session, e Event, now time.Time) []Action {
+func turnEnded(s *Session, e Event, now time.Time) []Action {
 	s.setIdle(now)
 	s.Error, s.Helpers = "", e.Working
 	if s.Helpers > 0 {
@@ -229,13 +229,13 @@ func turnFailed(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-func interrupt(s *Session, _ Event, now time.Time) []Action {
+func interrupted(s *Session, _ Event, now time.Time) []Action {
 	s.setIdle(now)
 	s.Helpers = 0
 	return nil
 }
 
-// sessionEnded handles the end of a session. The process may go on with another session.
+// sessionEnded handles the end of a session. The same process may start another session.
 func sessionEnded(s *Session, _ Event, now time.Time) []Action {
 	s.setIdle(now)
 	s.Helpers, s.Ended = 0, true

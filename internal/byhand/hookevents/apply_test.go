@@ -256,7 +256,7 @@ func TestAWorkerIsItsProcessWhateverItsSession(t *testing.T) {
 	}
 	for _, session := range []string{"", "/../x", "0123456789", "é"} {
 		s := Session{Program: agentproc.Codex, Session: session}
-		if name := s.Worker(); !IsPlain(name) || s.ID() == a.ID() {
+		if name := s.Worker(); !IsFileNameSafe(name) || s.ID() == a.ID() {
 			t.Errorf("%q is called %q", session, name)
 		}
 	}

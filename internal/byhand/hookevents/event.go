@@ -18,7 +18,7 @@ type Event struct {
 	Dir        string
 	Transcript string
 	Model      string
-	Kind       string // details of Name: the source of a start, the reason of an end, the type of a notification
+	Kind       string // a detail of the event: the source of a start, the reason of an end, the type of a notification
 	Tool       string
 	Input      string // fingerprint of the tool's input
 	Doing      string // the tool's input on one line, for the user
@@ -42,10 +42,10 @@ func ParseEvent(program string, v jsontree.Value) Event {
 		Program: program,
 		Name:    v.Get("hook_event_name").Text(), Session: v.Get("session_id").Text(), Agent: v.Get("agent_id").Text(),
 		Dir: v.Get("cwd").Text(), Transcript: v.Get("transcript_path").Text(), Model: v.Get("model").Text(),
-		Kind: first(v, "source", "reason", "trigger", "notification_type"),
+		Kind: firstString(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: OneLine(v.Get("message").Text()), Error: OneLine(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // Codex's notify uses other names
+	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // an event of Codex's notify program, which uses other member names
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -60,7 +60,7 @@ func ParseEvent(program string, v jsontree.Value) Event {
 	return e
 }
 
-func first(v jsontree.Value, names ...string) string {
+func firstString(v jsontree.Value, names ...string) string {
 	for _, name := range names {
 		if text := v.Get(name).Text(); text != "" {
 			return text
@@ -87,7 +87,7 @@ func summarizeInput(input jsontree.Value) string {
 		case jsontree.String:
 			return OneLine(v.Text())
 		case jsontree.Array:
-			return OneLine(words(v))
+			return OneLine(textOf(v))
 		}
 	}
 	for _, q := range input.Get("questions").Items() {
@@ -96,14 +96,14 @@ func summarizeInput(input jsontree.Value) string {
 	return ""
 }
 
-func words(v jsontree.Value) string {
+func textOf(v jsontree.Value) string {
 	var text []byte
 	for i, item := range v.Items() {
 		if i > 0 {
 			text = append(text, ' ')
 		}
 		if text = append(text, item.Text()...); len(text) > 4*maxLine {
-			break // nothing after it is shown
+			break // only the beginning is shown
 		}
 	}
 	return string(text)

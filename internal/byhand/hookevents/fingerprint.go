@@ -10,7 +10,7 @@ import (
 // would make a hook start more slowly.
 func fingerprint(text []byte) string {
 	hash := fnv.New128a()
-	_, _ = hash.Write(text) // it never fails
+	_, _ = hash.Write(text) // never returns an error
 	var sum [16]byte
 	return fmt.Sprintf("%x", hash.Sum(sum[:0]))
 }

@@ -68,7 +68,7 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	for {
 		err := syscall.Flock(fd, how)
 		if err == nil {
-			return func() { _ = syscall.Close(fd) }, nil // closing unlocks it
+			return func() { _ = syscall.Close(fd) }, nil // closing the file releases the lock
 		}
 		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
 			_ = syscall.Close(fd)
@@ -88,7 +88,7 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 // a file name is replaced by its fingerprint.
 func (f Folder) pathOf(program, session string) string {
 	name := session
-	if !IsPlain(name) {
+	if !IsFileNameSafe(name) {
 		name = "x" + fingerprint([]byte(session))
 	}
 	return f.path + "/" + program + "." + name + ".json"
@@ -100,13 +100,13 @@ func (f Folder) Load(program, session string) Session {
 	return s
 }
 
-// readDoc reads the document of a session, or of any session if session is empty. If
-// the file is incomplete or belongs to another session, it returns the zero value and
-// spoilt is true.
+// readDoc reads the document of a session. An empty session accepts the document of any
+// session. If the file is incomplete or belongs to another session, readDoc returns the
+// zero value and spoilt is true.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
-		return Session{}, errors.Is(err, errNotSmall)
+		return Session{}, errors.Is(err, errNotSmallFile)
 	}
 	if json.Unmarshal(data, &s) != nil || s.Program != program || session != "" && s.Session != session {
 		return Session{}, true
@@ -150,7 +150,7 @@ func (f Folder) read() (list []Session, paths, useless []string) {
 	if err != nil {
 		return nil, nil, nil
 	}
-	defer func() { _ = dir.Close() }() // opened for reading only
+	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
 	names, _ := dir.Readdirnames(maxDocs)
 	for _, name := range names {
 		program, rest, _ := strings.Cut(name, ".")

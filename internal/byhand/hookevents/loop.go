@@ -23,7 +23,7 @@ func (s *Session) countRepeats(e Event, failed bool) []Action {
 		t.Failed = 0
 	}
 	s.Loop = t.loop(e.Doing)
-	if s.Loop == "" || !isStep(t.Same) && !isStep(t.Failed) {
+	if s.Loop == "" || !notifiesAt(t.Same) && !notifiesAt(t.Failed) {
 		return nil
 	}
 	return []Action{{Kind: NoteLoop, Text: s.Loop}}
@@ -45,8 +45,8 @@ func (t RepeatedCall) loop(doing string) string {
 	return ""
 }
 
-// isStep reports whether the user is notified at this length: 3, 6, 12, 24 …
-func isStep(n int) bool {
+// notifiesAt reports whether the user is notified at this length: 3, 6, 12, 24 …
+func notifiesAt(n int) bool {
 	for step := LoopAfter; step <= n; step *= 2 {
 		if step == n {
 			return true

@@ -31,7 +31,7 @@ type Session struct {
 
 	Status Status    `json:"status"`
 	Since  time.Time `json:"since"` // when the status began
-	Event  string    `json:"event"` // the last event
+	Event  string    `json:"event"` // name of the last event
 	At     time.Time `json:"at"`    // time of the last event
 	Error  string    `json:"error,omitempty"`
 	Ended  bool      `json:"ended,omitempty"`
@@ -52,8 +52,8 @@ type PendingDecision struct {
 	Question string `json:"question,omitempty"`
 }
 
-// Link replaces the question id from by to in the latest request that has it. This
-// connects a request to a question of gaffer, or disconnects it.
+// Link replaces the question id from by to in the latest pending decision that has it.
+// This connects the decision to a question of gaffer, or disconnects it.
 func (s Session) Link(from, to string) Session {
 	s.Asked = slices.Clone(s.Asked)
 	for i := range slices.Backward(s.Asked) {
@@ -125,14 +125,14 @@ func WorkerName(program string, p host.Process, session string) string {
 		return fmt.Sprintf("%s-%d", program, p.PID)
 	}
 	name := session
-	if !IsPlain(name) {
+	if !IsFileNameSafe(name) {
 		name = WorkerID("", host.Process{}, session)[1:]
 	}
 	return program + "-" + name[max(0, len(name)-8):]
 }
 
-// IsPlain reports whether an id is valid as part of a file name.
-func IsPlain(id string) bool {
+// IsFileNameSafe reports whether an id is valid as part of a file name.
+func IsFileNameSafe(id string) bool {
 	for _, r := range id {
 		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
 			return false

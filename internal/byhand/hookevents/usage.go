@@ -26,7 +26,7 @@ func ParseUsage(v jsontree.Value) (Usage, bool) {
 	m.Context, _ = v.Get("context_window").Get("used_percentage").Float()
 	m.CostUSD, _ = v.Get("cost").Get("total_cost_usd").Float()
 	sane := m.Context >= 0 && m.Context <= 100 && m.CostUSD >= 0 && m.CostUSD < 1e9
-	return m, IsPlain(m.Session) && sane
+	return m, IsFileNameSafe(m.Session) && sane
 }
 
 // StoreUsage stores the usage of a session if it has changed. It takes no lock: the
@@ -52,12 +52,12 @@ func (f Folder) usagePath(session string) string {
 
 const (
 	usageSuffix = ".meter"
-	usageAge    = 24 * time.Hour // delete usage that was last written longer ago
+	usageAge    = 24 * time.Hour // usage files that were not written for this long are deleted
 )
 
 // Usage returns the usage of a session.
 func (f Folder) Usage(session string) (m Usage) {
-	if !IsPlain(session) {
+	if !IsFileNameSafe(session) {
 		return m
 	}
 	data, err := ReadSmallFile(f.usagePath(session), 4<<10)

@@ -14,47 +14,47 @@ import (
 )
 
 const (
-	// defaultWait and longestWait are the default and the maximum time for an answer.
+	// defaultWait and maxWait are the default and the maximum time for an answer.
 	defaultWait = 30 * time.Minute
-	longestWait = 24 * time.Hour
-	// pollEvery is the interval between checks for an answer. progressEvery is the
+	maxWait     = 24 * time.Hour
+	// pollInterval is the interval between checks for an answer. progressInterval is the
 	// interval between progress notifications to the client.
-	pollEvery     = 500 * time.Millisecond
-	progressEvery = 5 * time.Second
-	// askWithin and withdrawWithin limit how long asking and withdrawing may take.
-	askWithin      = time.Minute
-	withdrawWithin = 10 * time.Second
+	pollInterval     = 500 * time.Millisecond
+	progressInterval = 5 * time.Second
+	// askTimeout and withdrawTimeout limit how long asking and withdrawing may take.
+	askTimeout      = time.Minute
+	withdrawTimeout = 10 * time.Second
 )
 
 type askArgs struct {
 	Question      string   `json:"question" jsonschema:"what the user is to decide, in words that are clear without this conversation"`
 	Options       []string `json:"options,omitempty" jsonschema:"answers to choose from; without them any text is an answer"`
-	WithinSeconds int      `json:"within_seconds,omitempty" jsonschema:"how long they have; 1800 if absent"`
+	WithinSeconds int      `json:"within_seconds,omitempty" jsonschema:"how many seconds the user has to answer; 1800 if absent"`
 }
 
 type askResult struct {
-	Answer string `json:"answer" jsonschema:"what they answered; the reason if they refused"`
-	Denied bool   `json:"denied" jsonschema:"they refused what was asked for"`
+	Answer string `json:"answer" jsonschema:"the user's answer; the reason if the user refused"`
+	Denied bool   `json:"denied" jsonschema:"the user refused what was asked for"`
 	By     string `json:"by,omitempty" jsonschema:"who answered"`
 }
 
 func (s *Server) personAsk() tool {
-	return define(s, doc{
-		name: "person_ask", title: "Ask the user", need: note, waits: true,
+	return define(s, toolDoc{
+		name: "person_ask", title: "Ask the user", need: rightNote, waits: true,
 		text:    "Ask the user and wait for the answer. It is shown in gaffer's terminal views, its page and its notifications. Use it for what only the user may decide: something that cannot be undone, costs money, or that the task leaves open and you cannot find out. It may take long; decide yourself what you can.",
 		example: `{"question": "The migration drops the column users.legacy_id. May I run it?", "options": ["yes", "no, keep the column"]}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			p["question"].MinLength, p["question"].MaxLength = ptr(1), ptr(8000)
 			p["options"].MaxItems, p["options"].Items.MaxLength = ptr(20), ptr(500)
-			p["within_seconds"].Minimum, p["within_seconds"].Maximum = ptr(1.0), ptr(longestWait.Seconds())
+			p["within_seconds"].Minimum, p["within_seconds"].Maximum = ptr(1.0), ptr(maxWait.Seconds())
 		},
 	}, s.ask)
 }
 
 func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (r askResult, text string, err error) {
 	select {
-	case s.asked <- struct{}{}:
-		defer func() { <-s.asked }()
+	case s.questionSlots <- struct{}{}:
+		defer func() { <-s.questionSlots }()
 	default:
 		return r, "", &busyError{}
 	}
@@ -66,7 +66,7 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	// The call may end early: the client disconnects, is stopped, or cancels the call.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.gone, cancel)()
+	defer context.AfterFunc(s.clientGone, cancel)()
 	err = s.opts.WithFleet(ctx, func(f Fleet) (err error) {
 		r, err = waitFor(ctx, f, q, progress(req, q))
 		return err
@@ -120,27 +120,27 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Du
 	}
 	begun, told := time.Now(), time.Duration(0)
 	tell(0)
-	look := time.NewTicker(pollEvery)
+	look := time.NewTicker(pollInterval)
 	defer look.Stop()
 	for {
 		got, err := f.Question(ctx, id)
 		switch waited := time.Since(begun); {
 		case err != nil && ctx.Err() == nil:
-			return askResult{}, takeBack(ctx, f, id, "the asker could not look for the answer", err)
+			return askResult{}, withdraw(ctx, f, id, "the asker could not look for the answer", err)
 		case err == nil && got.Closed && got.By == "" && got.Answer == "" && !got.Denied:
 			return askResult{}, &unansweredError{}
 		case err == nil && got.Closed:
 			return askResult{Answer: got.Answer, Denied: got.Denied, By: got.By}, nil
 		case waited >= q.Within:
-			return askResult{}, takeBack(ctx, f, id, "no answer in time", &unansweredError{q.Within})
-		case waited-told >= progressEvery:
+			return askResult{}, withdraw(ctx, f, id, "no answer in time", &unansweredError{q.Within})
+		case waited-told >= progressInterval:
 			told = waited
 			tell(waited)
 		}
 		select {
 		case <-look.C:
 		case <-ctx.Done():
-			return askResult{}, takeBack(ctx, f, id, "the asker does not wait any more", ctx.Err())
+			return askResult{}, withdraw(ctx, f, id, "the asker does not wait any more", ctx.Err())
 		}
 	}
 }
@@ -151,13 +151,13 @@ func askQuestion(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
 	return f.Ask(ctx, q)
 }
 
-func takeBack(ctx context.Context, f Fleet, id, why string, because error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
+func withdraw(ctx context.Context, f Fleet, id, why string, because error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
 	if err := f.Withdraw(ctx, id, why); err != nil {
 		return fmt.Errorf("%w; and the question could not be taken back: %w", because, err)

@@ -12,7 +12,7 @@ import (
 
 type itemsArgs struct {
 	Status string `json:"status,omitempty" jsonschema:"only items with this status; pending if absent, all if it is *"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"at most so many; 50 if absent"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number; 50 if absent"`
 }
 
 type itemsResult struct {
@@ -21,12 +21,12 @@ type itemsResult struct {
 }
 
 func (s *Server) inboxList() tool {
-	return define(s, doc{
-		name: "inbox_list", title: "List the inbox", need: look,
+	return define(s, toolDoc{
+		name: "inbox_list", title: "List the inbox", need: rightRead,
 		text:    "List the ideas, links and features that wait in the project's inbox. Use it to see what there is; inbox_take takes one to work on it, so that nobody else does.",
 		example: `{"status": "pending", "limit": 10}`,
 		shape: func(p map[string]*jsonschema.Schema) {
-			limits(200)(p)
+			limitRange(200)(p)
 			p["status"].Enum = append(oneOf(workflow.ItemStatuses()...), "*")
 		},
 	}, func(_ context.Context, _ *sdk.CallToolRequest, a itemsArgs) (r itemsResult, text string, err error) {
@@ -41,13 +41,13 @@ func (s *Server) inboxList() tool {
 		for _, item := range items {
 			switch {
 			case a.Status != "*" && string(item.Status) != a.Status:
-			case len(r.Items) < limited(a.Limit):
+			case len(r.Items) < limitOrDefault(a.Limit):
 				r.Items = append(r.Items, object{item.Raw.Raw()})
 			default:
 				r.LeftOut++
 			}
 		}
-		return r, counted(len(r.Items)+r.LeftOut, "item") + ":", nil
+		return r, countText(len(r.Items)+r.LeftOut, "item") + ":", nil
 	})
 }
 
@@ -61,8 +61,8 @@ type itemResult struct {
 }
 
 func (s *Server) inboxAdd() tool {
-	return define(s, doc{
-		name: "inbox_add", title: "Add to the inbox", need: note,
+	return define(s, toolDoc{
+		name: "inbox_add", title: "Add to the inbox", need: rightNote,
 		text:    "Leave an idea, a link or a feature in the project's inbox for later. Use it for what you notice and is not part of your task, instead of doing it now.",
 		example: `{"type": "evolve", "content": "Make onboarding faster: the second page asks for what the first knows"}`,
 		shape:   func(p map[string]*jsonschema.Schema) { p["type"].Enum = oneOf(workflow.ItemTypes()...) },
@@ -84,8 +84,8 @@ type takeResult struct {
 }
 
 func (s *Server) inboxTake() tool {
-	return define(s, doc{
-		name: "inbox_take", title: "Take from the inbox", need: take,
+	return define(s, toolDoc{
+		name: "inbox_take", title: "Take from the inbox", need: rightTake,
 		text:    "Take an item from the inbox to work on it. Nobody else gets it, until you call inbox_finish or this server ends without that. Use it when you are asked to work on what is in the inbox.",
 		example: `{"type": "evolve"}`,
 		shape:   func(p map[string]*jsonschema.Schema) { p["type"].Enum = oneOf(workflow.ItemTypes()...) },
@@ -101,13 +101,13 @@ func (s *Server) inboxTake() tool {
 
 type concludeArgs struct {
 	ID         string `json:"id" jsonschema:"the item's id"`
-	ConsumedBy string `json:"consumed_by,omitempty" jsonschema:"what took it in, such as a section of the spec or a commit"`
+	ConsumedBy string `json:"consumed_by,omitempty" jsonschema:"what used the item, such as a section of the spec or a commit"`
 	Error      string `json:"error,omitempty" jsonschema:"why it could not be done; without it the item is done"`
 }
 
 func (s *Server) inboxFinish() tool {
-	return define(s, doc{
-		name: "inbox_finish", title: "Finish an item", need: take,
+	return define(s, toolDoc{
+		name: "inbox_finish", title: "Finish an item", need: rightTake,
 		text:    "Say that an item of the inbox is done, or with error that it could not be done. Use it for what you took with inbox_take; what another has taken and works on is refused.",
 		example: `{"id": "inbox-1708012345678-a1b2c3", "consumed_by": "section 2.2"}`,
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a concludeArgs) (r itemResult, text string, err error) {

@@ -49,7 +49,7 @@ type Fleet interface {
 type Submitted struct {
 	Run      string   `json:"run" jsonschema:"the run's id, for run_status"`
 	Where    string   `json:"where" jsonschema:"what works on it: a gaffer in the background, or the workers of a server"`
-	Warnings []string `json:"warnings,omitempty" jsonschema:"what may keep it from going on"`
+	Warnings []string `json:"warnings,omitempty" jsonschema:"what may prevent the run from continuing"`
 }
 
 // Options configures a server. All functions must be safe for concurrent use.
@@ -57,7 +57,7 @@ type Options struct {
 	Version string
 	Caller  Caller
 	Agent   string       // name of the agent that uses this server, if the user has started it and it is known
-	Self    host.Process // this process; inbox items that it has taken become free when it ends
+	Self    host.Process // this process; inbox items that it has taken become free when the process ends
 
 	Workflow *workflow.Store
 	Sessions *session.Store
@@ -70,16 +70,16 @@ type Options struct {
 	Submit func(ctx context.Context, p plan.Plan) (Submitted, error)
 }
 
-// Server serves one client.
+// Server serves one client over MCP.
 type Server struct {
-	opts  Options
-	sdk   *sdk.Server
-	tools map[string]tool
-	turns chan struct{} // semaphore for calls
-	asked chan struct{} // semaphore for open questions
+	opts          Options
+	sdk           *sdk.Server
+	tools         map[string]tool
+	callSlots     chan struct{} // semaphore for calls
+	questionSlots chan struct{} // semaphore for open questions
 
-	gone context.Context // ends when answers can no longer be delivered to the client
-	left context.CancelFunc
+	clientGone     context.Context // ends when answers can no longer be delivered to the client
+	markClientGone context.CancelFunc
 }
 
 const instructions = `gaffer keeps the state of this project's agents: workflow steps, sessions, an inbox of ideas, messages of a team, and runs of plans.
@@ -90,13 +90,13 @@ An error says what happened, why, and after "next:" what to do.`
 func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, tools: map[string]tool{},
-		turns: make(chan struct{}, maxCalls), asked: make(chan struct{}, maxAsked),
+		callSlots: make(chan struct{}, maxCalls), questionSlots: make(chan struct{}, maxAsked),
 	}
-	s.gone, s.left = context.WithCancel(context.Background())
+	s.clientGone, s.markClientGone = context.WithCancel(context.Background())
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "gaffer", Title: "gaffer", Version: opts.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
-	for _, t := range s.all() {
+	for _, t := range s.allTools() {
 		s.tools[t.def.Name] = t
 		if opts.Caller.refusal(t) == nil {
 			s.sdk.AddTool(t.def, t.handle)
@@ -106,8 +106,8 @@ func New(opts Options) *Server {
 	return s
 }
 
-// all returns the tools of every role, in the order of the documentation.
-func (s *Server) all() []tool {
+// allTools returns the tools of every role, in the order of the documentation.
+func (s *Server) allTools() []tool {
 	return []tool{
 		s.stateRead(), s.sessionList(), s.sessionRead(),
 		s.stepBegin(), s.stepFinish(), s.eventEmit(),
@@ -135,8 +135,8 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 // Serve handles requests until in or ctx ends. Then it answers the requests received so
 // far, except those that wait for the user.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	defer s.left()
-	err := s.sdk.Run(context.WithoutCancel(ctx), &pipe{in: in, out: out, stop: ctx, hangUp: s.left})
+	defer s.markClientGone()
+	err := s.sdk.Run(context.WithoutCancel(ctx), &streamTransport{in: in, out: out, stop: ctx, inputEnded: s.markClientGone})
 	switch {
 	case err == nil, errors.Is(err, io.EOF):
 		return nil

@@ -27,8 +27,8 @@ type sendResult struct {
 }
 
 func (s *Server) messageSend() tool {
-	return define(s, doc{
-		name: "message_send", title: "Send a message in the team", need: send,
+	return define(s, toolDoc{
+		name: "message_send", title: "Send a message in the team", need: rightSend,
 		text: "Send a message to the next role of the team (coordination/messages): from developer to qa_expert, from qa_expert to tech_lead, from tech_lead to developer. Use it to hand over a group's work, test results or a review. Fields of the body:\n" +
 			bodyFields(),
 		example: `{"from": "developer", "group": "A", "subject": "Ready for QA", "body": {"status": "READY_FOR_QA", "context": {"files_modified": ["auth.py"], "notes": "2 new endpoints"}}}`,
@@ -55,7 +55,7 @@ func (s *Server) messageSend() tool {
 func (c Caller) route(from, to string) (team.Role, team.Role, error) {
 	switch {
 	case from == "" && c.Role == Person:
-		return "", "", &RoleError{Problem: "of the sender is not named", Next: "give from: " + orList(words(members()))}
+		return "", "", &RoleError{Problem: "of the sender is not named", Next: "give from: " + orList(stringsOf(members()))}
 	case from == "":
 		from = string(c.Role)
 	case c.Role != Person && from != string(c.Role):
@@ -77,7 +77,7 @@ func members() (roles []team.Role) {
 	return roles
 }
 
-func words[T ~string](list []T) []string {
+func stringsOf[T ~string](list []T) []string {
 	text := make([]string, len(list))
 	for i, w := range list {
 		text[i] = string(w)
@@ -100,9 +100,9 @@ func bodyFields() string {
 type messagesArgs struct {
 	To       string `json:"to,omitempty" jsonschema:"only messages to this role; to your own if you have one, else to all"`
 	Group    string `json:"group,omitempty" jsonschema:"only messages about the group of this id"`
-	All      bool   `json:"all,omitempty" jsonschema:"also those that were read before"`
-	MarkRead bool   `json:"mark_read,omitempty" jsonschema:"mark what you get as read"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"at most so many; 50 if absent"`
+	All      bool   `json:"all,omitempty" jsonschema:"also messages that were read before"`
+	MarkRead bool   `json:"mark_read,omitempty" jsonschema:"mark the returned messages as read"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"maximum number; 50 if absent"`
 }
 
 type messagesResult struct {
@@ -111,12 +111,12 @@ type messagesResult struct {
 }
 
 func (s *Server) messageRead() tool {
-	return define(s, doc{
-		name: "message_read", title: "Read messages of the team", need: look,
+	return define(s, toolDoc{
+		name: "message_read", title: "Read messages of the team", need: rightRead,
 		text:    "Read the messages of the team (coordination/messages) that nobody has read yet. Use it when you begin to work on a group: the developer's hand-over, QA's report and the tech lead's review are there.",
 		example: `{"to": "qa_expert", "group": "A", "mark_read": true}`,
 		shape: func(p map[string]*jsonschema.Schema) {
-			limits(200)(p)
+			limitRange(200)(p)
 			p["to"].Enum = oneOf(members()...)
 		},
 	}, s.readMessages)
@@ -134,7 +134,7 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	if err != nil {
 		return r, "", err
 	}
-	if r.Messages, err = fitting(list[:min(len(list), limited(a.Limit))]); err != nil {
+	if r.Messages, err = fitting(list[:min(len(list), limitOrDefault(a.Limit))]); err != nil {
 		return r, "", err
 	}
 	r.LeftOut = len(list) - len(r.Messages)
@@ -146,14 +146,14 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 			return r, "", err
 		}
 	}
-	return r, counted(len(list), "message") + ":", nil
+	return r, countText(len(list), "message") + ":", nil
 }
 
 // fitting returns the first messages of the list that fit into one answer, because
 // messages that are not returned must not be marked as read. It skips a message that is
 // too large for any answer, so that this message does not block the ones after it.
 func fitting(list []team.Message) ([]team.Message, error) {
-	const most = maxAnswer - 1<<10 // leaves room for the JSON around them
+	const most = maxAnswer - 1<<10 // leaves room for the JSON around the messages
 	fit, left := []team.Message{}, most
 	for _, m := range list {
 		text, err := json.Marshal(m)

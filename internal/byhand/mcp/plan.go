@@ -21,26 +21,26 @@ const maxPlan = 4 << 20
 type planArgs struct {
 	Text  string `json:"text,omitempty" jsonschema:"the plan in gaffer's YAML: a name, and tasks, each with an id, a prompt, and after with the ids that it waits for"`
 	File  string `json:"file,omitempty" jsonschema:"instead of text: the plan's file or folder, as a path from the project's root"`
-	Check bool   `json:"check_only,omitempty" jsonschema:"only say whether the plan is right; nothing runs"`
+	Check bool   `json:"check_only,omitempty" jsonschema:"only check the plan; nothing runs"`
 }
 
 type planResult struct {
 	Name      string     `json:"name"`
 	Tasks     []string   `json:"tasks" jsonschema:"the ids of its tasks"`
-	Warnings  []string   `json:"warnings" jsonschema:"what may not be meant"`
+	Warnings  []string   `json:"warnings" jsonschema:"what may be a mistake in the plan"`
 	Submitted *Submitted `json:"submitted,omitempty" jsonschema:"absent with check_only"`
 }
 
 func (s *Server) planSubmit() tool {
-	return define(s, doc{
-		name: "plan_submit", title: "Submit a plan", need: submit,
+	return define(s, toolDoc{
+		name: "plan_submit", title: "Submit a plan", need: rightSubmit,
 		text:    "Submit a plan of tasks for other agents, which gaffer runs in the background. It costs money: use it only when the user wants work done by several agents, and call it with check_only first. run_status shows how it goes on.",
 		example: `{"text": "name: health\ntasks:\n  - id: api\n    agent: claude\n    prompt: Add GET /health.\n  - id: docs\n    agent: claude\n    prompt: Document GET /health.\n    after: [api]\n", "check_only": true}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			p["text"].MaxLength, p["file"].MaxLength = ptr(maxPlan), ptr(4096)
 		},
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a planArgs) (r planResult, text string, err error) {
-		p, err := s.load(a)
+		p, err := s.loadPlan(a)
 		if err != nil {
 			return r, "", err
 		}
@@ -52,15 +52,15 @@ func (s *Server) planSubmit() tool {
 			r.Warnings = append(r.Warnings, w.String())
 		}
 		if a.Check {
-			return r, "the plan is right: " + counted(len(p.Tasks), "task"), nil
+			return r, "the plan is right: " + countText(len(p.Tasks), "task"), nil
 		}
 		done, err := s.opts.Submit(ctx, p)
 		r.Submitted = &done
-		return r, fmt.Sprintf("run %s: %s", done.Run, counted(len(p.Tasks), "task")), err
+		return r, fmt.Sprintf("run %s: %s", done.Run, countText(len(p.Tasks), "task")), err
 	})
 }
 
-func (s *Server) load(a planArgs) (p plan.Plan, err error) {
+func (s *Server) loadPlan(a planArgs) (p plan.Plan, err error) {
 	switch {
 	case (a.Text == "") == (a.File == ""):
 		return p, &planError{problem: "give either text or file", next: "text has the plan itself, file the path of one"}
@@ -69,10 +69,10 @@ func (s *Server) load(a planArgs) (p plan.Plan, err error) {
 	case !filepath.IsLocal(a.File):
 		return p, &planError{problem: fmt.Sprintf("file %.200q is not below the project's root", a.File), next: "give a path from there, such as plans/release.yaml"}
 	default:
-		p, err = s.loadFile(a.File)
+		p, err = s.loadPlanFile(a.File)
 	}
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		return p, &planError{problem: "nothing runs:\n" + list(problems), next: "correct it; 'gaffer schema plan' prints what a plan may have"}
+		return p, &planError{problem: "nothing runs:\n" + listProblems(problems), next: "correct it; 'gaffer schema plan' prints what a plan may have"}
 	}
 	if err != nil {
 		return p, err
@@ -86,10 +86,10 @@ func (s *Server) load(a planArgs) (p plan.Plan, err error) {
 	return p, nil
 }
 
-// loadFile reads a plan from an existing file only. On the command line, a plan may
+// loadPlanFile reads a plan from an existing file only. On the command line, a plan may
 // also be a prompt's text or a list of ids. Here, a misspelt file name would then be
 // run as a prompt.
-func (s *Server) loadFile(file string) (p plan.Plan, err error) {
+func (s *Server) loadPlanFile(file string) (p plan.Plan, err error) {
 	next := "give a path from the project's root, such as plans/release.yaml"
 	if _, err := host.OS().Stat(opLook, filepath.Join(s.opts.Plans.Dir, file)); err != nil {
 		return p, exit.WithHint(fmt.Errorf("the plan: %w", err), next)
@@ -103,7 +103,7 @@ func (s *Server) loadFile(file string) (p plan.Plan, err error) {
 
 const opLook host.Op = "look at plan"
 
-func list(problems plan.Problems) string {
+func listProblems(problems plan.Problems) string {
 	const most = 20
 	var lines []string
 	for i, p := range problems {

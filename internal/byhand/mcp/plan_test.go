@@ -13,7 +13,7 @@ func TestAPlanIsReadFromAFileThatIsThereAndFromNothingElse(t *testing.T) {
 	s := at(dir, Person)
 	s.opts.Plans.Dir = dir
 	for _, file := range []string{"my new plan.yaml", "release plan.txt", "a/b c.d", "run the tests", "001", "001,002", "a.md,b.md"} {
-		if p, err := s.load(planArgs{File: file}); !errors.Is(err, fs.ErrNotExist) {
+		if p, err := s.loadPlan(planArgs{File: file}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: a plan of %d tasks as %s, %v", file, len(p.Tasks), p.Format, err)
 		}
 		if _, text, failed := s.call(t, "plan_submit", map[string]any{"file": file, "check_only": true}); !failed {
@@ -25,10 +25,10 @@ func TestAPlanIsReadFromAFileThatIsThereAndFromNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p, err := s.load(planArgs{File: "two\nlines"}); err == nil {
+	if p, err := s.loadPlan(planArgs{File: "two\nlines"}); err == nil {
 		t.Errorf("its name is a plan as %s", p.Format)
 	}
-	if p, err := s.load(planArgs{File: "my new plan.yaml"}); err != nil || len(p.Tasks) != 1 {
+	if p, err := s.loadPlan(planArgs{File: "my new plan.yaml"}); err != nil || len(p.Tasks) != 1 {
 		t.Errorf("%d tasks, %v", len(p.Tasks), err)
 	}
 }

@@ -30,22 +30,22 @@ func Roles() []Role { return []Role{Person, Worker, PM, Developer, QAExpert, Tec
 type right string
 
 const (
-	look   right = "look"
-	note   right = "leave something for others"
-	steps  right = "work on the steps of the workflow"
-	take   right = "take work from the inbox"
-	send   right = "send messages in the team"
-	submit right = "submit a plan"
+	rightRead   right = "look"
+	rightNote   right = "leave something for others"
+	rightSteps  right = "work on the steps of the workflow"
+	rightTake   right = "take work from the inbox"
+	rightSend   right = "send messages in the team"
+	rightSubmit right = "submit a plan"
 )
 
 var rights = map[Role][]right{
-	Person:    {look, note, steps, take, send, submit},
-	Worker:    {look, note, steps, take},
-	PM:        {look, note, take, submit},
-	Developer: {look, note, send},
-	QAExpert:  {look, note, send},
-	TechLead:  {look, note, send},
-	Reader:    {look},
+	Person:    {rightRead, rightNote, rightSteps, rightTake, rightSend, rightSubmit},
+	Worker:    {rightRead, rightNote, rightSteps, rightTake},
+	PM:        {rightRead, rightNote, rightTake, rightSubmit},
+	Developer: {rightRead, rightNote, rightSend},
+	QAExpert:  {rightRead, rightNote, rightSend},
+	TechLead:  {rightRead, rightNote, rightSend},
+	Reader:    {rightRead},
 }
 
 // Caller is the role of the client, and gaffer's attempt that it belongs to, if any.
@@ -58,7 +58,7 @@ type Caller struct {
 // refusal returns an error if the caller may not use a tool.
 func (c Caller) refusal(t tool) error {
 	switch {
-	case t.need == submit && c.Attempt != "":
+	case t.need == rightSubmit && c.Attempt != "":
 		return &RefusedError{
 			Role: c.Role, Tool: t.def.Name,
 			Why:  "what the agent of a task starts would end with it",
@@ -67,10 +67,10 @@ func (c Caller) refusal(t tool) error {
 	case slices.Contains(rights[c.Role], t.need):
 		return nil
 	}
-	return &RefusedError{Role: c.Role, Tool: t.def.Name, Why: fmt.Sprintf("only %s may %s", orList(having(t.need)), t.need), Next: nextFor(c.Role, t.need)}
+	return &RefusedError{Role: c.Role, Tool: t.def.Name, Why: fmt.Sprintf("only %s may %s", orList(rolesWith(t.need)), t.need), Next: hintFor(c.Role, t.need)}
 }
 
-func having(need right) (roles []string) {
+func rolesWith(need right) (roles []string) {
 	for _, r := range Roles() {
 		if slices.Contains(rights[r], need) {
 			roles = append(roles, string(r))
@@ -79,11 +79,11 @@ func having(need right) (roles []string) {
 	return roles
 }
 
-func nextFor(r Role, need right) string {
+func hintFor(r Role, need right) string {
 	switch {
 	case r == Reader:
 		return "go on without it: this server was started only to look"
-	case r == Worker && need == send:
+	case r == Worker && need == rightSend:
 		return "a plan makes a task one of the team with 'env: {GAFFER_ROLE: developer}'"
 	}
 	return "leave it to them: say in your answer what you would have done"

@@ -14,7 +14,7 @@ import (
 
 type runsArgs struct {
 	Ended bool `json:"ended,omitempty" jsonschema:"also runs that have ended"`
-	Limit int  `json:"limit,omitempty" jsonschema:"at most so many, the latest; 50 if absent"`
+	Limit int  `json:"limit,omitempty" jsonschema:"maximum number, the latest ones; 50 if absent"`
 }
 
 type runsResult struct {
@@ -31,10 +31,10 @@ type runLine struct {
 	Spent   fleet.Cost   `json:"spent"`
 	Created time.Time    `json:"created"`
 	Ended   time.Time    `json:"ended,omitzero"`
-	Note    string       `json:"note,omitempty" jsonschema:"what keeps it from going on"`
+	Note    string       `json:"note,omitempty" jsonschema:"what prevents the run from continuing"`
 }
 
-func lineOf(r fleet.Run) runLine {
+func runLineOf(r fleet.Run) runLine {
 	l := runLine{
 		ID: r.ID, Name: truncate.Chars(r.Name, 200), Status: string(r.Status), Counts: r.Counts, Spent: r.Spent,
 		Created: r.Created, Ended: r.Ended, Note: truncate.Chars(r.Stopping, 500),
@@ -46,11 +46,11 @@ func lineOf(r fleet.Run) runLine {
 }
 
 func (s *Server) runList() tool {
-	return define(s, doc{
-		name: "run_list", title: "List runs", need: look,
+	return define(s, toolDoc{
+		name: "run_list", title: "List runs", need: rightRead,
 		text:    "List the runs of plans in this project. Use it to find the id of a run, or to see whether one is under way before you submit another.",
 		example: `{"ended": true, "limit": 5}`,
-		shape:   limits(200),
+		shape:   limitRange(200),
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a runsArgs) (r runsResult, text string, err error) {
 		var list []fleet.Run
 		err = s.opts.WithFleet(ctx, func(f Fleet) (err error) {
@@ -58,19 +58,19 @@ func (s *Server) runList() tool {
 			return err
 		})
 		list = fleet.Merge(list, nil) // sort, the latest first
-		r.LeftOut = max(0, len(list)-limited(a.Limit))
+		r.LeftOut = max(0, len(list)-limitOrDefault(a.Limit))
 		r.Runs = []runLine{}
 		for _, run := range list[:len(list)-r.LeftOut] {
-			r.Runs = append(r.Runs, lineOf(run))
+			r.Runs = append(r.Runs, runLineOf(run))
 		}
-		return r, counted(len(list), "run") + ":", err
+		return r, countText(len(list), "run") + ":", err
 	})
 }
 
 type statusArgs struct {
 	Run    string `json:"run,omitempty" jsonschema:"the run's id, or its beginning; the latest if absent"`
 	Status string `json:"status,omitempty" jsonschema:"only tasks with this status"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"at most so many tasks; 50 if absent"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number of tasks; 50 if absent"`
 }
 
 type statusResult struct {
@@ -89,14 +89,14 @@ type taskLine struct {
 	Tries    int      `json:"tries" jsonschema:"attempts so far"`
 	Outcome  string   `json:"outcome,omitempty" jsonschema:"how the last attempt failed, or why it was cancelled"`
 	Doing    string   `json:"doing,omitempty" jsonschema:"what its agent does now"`
-	Summary  string   `json:"summary,omitempty" jsonschema:"its agent's last words, or what went wrong"`
+	Summary  string   `json:"summary,omitempty" jsonschema:"its agent's last message, or what went wrong"`
 	Question string   `json:"question,omitempty" jsonschema:"what it waits for the user to decide"`
 	Asked    string   `json:"question_name,omitempty" jsonschema:"the name of that question: 'gaffer answer NAME' answers it"`
 	Branch   string   `json:"branch,omitempty"`
 	Log      string   `json:"log,omitempty"`
 }
 
-func taskOf(t fleet.Task) taskLine {
+func taskLineOf(t fleet.Task) taskLine {
 	l := taskLine{
 		ID: t.ID, Name: truncate.Chars(t.Name, 200), Status: string(t.Status), Agent: t.Agent, After: t.After, Tries: t.Tries,
 		Outcome: truncate.Chars(t.Outcome, 200), Branch: t.Branch,
@@ -111,12 +111,12 @@ func taskOf(t fleet.Task) taskLine {
 }
 
 func (s *Server) runStatus() tool {
-	return define(s, doc{
-		name: "run_status", title: "Read a run's status", need: look,
+	return define(s, toolDoc{
+		name: "run_status", title: "Read a run's status", need: rightRead,
 		text:    "Read how a run stands: each task with its status, what its agent does now, how often it was tried, why it failed, and what it waits for. Use it after plan_submit, or to find out whether work that yours depends on is done.",
 		example: `{"status": "failed"}`,
 		shape: func(p map[string]*jsonschema.Schema) {
-			limits(200)(p)
+			limitRange(200)(p)
 			p["status"].Enum = oneOf(fleet.Queued, fleet.Running, fleet.Complete, fleet.Failed, fleet.Cancelled)
 		},
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a statusArgs) (r statusResult, text string, err error) {
@@ -129,12 +129,12 @@ func (s *Server) runStatus() tool {
 			run, err = f.Run(ctx, id)
 			return err
 		})
-		r.Run, r.Tasks = lineOf(run), []taskLine{}
+		r.Run, r.Tasks = runLineOf(run), []taskLine{}
 		for _, t := range run.Tasks {
 			switch {
 			case a.Status != "" && string(t.Status) != a.Status:
-			case len(r.Tasks) < limited(a.Limit):
-				r.Tasks = append(r.Tasks, taskOf(t))
+			case len(r.Tasks) < limitOrDefault(a.Limit):
+				r.Tasks = append(r.Tasks, taskLineOf(t))
 			default:
 				r.LeftOut++
 			}

@@ -14,7 +14,7 @@ import (
 
 type beginArgs struct {
 	Step      string `json:"step" jsonschema:"the step"`
-	IfMissing string `json:"if_missing,omitempty" jsonschema:"what the user has chosen for a step that others must come before: run begins the missing one instead, skip goes on without it, abort ends the command"`
+	IfMissing string `json:"if_missing,omitempty" jsonschema:"the user's choice if an earlier step is missing: run begins the missing step instead, skip continues without it, abort ends the command"`
 }
 
 type beginResult struct {
@@ -22,14 +22,14 @@ type beginResult struct {
 	Step    string `json:"step,omitempty" jsonschema:"the step that is worked on now"`
 }
 
-// choices maps the words for the user's choice to the workflow's values.
-func choices() map[string]int {
+// missingStepChoices maps the words for the user's choice to the workflow's values.
+func missingStepChoices() map[string]int {
 	return map[string]int{"run": workflow.RunMissing, "skip": workflow.Skip, "abort": workflow.Abort}
 }
 
 func (s *Server) stepBegin() tool {
-	return define(s, doc{
-		name: "step_begin", title: "Begin a step", need: steps, repeatable: true,
+	return define(s, toolDoc{
+		name: "step_begin", title: "Begin a step", need: rightSteps, repeatable: true,
 		text:    "Say that you begin a step of the workflow's command. Use it before you do the work of a step. If a step that must come before is missing the call fails and names the choices; the choice is the user's (person_ask), so give if_missing only after they have chosen.",
 		example: `{"step": "state-owner-scan"}`,
 		shape: func(p map[string]*jsonschema.Schema) {
@@ -43,7 +43,7 @@ func (s *Server) stepBegin() tool {
 		if !ok || a.IfMissing == "" {
 			return beginResult{"begun", a.Step}, "begun: " + a.Step, err
 		}
-		err = s.opts.Workflow.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choices()[a.IfMissing]) })
+		err = s.opts.Workflow.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, missingStepChoices()[a.IfMissing]) })
 		switch a.IfMissing {
 		case "run":
 			next := string(missing.Next)
@@ -65,8 +65,8 @@ type finishResult struct {
 }
 
 func (s *Server) stepFinish() tool {
-	return define(s, doc{
-		name: "step_finish", title: "Finish a step", need: steps, repeatable: true,
+	return define(s, toolDoc{
+		name: "step_finish", title: "Finish a step", need: rightSteps, repeatable: true,
 		text:    "Say that a step of the workflow's command is complete, with a summary for the agents after you. Use it when the work of the step is done and checked.",
 		example: `{"step": "interviewer", "summary": "Captured 5 decisions"}`,
 		shape:   func(p map[string]*jsonschema.Schema) { p["step"].Enum = oneOf(workflow.Steps()...) },
@@ -93,8 +93,8 @@ type emitResult struct {
 }
 
 func (s *Server) eventEmit() tool {
-	return define(s, doc{
-		name: "event_emit", title: "Add to the activity feed", need: note,
+	return define(s, toolDoc{
+		name: "event_emit", title: "Add to the activity feed", need: rightNote,
 		text:    "Add an event to the activity feed that people and agents follow. Use it when something has happened that they should see: a chunk of a build was started, verified or failed, a checkpoint was saved. The time is set for you.",
 		example: `{"kind": "chunk-started", "fields": {"chunk": "Chunk 3: DAG", "attempt": 1}}`,
 		shape:   func(p map[string]*jsonschema.Schema) { p["kind"].Examples = oneOf(workflow.Kinds()...) },

@@ -22,10 +22,10 @@ type tool struct {
 	handle sdk.ToolHandler
 }
 
-// doc describes a tool.
-type doc struct {
+// toolDoc describes a tool.
+type toolDoc struct {
 	name, title string
-	text        string // what it does and when to use it
+	text        string // what the tool does and when to use it
 	example     string // valid arguments
 	need        right
 	repeatable  bool // repeating a call has no further effect
@@ -34,9 +34,9 @@ type doc struct {
 	shape func(properties map[string]*jsonschema.Schema)
 }
 
-// define returns a tool that calls do, which returns a result and a short text about
-// it.
-func define[In, Out any](s *Server, d doc, do func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
+// define returns a tool that calls do. do returns a result and a short text about the
+// result.
+func define[In, Out any](s *Server, d toolDoc, do func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
 	resolved, err := in.Resolve(nil)
 	if err != nil {
@@ -47,27 +47,27 @@ func define[In, Out any](s *Server, d doc, do func(context.Context, *sdk.CallToo
 		InputSchema: in, OutputSchema: out, Annotations: d.annotations(),
 	}
 	handle := func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		args, err := read[In](resolved, req.Params.Arguments)
+		args, err := decodeArguments[In](resolved, req.Params.Arguments)
 		if err != nil {
 			return failure(&ArgumentsError{Err: err, Example: d.example}), nil
 		}
 		if err := s.startCall(ctx, d.waits); err != nil {
 			return failure(err), nil
 		}
-		defer s.next(d.waits)
+		defer s.endCall(d.waits)
 		result, text, err := do(ctx, req, args)
 		if err != nil {
 			return failure(err), nil
 		}
-		return success(result, text, d.need == look), nil
+		return success(result, text, d.need == rightRead), nil
 	}
 	return tool{def: def, need: d.need, handle: handle}
 }
 
-func (d doc) annotations() *sdk.ToolAnnotations {
+func (d toolDoc) annotations() *sdk.ToolAnnotations {
 	no := false
 	return &sdk.ToolAnnotations{
-		Title: d.title, ReadOnlyHint: d.need == look, DestructiveHint: &no, OpenWorldHint: &no, IdempotentHint: d.repeatable || d.need == look,
+		Title: d.title, ReadOnlyHint: d.need == rightRead, DestructiveHint: &no, OpenWorldHint: &no, IdempotentHint: d.repeatable || d.need == rightRead,
 	}
 }
 
@@ -78,16 +78,16 @@ func (s *Server) startCall(ctx context.Context, waits bool) error {
 		return nil
 	}
 	select {
-	case s.turns <- struct{}{}:
+	case s.callSlots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (s *Server) next(waits bool) {
+func (s *Server) endCall(waits bool) {
 	if !waits {
-		<-s.turns
+		<-s.callSlots
 	}
 }
 
@@ -97,10 +97,10 @@ const (
 	maxItems = 200
 )
 
-func inputSchema[In any](d doc) *jsonschema.Schema {
+func inputSchema[In any](d toolDoc) *jsonschema.Schema {
 	schema := schemaOf[In]()
 	for _, p := range schema.Properties {
-		bound(p)
+		addLimits(p)
 	}
 	if d.shape != nil {
 		d.shape(schema.Properties)
@@ -113,18 +113,18 @@ func inputSchema[In any](d doc) *jsonschema.Schema {
 	return schema
 }
 
-func bound(p *jsonschema.Schema) {
+func addLimits(p *jsonschema.Schema) {
 	switch {
 	case p.Type == "string":
 		p.MaxLength = ptr(maxText)
 	case p.Items != nil:
 		p.Type, p.Types, p.MaxItems = "array", nil, ptr(maxItems)
-		bound(p.Items)
+		addLimits(p.Items)
 	}
 }
 
-// schemaOf returns the schema of a type. It panics on an error: it is used only for our
-// own types, so the creation of any server would show the mistake.
+// schemaOf returns the schema of a type. It panics on an error: that can only be a mistake
+// in one of our argument types, and then every start of the server panics.
 func schemaOf[T any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
@@ -151,8 +151,8 @@ func oneOf[T ~string](words ...T) []any {
 
 func ptr[T any](v T) *T { return &v }
 
-// read validates and decodes arguments.
-func read[In any](schema *jsonschema.Resolved, data json.RawMessage) (args In, err error) {
+// decodeArguments validates and decodes arguments.
+func decodeArguments[In any](schema *jsonschema.Resolved, data json.RawMessage) (args In, err error) {
 	if len(data) == 0 || string(data) == "null" {
 		data = json.RawMessage("{}")
 	}
@@ -179,7 +179,7 @@ func (e *ArgumentsError) Unwrap() error { return e.Err }
 func (e *ArgumentsError) Usage() bool { return true }
 
 // Hint shows valid arguments.
-func (e *ArgumentsError) Hint() string { return "such arguments are right: " + e.Example }
+func (e *ArgumentsError) Hint() string { return "valid arguments: " + e.Example }
 
 // maxAnswer is the maximum size of an answer, in bytes. Agents cannot make use of more.
 const maxAnswer = 256 << 10

@@ -22,20 +22,20 @@ type Options struct {
 }
 
 const (
-	findEvery = 500 * time.Millisecond
-	// beatEvery is the interval between heartbeats of an unchanged agent. It is less
+	findInterval = 500 * time.Millisecond
+	// beatInterval is the interval between heartbeats of an unchanged agent. It is less
 	// than half the time after which the protocol considers an agent offline.
-	beatEvery = 15 * time.Second
-	// BeatWithin limits how long a heartbeat may take. A failed heartbeat is sent again
+	beatInterval = 15 * time.Second
+	// BeatTimeout limits how long a heartbeat may take. A failed heartbeat is sent again
 	// after the next Find.
-	BeatWithin = 5 * time.Second
+	BeatTimeout = 5 * time.Second
 )
 
 // Run reports the agents until ctx ends. Then it reports all of them as gone, because
 // no process would notice their end afterwards.
 func Run(ctx context.Context, o Options) {
 	p := &reporter{Options: o, sent: map[string]sentBeat{}}
-	tick := time.NewTicker(findEvery)
+	tick := time.NewTicker(findInterval)
 	defer tick.Stop()
 	for {
 		list, err := o.Find(ctx)
@@ -99,7 +99,7 @@ func refused(err error) bool {
 }
 
 func (p *reporter) beat(ctx context.Context, h coordinator.Heartbeat) error {
-	ctx, cancel := context.WithTimeout(ctx, BeatWithin)
+	ctx, cancel := context.WithTimeout(ctx, BeatTimeout)
 	defer cancel()
 	return p.Beat(ctx, h)
 }

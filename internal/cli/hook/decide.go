@@ -49,7 +49,7 @@ func (c *call) decide(ctx context.Context) error {
 
 func (c *call) asks() bool {
 	for _, d := range c.Actions {
-		if d.Kind == hookevents.AskPerson {
+		if d.Kind == hookevents.AskUser {
 			return true
 		}
 	}

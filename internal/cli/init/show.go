@@ -67,9 +67,9 @@ func action(e agentsettings.Edit) string {
 
 // remarks returns notes for the user about one file.
 func remarks(e agentsettings.Edit) (list []string) {
-	if e.Loose != "" && e.File.Strict {
+	if e.NonStandard != "" && e.File.Strict {
 		list = append(list, fmt.Sprintf("%s: %s on %s, for which %s ignores the whole file, as it has done before: remove it",
-			e.File.Path, what(e.Loose), line(e.Loose), e.File.Program.Title()))
+			e.File.Path, what(e.NonStandard), line(e.NonStandard), e.File.Program.Title()))
 	}
 	for _, name := range e.Kept {
 		hint := ""

@@ -15,7 +15,7 @@ func TestArgumentsThatAreWrongAreRefusedWithAnExample(t *testing.T) {
 	c := p.serve(nil)
 	long := strings.Repeat("x", 64<<10+1)
 	for _, call := range [][]string{
-		{"inbox_add", `{}`, "usage: arguments: ", "next: such arguments are right: {"},
+		{"inbox_add", `{}`, "usage: arguments: ", "next: valid arguments: {"},
 		{"inbox_add", `{"type": "evolve", "content": "x", "more": 1}`, "more"},
 		{"inbox_add", `{"type": "evolve", "content": ` + quoted("%s", long) + `}`, "maxLength"},
 		{"inbox_add", `{"type": "nope", "content": "x"}`, "enum"},

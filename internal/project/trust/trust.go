@@ -79,8 +79,8 @@ func Check(getenv func(string) string, root string, programs []Program) error {
 		return nil
 	}
 	var known Entry
-	if file, err := fileOf(getenv, root); err == nil {
-		known, _ = read(file) // if the file cannot be read, nothing is trusted
+	if file, err := entryFile(getenv, root); err == nil {
+		known, _ = readEntry(file) // if the file cannot be read, nothing is trusted
 	}
 	missing := slices.DeleteFunc(slices.Clone(programs), func(p Program) bool { return slices.Contains(known.Hashes, p.hash()) })
 	if len(missing) == 0 {
@@ -92,7 +92,7 @@ func Check(getenv func(string) string, root string, programs []Program) error {
 // Add stores these programs as the trusted ones of a project. It replaces an earlier
 // list.
 func Add(getenv func(string) string, root string, programs []Program, now time.Time) error {
-	file, err := fileOf(getenv, root)
+	file, err := entryFile(getenv, root)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func Add(getenv func(string) string, root string, programs []Program, now time.T
 // Remove deletes a project's trust. It returns an error that wraps [fs.ErrNotExist] if
 // the project is not trusted.
 func Remove(getenv func(string) string, root string) error {
-	file, err := fileOf(getenv, root)
+	file, err := entryFile(getenv, root)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func Remove(getenv func(string) string, root string) error {
 // List returns the trusted projects, sorted by root folder. The error names the files
 // that cannot be read. Their projects are not trusted.
 func List(getenv func(string) string) (list []Entry, err error) {
-	dir, err := folder(getenv)
+	dir, err := storeFolder(getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func List(getenv func(string) string) (list []Entry, err error) {
 		return nil, err
 	}
 	for _, file := range files {
-		e, wrong := read(file)
+		e, wrong := readEntry(file)
 		if wrong != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", file, wrong))
 			continue
@@ -159,7 +159,7 @@ func List(getenv func(string) string) (list []Entry, err error) {
 	return list, err
 }
 
-func read(file string) (e Entry, err error) {
+func readEntry(file string) (e Entry, err error) {
 	data, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(data, &e)
@@ -167,13 +167,13 @@ func read(file string) (e Entry, err error) {
 	return e, err
 }
 
-func folder(getenv func(string) string) (string, error) {
+func storeFolder(getenv func(string) string) (string, error) {
 	state, err := statedir.Path(getenv)
 	return filepath.Join(state, "trust"), err
 }
 
-func fileOf(getenv func(string) string, root string) (string, error) {
-	dir, err := folder(getenv)
+func entryFile(getenv func(string) string, root string) (string, error) {
+	dir, err := storeFolder(getenv)
 	if err != nil {
 		return "", err
 	}

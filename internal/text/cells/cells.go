@@ -18,14 +18,14 @@ func Truncate(text string, columns int) string { return ansi.Truncate(text, colu
 func End(text string, columns int) string {
 	over := Width(text) - max(columns, 0)
 	end := ansi.TruncateLeft(text, over, "")
-	if Width(end) > max(columns, 0) { // the cut went through a wide character
+	if Width(end) > max(columns, 0) { // the end starts with half of a wide character
 		end = ansi.TruncateLeft(text, over+1, "")
 	}
 	return end
 }
 
-// Fits returns the number of bytes of a text that fit into a number of columns.
-func Fits(text string, columns int) int { return len(ansi.Truncate(text, columns, "")) }
+// FittingBytes returns the number of bytes of a text that fit into a number of columns.
+func FittingBytes(text string, columns int) int { return len(ansi.Truncate(text, columns, "")) }
 
 // Fill truncates or pads a text to exactly this number of columns.
 func Fill(text string, columns int) string {

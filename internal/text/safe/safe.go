@@ -16,12 +16,12 @@ import (
 type Writer struct {
 	Plain bool // also drop colours
 
-	out     io.Writer
-	state   escape
-	params  []byte // parameters of the current sequence, which may set a colour
-	rest    []byte // the first bytes of an incomplete character
-	cr      bool   // the last character was a carriage return
-	colored bool   // a colour was set
+	out        io.Writer
+	state      escape
+	params     []byte // parameters of the current sequence, which may set a colour
+	incomplete []byte // the first bytes of an incomplete character
+	cr         bool   // the last character was a carriage return
+	colored    bool   // a colour was set
 }
 
 // escape is the state of the parser of escape sequences.
@@ -29,11 +29,11 @@ type escape int
 
 const (
 	text       escape = iota
-	began             // ESC
+	escaped           // ESC
 	control           // ESC [ and parameters
 	skipped           // ESC [ of a sequence that cannot set a colour
 	command           // ESC ] and similar sequences, which end with BEL or ESC \
-	commandEnd        // ESC within such a sequence
+	commandEnd        // ESC within a command sequence
 )
 
 // maxParams is the maximum length of the parameters that set a colour, in bytes.
@@ -42,13 +42,13 @@ const maxParams = 64
 // Write implements [io.Writer].
 func (p *Writer) Write(data []byte) (int, error) {
 	var b strings.Builder
-	rest := append(p.rest, data...)
+	rest := append(p.incomplete, data...)
 	for len(rest) > 0 && (utf8.FullRune(rest) || len(rest) >= utf8.UTFMax) {
 		r, size := utf8.DecodeRune(rest)
 		rest = rest[size:]
-		p.take(&b, r)
+		p.handleRune(&b, r)
 	}
-	p.rest = append(p.rest[:0], rest...)
+	p.incomplete = append(p.incomplete[:0], rest...)
 	if _, err := io.WriteString(p.out, b.String()); err != nil {
 		return 0, err
 	}
@@ -66,12 +66,12 @@ func (p *Writer) End() {
 	}
 }
 
-func (p *Writer) take(b *strings.Builder, r rune) {
+func (p *Writer) handleRune(b *strings.Builder, r rune) {
 	switch p.state {
 	case text:
-		p.char(b, r)
-	case began:
-		p.begin(b, r)
+		p.textRune(b, r)
+	case escaped:
+		p.afterEscape(b, r)
 	case control, skipped:
 		p.parameter(b, r)
 	case command:
@@ -82,19 +82,19 @@ func (p *Writer) take(b *strings.Builder, r rune) {
 			p.state = commandEnd
 		case '\n':
 			p.state = text // a sequence without an end must not hide the following lines
-			p.char(b, r)
+			p.textRune(b, r)
 		}
 	case commandEnd:
 		p.state = text
 		if r != '\\' {
-			p.begin(b, r)
+			p.afterEscape(b, r)
 		}
 	}
 }
 
-func (p *Writer) char(b *strings.Builder, r rune) {
+func (p *Writer) textRune(b *strings.Builder, r rune) {
 	if r == 0x1b {
-		p.state = began // p.cr stays set, because the carriage return applies to the character after the sequence
+		p.state = escaped // p.cr stays set, because the carriage return applies to the character after the sequence
 		return
 	}
 	cr := p.cr
@@ -116,7 +116,7 @@ func (p *Writer) char(b *strings.Builder, r rune) {
 	}
 }
 
-func (p *Writer) begin(b *strings.Builder, r rune) {
+func (p *Writer) afterEscape(b *strings.Builder, r rune) {
 	p.state = text
 	switch r {
 	case '[':
@@ -124,9 +124,9 @@ func (p *Writer) begin(b *strings.Builder, r rune) {
 	case ']', 'P', 'X', '^', '_':
 		p.state = command
 	case 0x1b:
-		p.state = began
+		p.state = escaped
 	case '\n':
-		p.char(b, r)
+		p.textRune(b, r)
 	}
 }
 
@@ -150,6 +150,6 @@ func (p *Writer) parameter(b *strings.Builder, r rune) {
 		p.state = skipped
 	default:
 		p.state = text // the sequence is incomplete
-		p.char(b, r)
+		p.textRune(b, r)
 	}
 }

@@ -16,8 +16,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// limitFor returns the edit distance from which on a candidate is too different from
-// word. A third of the letters may be wrong, and at least two.
+// limitFor returns the smallest edit distance at which a candidate is too different from
+// word. A third of the letters may be wrong, or two if that is more.
 func limitFor(word string) int { return max(len(word)/3, 2) + 1 }
 
 // distance returns the number of insertions, deletions, substitutions and swaps of

@@ -16,8 +16,8 @@ type Piece struct {
 // words.
 const maxCompared = 40_000
 
-// Compare splits an old and a new line into pieces that both have and pieces that
-// changed. Lines that have little in common, and very long ones, are one piece each.
+// Compare splits an old and a new line into pieces that both lines have and pieces that
+// changed. Lines that have little in common, and very long lines, are one piece each.
 func Compare(before, after string) (olds, news []Piece) {
 	a, b := wordsOf(before), wordsOf(after)
 	if len(a)*len(b) > maxCompared {
@@ -37,7 +37,7 @@ func Compare(before, after string) (olds, news []Piece) {
 			}
 		}
 	}
-	common := 0 // bytes, without spaces
+	common := 0 // number of bytes that both lines have, without spaces
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {

@@ -94,7 +94,7 @@ func Hang(line string, width, columns int) []string {
 	if room := width - len(indent) - len(further); room < 20 || cells.Width(line) <= width {
 		return []string{line}
 	}
-	first := cells.Fits(text, width-len(indent))
+	first := cells.FittingBytes(text, width-len(indent))
 	if at := strings.LastIndexByte(text[:first], ' '); at > 0 && text[first] != ' ' {
 		first = at
 	}
@@ -109,7 +109,7 @@ func Hang(line string, width, columns int) []string {
 func words(paragraph string, width int) (list []string) {
 	for _, word := range strings.Fields(paragraph) {
 		for width > 1 && cells.Width(word) > width {
-			n := cells.Fits(word, width)
+			n := cells.FittingBytes(word, width)
 			list = append(list, word[:n])
 			word = word[n:]
 		}

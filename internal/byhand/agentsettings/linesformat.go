@@ -14,8 +14,8 @@ const heading = "# What gaffer keeps on this machine ('gaffer init')"
 
 func (lineWriter) check([]byte) error { return nil }
 
-func (lineWriter) inspect(old []byte, entries []Entry) (found, error) {
-	return found{complete: len(missing(old, entries)) == 0}, nil
+func (lineWriter) inspect(old []byte, entries []Entry) (inspection, error) {
+	return inspection{complete: len(missing(old, entries)) == 0}, nil
 }
 
 // missing returns the lines that a file lacks.

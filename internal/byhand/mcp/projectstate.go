@@ -22,12 +22,12 @@ type stateArgs struct {
 
 type stateResult struct {
 	Value json.RawMessage  `json:"value" jsonschema:"the field, or the whole state"`
-	Steps *workflow.Report `json:"steps,omitempty" jsonschema:"where each step of the command under way stands; only with the whole state"`
+	Steps *workflow.Report `json:"steps,omitempty" jsonschema:"the state of each step of the command in progress; only with the whole state"`
 }
 
 func (s *Server) stateRead() tool {
-	return define(s, doc{
-		name: "state_read", title: "Read the workflow state", need: look,
+	return define(s, toolDoc{
+		name: "state_read", title: "Read the workflow state", need: rightRead,
 		text:    "Read the workflow state of the project (.fctry/state.json): the command under way, the step that is worked on, what is complete, the build run and the activity feed. Use it before you begin a step, and to see what other agents left for you.",
 		example: `{"path": "workflowStep"}`,
 	}, func(_ context.Context, _ *sdk.CallToolRequest, a stateArgs) (r stateResult, text string, err error) {
@@ -84,7 +84,7 @@ func (e *largeState) Hint() string {
 
 type sessionsArgs struct {
 	Status string `json:"status,omitempty" jsonschema:"only sessions with this status, such as running"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"at most so many, the latest; 50 if absent"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number, the latest ones; 50 if absent"`
 }
 
 type sessionsResult struct {
@@ -98,11 +98,11 @@ type sessionEntry struct {
 }
 
 func (s *Server) sessionList() tool {
-	return define(s, doc{
-		name: "session_list", title: "List sessions", need: look,
+	return define(s, toolDoc{
+		name: "session_list", title: "List sessions", need: rightRead,
 		text:    "List the sessions of the project (.founder-mode/status): one for each run of several agents, with how many of them are queued, running, complete and failed. Use it to find out whether other agents work on the project; session_read shows one of them.",
 		example: `{"status": "running"}`,
-		shape:   limits(200),
+		shape:   limitRange(200),
 	}, func(_ context.Context, _ *sdk.CallToolRequest, a sessionsArgs) (r sessionsResult, text string, err error) {
 		entries, err := s.opts.Sessions.List()
 		if err != nil {
@@ -119,16 +119,16 @@ func (s *Server) sessionList() tool {
 			}
 			all = append(all, one)
 		}
-		r.LeftOut = max(0, len(all)-limited(a.Limit))
+		r.LeftOut = max(0, len(all)-limitOrDefault(a.Limit))
 		r.Sessions = all[r.LeftOut:]
-		return r, counted(len(all), "session") + ":", nil
+		return r, countText(len(all), "session") + ":", nil
 	})
 }
 
 type sessionArgs struct {
 	ID     string `json:"id,omitempty" jsonschema:"the session's id; the active one if absent"`
 	Status string `json:"status,omitempty" jsonschema:"only agents with this status, such as failed"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"at most so many agents; 50 if absent"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number of agents; 50 if absent"`
 }
 
 type sessionResult struct {
@@ -137,11 +137,11 @@ type sessionResult struct {
 }
 
 func (s *Server) sessionRead() tool {
-	return define(s, doc{
-		name: "session_read", title: "Read a session", need: look,
+	return define(s, toolDoc{
+		name: "session_read", title: "Read a session", need: rightRead,
 		text:    "Read one session: its agents with their status, wave, times, exit codes, errors and log files. Use it to see what the agents beside you do, or why one failed.",
 		example: `{"status": "failed"}`,
-		shape:   limits(200),
+		shape:   limitRange(200),
 	}, func(_ context.Context, _ *sdk.CallToolRequest, a sessionArgs) (r sessionResult, text string, err error) {
 		if a.ID == "" {
 			if a.ID, err = s.opts.Sessions.Active(); err != nil {
@@ -154,7 +154,7 @@ func (s *Server) sessionRead() tool {
 		agents := slices.DeleteFunc(slices.Clone(r.Session.Agents), func(g session.Agent) bool {
 			return a.Status != "" && string(g.Status) != a.Status
 		})
-		r.LeftOut = max(0, len(agents)-limited(a.Limit))
+		r.LeftOut = max(0, len(agents)-limitOrDefault(a.Limit))
 		r.Session.Agents = append([]session.Agent{}, agents[:len(agents)-r.LeftOut]...)
 		return r, fmt.Sprintf("Session %s is %s:", a.ID, truncate.Chars(string(r.Session.Status), 60)), nil
 	})
@@ -163,21 +163,21 @@ func (s *Server) sessionRead() tool {
 // defaultItems is the default number of items in a list.
 const defaultItems = 50
 
-func limited(limit int) int {
+func limitOrDefault(limit int) int {
 	if limit == 0 {
 		return defaultItems
 	}
 	return limit
 }
 
-// limits sets the range of the limit argument.
-func limits(most float64) func(map[string]*jsonschema.Schema) {
+// limitRange sets the range of the limit argument.
+func limitRange(most float64) func(map[string]*jsonschema.Schema) {
 	return func(p map[string]*jsonschema.Schema) {
 		p["limit"].Minimum, p["limit"].Maximum = ptr(1.0), ptr(most)
 	}
 }
 
-func counted(n int, thing string) string {
+func countText(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -17,8 +17,8 @@ func open(path string, flags int) (fd int, err error) {
 	}
 }
 
-// errNotSmall is returned for a file that is not regular or too large.
-var errNotSmall = errors.New("no regular file")
+// errNotSmallFile is returned for a file that is not regular or too large.
+var errNotSmallFile = errors.New("no regular file")
 
 // ReadSmallFile reads a regular file of at most most bytes. Other kinds of files, on
 // which reading could block, are an error.
@@ -27,15 +27,15 @@ func ReadSmallFile(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer func() { _ = syscall.Close(fd) }() // opened for reading only
+	defer func() { _ = syscall.Close(fd) }() // the file was only read, so closing loses nothing
 	var info syscall.Stat_t
 	if err := syscall.Fstat(fd, &info); err != nil {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > most {
-		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmall, most)
+		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmallFile, most)
 	}
-	data := make([]byte, 0, info.Size+1) // one byte more, so that the end of the file is detected
+	data := make([]byte, 0, info.Size+1) // one byte more than the file has, so that reading reaches its end
 	for int64(len(data)) < most {
 		data = slices.Grow(data, 1)
 		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), most)])

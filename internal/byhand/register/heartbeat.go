@@ -12,15 +12,15 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// due returns the heartbeats to send: for agents that are new or have changed, for
-// those whose last heartbeat is too old, and for those that are gone.
+// due returns the heartbeats to send: for agents that are new, have changed or are gone,
+// and for agents whose last heartbeat is too old.
 func due(before map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {
 		h := Heartbeat(s, host)
 		there[h.AgentID] = true
 		last, known := before[h.AgentID]
-		if !known || differ(last.Heartbeat, h) || now.Sub(last.at) >= beatEvery || now.Before(last.at) {
+		if !known || differ(last.Heartbeat, h) || now.Sub(last.at) >= beatInterval || now.Before(last.at) {
 			beats = append(beats, h)
 		}
 	}
@@ -42,7 +42,7 @@ func differ(a, b coordinator.Heartbeat) bool {
 type Metadata struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
-	Source  string  `json:"source"` // where its status comes from
+	Source  string  `json:"source"` // where the agent's status comes from
 	ByHand  bool    `json:"by_hand"`
 	Dir     string  `json:"dir,omitempty"`
 	PID     int     `json:"pid,omitempty"`
@@ -61,7 +61,7 @@ func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(Metadata{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,
 		Model: s.Model, For: s.For, Error: s.Error, Loop: s.Loop, Context: float64(int(s.Context)),
-	}) // encoding strings and numbers never fails
+	}) // cannot fail: only strings and numbers
 	return coordinator.Heartbeat{AgentID: s.ID, Name: s.Name, ClaudeStatus: string(s.Status), Meta: meta}
 }
 

@@ -19,30 +19,30 @@ func shortened(data []byte) ([]byte, error) {
 	}
 	const least = 16 // more than the number of members of any result
 	for most := maxText; ; most /= 2 {
-		short, err := json.Marshal(cut(result, most))
+		short, err := json.Marshal(shortenValue(result, most))
 		if err != nil || len(short) <= maxAnswer || most <= least {
 			return short, err
 		}
 	}
 }
 
-// cut keeps at most most characters of a text, items of an array, or members of an
+// shortenValue keeps at most most characters of a text, items of an array, or members of an
 // object. At each level below it keeps half as many.
-func cut(v any, most int) any {
+func shortenValue(v any, most int) any {
 	switch v := v.(type) {
 	case string:
 		return truncate.Chars(v, most)
 	case []any:
 		list := []any{}
 		for _, item := range v[:min(len(v), most)] {
-			list = append(list, cut(item, most/2))
+			list = append(list, shortenValue(item, most/2))
 		}
 		return list
 	case map[string]any:
 		m := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if len(m) < most && len(name) <= most {
-				m[name] = cut(v[name], most/2)
+				m[name] = shortenValue(v[name], most/2)
 			}
 		}
 		return m

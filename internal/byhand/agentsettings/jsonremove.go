@@ -12,12 +12,12 @@ func (jsonWriter) remove(old []byte, entries []Entry, replaced map[string][]byte
 	if err != nil {
 		return nil, err
 	}
-	c := cutter{t, replaced}
+	c := jsonRemover{t, replaced}
 	splices, _ := c.cut(t.root, entries, nil)
 	return ordered(splices), nil
 }
 
-type cutter struct {
+type jsonRemover struct {
 	*jsonText
 	replaced map[string][]byte
 }
@@ -25,7 +25,7 @@ type cutter struct {
 // cut returns the splices that remove our entries from v. If v would become empty, it
 // returns true for all, so that the caller removes v as a whole. The whole document is
 // never removed.
-func (c cutter) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, all bool) {
+func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, all bool) {
 	list := parts(v)
 	var dead []int
 	for i, p := range list {
@@ -51,7 +51,7 @@ func (c cutter) cut(v jsontree.Value, entries []Entry, path []string) (splices [
 }
 
 // remove removes parts from their container, with their commas.
-func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
+func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	last := -1 // the last part that stays
 	for i := range list {
 		if !slices.Contains(dead, i) {
@@ -78,7 +78,7 @@ func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
 // the part on its line, that is the end of the previous line, or the white space before
 // the part. Otherwise it is the white space only, so that the text that follows does
 // not become part of a comment.
-func (c cutter) cutStart(at, end int) int {
+func (c jsonRemover) cutStart(at, end int) int {
 	for at > 0 && (c.src[at-1] == ' ' || c.src[at-1] == '\t') {
 		at--
 	}

@@ -48,11 +48,11 @@ func TestAskersHaveNamesThatCanBeTyped(t *testing.T) {
 
 func TestEveryRoleMayLookAndOnlySomeMaySubmit(t *testing.T) {
 	for _, r := range Roles() {
-		if (Caller{Role: r}).refusal(tool{need: look}) != nil {
+		if (Caller{Role: r}).refusal(tool{need: rightRead}) != nil {
 			t.Errorf("%s may not look", r)
 		}
 	}
-	if got := strings.Join(having(submit), " "); got != "person pm" {
+	if got := strings.Join(rolesWith(rightSubmit), " "); got != "person pm" {
 		t.Errorf("who may submit: %s", got)
 	}
 }

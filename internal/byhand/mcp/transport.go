@@ -10,36 +10,37 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// finishWithin limits how long answers may take after the last request. It is longer
+// finishTimeout limits how long answers may take after the last request. It is longer
 // than any wait for a lock.
-const finishWithin = 2 * time.Minute
+const finishTimeout = 2 * time.Minute
 
-// pipe is a transport over two streams. The MCP library drops open requests when the
-// input ends or when the server is stopped; pipe lets them be answered first.
-type pipe struct {
-	in     io.Reader
-	out    io.Writer
-	stop   context.Context //nolint:containedctx // ends the requests as the end of in does
-	hangUp func()          // called when no more requests can come
+// streamTransport is a transport over two streams. The MCP library drops open requests when
+// the input ends or when the server is stopped. streamTransport reports the end of the
+// input only after all requests were answered.
+type streamTransport struct {
+	in         io.Reader
+	out        io.Writer
+	stop       context.Context //nolint:containedctx // its end has the same effect as the end of in
+	inputEnded func()          // called when no more requests can come
 }
 
 // Connect opens the connection.
-func (p *pipe) Connect(ctx context.Context) (sdk.Connection, error) {
-	inner, err := (&sdk.IOTransport{Reader: io.NopCloser(p.in), Writer: unclosed{p.out}, MaxLineLength: maxLine}).Connect(ctx)
+func (p *streamTransport) Connect(ctx context.Context) (sdk.Connection, error) {
+	inner, err := (&sdk.IOTransport{Reader: io.NopCloser(p.in), Writer: nopCloser{p.out}, MaxLineLength: maxLine}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Connection: inner, pipe: p, open: map[jsonrpc.ID]bool{}, changed: make(chan struct{}, 1)}, nil
+	return &connection{Connection: inner, transport: p, open: map[jsonrpc.ID]bool{}, changed: make(chan struct{}, 1)}, nil
 }
 
-type unclosed struct{ io.Writer }
+type nopCloser struct{ io.Writer }
 
-func (unclosed) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
 // connection tracks the requests that are not answered yet.
 type connection struct {
 	sdk.Connection
-	pipe *pipe
+	transport *streamTransport
 
 	mu      sync.Mutex
 	open    map[jsonrpc.ID]bool
@@ -52,7 +53,7 @@ type connection struct {
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.read(ctx)
 	if err != nil {
-		c.pipe.hangUp()
+		c.transport.inputEnded()
 		c.drain(ctx)
 		return nil, err
 	}
@@ -67,16 +68,16 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *connection) read(ctx context.Context) (jsonrpc.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.pipe.stop, cancel)()
+	defer context.AfterFunc(c.transport.stop, cancel)()
 	m, err := c.Connection.Read(ctx)
-	if err != nil && c.pipe.stop.Err() != nil {
+	if err != nil && c.transport.stop.Err() != nil {
 		return nil, io.EOF
 	}
 	return m, err
 }
 
 func (c *connection) drain(ctx context.Context) {
-	timeout := time.NewTimer(finishWithin)
+	timeout := time.NewTimer(finishTimeout)
 	defer timeout.Stop()
 	for c.waiting() {
 		select {
@@ -99,7 +100,7 @@ func (c *connection) waiting() bool {
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if err != nil {
-		c.pipe.hangUp()
+		c.transport.inputEnded()
 	}
 	c.answered(m, err)
 	return err
