@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/workspace"
@@ -100,19 +102,21 @@ func (f *forge) run(ctx context.Context, input string, args ...string) (string, 
 	return strings.TrimSpace(out.String()), err
 }
 
-// ask runs a command that prints JSON.
-func (f *forge) ask(ctx context.Context, into any, args ...string) error {
+// ask runs a command that prints JSON values, and returns them. A command that fetches
+// several pages may print one value for each.
+func ask[T any](ctx context.Context, f *forge, args ...string) (values []T, err error) {
 	out, err := f.run(ctx, "", args...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if out == "" {
-		return nil
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return nil, fmt.Errorf("%s %s: its answer is not the expected JSON: %w", f.program, args[0], err)
+		}
+		values = append(values, v)
 	}
-	if err := json.Unmarshal([]byte(out), into); err != nil {
-		return fmt.Errorf("%s %s: its answer is not the expected JSON: %w", f.program, args[0], err)
-	}
-	return nil
+	return values, nil
 }
 
 // find returns the open request of a branch, or the latest other one.
@@ -124,12 +128,12 @@ func (f *forge) find(ctx context.Context, branch, into string) (p PullRequest, e
 		WebURL string `json:"web_url"`
 		State  string `json:"state"`
 	}
-	var list []found
-	if f.program == "gh" {
-		err = f.ask(ctx, &list, "pr", "list", "--head", branch, "--base", into, "--state", "all", "--json", "number,url,state")
-	} else {
-		err = f.ask(ctx, &list, "mr", "list", "--source-branch", branch, "--target-branch", into, "--all", "--output", "json")
+	args := []string{"pr", "list", "--head", branch, "--base", into, "--state", "all", "--json", "number,url,state"}
+	if f.program == "glab" {
+		args = []string{"mr", "list", "--source-branch", branch, "--target-branch", into, "--all", "--output", "json"}
 	}
+	pages, err := ask[[]found](ctx, f, args...)
+	list := slices.Concat(pages...)
 	slices.SortStableFunc(list, func(a, b found) int { return cmp.Compare(max(b.Number, b.IID), max(a.Number, a.IID)) })
 	for i, e := range list {
 		if open := strings.EqualFold(e.State, "open") || strings.EqualFold(e.State, "opened"); open || i == 0 {
@@ -265,6 +269,7 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 	}
 	for i := range comments {
 		said := &comments[i]
+		said.Text = truncate.Bytes(strings.TrimSpace(strings.ReplaceAll(said.Text, "\x00", "")), review.MaxText)
 		if said.First == 0 {
 			continue
 		}
@@ -272,17 +277,15 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 		if said.Lines, err = c.repo.LinesOf(ctx, tree, said.Path, said.First, max(said.First, said.Last)); err != nil {
 			return Feedback{}, err
 		}
-		if said.Lines == "" { // our files do not have these lines, so it is about the file
-			said.First, said.Last, said.Side = 0, 0, ""
+		if text := said.Lines; text == "" || len(text) > review.MaxLines || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+			said.First, said.Last, said.Side, said.Lines = 0, 0, "", "" // our files do not have these lines, so it is about the file
 		}
 	}
 	done := Feedback{PullRequest: p, Added: []fleet.Comment{}, Failed: append([]string{}, failed...)}
 	err = l.record(ctx, c, func(r *fleet.Review) error {
 		done.Added, done.Known = []fleet.Comment{}, 0
 		for _, said := range comments {
-			if slices.ContainsFunc(r.Comments, func(old fleet.Comment) bool {
-				return old.By == said.By && old.Path == said.Path && old.Text == strings.TrimSpace(said.Text)
-			}) {
+			if slices.ContainsFunc(r.Comments, func(old fleet.Comment) bool { return old.Key == said.Key }) {
 				done.Known++
 				continue
 			}
@@ -297,30 +300,35 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 	return done, err
 }
 
+// keyOf returns the key of what somebody says about a pull request. With it a comment is
+// found again after its place in the files, or in the forge's answer, has changed.
+func keyOf(parts ...string) string {
+	return fmt.Sprintf("pr-%x", sha256.Sum256([]byte(strings.Join(parts, "\x00"))))
+}
+
 // maxLog is how much of the log of a failed check is quoted, in bytes.
 const maxLog = 4 << 10
 
 // github reads the comments and checks of a pull request with gh.
 func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
-	var whole struct {
-		Checks []struct {
-			Name, Conclusion, DetailsURL string // of a check run
-			Context, State, TargetURL    string // of a commit status
-		} `json:"statusCheckRollup"`
-		Reviews []struct {
-			Author struct{ Login string }
-			Body   string
-		}
-		Comments []struct {
-			Author struct{ Login string }
-			Body   string
-		}
+	type remark struct {
+		ID          string
+		Author      struct{ Login string }
+		Body        string
+		IsMinimized bool
 	}
-	id := fmt.Sprint(number)
-	if err := f.ask(ctx, &whole, "pr", "view", id, "--json", "statusCheckRollup,reviews,comments"); err != nil {
-		return nil, nil, err
+	type check struct {
+		Name, Conclusion, DetailsURL string // of a check run
+		Context, State, TargetURL    string // of a commit status
+		StartedAt                    string
 	}
-	var lines []struct {
+	type request struct {
+		Checks   []check `json:"statusCheckRollup"`
+		Reviews  []remark
+		Comments []remark
+	}
+	type lineComment struct {
+		ID           int64
 		User         struct{ Login string }
 		Body         string
 		Path         string
@@ -329,16 +337,25 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 		Side         string
 		OriginalLine int `json:"original_line"`
 	}
-	if err := f.ask(ctx, &lines, "api", "--paginate", fmt.Sprintf("repos/{owner}/{repo}/pulls/%d/comments", number)); err != nil {
+	found, err := ask[request](ctx, f, "pr", "view", fmt.Sprint(number), "--json", "statusCheckRollup,reviews,comments")
+	if err != nil || len(found) == 0 {
+		return nil, nil, err
+	}
+	whole := found[0]
+	pages, err := ask[[]lineComment](ctx, f, "api", "--paginate", fmt.Sprintf("repos/{owner}/{repo}/pulls/%d/comments?per_page=100", number))
+	if err != nil {
 		return nil, nil, err
 	}
 	for _, r := range append(whole.Reviews, whole.Comments...) {
-		if strings.TrimSpace(r.Body) != "" {
-			list = append(list, fleet.Comment{Text: r.Body, By: r.Author.Login})
+		if strings.TrimSpace(r.Body) != "" && !r.IsMinimized {
+			list = append(list, fleet.Comment{Key: keyOf("remark", r.ID, r.Author.Login, r.Body), Text: r.Body, By: r.Author.Login})
 		}
 	}
-	for _, c := range lines {
-		said := fleet.Comment{Text: c.Body, By: c.User.Login, Path: c.Path, First: cmp.Or(c.StartLine, c.Line), Last: c.Line, Side: fleet.NewSide}
+	for _, c := range slices.Concat(pages...) {
+		said := fleet.Comment{
+			Key: keyOf("line", fmt.Sprint(c.ID), c.User.Login, c.Path, c.Body), Text: c.Body, By: c.User.Login,
+			Path: c.Path, First: cmp.Or(c.StartLine, c.Line), Last: c.Line, Side: fleet.NewSide,
+		}
 		if c.Side == "LEFT" { // a removed line: our files do not have it
 			said.First, said.Last, said.Side = 0, 0, ""
 			said.Text = fmt.Sprintf("(about the removed line %d) %s", cmp.Or(c.Line, c.OriginalLine), c.Body)
@@ -356,7 +373,7 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 			log, _ = f.run(ctx, "", "run", "view", run, "--log-failed") // the log is an extra: some checks have none
 		}
 		failed = append(failed, name)
-		list = append(list, failedCheck(name, result, url, log))
+		list = append(list, failedCheck(name, result, url, c.StartedAt, log))
 	}
 	return list, failed, nil
 }
@@ -364,8 +381,9 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 // gitlab reads the comments and jobs of a merge request with glab.
 func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
 	base := fmt.Sprintf("projects/:fullpath/merge_requests/%d", number)
-	var threads []struct {
+	type thread struct {
 		Notes []struct {
+			ID       int64
 			Author   struct{ Username string }
 			Body     string
 			System   bool
@@ -373,56 +391,64 @@ func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, f
 			Position *struct {
 				NewPath string `json:"new_path"`
 				NewLine int    `json:"new_line"`
+				OldLine int    `json:"old_line"`
 			}
 		}
 	}
-	if err := f.ask(ctx, &threads, "api", base+"/discussions?per_page=100"); err != nil {
-		return nil, nil, err
-	}
-	for _, thread := range threads {
-		for _, n := range thread.Notes {
-			if n.System || n.Resolved || strings.TrimSpace(n.Body) == "" {
-				continue
-			}
-			said := fleet.Comment{Text: n.Body, By: n.Author.Username}
-			if n.Position != nil {
-				if said.Path, said.First = n.Position.NewPath, n.Position.NewLine; said.First > 0 {
-					said.Side, said.Last = fleet.NewSide, said.First
-				}
-			}
-			list = append(list, said)
-		}
-	}
-	var pipelines []struct{ ID int }
-	if err := f.ask(ctx, &pipelines, "api", base+"/pipelines"); err != nil || len(pipelines) == 0 {
-		return list, nil, err
-	}
-	var jobs []struct {
-		ID     int
+	type pipeline struct{ ID int64 }
+	type job struct {
+		ID     int64
 		Name   string
 		Status string
 		WebURL string `json:"web_url"`
 		Allow  bool   `json:"allow_failure"`
 	}
-	if err := f.ask(ctx, &jobs, "api", fmt.Sprintf("projects/:fullpath/pipelines/%d/jobs?per_page=100", pipelines[0].ID)); err != nil {
+	threads, err := ask[[]thread](ctx, f, "api", "--paginate", base+"/discussions?per_page=100")
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, j := range jobs {
+	for _, thread := range slices.Concat(threads...) {
+		for _, n := range thread.Notes {
+			if n.System || n.Resolved || strings.TrimSpace(n.Body) == "" {
+				continue
+			}
+			said := fleet.Comment{Key: keyOf("note", fmt.Sprint(n.ID), n.Author.Username, n.Body), Text: n.Body, By: n.Author.Username}
+			if at := n.Position; at != nil {
+				said.Path, said.First = at.NewPath, at.NewLine
+				if said.First > 0 {
+					said.Side, said.Last = fleet.NewSide, said.First
+				} else if at.OldLine > 0 {
+					said.Text = fmt.Sprintf("(about the removed line %d) %s", at.OldLine, n.Body)
+				}
+			}
+			list = append(list, said)
+		}
+	}
+	pipelines, err := ask[[]pipeline](ctx, f, "api", base+"/pipelines") // the latest comes first
+	latest := slices.Concat(pipelines...)
+	if err != nil || len(latest) == 0 {
+		return list, nil, err
+	}
+	jobs, err := ask[[]job](ctx, f, "api", "--paginate", fmt.Sprintf("projects/:fullpath/pipelines/%d/jobs?per_page=100", latest[0].ID))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, j := range slices.Concat(jobs...) {
 		if j.Status != "failed" || j.Allow {
 			continue
 		}
 		log, _ := f.run(ctx, "", "api", fmt.Sprintf("projects/:fullpath/jobs/%d/trace", j.ID)) // the log is an extra
 		failed = append(failed, j.Name)
-		list = append(list, failedCheck(j.Name, j.Status, j.WebURL, log))
+		list = append(list, failedCheck(j.Name, j.Status, j.WebURL, fmt.Sprint(j.ID), log))
 	}
 	return list, failed, nil
 }
 
-// failedCheck returns the comment about a failed check.
-func failedCheck(name, result, url, log string) fleet.Comment {
+// failedCheck returns the comment about a failed check. id tells its runs apart.
+func failedCheck(name, result, url, id, log string) fleet.Comment {
 	text := fmt.Sprintf("The check %s of the pull request has failed (%s). %s", name, result, url)
 	if log = strings.TrimSpace(strings.ToValidUTF8(truncate.Tail(log, maxLog), "\ufffd")); log != "" {
 		text += "\n\n" + log
 	}
-	return fleet.Comment{Text: strings.ReplaceAll(text, "\x00", ""), By: name}
+	return fleet.Comment{Key: keyOf("check", name, result, url, id), Text: text, By: name}
 }

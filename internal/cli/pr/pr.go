@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/exit"
+	"gaffer/internal/landing"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 )
@@ -83,17 +84,29 @@ func (o options) fetch(ctx context.Context, e *env.Env, a *app.App, t fleet.Task
 	if err != nil {
 		return err
 	}
-	if o.send && len(done.Added) > 0 {
+	said, round := "", 0
+	if o.send {
 		f := connect.Here(a)
-		if _, err := f.ChangeReview(ctx, t.Run, t.ID, fleet.ReviewAction{Action: fleet.ActSendBack}); err != nil {
+		r, err := f.Review(ctx, t.Run, t.ID)
+		if err != nil {
 			return err
 		}
-		if err := f.EnsureProcess(ctx, t.Run); err != nil {
-			return err
+		said = "there is nothing to send to the agent of %s"
+		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also what an earlier command has added or sent before it was killed
+			r, before, err := connect.SendBack(ctx, f, t.Run, t.ID, "")
+			if err != nil {
+				return err
+			}
+			if said, round = "sent to the agent of %s", r.Round; before {
+				said = "sent to the agent of %s before; it continues"
+			}
 		}
 	}
 	if *o.json {
-		return e.PrintJSON(done)
+		return e.PrintJSON(struct {
+			landing.Feedback
+			Round int `json:"round,omitempty"` // of the review, if it was sent to the agent
+		}{done, round})
 	}
 	for _, c := range done.Added {
 		place := "the change"
@@ -106,8 +119,8 @@ func (o options) fetch(ctx context.Context, e *env.Env, a *app.App, t fleet.Task
 	}
 	e.Talk("%s added, %d known already, %s failed; %s", phrase.Count(len(done.Added), "comment"), done.Known, phrase.Count(len(done.Failed), "check"), display.Printable(done.URL))
 	switch {
-	case o.send && len(done.Added) > 0:
-		e.Talk("sent to the agent of %s", display.Printable(t.ID))
+	case o.send:
+		e.Talk(said, display.Printable(t.ID))
 	case len(done.Added) > 0:
 		e.Talk("'gaffer review %s/%s' shows them and sends them to the agent", t.Run, display.Printable(t.ID))
 	}
