@@ -27,14 +27,14 @@ func (e *BeadHeldError) Error() string {
 func (e *BeadHeldError) Conflict() bool { return true }
 
 // beads records which task holds a bead. A bead has at most one open task.
-type beads struct{ *change }
+type beads struct{ *txContext }
 
-// holdKey returns the key of the record that names a bead's last holder.
-func holdKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
+// beadKey returns the key of the record that names a bead's last holder.
+func beadKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
 
-// holder returns the task that held a bead last.
-func (b *beads) holder(d *plan.Dispatch) (t store.Task, err error) {
-	p, err := b.IdempotencyRecord(holdKey(d))
+// lastHolder returns the task that held a bead last.
+func (b *beads) lastHolder(d *plan.Dispatch) (t store.Task, err error) {
+	p, err := b.IdempotencyRecord(beadKey(d))
 	if err != nil {
 		return t, err
 	}
@@ -45,11 +45,11 @@ func (b *beads) holder(d *plan.Dispatch) (t store.Task, err error) {
 	return b.Task(key)
 }
 
-// hold gives a bead to a task that is about to be added. It fails if the previous
+// take gives a bead to a task that is about to be added. It fails if the previous
 // holder has not ended. The new task continues the attempt count of the previous
 // holder.
-func (b *beads) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
-	before, err := b.holder(&d)
+func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
+	before, err := b.lastHolder(&d)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
@@ -67,19 +67,19 @@ func (b *beads) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error)
 	if err != nil {
 		return nil, err
 	}
-	b.PutIdempotencyRecord(store.IdempotencyRecord{Key: holdKey(&d), Answer: answer, Made: b.now})
+	b.PutIdempotencyRecord(store.IdempotencyRecord{Key: beadKey(&d), Answer: answer, Made: b.now})
 	return &d, nil
 }
 
-// holds returns a [*HeldError] if a task that is to run again no longer holds its bead.
-func (b *beads) holds(t store.Task) error {
+// checkHolds returns a [*BeadHeldError] if a task that is to run again no longer holds its bead.
+func (b *beads) checkHolds(t store.Task) error {
 	d, err := dispatchOf(t)
 	if err != nil || d == nil {
 		return err
 	}
-	by, err := b.holder(d)
+	by, err := b.lastHolder(d)
 	if err != nil {
-		return missing(err, "bead", d.Bead)
+		return asNotFound(err, "bead", d.Bead)
 	}
 	if by.TaskKey != t.TaskKey {
 		return &BeadHeldError{d.Bead, by.TaskKey, by.Status}

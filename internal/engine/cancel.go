@@ -25,7 +25,7 @@ func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
 
 // cancellation cancels runs and tasks when the user asks for it.
 type cancellation struct {
-	*change
+	*txContext
 	schedule    *schedule
 	propagation *propagation
 }
@@ -39,19 +39,19 @@ func (c *cancellation) cancel(target Target, why string) error {
 		return &ConflictError{"run " + run.ID, fmt.Sprintf("is %s already", run.Status)}
 	}
 	if target.Task == "" {
-		if err := c.propagation.stop(run, cancelled); err != nil {
+		if err := c.propagation.stopRun(run, cancelled); err != nil {
 			return err
 		}
-		if err := c.propagation.haltAll(run.ID, why); err != nil {
+		if err := c.propagation.stopAllTasks(run.ID, why); err != nil {
 			return err
 		}
-		return c.schedule.settle(run.ID)
+		return c.schedule.endRunIfDone(run.ID)
 	}
 	t, err := c.task(store.TaskKey{Run: target.Run, Task: target.Task})
 	switch {
 	case err != nil:
 	case target.DependentsOnly:
-		err = c.cancelBelow(t, why)
+		err = c.cancelDependents(t, why)
 	case t.Status.Final():
 		err = &ConflictError{"task " + t.Task, fmt.Sprintf("is %s already", t.Status)}
 	default:
@@ -60,14 +60,14 @@ func (c *cancellation) cancel(target Target, why string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.schedule.fill(run.ID); err != nil {
+	if err := c.schedule.makeTasksReady(run.ID); err != nil {
 		return err
 	}
-	return c.schedule.settle(run.ID)
+	return c.schedule.endRunIfDone(run.ID)
 }
 
-// cancelBelow cancels all tasks that depend on a task, directly or indirectly.
-func (c *cancellation) cancelBelow(t store.Task, why string) error {
+// cancelDependents cancels all tasks that depend on a task, directly or indirectly.
+func (c *cancellation) cancelDependents(t store.Task, why string) error {
 	dependents, err := c.Dependents(t.TaskKey)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (c *cancellation) cancelBelow(t store.Task, why string) error {
 		if err := c.cancelOne(d.TaskKey, why); err != nil {
 			return err
 		}
-		if err := c.cancelBelow(d, why); err != nil {
+		if err := c.cancelDependents(d, why); err != nil {
 			return err
 		}
 	}
@@ -90,13 +90,13 @@ func (c *cancellation) cancelOne(key store.TaskKey, why string) error {
 		return err
 	}
 	if t.Status == store.Running {
-		return c.propagation.halt(t, why)
+		return c.propagation.stopTask(t, why)
 	}
 	if t.Status != store.Queued {
 		return nil
 	}
-	if err := c.schedule.unqueue(&t, cancelled, why); err != nil {
+	if err := c.schedule.endQueued(&t, cancelled, why); err != nil {
 		return err
 	}
-	return c.propagation.ended(t)
+	return c.propagation.endedUnstarted(t)
 }

@@ -21,7 +21,7 @@ func (c *claims) compareCandidates(t *store.Task) error {
 	}
 	var list []fleet.Candidate
 	for _, id := range spec.Pick.Candidates {
-		one, err := c.candidate(store.TaskKey{Run: t.Run, Task: id})
+		one, err := c.candidateResult(store.TaskKey{Run: t.Run, Task: id})
 		if err != nil {
 			return fmt.Errorf("candidate %s: %w", id, err)
 		}
@@ -63,8 +63,8 @@ func (c *claims) compareCandidates(t *store.Task) error {
 	return err
 }
 
-// candidate returns the result of a candidate's last attempt.
-func (c *claims) candidate(key store.TaskKey) (fleet.Candidate, error) {
+// candidateResult returns the result of a candidate's last attempt.
+func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	t, err := c.task(key)
 	if err != nil {
 		return fleet.Candidate{}, err
@@ -96,9 +96,9 @@ func (c *claims) candidate(key store.TaskKey) (fleet.Candidate, error) {
 	return one, nil
 }
 
-// onlyPicks returns the error that a task that picks a candidate has no agent to talk to.
+// pickTaskError returns the error that a task that picks a candidate has no agent to talk to.
 // It names the candidate whose agent has done the work.
-func (c *change) onlyPicks(t store.Task) error {
+func (c *txContext) pickTaskError(t store.Task) error {
 	id := ""
 	if t.LastAttempt != "" {
 		a, err := c.attempt(t.LastAttempt)

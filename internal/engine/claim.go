@@ -53,14 +53,14 @@ func Remaining(a store.Attempt, now time.Time) time.Duration {
 
 // claims gives tasks to workers.
 type claims struct {
-	*change
+	*txContext
 	schedule    *schedule
 	propagation *propagation
 }
 
-// leased sets the lease of an assignment. An assignment that is repeated for the same
+// withLease sets the lease of an assignment. An assignment that is repeated for the same
 // key has less time left than at first.
-func (c *claims) leased(a *Assignment) *Assignment {
+func (c *claims) withLease(a *Assignment) *Assignment {
 	if a != nil {
 		a.Lease = Remaining(a.Attempt, c.now)
 	}
@@ -91,7 +91,7 @@ const claimOp = "work-claim"
 // running. Otherwise it claims a task.
 func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 	var given *Assignment
-	id, err := once(c.change, claimOp, r.Key, func() (*string, error) {
+	id, err := once(c.txContext, claimOp, r.Key, func() (*string, error) {
 		a, err := c.claim(r)
 		if err != nil || a == nil {
 			return nil, err
@@ -100,9 +100,9 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 		return &a.Attempt.ID, nil
 	})
 	if err == nil && given == nil {
-		given, err = c.stillGiven(id, r.Worker)
+		given, err = c.stillAssigned(id, r.Worker)
 	}
-	return c.leased(given), err
+	return c.withLease(given), err
 }
 
 // claim returns nil if no task can start. That is not an error, so that the transaction
@@ -130,7 +130,7 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 				continue
 			}
 		}
-		a, err := c.start(list[0], r)
+		a, err := c.startAttempt(list[0], r)
 		if err == nil {
 			return &a, nil
 		}
@@ -142,13 +142,13 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 
 // query builds the store query for one task that the worker's labels allow.
 func (c *claims) query(r Claim) (store.ClaimQuery, error) {
-	paused, err := c.pausedLanes()
+	paused, err := c.pausedAccounts()
 	if err != nil {
 		return store.ClaimQuery{}, err
 	}
 	q := store.ClaimQuery{PausedAccounts: paused, Accounts: r.Agents, Limit: 1}
 	if r.Only {
-		q.Labels = []string{labelSet(r.Labels)}
+		q.Labels = []string{joinLabels(r.Labels)}
 		return q, nil
 	}
 	sets, err := c.LabelSets()
@@ -160,9 +160,9 @@ func (c *claims) query(r Claim) (store.ClaimQuery, error) {
 	return q, err
 }
 
-// labelSet returns labels in the form of a task row: sorted, unique, separated by
+// joinLabels returns labels in the form of a task row: sorted, unique, separated by
 // commas.
-func labelSet(labels []string) string {
+func joinLabels(labels []string) string {
 	sorted := slices.Sorted(slices.Values(labels))
 	return strings.Join(slices.Compact(sorted), ",")
 }
@@ -191,16 +191,16 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 // errNoBudget reports that a task was set aside because it might exceed the budget.
 var errNoBudget = errors.New("not within the budget")
 
-// start creates and stores a running attempt at a task.
-func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
+// startAttempt creates and stores a running attempt at a task.
+func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	run, err := c.run(t.Run)
 	if err != nil {
 		return Assignment{}, err
 	}
-	if !fits(run, t.Reserve) {
+	if !withinBudget(run, t.Reserve) {
 		return Assignment{}, c.overBudget(t, run)
 	}
-	run.Reserved = plus(run.Reserved, t.Reserve)
+	run.Reserved = addAmounts(run.Reserved, t.Reserve)
 	c.PutRun(run)
 	if t.AnyNeed {
 		if err := c.compareCandidates(&t); err != nil {
@@ -211,18 +211,18 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 	t.Tries++
 	a := store.Attempt{
 		ID: c.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: r.Worker, After: r.After,
-		Status: store.Running, Lease: c.lease(c.now), Started: c.now,
+		Status: store.Running, Lease: c.leaseEnd(c.now), Started: c.now,
 	}
 	if t.Timeout > 0 {
 		a.Deadline = c.now.Add(t.Timeout)
 	}
 	t.RunningAttempt = a.ID
-	before, err := c.before(t)
+	before, err := c.previousAttempt(t)
 	if err != nil {
 		return Assignment{}, err
 	}
 	if before != nil && before.Worker == r.Worker && !t.NewConversation { // a conversation stays on the worker that has it
-		a.SpentEarlier = plus(before.SpentEarlier, before.Spent)
+		a.SpentEarlier = addAmounts(before.SpentEarlier, before.Spent)
 		a.Thread = before.Thread // also if this attempt ends before its agent has started
 	}
 	given := Assignment{Task: t, Before: before}
@@ -230,7 +230,7 @@ func (c *claims) start(t store.Task, r Claim) (Assignment, error) {
 		return Assignment{}, err
 	}
 	a.HasMessages, t.EndedAs = len(given.Messages) > 0, ""
-	err = c.schedule.moveWith(&t, &a, store.Running, "")
+	err = c.schedule.setStatusWithAttempt(&t, &a, store.Running, "")
 	given.Attempt, given.Task = a, t
 	return given, err
 }
@@ -240,7 +240,7 @@ func (a *Assignment) AddMessages(r ItemLister) error {
 	if !a.Task.HasMessages {
 		return nil
 	}
-	all, err := messagesOf(r, a.Task.TaskKey)
+	all, err := taskMessages(r, a.Task.TaskKey)
 	for _, m := range all {
 		switch {
 		case m.Waiting():
@@ -252,8 +252,8 @@ func (a *Assignment) AddMessages(r ItemLister) error {
 	return err
 }
 
-// before returns the attempt at a task that ended last, or nil.
-func (c *claims) before(t store.Task) (*store.Attempt, error) {
+// previousAttempt returns the attempt at a task that ended last, or nil.
+func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	if t.LastAttempt == "" {
 		return nil, nil
 	}
@@ -264,10 +264,10 @@ func (c *claims) before(t store.Task) (*store.Attempt, error) {
 	return &a, nil
 }
 
-// stillGiven returns the assignment of an attempt that was given to a worker earlier,
+// stillAssigned returns the assignment of an attempt that was given to a worker earlier,
 // or nil if that is not running any more. Starting it again would let two agents work
 // on one task.
-func (c *claims) stillGiven(id *string, worker string) (*Assignment, error) {
+func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	if id == nil {
 		return nil, nil
 	}
@@ -282,7 +282,7 @@ func (c *claims) stillGiven(id *string, worker string) (*Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.before(t)
+	before, err := c.previousAttempt(t)
 	if err != nil {
 		return nil, err
 	}
@@ -294,31 +294,31 @@ func (c *claims) stillGiven(id *string, worker string) (*Assignment, error) {
 // of the run is running, it fails the task.
 func (c *claims) overBudget(t store.Task, run store.Run) error {
 	if run.Active > 0 {
-		if err := c.schedule.ready(t, false, "the budget is reserved by others"); err != nil {
+		if err := c.schedule.setReady(t, false, "the budget is reserved by others"); err != nil {
 			return err
 		}
 		return errNoBudget
 	}
 	t.Outcome = string(failure.OverBudget)
-	if err := c.schedule.move(&t, store.Failed, "the run's budget does not allow it"); err != nil {
+	if err := c.schedule.setStatus(&t, store.Failed, "the run's budget does not allow it"); err != nil {
 		return err
 	}
-	if err := c.propagation.follow(t); err != nil {
+	if err := c.propagation.statusChanged(t); err != nil {
 		return err
 	}
 	return errNoBudget
 }
 
-func fits(run store.Run, more store.Amount) bool {
-	total := plus(plus(run.Spent, run.Reserved), more)
+func withinBudget(run store.Run, more store.Amount) bool {
+	total := addAmounts(addAmounts(run.Spent, run.Reserved), more)
 	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&
 		(run.Budget.Tokens == 0 || total.Tokens <= run.Budget.Tokens)
 }
 
-func plus(a, b store.Amount) store.Amount {
+func addAmounts(a, b store.Amount) store.Amount {
 	return store.Amount{MicroUSD: a.MicroUSD + b.MicroUSD, Tokens: a.Tokens + b.Tokens}
 }
 
-func minus(a, b store.Amount) store.Amount {
+func subtractAmounts(a, b store.Amount) store.Amount {
 	return store.Amount{MicroUSD: a.MicroUSD - b.MicroUSD, Tokens: a.Tokens - b.Tokens}
 }

@@ -36,7 +36,7 @@ type FinishResult struct {
 // changes nothing and returns a [*ConflictError].
 func (e *Engine) Finish(ctx context.Context, f Finish) (o FinishResult, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
-		o, err = once(tx.change, "finish", f.Key, func() (FinishResult, error) { return tx.finishes.finish(f) })
+		o, err = once(tx.txContext, "finish", f.Key, func() (FinishResult, error) { return tx.finishes.finish(f) })
 		return err
 	})
 	return o, err
@@ -44,22 +44,22 @@ func (e *Engine) Finish(ctx context.Context, f Finish) (o FinishResult, err erro
 
 // finishes ends attempts.
 type finishes struct {
-	*change
+	*txContext
 	schedule    *schedule
 	propagation *propagation
 	questions   *questions
-	lanes       *lanes
+	rateLimits  *rateLimits
 	messages    *messages
 	reviews     *reviews
 }
 
 func (e *finishes) finish(f Finish) (FinishResult, error) {
-	a, err := e.owned(f.Attempt, f.Token)
+	a, err := e.ownedAttempt(f.Attempt, f.Token)
 	if err != nil {
 		return FinishResult{}, err
 	}
 	e.who = a.Worker
-	if err := e.compacted(a, f.Progress); err != nil {
+	if err := e.recordCompactions(a, f.Progress); err != nil {
 		return FinishResult{}, err
 	}
 	if err := e.messages.deliver(a, f.Delivered); err != nil {
@@ -76,15 +76,15 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 		if err != nil {
 			return FinishResult{}, err
 		}
-		if err := e.lanes.pause(t.Account, f.Reset); err != nil {
+		if err := e.rateLimits.pauseAccount(t.Account, f.Reset); err != nil {
 			return FinishResult{}, err
 		}
 	}
-	return e.end(a, f.Class, f.Final)
+	return e.endAttempt(a, f.Class, f.Final)
 }
 
-// end ends an attempt and updates its task and its run.
-func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
+// endAttempt ends an attempt and updates its task and its run.
+func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
 	t, err := e.task(a.Key())
 	if err != nil {
 		return FinishResult{}, err
@@ -99,19 +99,19 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Finish
 	if class == failure.Lost {
 		t.Lost++
 	}
-	v := judge(class, a.StopReason, t, e.opts.Rand())
-	if class == failure.Lost && v.To == store.Failed {
+	v := decideNext(class, a.StopReason, t, e.opts.Rand())
+	if class == failure.Lost && v.Status == store.Failed {
 		a.Summary = fmt.Sprintf("%s; %d attempts at this task were lost, so the task may be what ends its workers: find out why before you retry it",
 			cmp.Or(a.Summary, "the attempt was lost"), t.Lost)
 	}
-	if final && v.To == store.Queued {
-		v = verdict{To: store.Failed, Counts: true}
+	if final && v.Status == store.Queued {
+		v = decision{Status: store.Failed, Counts: true}
 	}
 
 	a.Class, a.Ended, a.State, a.Doing, a.HasMessages = class, e.now, "", "", false
 	endWait(&a, e.now)
 	switch {
-	case v.To == store.Cancelled:
+	case v.Status == store.Cancelled:
 		a.Status = store.Cancelled
 	case class == failure.None:
 		a.Status = store.Complete
@@ -122,41 +122,41 @@ func (e *finishes) end(a store.Attempt, class failure.Class, final bool) (Finish
 		return FinishResult{}, err
 	}
 
-	run.Reserved = minus(run.Reserved, t.Reserve)
-	run.Spent = plus(run.Spent, a.Spent)
+	run.Reserved = subtractAmounts(run.Reserved, t.Reserve)
+	run.Spent = addAmounts(run.Spent, a.Spent)
 	run.Waited += a.Waited
 	run.Worked += max(a.Ended.Sub(a.Started)-a.Waited, 0)
 	e.PutRun(run)
 
 	if t.SentBack && class == failure.None {
-		if err := e.reviews.answer(a); err != nil {
+		if err := e.reviews.recordAnswers(a); err != nil {
 			return FinishResult{}, err
 		}
 	}
-	if t.HasMessages && v.To.Final() && (!final || class == failure.None) && fits(run, t.Reserve) {
-		another, err := e.messages.needAttempt(t, class)
+	if t.HasMessages && v.Status.Final() && (!final || class == failure.None) && withinBudget(run, t.Reserve) {
+		another, err := e.messages.needsAttempt(t, class)
 		if err != nil {
 			return FinishResult{}, err
 		}
-		if ends := v.To; another {
-			if v = v.again(class, a.StopReason, e.opts.Rand()); v.To == store.Queued {
+		if ends := v.Status; another {
+			if v = v.retryForMessage(class, a.StopReason, e.opts.Rand()); v.Status == store.Queued {
 				t.EndedAs, t.Retries = ends, max(t.Retries, t.CountedAttempts)
 			}
 		}
 	}
 
-	t.RunningAttempt, t.LastAttempt, t.NewConversation, t.Outcome, t.NotBefore = "", a.ID, v.Fresh, string(class), time.Time{}
+	t.RunningAttempt, t.LastAttempt, t.NewConversation, t.Outcome, t.NotBefore = "", a.ID, v.NewConversation, string(class), time.Time{}
 	if !v.Counts {
 		t.CountedAttempts--
 	}
-	if v.Wait > 0 && !run.Ordered { // in an ordered run the next task would overtake one that waits
-		t.NotBefore = e.now.Add(v.Wait)
+	if v.Delay > 0 && !run.Ordered { // in an ordered run the next task would overtake one that waits
+		t.NotBefore = e.now.Add(v.Delay)
 	}
-	o := FinishResult{Status: v.To, Retry: t.NotBefore, Fresh: v.Fresh}
-	if err := e.schedule.moveWith(&t, &a, v.To, a.Summary); err != nil {
+	o := FinishResult{Status: v.Status, Retry: t.NotBefore, Fresh: v.NewConversation}
+	if err := e.schedule.setStatusWithAttempt(&t, &a, v.Status, a.Summary); err != nil {
 		return o, err
 	}
-	return o, e.propagation.follow(t)
+	return o, e.propagation.statusChanged(t)
 }
 
 // Release ends attempts that a worker hands back because it is stopping. Their tasks
@@ -171,29 +171,29 @@ func (e *Engine) Release(ctx context.Context, worker string, held []HeldAttempt)
 
 func (e *finishes) release(worker string, held []HeldAttempt) error {
 	for _, h := range held {
-		a, err := e.owned(h.Attempt, h.Token)
+		a, err := e.ownedAttempt(h.Attempt, h.Token)
 		if isGone(err) || err == nil && a.Worker != worker {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		report(&a, h.Now)
+		applyProgress(&a, h.Now)
 		if err := e.messages.deliver(a, h.Delivered); err != nil {
 			return err
 		}
 		a.Exit, a.Summary = -1, "the worker has handed it back"
-		if _, err := e.end(a, failure.Released, false); err != nil {
+		if _, err := e.endAttempt(a, failure.Released, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// expire ends attempts whose worker has stopped sending heartbeats, and asks workers to
+// expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks workers to
 // end attempts past their deadline. It returns their number. See [Engine.Sweep] about
 // since.
-func (e *finishes) expire(since time.Time) (expired int, err error) {
+func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
 	due, err := e.DueAttempts(e.now, sweepAtOnce)
 	if err != nil {
 		return 0, err
@@ -203,14 +203,14 @@ func (e *finishes) expire(since time.Time) (expired int, err error) {
 			continue // only the coordinator may end it, by its own clock, which all of its workers share
 		}
 		expired++
-		silent, until := a.Lease.Before(e.now), e.lease(since)
+		silent, until := a.Lease.Before(e.now), e.leaseEnd(since)
 		switch {
 		case silent && e.now.Before(until):
 			a.Lease = until // do not look at it again before then; if its deadline has passed, the next sweep handles that
 			e.PutAttempt(a)
 		case silent:
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()
-			_, err = e.end(a, failure.Lost, false)
+			_, err = e.endAttempt(a, failure.Lost, false)
 		default:
 			a.StopReason = cmp.Or(a.StopReason, string(failure.TimedOut))
 			a.Deadline = time.Time{} // it has been handled

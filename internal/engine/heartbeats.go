@@ -44,7 +44,7 @@ type Order struct {
 // one, and so is a change of the data that a named worker reports about itself.
 func (e *Engine) Beat(ctx context.Context, said store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, said.ID, func(tx *transaction) error {
-		orders, err = tx.heartbeats.beats(said, held)
+		orders, err = tx.heartbeats.recordWorker(said, held)
 		return err
 	})
 	return orders, err
@@ -52,21 +52,21 @@ func (e *Engine) Beat(ctx context.Context, said store.Worker, held []HeldAttempt
 
 // heartbeats records the heartbeats of workers that list their attempts.
 type heartbeats struct {
-	*change
+	*txContext
 	workers   *workers
 	questions *questions
 	messages  *messages
 }
 
-func (b *heartbeats) beats(said store.Worker, held []HeldAttempt) (orders []Order, err error) {
-	if err := b.workers.appear(said); err != nil {
+func (b *heartbeats) recordWorker(said store.Worker, held []HeldAttempt) (orders []Order, err error) {
+	if err := b.workers.recordHeartbeat(said); err != nil {
 		return nil, err
 	}
 	for _, h := range held { // a remote database loads all of them together
 		_, _ = b.Attempt(h.Attempt)
 	}
 	for _, h := range held {
-		order, err := b.beat(h)
+		order, err := b.recordAttempt(h)
 		if err != nil {
 			return nil, err
 		}
@@ -75,17 +75,17 @@ func (b *heartbeats) beats(said store.Worker, held []HeldAttempt) (orders []Orde
 	return orders, nil
 }
 
-func (b *heartbeats) beat(h HeldAttempt) (Order, error) {
-	a, err := b.owned(h.Attempt, h.Token)
+func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
+	a, err := b.ownedAttempt(h.Attempt, h.Token)
 	if isGone(err) {
 		return Order{Attempt: h.Attempt, Gone: true}, nil
 	}
 	if err != nil {
 		return Order{}, err
 	}
-	a.Lease = b.lease(b.now)
+	a.Lease = b.leaseEnd(b.now)
 	started := a.PID == 0 && h.Now.PID != 0
-	report(&a, h.Now)
+	applyProgress(&a, h.Now)
 	if err := b.messages.deliver(a, h.Delivered); err != nil {
 		return Order{}, err
 	}
@@ -102,7 +102,7 @@ func (b *heartbeats) beat(h HeldAttempt) (Order, error) {
 			return Order{}, err
 		}
 	}
-	if err := b.compacted(a, h.Now); err != nil {
+	if err := b.recordCompactions(a, h.Now); err != nil {
 		return Order{}, err
 	}
 	if err := b.questions.withdraw(a.ID, h.Dropped); err != nil {
@@ -112,7 +112,7 @@ func (b *heartbeats) beat(h HeldAttempt) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	if err := b.questions.workAgain(&a); err != nil {
+	if err := b.questions.endWaitIfAnswered(&a); err != nil {
 		return Order{}, err
 	}
 	return Order{
@@ -121,9 +121,9 @@ func (b *heartbeats) beat(h HeldAttempt) (Order, error) {
 	}, nil
 }
 
-// report stores a worker's report in the attempt's row. A report that leaves out a part
+// applyProgress stores a worker's report in the attempt's row. A report that leaves out a part
 // of the process does not change that part. LogFrom never changes.
-func report(a *store.Attempt, now fleet.Progress) {
+func applyProgress(a *store.Attempt, now fleet.Progress) {
 	if now.State == "" {
 		return
 	}

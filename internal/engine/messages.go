@@ -22,22 +22,22 @@ const MessageKind = "message"
 func TaskItemID(key store.TaskKey) string { return key.Run + "/" + key.Task }
 
 // messages keeps what users say to the agents of tasks.
-type messages struct{ *change }
+type messages struct{ *txContext }
 
 // message is a stored message.
 type message struct {
 	fleet.Message
-	Tries int   `json:"tries"` // how often the task had been tried when it was sent
-	seq   int64 // its position in the list
+	TriesWhenSent int   `json:"tries"` // how often the task had been tried when it was sent
+	seq           int64 // its position in the list
 }
 
 // Messages returns the messages to a task's agent, oldest first.
 func (e *Engine) Messages(ctx context.Context, key store.TaskKey) (list []fleet.Message, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		if _, err := r.Task(key); err != nil {
-			return missing(err, "task", key.Task)
+			return asNotFound(err, "task", key.Task)
 		}
-		all, err := messagesOf(r, key)
+		all, err := taskMessages(r, key)
 		list = make([]fleet.Message, len(all))
 		for i, m := range all {
 			list[i] = m.Message
@@ -52,7 +52,7 @@ type ItemLister interface {
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-func messagesOf(r ItemLister, key store.TaskKey) ([]message, error) {
+func taskMessages(r ItemLister, key store.TaskKey) ([]message, error) {
 	items, err := r.Items(MessageKind, TaskItemID(key), math.MinInt64, math.MaxInt32)
 	list := make([]message, len(items))
 	for i, item := range items {
@@ -64,12 +64,12 @@ func messagesOf(r ItemLister, key store.TaskKey) ([]message, error) {
 	return list, err
 }
 
-// of returns all messages to a task's agent, oldest first.
-func (ms *messages) of(key store.TaskKey) ([]message, error) { return messagesOf(ms.Tx, key) }
+// ofTask returns all messages to a task's agent, oldest first.
+func (ms *messages) ofTask(key store.TaskKey) ([]message, error) { return taskMessages(ms.Tx, key) }
 
 // waiting returns the messages that the task's agent must still receive, oldest first.
 func (ms *messages) waiting(key store.TaskKey) (list []fleet.Message, err error) {
-	all, err := ms.of(key)
+	all, err := ms.ofTask(key)
 	for _, m := range all {
 		if m.Waiting() {
 			list = append(list, m.Message)
@@ -140,23 +140,23 @@ func (ms *messages) deliver(a store.Attempt, ids []string) error {
 	return nil
 }
 
-// undelivered is how many attempts may fail before their agent has received a message.
+// maxUndelivered is how many attempts may fail before their agent has received a message.
 // Then the task ends, and the message waits for the user's retry.
-const undelivered = 3
+const maxUndelivered = 3
 
-// needAttempt reports whether a message needs another attempt at a task whose attempt
+// needsAttempt reports whether a message needs another attempt at a task whose attempt
 // ends now with the given class: a message that has come since the attempt started, or
 // one that was not delivered because the agent failed too early.
-func (ms *messages) needAttempt(t store.Task, class failure.Class) (bool, error) {
-	all, err := ms.of(t.TaskKey)
-	tried := undelivered // since the last waiting message was sent
+func (ms *messages) needsAttempt(t store.Task, class failure.Class) (bool, error) {
+	all, err := ms.ofTask(t.TaskKey)
+	tried := maxUndelivered // since the last waiting message was sent
 	for _, m := range all {
 		if m.Waiting() {
-			tried = t.Tries - m.Tries
+			tried = t.Tries - m.TriesWhenSent
 		}
 	}
 	failed := class != failure.None && class != failure.Interrupted
-	return tried == 0 || failed && tried < undelivered, err
+	return tried == 0 || failed && tried < maxUndelivered, err
 }
 
 // MaxMessage is the longest text of a message, in bytes.

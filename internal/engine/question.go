@@ -34,10 +34,10 @@ func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
 
 // questions records the questions of agents and their answers, and how long attempts
 // wait for them.
-type questions struct{ *change }
+type questions struct{ *txContext }
 
 func (qs *questions) ask(a Ask) (string, error) {
-	attempt, err := qs.owned(a.Attempt, a.Token)
+	attempt, err := qs.ownedAttempt(a.Attempt, a.Token)
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +51,7 @@ func (qs *questions) ask(a Ask) (string, error) {
 		known, err := qs.Question(id)
 		switch {
 		case err == nil && !known.Closed:
-			return id, qs.wait(attempt)
+			return id, qs.startWait(attempt)
 		case !errors.Is(err, store.ErrNotFound):
 			return id, err
 		}
@@ -65,10 +65,10 @@ func (qs *questions) ask(a Ask) (string, error) {
 		q.Expires = qs.now.Add(a.Within)
 	}
 	qs.PutQuestion(q)
-	if err := qs.record("question.asked", q, q.Text); err != nil {
+	if err := qs.appendEvent("question.asked", q, q.Text); err != nil {
 		return "", err
 	}
-	return q.ID, qs.wait(attempt)
+	return q.ID, qs.startWait(attempt)
 }
 
 // questionID derives a question's id from the agent's own id of it.
@@ -108,7 +108,7 @@ func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
 		if err != nil {
-			return missing(err, "question", a.Question)
+			return asNotFound(err, "question", a.Question)
 		}
 		if q.Closed {
 			return &ConflictError{"question " + a.Question, "is closed"}
@@ -120,7 +120,7 @@ func (e *Engine) Answer(ctx context.Context, a Answer) error {
 func (qs *questions) answer(q store.Question, answer string, deny bool) error {
 	q.Answer, q.Denied, q.By, q.Answered, q.Closed = answer, deny, qs.who, qs.now, true
 	qs.PutQuestion(q)
-	return qs.record("question.answered", q, answer)
+	return qs.appendEvent("question.answered", q, answer)
 }
 
 // closeQuestions closes the open questions of an attempt that has ended.
@@ -140,10 +140,10 @@ func (qs *questions) closeAll(attempt string) error {
 func (qs *questions) close(q store.Question, why string) error {
 	q.Closed = true
 	qs.PutQuestion(q)
-	return qs.record("question.closed", q, why)
+	return qs.appendEvent("question.closed", q, why)
 }
 
-func (qs *questions) record(kind string, q store.Question, why string) error {
+func (qs *questions) appendEvent(kind string, q store.Question, why string) error {
 	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
 }
 
@@ -152,7 +152,7 @@ func (qs *questions) answers(questions []string) (closed []store.Question, err e
 	for _, id := range questions {
 		q, err := qs.Question(id)
 		if err != nil {
-			return nil, missing(err, "question", id)
+			return nil, asNotFound(err, "question", id)
 		}
 		if q.Closed {
 			closed = append(closed, q)
@@ -161,8 +161,8 @@ func (qs *questions) answers(questions []string) (closed []store.Question, err e
 	return closed, nil
 }
 
-// expire closes the questions whose time is over, and returns their number.
-func (qs *questions) expire() (int, error) {
+// expireQuestions closes the questions whose time is over, and returns their number.
+func (qs *questions) expireQuestions() (int, error) {
 	expired, err := qs.ExpiredQuestions(qs.now, sweepAtOnce)
 	if err != nil {
 		return 0, err

@@ -14,7 +14,7 @@ import (
 
 // retries continues runs and queues tasks again when the user asks for it.
 type retries struct {
-	*change
+	*txContext
 	schedule *schedule
 	beads    *beads
 	reviews  *reviews
@@ -45,24 +45,24 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 		if err != nil {
 			return err
 		}
-		if before, ok := hopeless(t, tasks); ok {
+		if before, ok := failedNeed(t, tasks); ok {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("waits for %s, which is %s; retry that", before.Task, before.Status)}
 		}
 		if err := tx.retries.resume(run, why); err != nil {
 			return err
 		}
-		if err := tx.retries.requeue(t, why); err != nil {
+		if err := tx.retries.requeueWithRetries(t, why); err != nil {
 			return err
 		}
 		if again {
-			if err := tx.schedule.block(key); err != nil {
+			if err := tx.schedule.blockDependents(key); err != nil {
 				return err
 			}
 		}
-		if err := tx.retries.requeueDropped(key.Run, why); err != nil {
+		if err := tx.retries.requeueDependents(key.Run, why); err != nil {
 			return err
 		}
-		return tx.schedule.fill(key.Run)
+		return tx.schedule.makeTasksReady(key.Run)
 	})
 }
 
@@ -73,11 +73,11 @@ func (r *retries) resume(run store.Run, why string) error {
 		r.PutRun(run)
 		return r.event(store.Event{Kind: "run.resumed", Run: run.ID, Why: why}, run)
 	}
-	return r.schedule.moveRun(run, store.Running, why)
+	return r.schedule.setRunStatus(run, store.Running, why)
 }
 
-// requeue restores a task's retries and queues it again, for any worker.
-func (r *retries) requeue(t store.Task, why string) error {
+// requeueWithRetries restores a task's retries and queues it again, for any worker.
+func (r *retries) requeueWithRetries(t store.Task, why string) error {
 	t.Retries += t.CountedAttempts
 	run, err := r.run(t.Run)
 	if err != nil {
@@ -88,18 +88,18 @@ func (r *retries) requeue(t store.Task, why string) error {
 		return fmt.Errorf("task %s: %w", t.Task, err)
 	}
 	t.Labels, t.EndedAs = labelsOf(spec, run.OnlyWorker), ""
-	return r.queue(t, why)
+	return r.queueAgain(t, why)
 }
 
-// queue queues an ended task again. An approval of its change is void then.
-func (r *retries) queue(t store.Task, why string) error {
-	if err := r.beads.holds(t); err != nil {
+// queueAgain queues an ended task again. An approval of its change is void then.
+func (r *retries) queueAgain(t store.Task, why string) error {
+	if err := r.beads.checkHolds(t); err != nil {
 		return err
 	}
-	if err := r.reviews.continued(t.TaskKey); err != nil {
+	if err := r.reviews.voidApproval(t.TaskKey); err != nil {
 		return err
 	}
-	n, err := r.needsOf(t)
+	n, err := r.countNeeds(t)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (r *retries) queue(t store.Task, why string) error {
 	t.Lost = 0
 	t.Outcome, t.NotBefore = "", time.Time{}
 	ended := t.Status
-	if err := r.schedule.move(&t, store.Queued, why); err != nil || ended == store.Complete {
+	if err := r.schedule.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
 		return err
 	}
 	// A task that needs any of several tasks did not wait for this one any more.
@@ -127,18 +127,18 @@ func (r *retries) queue(t store.Task, why string) error {
 	return nil
 }
 
-// again queues an ended task again, because a message waits for its agent. The agent
+// requeueForMessage queues an ended task again, because a message waits for its agent. The agent
 // continues its conversation, on the worker that has it. The task may be tried once more
 // than before. A run that had ended continues.
-func (r *retries) again(run store.Run, t store.Task, why string) error {
+func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) error {
 	tasks, err := r.Tasks(run.ID)
 	if err != nil {
 		return err
 	}
-	if before, ok := hopeless(t, tasks); ok {
+	if before, ok := failedNeed(t, tasks); ok {
 		return &ConflictError{"task " + t.Task, fmt.Sprintf("waits for %s, which is %s; retry that", before.Task, before.Status)}
 	}
-	if !fits(run, t.Reserve) {
+	if !withinBudget(run, t.Reserve) {
 		return &ConflictError{"run " + run.ID, "its budget does not allow another attempt"}
 	}
 	if err := r.resume(run, why); err != nil {
@@ -146,30 +146,30 @@ func (r *retries) again(run store.Run, t store.Task, why string) error {
 	}
 	ended := t.Status
 	t.EndedAs, t.Retries, t.NewConversation = ended, max(t.Retries, t.CountedAttempts), false
-	if t.Labels, err = r.sameWorker(t); err != nil {
+	if t.Labels, err = r.labelsForSameWorker(t); err != nil {
 		return err
 	}
-	if err := r.queue(t, why); err != nil {
+	if err := r.queueAgain(t, why); err != nil {
 		return err
 	}
 	if ended == store.Complete {
-		if err := r.schedule.block(t.TaskKey); err != nil {
+		if err := r.schedule.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
 		if run.Ordered || t.Wave > 0 { // it goes before tasks that are ready now
-			if err := r.schedule.unready(run.ID, "", t.Task+" comes first"); err != nil {
+			if err := r.schedule.clearReady(run.ID, "", t.Task+" comes first"); err != nil {
 				return err
 			}
 		}
-	} else if err := r.requeueDropped(run.ID, why); err != nil {
+	} else if err := r.requeueDependents(run.ID, why); err != nil {
 		return err
 	}
-	return r.schedule.fill(run.ID)
+	return r.schedule.makeTasksReady(run.ID)
 }
 
-// sameWorker returns the labels of a task, and that of the worker that has its
+// labelsForSameWorker returns the labels of a task, and that of the worker that has its
 // conversation and its files.
-func (r *retries) sameWorker(t store.Task) (string, error) {
+func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
 	if t.LastAttempt == "" || slices.ContainsFunc(labels, bound) {
@@ -183,13 +183,13 @@ func (r *retries) sameWorker(t store.Task) (string, error) {
 	if errors.Is(err, store.ErrNotFound) || err == nil && w.Name == "" {
 		return t.Labels, nil // a worker without a name has no label of its own
 	}
-	return labelSet(append(labels, WorkerLabel(w.Name))), err
+	return joinLabels(append(labels, WorkerLabel(w.Name))), err
 }
 
-// requeueDropped queues the tasks again that were cancelled because of other. It skips
+// requeueDependents queues the tasks again that were cancelled because of other. It skips
 // a task if one that it waits for has ended without being complete, or if another task
 // holds its bead now.
-func (r *retries) requeueDropped(run, why string) error {
+func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
 		tasks, err := r.Tasks(run)
@@ -197,13 +197,13 @@ func (r *retries) requeueDropped(run, why string) error {
 			return err
 		}
 		for _, t := range tasks {
-			if t.Status != store.Cancelled && t.Status != store.Failed || t.Outcome != dependency {
+			if t.Status != store.Cancelled && t.Status != store.Failed || t.Outcome != dependencyOutcome {
 				continue
 			}
-			if _, ok := hopeless(t, tasks); ok {
+			if _, ok := failedNeed(t, tasks); ok {
 				continue
 			}
-			err := r.requeue(t, why)
+			err := r.requeueWithRetries(t, why)
 			if held := (*BeadHeldError)(nil); errors.As(err, &held) {
 				continue
 			}
@@ -217,8 +217,8 @@ func (r *retries) requeueDropped(run, why string) error {
 	return nil
 }
 
-// hopeless returns a task that t waits for and that has ended without being complete.
-func hopeless(t store.Task, tasks []store.Task) (found store.Task, is bool) {
+// failedNeed returns a task that t waits for and that has ended without being complete.
+func failedNeed(t store.Task, tasks []store.Task) (found store.Task, is bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)
 		before := t.Wave > 0 && other.Wave > 0 && other.Wave < t.Wave && !other.Optional || need

@@ -21,7 +21,7 @@ const ReviewKind = "review"
 
 // reviews keeps what users say about the changes of tasks.
 type reviews struct {
-	*change
+	*txContext
 	messages *messages
 }
 
@@ -34,7 +34,7 @@ func reviewKey(key store.TaskKey) store.ItemKey {
 func (e *Engine) Review(ctx context.Context, key store.TaskKey) (v fleet.Review, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		if _, err := r.Task(key); err != nil {
-			return missing(err, "task", key.Task)
+			return asNotFound(err, "task", key.Task)
 		}
 		v, _, err = reviewOf(r, key)
 		return err
@@ -48,7 +48,7 @@ func (e *Engine) Reviews(ctx context.Context, run string) (list []fleet.Review, 
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		if _, err := r.Run(run); err != nil {
-			return missing(err, "run", run)
+			return asNotFound(err, "run", run)
 		}
 		items, err := r.Items(ReviewKind, run, math.MinInt64, math.MaxInt32)
 		for _, item := range items {
@@ -107,7 +107,7 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 			return nil
 		}
 		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent { // they could never be sent
-			return tx.onlyPicks(t)
+			return tx.pickTaskError(t)
 		}
 		if v.State == fleet.ReviewApproved && before.State != v.State && !t.Status.Final() {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: its change can be approved when it has ended", t.Status)}
@@ -168,13 +168,13 @@ func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	return rs.put(t, v, before.State)
 }
 
-// continued makes an approval void, because the task is queued again.
-func (rs *reviews) continued(key store.TaskKey) error { return rs.update(key, review.VoidApproval) }
+// voidApproval makes an approval void, because the task is queued again.
+func (rs *reviews) voidApproval(key store.TaskKey) error { return rs.update(key, review.VoidApproval) }
 
-// answer records what the agent of an attempt says about the comments that it has
+// recordAnswers records what the agent of an attempt says about the comments that it has
 // received.
-func (rs *reviews) answer(a store.Attempt) error {
-	all, err := rs.messages.of(a.Key())
+func (rs *reviews) recordAnswers(a store.Attempt) error {
+	all, err := rs.messages.ofTask(a.Key())
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (rs *reviews) withdraw(m message) error {
 
 // withdrawAll takes back all messages that wait for a task's agent.
 func (rs *reviews) withdrawAll(key store.TaskKey) error {
-	all, err := rs.messages.of(key)
+	all, err := rs.messages.ofTask(key)
 	if err != nil {
 		return err
 	}
@@ -213,9 +213,9 @@ func (rs *reviews) withdrawAll(key store.TaskKey) error {
 	return nil
 }
 
-// settle returns the review of a task that has ended to the user, unless comments still
+// returnToUser returns the review of a task that has ended to the user, unless comments still
 // wait for the agent.
-func (rs *reviews) settle(t *store.Task) error {
+func (rs *reviews) returnToUser(t *store.Task) error {
 	waiting, err := rs.messages.waiting(t.TaskKey)
 	if err != nil || slices.ContainsFunc(waiting, func(m fleet.Message) bool { return m.Round > 0 }) {
 		return err

@@ -14,16 +14,16 @@ import (
 // schedule changes the status of tasks and runs, keeps the counters of runs, and
 // decides which tasks may be claimed.
 type schedule struct {
-	*change
-	workers   *workers
-	reviews   *reviews
-	completed string // the run of the most recently completed task
+	*txContext
+	workers          *workers
+	reviews          *reviews
+	lastCompletedRun string // the run of the most recently completed task
 }
 
-// next lists the allowed transitions of a task's status. A final status can be left
+// allowedTransitions lists the allowed transitions of a task's status. A final status can be left
 // only by a user's retry or message. A task that was queued for a message gets its final
 // status back if the user withdraws the message.
-var next = map[store.Status][]store.Status{
+var allowedTransitions = map[store.Status][]store.Status{
 	"":              {store.Queued},
 	store.Queued:    {store.Running, store.Cancelled, store.Failed, store.Complete},
 	store.Running:   {store.Queued, store.Complete, store.Failed, store.Cancelled},
@@ -32,15 +32,15 @@ var next = map[store.Status][]store.Status{
 	store.Cancelled: {store.Queued},
 }
 
-// move changes a task's status, updates its run's counters, and appends the event.
-func (s *schedule) move(t *store.Task, to store.Status, why string) error {
-	return s.moveWith(t, nil, to, why)
+// setStatus changes a task's status, updates its run's counters, and appends the event.
+func (s *schedule) setStatus(t *store.Task, to store.Status, why string) error {
+	return s.setStatusWithAttempt(t, nil, to, why)
 }
 
-// moveWith does the same as move, and also stores the attempt that starts or ends.
-func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, why string) error {
+// setStatusWithAttempt does the same as move, and also stores the attempt that starts or ends.
+func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
-	if !slices.Contains(next[from], to) {
+	if !slices.Contains(allowedTransitions[from], to) {
 		return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s and cannot become %s", from, to)}
 	}
 	run, err := s.run(t.Run)
@@ -51,16 +51,16 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 		t.Ready = false
 		run.Ready--
 	}
-	count(&run, *t, from, -1)
-	count(&run, *t, to, +1)
+	addToCounters(&run, *t, from, -1)
+	addToCounters(&run, *t, to, +1)
 	t.Status = to
 	if t.SentBack && to.Final() {
-		if err := s.reviews.settle(t); err != nil {
+		if err := s.reviews.returnToUser(t); err != nil {
 			return err
 		}
 	}
 	if to == store.Complete {
-		s.completed = t.Run
+		s.lastCompletedRun = t.Run
 	}
 	s.PutTask(*t)
 	s.PutRun(run)
@@ -77,8 +77,8 @@ func (s *schedule) moveWith(t *store.Task, a *store.Attempt, to store.Status, wh
 	return s.event(e, *t)
 }
 
-// count adds by to the counters of a run for a task in status s.
-func count(run *store.Run, t store.Task, s store.Status, by int) {
+// addToCounters adds by to the counters of a run for a task in status s.
+func addToCounters(run *store.Run, t store.Task, s store.Status, by int) {
 	wave := t.Wave
 	switch {
 	case s == store.Running:
@@ -112,14 +112,14 @@ func openWave(run store.Run) int {
 	return math.MaxInt32
 }
 
-// unqueue ends a task that has not started: it is cancelled, with the given outcome. A
+// endQueued ends a task that has not started: it is cancelled, with the given outcome. A
 // task that had ended before and was queued for a message gets its status back instead,
 // and its messages are withdrawn.
-func (s *schedule) unqueue(t *store.Task, outcome, why string) error {
+func (s *schedule) endQueued(t *store.Task, outcome, why string) error {
 	to := t.EndedAs
 	if to == "" {
 		t.Outcome = outcome
-		return s.move(t, store.Cancelled, why)
+		return s.setStatus(t, store.Cancelled, why)
 	}
 	if err := s.reviews.withdrawAll(t.TaskKey); err != nil {
 		return err
@@ -132,11 +132,11 @@ func (s *schedule) unqueue(t *store.Task, outcome, why string) error {
 		}
 		t.Outcome = string(last.Class)
 	}
-	return s.move(t, to, why)
+	return s.setStatus(t, to, why)
 }
 
-// ready sets whether a task may be claimed.
-func (s *schedule) ready(t store.Task, ready bool, why string) error {
+// setReady sets whether a task may be claimed.
+func (s *schedule) setReady(t store.Task, ready bool, why string) error {
 	run, err := s.run(t.Run)
 	if err != nil {
 		return err
@@ -154,9 +154,9 @@ func (s *schedule) ready(t store.Task, ready bool, why string) error {
 	return s.event(store.Event{Kind: kind, Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// fill makes tasks of a run ready, up to the number that may run at once. Few tasks are
+// makeTasksReady makes tasks of a run ready, up to the number that may run at once. Few tasks are
 // ready at a time, so a claim does not have to scan all waiting tasks.
-func (s *schedule) fill(id string) error {
+func (s *schedule) makeTasksReady(id string) error {
 	run, err := s.run(id)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s *schedule) fill(id string) error {
 	if room <= 0 {
 		return nil
 	}
-	paused, err := s.pausedLanes()
+	paused, err := s.pausedAccounts()
 	if err != nil {
 		return err
 	}
@@ -180,15 +180,15 @@ func (s *schedule) fill(id string) error {
 		return err
 	}
 	for _, t := range list {
-		if err := s.ready(t, true, ""); err != nil {
+		if err := s.setReady(t, true, ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unblock decrements Blockers of every task that needs the completed task.
-func (s *schedule) unblock(key store.TaskKey) error {
+// unblockDependents decrements Blockers of every task that needs the completed task.
+func (s *schedule) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
 		return err
@@ -201,9 +201,9 @@ func (s *schedule) unblock(key store.TaskKey) error {
 	return nil
 }
 
-// block increments Blockers of every task that needs a task which was complete and is
+// blockDependents increments Blockers of every task that needs a task which was complete and is
 // queued again. Those that have not started wait for it; the others are not affected.
-func (s *schedule) block(key store.TaskKey) error {
+func (s *schedule) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (s *schedule) block(key store.TaskKey) error {
 func (s *schedule) blockOne(t store.Task, why string) error {
 	t.Blockers++
 	if t.Ready {
-		return s.ready(t, false, why)
+		return s.setReady(t, false, why)
 	}
 	s.PutTask(t)
 	return s.event(store.Event{Kind: "task.blocked", Run: t.Run, Task: t.Task, Why: why}, t)
@@ -234,9 +234,9 @@ func (s *schedule) unblockOne(t store.Task, why string) error {
 	return s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// settle ends a run that has no open tasks left. A conducted run ends here only if it
+// endRunIfDone ends a run that has no open tasks left. A conducted run ends here only if it
 // is stopping; otherwise its conductor ends it.
-func (s *schedule) settle(id string) error {
+func (s *schedule) endRunIfDone(id string) error {
 	run, err := s.run(id)
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (s *schedule) settle(id string) error {
 		to = store.Cancelled
 	case run.Failed > 0 || run.Stopping != "":
 		to = store.Failed
-	case s.completed != id: // it is cancelled if all of its tasks were
+	case s.lastCompletedRun != id: // it is cancelled if all of its tasks were
 		tasks, err := s.Tasks(id)
 		if err != nil {
 			return err
@@ -259,11 +259,11 @@ func (s *schedule) settle(id string) error {
 			to = store.Cancelled
 		}
 	}
-	return s.moveRun(run, to, "")
+	return s.setRunStatus(run, to, "")
 }
 
-// moveRun changes a run's status.
-func (s *schedule) moveRun(run store.Run, to store.Status, why string) error {
+// setRunStatus changes a run's status.
+func (s *schedule) setRunStatus(run store.Run, to store.Status, why string) error {
 	from := run.Status
 	run.Status = to
 	run.Ended = time.Time{}
@@ -275,19 +275,19 @@ func (s *schedule) moveRun(run store.Run, to store.Status, why string) error {
 	if err != nil || !to.Final() {
 		return err
 	}
-	return s.workers.leave(run)
+	return s.workers.markLeft(run)
 }
 
-// unready makes the ready tasks of a run wait again. lane limits it to the tasks of a
+// clearReady makes the ready tasks of a run wait again. lane limits it to the tasks of a
 // lane; empty means all.
-func (s *schedule) unready(run, lane, why string) error {
+func (s *schedule) clearReady(run, lane, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {
 		return err
 	}
 	for _, t := range tasks {
 		if t.Ready && (lane == "" || t.Account == lane) {
-			if err := s.ready(t, false, why); err != nil {
+			if err := s.setReady(t, false, why); err != nil {
 				return err
 			}
 		}
@@ -304,7 +304,7 @@ func (s *schedule) startDelayed() (int, error) {
 		return 0, err
 	}
 	for _, delayed := range tasks {
-		if err := s.fill(delayed.Run); err != nil {
+		if err := s.makeTasksReady(delayed.Run); err != nil {
 			return 0, err
 		}
 		t, err := s.Task(delayed.TaskKey)

@@ -14,7 +14,7 @@ import (
 
 // steering passes on what users say to agents, and interrupts agents.
 type steering struct {
-	*change
+	*txContext
 	schedule    *schedule
 	propagation *propagation
 	retries     *retries
@@ -54,7 +54,7 @@ func (s *steering) send(m fleet.Message) (fleet.Message, error) {
 	case !errors.Is(err, store.ErrNotFound):
 		return m, err
 	}
-	run, t, err := s.reachable(store.TaskKey{Run: m.Run, Task: m.Task})
+	run, t, err := s.reachableTask(store.TaskKey{Run: m.Run, Task: m.Task})
 	if err != nil {
 		return m, err
 	}
@@ -80,11 +80,11 @@ func (s *steering) send(m fleet.Message) (fleet.Message, error) {
 		s.PutAttempt(a)
 		return m, err
 	}
-	return m, s.retries.again(run, t, "a message of "+cmp.Or(m.By, "the user")+" waits for its agent")
+	return m, s.retries.requeueForMessage(run, t, "a message of "+cmp.Or(m.By, "the user")+" waits for its agent")
 }
 
-// reachable returns a task whose agent can get a message.
-func (s *steering) reachable(key store.TaskKey) (run store.Run, t store.Task, err error) {
+// reachableTask returns a task whose agent can get a message.
+func (s *steering) reachableTask(key store.TaskKey) (run store.Run, t store.Task, err error) {
 	if run, err = s.run(key.Run); err != nil {
 		return run, t, err
 	}
@@ -102,7 +102,7 @@ func (s *steering) reachable(key store.TaskKey) (run store.Run, t store.Task, er
 		return run, t, &ConflictError{"task " + t.Task, "runs a command, which takes no messages"}
 	}
 	if AgentOf(spec) == plan.PickAgent {
-		return run, t, s.onlyPicks(t)
+		return run, t, s.pickTaskError(t)
 	}
 	if t.Status == store.Running {
 		a, err := s.attempt(t.RunningAttempt)
@@ -161,7 +161,7 @@ func (e *Engine) WithdrawMessage(ctx context.Context, id, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		m, err := tx.messages.get(id)
 		if err != nil {
-			return missing(err, "message", id)
+			return asNotFound(err, "message", id)
 		}
 		if m.Withdrawn {
 			return nil
@@ -186,10 +186,10 @@ func (s *steering) withdraw(m message) error {
 	if err != nil || len(waiting) > 0 || t.Status != store.Queued || t.EndedAs == "" {
 		return err
 	}
-	if err := s.schedule.unqueue(&t, "", "the message was withdrawn"); err != nil {
+	if err := s.schedule.endQueued(&t, "", "the message was withdrawn"); err != nil {
 		return err
 	}
-	return s.propagation.follow(t)
+	return s.propagation.statusChanged(t)
 }
 
 // Interrupt asks the worker of a running task to end the agent's current turn. The task

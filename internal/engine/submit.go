@@ -41,7 +41,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 		return "", err
 	}
 	err = e.write(ctx, s.Who, func(tx *transaction) error {
-		id, err = once(tx.change, "submit", s.Key, func() (string, error) { return tx.submissions.submit(s, text) })
+		id, err = once(tx.txContext, "submit", s.Key, func() (string, error) { return tx.submissions.submit(s, text) })
 		return err
 	})
 	return id, err
@@ -57,7 +57,7 @@ func planText(s Submission) (json.RawMessage, error) {
 
 // submissions adds runs, and tasks to runs.
 type submissions struct {
-	*change
+	*txContext
 	schedule *schedule
 	beads    *beads
 }
@@ -81,7 +81,7 @@ func (s *submissions) submit(sent Submission, text json.RawMessage) (string, err
 	if err := s.addAll(run, p.Tasks); err != nil {
 		return "", err
 	}
-	return run.ID, s.schedule.settle(run.ID)
+	return run.ID, s.schedule.endRunIfDone(run.ID)
 }
 
 func (s *submissions) addAll(run store.Run, tasks []plan.Task) error {
@@ -90,12 +90,12 @@ func (s *submissions) addAll(run store.Run, tasks []plan.Task) error {
 			return err
 		}
 	}
-	return s.schedule.fill(run.ID)
+	return s.schedule.makeTasksReady(run.ID)
 }
 
 func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	if task.Dispatch != nil {
-		if task.Dispatch, err = s.beads.hold(store.TaskKey{Run: run.ID, Task: task.ID}, *task.Dispatch); err != nil {
+		if task.Dispatch, err = s.beads.take(store.TaskKey{Run: run.ID, Task: task.ID}, *task.Dispatch); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 		AnyNeed: task.Pick != nil, Optional: task.Candidate != "",
 		Account: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
-	return s.schedule.move(&t, store.Queued, "")
+	return s.schedule.setStatus(&t, store.Queued, "")
 }
 
 // labelsOf returns the labels of a task of a run that is bound to a place, or to none.
@@ -119,7 +119,7 @@ func labelsOf(task plan.Task, place string) string {
 	if place != "" {
 		labels = append(labels, WorkerLabel(place))
 	}
-	return labelSet(labels)
+	return joinLabels(labels)
 }
 
 // unique returns a list without duplicates: each need counts once.

@@ -25,8 +25,8 @@ func (e *Engine) Sweep(ctx context.Context, since time.Time) (more bool, err err
 			return err
 		}
 		more = false
-		attempts := func() (int, error) { return tx.finishes.expire(since) }
-		for _, sweep := range []func() (int, error){attempts, tx.questions.expire, tx.lanes.reopen, tx.schedule.startDelayed} {
+		attempts := func() (int, error) { return tx.finishes.expireAttempts(since) }
+		for _, sweep := range []func() (int, error){attempts, tx.questions.expireQuestions, tx.rateLimits.reopenAccounts, tx.schedule.startDelayed} {
 			n, err := sweep()
 			if err != nil {
 				return err

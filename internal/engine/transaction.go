@@ -16,7 +16,7 @@ import (
 // transaction is an engine transaction in progress. Each of its parts is responsible
 // for one kind of change. A part knows the parts that it needs and no others.
 type transaction struct {
-	*change
+	*txContext
 	beads        beads
 	workers      workers
 	questions    questions
@@ -26,7 +26,7 @@ type transaction struct {
 	propagation  propagation
 	cancellation cancellation
 	retries      retries
-	lanes        lanes
+	rateLimits   rateLimits
 	claims       claims
 	finishes     finishes
 	turns        turns
@@ -36,16 +36,16 @@ type transaction struct {
 }
 
 // newTransaction connects the parts.
-func newTransaction(c *change) *transaction {
-	tx := &transaction{change: c, beads: beads{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
+func newTransaction(c *txContext) *transaction {
+	tx := &transaction{txContext: c, beads: beads{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
-	tx.schedule = schedule{change: c, workers: &tx.workers, reviews: &tx.reviews}
+	tx.schedule = schedule{txContext: c, workers: &tx.workers, reviews: &tx.reviews}
 	tx.propagation = propagation{c, &tx.schedule}
 	tx.cancellation = cancellation{c, &tx.schedule, &tx.propagation}
 	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.reviews}
-	tx.lanes = lanes{c, &tx.schedule}
+	tx.rateLimits = rateLimits{c, &tx.schedule}
 	tx.claims = claims{c, &tx.schedule, &tx.propagation}
-	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.lanes, &tx.messages, &tx.reviews}
+	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.rateLimits, &tx.messages, &tx.reviews}
 	tx.turns = turns{c, &tx.claims, &tx.finishes}
 	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions, &tx.messages}
 	tx.submissions = submissions{c, &tx.schedule, &tx.beads}
@@ -61,15 +61,15 @@ func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction)
 	var ids []string
 	return e.store.Write(ctx, func(tx *store.Tx) error {
 		opts := e.opts
-		opts.NewID = sameIDs(&ids, e.opts.NewID)
-		return do(newTransaction(&change{Tx: tx, opts: opts, now: e.opts.Now(), who: who}))
+		opts.NewID = repeatableIDs(&ids, e.opts.NewID)
+		return do(newTransaction(&txContext{Tx: tx, opts: opts, now: e.opts.Now(), who: who}))
 	})
 }
 
-// sameIDs returns the ids of known, one at each call, and then new ones, which it adds to
+// repeatableIDs returns the ids of known, one at each call, and then new ones, which it adds to
 // known. A store may run a transaction several times before it commits it. Each run gets
 // the same ids, so that it looks up the same rows.
-func sameIDs(known *[]string, newID func() string) func() string {
+func repeatableIDs(known *[]string, newID func() string) func() string {
 	used := 0
 	return func() string {
 		if used == len(*known) {
@@ -80,9 +80,9 @@ func sameIDs(known *[]string, newID func() string) func() string {
 	}
 }
 
-// change is what all parts of a transaction share: the rows, the events, and a single
+// txContext is what all parts of a transaction share: the rows, the events, and a single
 // value of now.
-type change struct {
+type txContext struct {
 	*store.Tx
 	opts Options
 	now  time.Time
@@ -91,23 +91,23 @@ type change struct {
 
 // run, task and attempt return a row, or a [*NotFoundError].
 
-func (c *change) run(id string) (store.Run, error) {
+func (c *txContext) run(id string) (store.Run, error) {
 	run, err := c.Run(id)
-	return run, missing(err, "run", id)
+	return run, asNotFound(err, "run", id)
 }
 
-func (c *change) task(key store.TaskKey) (store.Task, error) {
+func (c *txContext) task(key store.TaskKey) (store.Task, error) {
 	t, err := c.Task(key)
-	return t, missing(err, "task", key.Task)
+	return t, asNotFound(err, "task", key.Task)
 }
 
-func (c *change) attempt(id string) (store.Attempt, error) {
+func (c *txContext) attempt(id string) (store.Attempt, error) {
 	a, err := c.Attempt(id)
-	return a, missing(err, "attempt", id)
+	return a, asNotFound(err, "attempt", id)
 }
 
-// owned returns a running attempt if token is its fencing token.
-func (c *change) owned(id string, token int64) (store.Attempt, error) {
+// ownedAttempt returns a running attempt if token is its fencing token.
+func (c *txContext) ownedAttempt(id string, token int64) (store.Attempt, error) {
 	a, err := c.attempt(id)
 	switch {
 	case err != nil:
@@ -129,13 +129,13 @@ func isGone(err error) bool {
 }
 
 // heldBy returns the running attempts of a worker.
-func (c *change) heldBy(worker string) ([]store.Attempt, error) {
+func (c *txContext) heldBy(worker string) ([]store.Attempt, error) {
 	all, err := store.RunningAttempts(c)
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
-// pausedLanes lists the lanes in which no task may start now.
-func (c *change) pausedLanes() ([]string, error) {
+// pausedAccounts lists the lanes in which no task may start now.
+func (c *txContext) pausedAccounts() ([]string, error) {
 	lanes, err := c.Accounts()
 	var names []string
 	for _, l := range lanes {
@@ -146,12 +146,12 @@ func (c *change) pausedLanes() ([]string, error) {
 	return names, err
 }
 
-// lease returns the end of a lease that begins at the given time.
-func (c *change) lease(from time.Time) time.Time { return from.Add(c.opts.Lease) }
+// leaseEnd returns the end of a lease that begins at the given time.
+func (c *txContext) leaseEnd(from time.Time) time.Time { return from.Add(c.opts.Lease) }
 
 // event appends an event about a row. A run's plan and a task's spec never change, so
 // only the row's first event, which has no From, contains them.
-func (c *change) event(e store.Event, row any) error {
+func (c *txContext) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
 	switch r := row.(type) {
 	case store.Run:
@@ -175,13 +175,13 @@ func (c *change) event(e store.Event, row any) error {
 }
 
 // attemptEvent appends an event about an attempt.
-func (c *change) attemptEvent(kind string, a store.Attempt, why string) error {
+func (c *txContext) attemptEvent(kind string, a store.Attempt, why string) error {
 	return c.event(store.Event{Kind: kind, Run: a.Run, Task: a.Task, Attempt: a.ID, Why: why}, a)
 }
 
-// compacted appends one event for each compaction of the conversation. It appends each
+// recordCompactions appends one event for each compaction of the conversation. It appends each
 // event only once, because a worker may report a compaction again after a crash.
-func (c *change) compacted(a store.Attempt, p fleet.Progress) error {
+func (c *txContext) recordCompactions(a store.Attempt, p fleet.Progress) error {
 	for n := 1; n <= min(p.Compactions, maxCompactions); n++ {
 		_, err := once(c, "compacted", fmt.Sprintf("%s %d", a.ID, n), func() (int, error) {
 			return n, c.attemptEvent("attempt.compacted", a, p.Compacted)
@@ -196,49 +196,10 @@ func (c *change) compacted(a store.Attempt, p fleet.Progress) error {
 // maxCompactions limits the compaction events of one attempt.
 const maxCompactions = 1000
 
-// missing turns store.ErrNotFound into a [*NotFoundError] that names the row.
-func missing(err error, what, id string) error {
+// asNotFound turns store.ErrNotFound into a [*NotFoundError] that names the row.
+func asNotFound(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, id}
 	}
 	return err
-}
-
-// once makes an operation idempotent. If the key was used before, it returns the stored
-// answer; otherwise it runs do and stores its answer under the key. Without a key, do
-// always runs. An answer that encodes to null is not stored.
-func once[A any](c *change, operation, key string, do func() (A, error)) (A, error) {
-	if key == "" {
-		return do()
-	}
-	before, err := c.IdempotencyRecord(operation + " " + key)
-	if err == nil {
-		return answerIn[A](before)
-	}
-	var answer A
-	if !errors.Is(err, store.ErrNotFound) {
-		return answer, err
-	}
-	if answer, err = do(); err != nil {
-		return answer, err
-	}
-	return answer, promise(c, operation, key, answer)
-}
-
-// answerIn decodes the stored answer of an idempotency record.
-func answerIn[A any](p store.IdempotencyRecord) (answer A, err error) {
-	return answer, json.Unmarshal(p.Answer, &answer)
-}
-
-// promise stores an answer, which once returns for later requests with the same key. An
-// answer that encodes to null is not stored.
-func promise[A any](c *change, operation, key string, answer A) error {
-	text, err := json.Marshal(answer)
-	if err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
-	}
-	if string(text) != "null" {
-		c.PutIdempotencyRecord(store.IdempotencyRecord{Key: operation + " " + key, Answer: text, Made: c.now})
-	}
-	return nil
 }

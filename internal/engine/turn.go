@@ -23,22 +23,22 @@ func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o FinishResult, n
 	return o, next, err
 }
 
-// turned is the stored answer to a turn.
-type turned struct {
-	Outcome FinishResult `json:"outcome"`
-	Next    *string      `json:"next,omitempty"` // id of the attempt that was assigned
+// storedTurn is the stored answer to a turn.
+type storedTurn struct {
+	Result FinishResult `json:"outcome"`
+	Next   *string      `json:"next,omitempty"` // id of the attempt that was assigned
 }
 
 // turnOp is the operation name under which answers to turns are stored.
 const turnOp = "work-turn"
 
-// completed is the outcome of nearly all turns. It can be derived from the attempt's
+// completedResult is the outcome of nearly all turns. It can be derived from the attempt's
 // row, so it is not stored.
-var completed = FinishResult{Status: store.Complete}
+var completedResult = FinishResult{Status: store.Complete}
 
 // turns ends attempts and gives their workers the next task.
 type turns struct {
-	*change
+	*txContext
 	claims   *claims
 	finishes *finishes
 }
@@ -49,13 +49,13 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 		return FinishResult{}, nil, err
 	}
 	if a.Status != store.Running && a.Token == f.Token {
-		return t.turnAgain(a, f)
+		return t.repeatedTurn(a, f)
 	}
 	o, err := t.finishes.finish(f)
 	if err != nil {
 		return o, nil, err
 	}
-	done := turned{Outcome: o}
+	done := storedTurn{Result: o}
 	var next *Assignment
 	if r.Worker != "" {
 		t.who, r.Key, r.After = r.Worker, "", f.Attempt
@@ -66,43 +66,43 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 			done.Next = &next.Attempt.ID
 		}
 	}
-	if o == completed {
+	if o == completedResult {
 		return o, next, nil
 	}
-	return o, next, promise(t.change, turnOp, turnKey(f), done)
+	return o, next, storeAnswer(t.txContext, turnOp, turnKey(f), done)
 }
 
 func turnKey(f Finish) string { return fmt.Sprintf("%s %d", f.Attempt, f.Token) }
 
-// turnAgain answers a turn whose attempt has already ended. If a turn ended it, the
+// repeatedTurn answers a turn whose attempt has already ended. If a turn ended it, the
 // answer is the same as before. Only a finish by its worker completes an attempt. So if
 // the attempt is not complete and no answer is stored, it ended in another way and the
 // finish comes too late.
-func (t *turns) turnAgain(a store.Attempt, f Finish) (FinishResult, *Assignment, error) {
-	done := turned{Outcome: completed}
+func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignment, error) {
+	done := storedTurn{Result: completedResult}
 	kept, err := t.IdempotencyRecord(turnOp + " " + turnKey(f))
 	switch {
 	case err == nil:
-		if done, err = answerIn[turned](kept); err != nil {
+		if done, err = storedAnswer[storedTurn](kept); err != nil {
 			return FinishResult{}, nil, err
 		}
 	case !errors.Is(err, store.ErrNotFound):
 		return FinishResult{}, nil, err
 	case a.Status != store.Complete:
-		_, err := t.owned(f.Attempt, f.Token)
+		_, err := t.ownedAttempt(f.Attempt, f.Token)
 		return FinishResult{}, nil, err
 	default:
-		if done.Next, err = t.givenAfter(a); err != nil {
+		if done.Next, err = t.assignedAfter(a); err != nil {
 			return FinishResult{}, nil, err
 		}
 	}
-	next, err := t.claims.stillGiven(done.Next, a.Worker)
-	return done.Outcome, t.claims.leased(next), err
+	next, err := t.claims.stillAssigned(done.Next, a.Worker)
+	return done.Result, t.claims.withLease(next), err
 }
 
-// givenAfter returns the running attempt that was assigned in the turn which ended the
+// assignedAfter returns the running attempt that was assigned in the turn which ended the
 // given one, or nil.
-func (t *turns) givenAfter(ended store.Attempt) (*string, error) {
+func (t *turns) assignedAfter(ended store.Attempt) (*string, error) {
 	running, err := t.heldBy(ended.Worker)
 	for _, a := range running {
 		if a.After == ended.ID {

@@ -11,7 +11,7 @@ import (
 )
 
 // workers records what is known about workers.
-type workers struct{ *change }
+type workers struct{ *txContext }
 
 // ClientHeartbeat records that a worker is alive, by the engine's clock, and the data that it
 // reports about itself: Name, Status, Task, Meta and Version. Empty fields keep their
@@ -20,11 +20,11 @@ type workers struct{ *change }
 // comes back, unless Left is set in the report. An event is appended if anything except
 // a time has changed.
 func (s *Tx) ClientHeartbeat(said store.Worker) (store.Worker, error) {
-	return s.tx.workers.heartbeat(said)
+	return s.tx.workers.clientHeartbeat(said)
 }
 
-func (ws *workers) heartbeat(said store.Worker) (store.Worker, error) {
-	before, w, err := ws.heard(said)
+func (ws *workers) clientHeartbeat(said store.Worker) (store.Worker, error) {
+	before, w, err := ws.applyReport(said)
 	if err != nil {
 		return w, err
 	}
@@ -38,10 +38,10 @@ func (ws *workers) heartbeat(said store.Worker) (store.Worker, error) {
 	return ws.put(before, w)
 }
 
-// appear records that a worker is alive which lists its attempts in each heartbeat. A
+// recordHeartbeat records that a worker is alive which lists its attempts in each heartbeat. A
 // worker without a name is not shown as an agent, so its changes are not events.
-func (ws *workers) appear(said store.Worker) error {
-	before, w, err := ws.heard(said)
+func (ws *workers) recordHeartbeat(said store.Worker) error {
+	before, w, err := ws.applyReport(said)
 	if err != nil {
 		return err
 	}
@@ -52,22 +52,22 @@ func (ws *workers) appear(said store.Worker) error {
 	if w.Created.IsZero() {
 		w.Created = ws.now
 	}
-	if !w.Left.IsZero() && ws.goesOn(w.ID) {
+	if !w.Left.IsZero() && ws.isOpenRun(w.ID) {
 		w.Left = time.Time{}
 	}
 	_, err = ws.put(before, w)
 	return err
 }
 
-// goesOn reports whether a run exists and has not ended.
-func (ws *workers) goesOn(run string) bool {
+// isOpenRun reports whether a run exists and has not ended.
+func (ws *workers) isOpenRun(run string) bool {
 	row, err := ws.Run(run)
 	return err == nil && !row.Status.Final()
 }
 
-// leave records that the worker of an ended run has left, if it worked for this run
+// markLeft records that the worker of an ended run has left, if it worked for this run
 // only. The worker may still send a last report.
-func (ws *workers) leave(run store.Run) error {
+func (ws *workers) markLeft(run store.Run) error {
 	if run.OnlyWorker != run.ID {
 		return nil // the run's tasks were not bound to a worker of its own
 	}
@@ -84,8 +84,8 @@ func (ws *workers) leave(run store.Run) error {
 	return err
 }
 
-// heard returns a worker before and after applying its report.
-func (ws *workers) heard(said store.Worker) (before, w store.Worker, err error) {
+// applyReport returns a worker before and after applying its report.
+func (ws *workers) applyReport(said store.Worker) (before, w store.Worker, err error) {
 	before, err = ws.Worker(said.ID)
 	w = before
 	switch {
@@ -114,7 +114,7 @@ func (ws *workers) heard(said store.Worker) (before, w store.Worker, err error) 
 func (s *Tx) SetLastSeen(id string, seen time.Time) error {
 	w, err := s.tx.Worker(id)
 	if err != nil {
-		return missing(err, "worker", id)
+		return asNotFound(err, "worker", id)
 	}
 	w.Seen, w.Updated = seen, s.tx.now
 	s.tx.PutWorker(w)
@@ -125,7 +125,7 @@ func (s *Tx) SetLastSeen(id string, seen time.Time) error {
 func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	before, err := s.tx.Worker(id)
 	if err != nil {
-		return before, missing(err, "worker", id)
+		return before, asNotFound(err, "worker", id)
 	}
 	w := before
 	w.Channels = channels
@@ -166,19 +166,19 @@ func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 		if a.Status != store.Running { // ended, or already deleted
 			continue
 		}
-		a.Lease = ws.lease(ws.now)
+		a.Lease = ws.leaseEnd(ws.now)
 		ws.PutAttempt(a)
 		held = append(held, id)
 	}
 	return held, nil
 }
 
-// give adds an attempt to those that a worker holds. It does not change the data that
+// addHeldAttempt adds an attempt to those that a worker holds. It does not change the data that
 // the worker reports about itself.
-func (ws *workers) give(worker, attempt string) error {
+func (ws *workers) addHeldAttempt(worker, attempt string) error {
 	w, err := ws.Worker(worker)
 	if err != nil {
-		return missing(err, "worker", worker)
+		return asNotFound(err, "worker", worker)
 	}
 	holds := []string{}
 	for _, id := range w.HeldAttempts {

@@ -11,31 +11,31 @@ import (
 // beadReader reads a file with one bead per line. A line is either in gaffer's own
 // format or in the export format of the beads issue tracker. One file may contain both.
 type beadReader struct {
-	*reader
+	*reporter
 	dir        string                 // folder of the file
 	folder     func(path string) bool // reports whether a folder exists
-	fields     []keySpec[Task]        // keys of a bead in gaffer's own format
+	keys       []keySpec[Task]        // keys of a bead in gaffer's own format
 	draft      draft
 	issues     []*issue // one per task; nil for a bead in gaffer's own format
 	links      []link
 	unreadable map[string]bool // ids of beads whose lines cannot be parsed
 }
 
-// beads reads a file of beads and drops the beads that need no work.
-func (l *loader) beads(arg, dir string, data []byte) draft {
-	d := readBeads(arg, dir, data, &l.reader, func(path string) bool {
+// readBeads reads a file of beads and drops the beads that need no work.
+func (l *loader) readBeads(arg, dir string, data []byte) draft {
+	d := readBeads(arg, dir, data, &l.reporter, func(path string) bool {
 		info, err := l.host.Stat(readStep, path)
 		return err == nil && info.IsDir()
 	})
 	l.readPrompts(&d, dir)
-	d.pending()
+	d.dropDone()
 	return d
 }
 
 // readBeads reads and checks a file of beads. Beads that need no work are marked as
 // done.
-func readBeads(file, dir string, data []byte, r *reader, folder func(string) bool) draft {
-	b := beadReader{reader: r, dir: dir, folder: folder, fields: beadKeys(), unreadable: map[string]bool{}}
+func readBeads(file, dir string, data []byte, r *reporter, folder func(string) bool) draft {
+	b := beadReader{reporter: r, dir: dir, folder: folder, keys: beadKeys(), unreadable: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
 	for _, n := range b.lines(data) {
 		if isIssue(n) {
@@ -50,9 +50,9 @@ func readBeads(file, dir string, data []byte, r *reader, folder func(string) boo
 	}
 	b.draft.check(r, "bead")
 	for i, t := range b.draft.Tasks { // a ledger accepts fewer ids than a plan
-		at := b.draft.at[i]
-		if strings.Contains(t.ID, keptAttempt) {
-			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, keptAttempt)
+		at := b.draft.positions[i]
+		if strings.Contains(t.ID, attemptMark) {
+			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, attemptMark)
 		}
 		if len(t.Prompt) > maxPrompt {
 			b.report(at.prompt, "the prompt of %.60q has %d KiB, want %d at most", t.ID, len(t.Prompt)>>10, maxPrompt>>10)
@@ -61,9 +61,9 @@ func readBeads(file, dir string, data []byte, r *reader, folder func(string) boo
 	return b.draft
 }
 
-// keptAttempt separates a bead's id from the attempt number in the file names of
+// attemptMark separates a bead's id from the attempt number in the file names of
 // records of earlier attempts. So no bead's id may contain it.
-const keptAttempt = ".attempt-"
+const attemptMark = ".attempt-"
 
 // isIssue reports whether a line is in the tracker's export format, by its keys.
 func isIssue(n *node) bool {
@@ -76,7 +76,7 @@ func isIssue(n *node) bool {
 // beadKeys returns the keys of a bead in gaffer's own format: the keys of a task,
 // except those that do not apply to a bead or have another meaning there.
 func beadKeys() []keySpec[Task] {
-	fields := []keySpec[Task]{
+	keys := []keySpec[Task]{
 		newKey("bead", text(), func(t *Task) *string { return &t.ID },
 			"what other beads, records and its session call it; unique, and fit for a file's name", `"bead": "bd-1"`).require(),
 		newKey("template", text(), func(t *Task) *string { return &t.Dispatch.Template },
@@ -91,15 +91,15 @@ func beadKeys() []keySpec[Task] {
 			"0 is the most urgent and 4 the least; 2 without it", `"priority": 0`),
 	}
 	other := []string{"id", "wave", "command", "shell"}
-	for _, f := range fields {
+	for _, f := range keys {
 		other = append(other, f.name)
 	}
 	for _, f := range taskKeys() {
 		if !slices.Contains(other, f.name) {
-			fields = append(fields, f)
+			keys = append(keys, f)
 		}
 	}
-	return fields
+	return keys
 }
 
 // The tracker's priorities: 0 is the most urgent.
@@ -111,7 +111,7 @@ const (
 // beadAgent is the type of an agent's name with an optional model, such as claude:opus.
 // The agent "command" is not allowed, because a bead always has a prompt.
 func beadAgent() valueType[string] {
-	return valueType[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
+	return valueType[string]{schema{Type: "string"}, func(r *reporter, name string, n *node) (string, bool) {
 		agent, model, colon := strings.Cut(n.text, ":")
 		named := *n
 		named.text = agent
@@ -128,7 +128,7 @@ func beadAgent() valueType[string] {
 }
 
 // bead reads a line in gaffer's own format.
-func (b *beadReader) bead(n *node) (Task, places) {
+func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	t := Task{
 		QuestionRules: QuestionRules{Questions: Ask}, Priority: normalPriority, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries}, Dispatch: &Dispatch{}, FileEntry: FileEntry{Line: n.line},
 	}
@@ -141,11 +141,11 @@ func (b *beadReader) bead(n *node) (Task, places) {
 		b.problems[len(b.problems)-1].Suggestion = "bead"
 		bead.pairs[at].key = "bead" // read the value under the right key, so that it is checked, too
 	}
-	given := readMapping(b.reader, "a bead", &bead, b.fields, rejected, &t)
+	given := readMapping(b.reporter, "a bead", &bead, b.keys, rejected, &t)
 	t.Priority = -t.Priority
 	t.Dispatch.Bead = t.ID
 	b.checkBead(&t, &bead, given)
-	return t, placesOf(given, n.position, "bead", "prompt_file")
+	return t, positionsOf(given, n.position, "bead", "prompt_file")
 }
 
 // checkBead checks keys that require or exclude each other.
@@ -183,5 +183,5 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		}
 		given["prompt"] = pair{} // already reported, or not needed
 	}
-	checkTask(b.reader, t, n, given)
+	checkTask(b.reporter, t, n, given)
 }

@@ -42,7 +42,7 @@ func issueKeys() []keySpec[issue] {
 
 // optionalText is the type of a text that may be empty.
 func optionalText() valueType[string] {
-	return valueType[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
+	return valueType[string]{schema{Type: "string"}, func(r *reporter, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
 			r.report(n.position, "%s: found %s, want a text", name, n.kind)
 			return "", false
@@ -58,8 +58,8 @@ func (b *beadReader) addIssue(n *node) {
 		return
 	}
 	i := &issue{priority: normalPriority}
-	given := readMapping(b.reader, "an issue", onlyKeys(n, issueKeys()), issueKeys(), rejected, i)
-	at := places{id: n.position, prompt: n.position}
+	given := readMapping(b.reporter, "an issue", onlyKeys(n, issueKeys()), issueKeys(), rejected, i)
+	at := taskPositions{id: n.position, prompt: n.position}
 	if p, ok := given["id"]; ok {
 		at.id = p.value.withPosition(p.at).position
 	}
@@ -74,10 +74,10 @@ func (b *beadReader) addIssue(n *node) {
 
 // onlyKeys returns a copy of the mapping with only the given keys and without null
 // values.
-func onlyKeys[T any](n *node, fields []keySpec[T]) *node {
+func onlyKeys[T any](n *node, keys []keySpec[T]) *node {
 	kept := *n
 	kept.pairs = nil
-	for _, f := range fields {
+	for _, f := range keys {
 		for _, p := range n.pairs {
 			if p.key == f.name && p.value.kind != nothing {
 				kept.pairs = append(kept.pairs, p)
@@ -113,14 +113,14 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 		b.report(n.position, "dependencies: found %s, want a list", n.kind)
 		return
 	}
-	fields := []keySpec[link]{
+	keys := []keySpec[link]{
 		newKey("issue_id", text(), func(l *link) *string { return &l.from }, "", ""),
 		newKey("depends_on_id", text(), func(l *link) *string { return &l.to }, "", `"depends_on_id": "bd-a1"`).require(),
 		newKey("type", text(), func(l *link) *string { return &l.kind }, "", ""),
 	}
 	for _, item := range n.items {
 		l := link{from: i.id, kind: blocks, at: item.position}
-		if readMapping(b.reader, "a dependency", onlyKeys(item, fields), fields, rejected, &l); l.to == "" {
+		if readMapping(b.reporter, "a dependency", onlyKeys(item, keys), keys, rejected, &l); l.to == "" {
 			continue // already reported
 		}
 		if l.kind == conditional && l.from == i.id {

@@ -90,7 +90,7 @@ func (b *beadReader) line(line []byte, number int) *node {
 		}
 		return nil
 	}
-	j := jsonReader{reader: b.reader, line: line, number: number, tokens: json.NewDecoder(bytes.NewReader(line))}
+	j := jsonReader{reporter: b.reporter, line: line, number: number, tokens: json.NewDecoder(bytes.NewReader(line))}
 	j.tokens.UseNumber()
 	n := j.value()
 	if n.kind != mapping {
@@ -111,7 +111,7 @@ func rewordForLine(problem string) string {
 
 // jsonReader converts a line of valid JSON to nodes.
 type jsonReader struct {
-	*reader
+	*reporter
 	line    []byte
 	number  int
 	tokens  *json.Decoder

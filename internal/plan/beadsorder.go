@@ -39,7 +39,7 @@ func newBeadOrder(b *beadReader) *beadOrder {
 	}
 	for i, t := range b.draft.Tasks {
 		for k, id := range t.After {
-			o.waits[i] = append(o.waits[i], o.wait(id, b.draft.at[i].waits(k)))
+			o.waits[i] = append(o.waits[i], o.wait(id, b.draft.positions[i].reference(k)))
 		}
 	}
 	for _, l := range b.links {
@@ -81,7 +81,7 @@ func (o *beadOrder) setDependencies() {
 	}
 	for i := range tasks {
 		if !tasks[i].Done && o.steps <= maxSteps {
-			tasks[i].After, o.draft.at[i].after = o.needs(i)
+			tasks[i].After, o.draft.positions[i].after = o.needs(i)
 		}
 	}
 	if o.steps > maxSteps {

@@ -88,7 +88,7 @@ func (g *Graph) gateNote(node int) string {
 // Tarjan's algorithm. It uses its own stack, so that a long chain of tasks does not
 // cause deep recursion.
 func (g *Graph) components() [][]int {
-	s := knotSearch{graph: g, number: make([]int, len(g.needs)), low: make([]int, len(g.needs)), open: make([]bool, len(g.needs))}
+	s := componentSearch{graph: g, number: make([]int, len(g.needs)), low: make([]int, len(g.needs)), open: make([]bool, len(g.needs))}
 	for node := range g.needs {
 		if s.number[node] == 0 {
 			s.from(node)
@@ -98,7 +98,7 @@ func (g *Graph) components() [][]int {
 	return s.found
 }
 
-type knotSearch struct {
+type componentSearch struct {
 	graph       *Graph
 	count       int
 	number, low []int // 0 means not visited
@@ -109,7 +109,7 @@ type knotSearch struct {
 
 type visit struct{ node, next int }
 
-func (s *knotSearch) from(root int) {
+func (s *componentSearch) from(root int) {
 	calls := []visit{s.enter(root)}
 	for len(calls) > 0 {
 		top := &calls[len(calls)-1]
@@ -133,14 +133,14 @@ func (s *knotSearch) from(root int) {
 	}
 }
 
-func (s *knotSearch) enter(node int) visit {
+func (s *componentSearch) enter(node int) visit {
 	s.count++
 	s.number[node], s.low[node], s.open[node] = s.count, s.count, true
 	s.stack = append(s.stack, node)
 	return visit{node: node}
 }
 
-func (s *knotSearch) leave(node int) {
+func (s *componentSearch) leave(node int) {
 	if s.low[node] != s.number[node] {
 		return
 	}

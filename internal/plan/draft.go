@@ -13,35 +13,35 @@ const maxTasks = 20_000
 // draft is a plan as it was read, with the positions of its tasks for later checks.
 type draft struct {
 	Plan
-	at []places // one per task
+	positions []taskPositions // one per task
 }
 
-type places struct {
+type taskPositions struct {
 	id, prompt position
 	after      []position // one per reference in After, or none
 }
 
-// waits returns the position of reference k in the task's After.
-func (p places) waits(k int) position {
+// reference returns the position of reference k in the task's After.
+func (p taskPositions) reference(k int) position {
 	if k < len(p.after) {
 		return p.after[k]
 	}
 	return p.id
 }
 
-func (d *draft) add(t Task, at places) {
+func (d *draft) add(t Task, at taskPositions) {
 	d.Tasks = append(d.Tasks, t)
-	d.at = append(d.at, at)
+	d.positions = append(d.positions, at)
 }
 
 // check reports problems between the tasks: ids, references, cycles. word is the
 // format's name for a task.
-func (d *draft) check(r *reader, word string) {
+func (d *draft) check(r *reporter, word string) {
 	switch {
 	case len(d.Tasks) == 0 && len(r.problems) == 0:
 		r.report(position{}, "found no %ss, want one at least", word)
 	case len(d.Tasks) > maxTasks:
-		r.report(d.at[maxTasks].id, "found %d %ss, want %d at most", len(d.Tasks), word, maxTasks)
+		r.report(d.positions[maxTasks].id, "found %d %ss, want %d at most", len(d.Tasks), word, maxTasks)
 		return
 	}
 	d.checkIDs(r, word)
@@ -49,14 +49,14 @@ func (d *draft) check(r *reader, word string) {
 	d.checkFiles(r)
 	g := d.Graph()
 	for _, c := range g.cycles() {
-		r.report(d.at[c.tasks[0]].waits(0), "the %ss wait for each other: %s", word, g.text(c))
+		r.report(d.positions[c.tasks[0]].reference(0), "the %ss wait for each other: %s", word, g.text(c))
 	}
 }
 
-func (d *draft) checkIDs(r *reader, word string) {
+func (d *draft) checkIDs(r *reporter, word string) {
 	lines := map[string]int{}
 	for i, t := range d.Tasks {
-		at := d.at[i].id
+		at := d.positions[i].id
 		if t.ID == "" {
 			continue // already reported as a missing key
 		}
@@ -71,7 +71,7 @@ func (d *draft) checkIDs(r *reader, word string) {
 	}
 }
 
-func (d *draft) checkReferences(r *reader, word string) {
+func (d *draft) checkReferences(r *reporter, word string) {
 	ids := make([]string, len(d.Tasks))
 	known := make(map[string]bool, len(d.Tasks))
 	for i, t := range d.Tasks {
@@ -79,7 +79,7 @@ func (d *draft) checkReferences(r *reader, word string) {
 	}
 	for i, t := range d.Tasks {
 		for k, id := range t.After {
-			at := d.at[i].waits(k)
+			at := d.positions[i].reference(k)
 			switch {
 			case id == t.ID:
 				r.report(at, "%s %q waits for itself", word, id)
@@ -91,18 +91,18 @@ func (d *draft) checkReferences(r *reader, word string) {
 	}
 }
 
-func (d *draft) checkFiles(r *reader) {
+func (d *draft) checkFiles(r *reporter) {
 	for i, t := range d.Tasks {
 		for _, file := range t.Files {
 			if problem := checkPattern(file); problem != "" {
-				r.report(d.at[i].id, "files: %.80q %s", file, problem)
+				r.report(d.positions[i].id, "files: %.80q %s", file, problem)
 			}
 		}
 	}
 }
 
-// pending removes the tasks that are done, and all references to them.
-func (p *Plan) pending() {
+// dropDone removes the tasks that are done, and all references to them.
+func (p *Plan) dropDone() {
 	done := map[string]bool{}
 	for _, t := range p.Tasks {
 		if t.Done {

@@ -27,7 +27,7 @@ func seed(f *testing.F, globs ...string) {
 
 // sound checks a reader's result for arbitrary input: either problems that have a text,
 // or a plan whose tasks can all run.
-func sound(t *testing.T, r *reader, d draft) {
+func sound(t *testing.T, r *reporter, d draft) {
 	t.Helper()
 	if len(r.problems) > 0 {
 		for _, p := range r.problems {
@@ -56,7 +56,7 @@ func sound(t *testing.T, r *reader, d draft) {
 func FuzzGaffer(f *testing.F) {
 	seed(f, "../../examples/*/plan.yaml", "testdata/broken/*.yaml")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &reader{file: "plan"}
+		r := &reporter{file: "plan"}
 		root := r.tree(data)
 		if root == nil && len(r.problems) > 0 {
 			return
@@ -70,7 +70,7 @@ func FuzzGaffer(f *testing.F) {
 func FuzzWorkflow(f *testing.F) {
 	seed(f, "../../examples/workflow/*.yaml", "testdata/broken/workflow-*.yaml")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &reader{file: "plan"}
+		r := &reporter{file: "plan"}
 		root := r.tree(data)
 		if root == nil && len(r.problems) > 0 {
 			return
@@ -84,7 +84,7 @@ func FuzzOrchestrator(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		isOrchestrator(data)
 		TickCheckbox(data, "001-01")
-		r := &reader{file: "plan"}
+		r := &reporter{file: "plan"}
 		d := readOrchestrator("plan", data, r)
 		d.check(r, "prompt")
 		sound(t, r, d)
@@ -94,14 +94,14 @@ func FuzzOrchestrator(f *testing.F) {
 func FuzzBeads(f *testing.F) {
 	seed(f, "../../examples/beads/*.jsonl", "testdata/broken/beads-*.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &reader{file: "plan"}
+		r := &reporter{file: "plan"}
 		d := readBeads("plan", "/dir", data, r, func(string) bool { return true })
 		for _, task := range d.Tasks {
 			if task.Dispatch.Bead != task.ID || task.Priority > 0 || task.Done && task.After != nil {
 				t.Errorf("a task that is no bead: %+v", task)
 			}
 		}
-		if d.pending(); len(d.Tasks) > 0 || len(r.problems) > 0 {
+		if d.dropDone(); len(d.Tasks) > 0 || len(r.problems) > 0 {
 			sound(t, r, d)
 		}
 	})
@@ -110,7 +110,7 @@ func FuzzBeads(f *testing.F) {
 func FuzzPhase(f *testing.F) {
 	seed(f, "../../examples/phase/*/*-PLAN.md", "testdata/broken/*-PLAN.md")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &reader{file: "plan"}
+		r := &reporter{file: "plan"}
 		task, at := readPhase("01-02-PLAN.md", data, false, r)
 		task.After = nil // its other phase plans are missing here
 		var d draft

@@ -30,7 +30,7 @@ import (
 // So a plain list of edges such as "001, 002 -> 003" can be read, too. Lines that join
 // in a way that these rules would misread are reported as a problem.
 type graphDrawing struct {
-	reader  *reader
+	reader  *reporter
 	heading position
 	first   int // number of the block's first line, or 0
 
@@ -56,7 +56,7 @@ type trunk struct {
 	ids    []string
 }
 
-func newGraphDrawing(r *reader, heading position) *graphDrawing {
+func newGraphDrawing(r *reporter, heading position) *graphDrawing {
 	return &graphDrawing{
 		reader: r, heading: heading, at: map[string]position{}, names: map[string]string{},
 		after: map[string][]string{}, afterAt: map[string][]position{}, edges: map[edge]bool{}, openLines: map[int][]position{},
@@ -202,11 +202,13 @@ func (d *graphDrawing) declare(t drawnToken, line string, at position) {
 	}
 	if !d.has(t.id) {
 		d.ids = append(d.ids, t.id)
-		d.at[t.id] = t.place(at)
+		d.at[t.id] = t.position(at)
 	}
 }
 
-func (t drawnToken) place(at position) position { return position{line: at.line, column: t.column + 1} }
+func (t drawnToken) position(at position) position {
+	return position{line: at.line, column: t.column + 1}
+}
 
 // arrows describes the arrows between the ids of a line.
 type arrows struct {
@@ -227,7 +229,7 @@ func (d *graphDrawing) between(tokens []drawnToken, line string, at position) ar
 			continue
 		}
 		if join().MatchString(gap) {
-			d.reader.report(tokens[i-1].place(at), "lines join behind %s, which is not followed, want all that is waited for before one arrow, such as 001, 002 -> 003", tokens[i-1].id)
+			d.reader.report(tokens[i-1].position(at), "lines join behind %s, which is not followed, want all that is waited for before one arrow, such as 001, 002 -> 003", tokens[i-1].id)
 		}
 		a.groups, back = append(a.groups, []drawnToken{tokens[i]}), append(back, !right)
 	}

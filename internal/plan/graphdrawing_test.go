@@ -10,7 +10,7 @@ import (
 // draw reads a graph and returns for each id the ids that it waits for.
 func draw(t *testing.T, graph string) map[string]string {
 	t.Helper()
-	r := &reader{file: "plan.md"}
+	r := &reporter{file: "plan.md"}
 	d := readOrchestrator("plan.md", []byte("## Dependency Graph\n\n```\n"+graph+"\n```\n"), r)
 	if len(r.problems) > 0 {
 		t.Fatal(r.problems)
@@ -194,7 +194,7 @@ func TestLinesThatJoinInTheMiddleAreReported(t *testing.T) {
 		"001 ---|\n002 ---|---> 003":              {4},
 		"      ┌──> 002\n001 ──┤\n      └──> 003": {4},
 	} {
-		r := &reader{file: "plan.md"}
+		r := &reporter{file: "plan.md"}
 		readOrchestrator("plan.md", []byte("## Dependency Graph\n\n```\n"+graph+"\n```\n"), r)
 		var lines []int
 		for _, p := range r.problems.sorted() {

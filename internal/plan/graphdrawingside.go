@@ -46,7 +46,7 @@ func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at posit
 		return // text, a frame, or the last branch of a row: no line starts here
 	}
 	column := last.column + len(last.id) + turn
-	d.openLines[column] = append(d.openLines[column], last.place(at))
+	d.openLines[column] = append(d.openLines[column], last.position(at))
 }
 
 // cornerIn returns the column in which a line changes direction, or -1.
@@ -66,7 +66,7 @@ func blankParens(s string) string {
 // endLines marks the vertical lines that end in this row as connected.
 func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	if upward().MatchString(line[:tokens[0].start]) {
-		d.reader.report(tokens[0].place(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
+		d.reader.report(tokens[0].position(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
 	}
 	for _, t := range tokens {
 		d.markConnected(t.column, t.column+len(t.id)-1)

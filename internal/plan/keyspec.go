@@ -15,12 +15,12 @@ type keySpec[T any] struct {
 	example  string // YAML, at least one line
 	required bool
 	schema   schema
-	read     func(r *reader, n *node, into *T)
+	read     func(r *reporter, n *node, into *T)
 }
 
 // newKey returns the key whose value has the given type and is stored in a T at to.
 func newKey[T, V any](name string, f valueType[V], to func(*T) *V, doc, example string) keySpec[T] {
-	return keySpec[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reader, n *node, into *T) {
+	return keySpec[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		if v, ok := f.read(r, name, n); ok {
 			*to(into) = v
 		}
@@ -50,7 +50,7 @@ const (
 
 // readMapping reads the keys of n into T and returns the known ones. what names the
 // mapping in problems, such as "a task".
-func readMapping[T any](r *reader, what string, n *node, fields []keySpec[T], unknown unknownKeys, into *T) map[string]pair {
+func readMapping[T any](r *reporter, what string, n *node, keys []keySpec[T], unknown unknownKeys, into *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
 		n = &node{} // an empty file
@@ -60,17 +60,17 @@ func readMapping[T any](r *reader, what string, n *node, fields []keySpec[T], un
 		return given
 	}
 	for _, p := range n.pairs {
-		i := slices.IndexFunc(fields, func(f keySpec[T]) bool { return f.name == p.key })
+		i := slices.IndexFunc(keys, func(f keySpec[T]) bool { return f.name == p.key })
 		if i < 0 {
-			if meant := unknownKey(r, what, p, fields, unknown); meant != "" {
+			if meant := unknownKey(r, what, p, keys, unknown); meant != "" {
 				given[meant] = p // so that the key that was meant is not reported as missing
 			}
 			continue
 		}
 		given[p.key] = p
-		fields[i].read(r, p.value.withPosition(p.at), into)
+		keys[i].read(r, p.value.withPosition(p.at), into)
 	}
-	for _, f := range fields {
+	for _, f := range keys {
 		if _, ok := given[f.name]; f.required && !ok {
 			r.report(n.position, "%s needs the key %q%s", what, f.name, f.exampleText())
 		}
@@ -78,9 +78,9 @@ func readMapping[T any](r *reader, what string, n *node, fields []keySpec[T], un
 	return given
 }
 
-func unknownKey[T any](r *reader, what string, p pair, fields []keySpec[T], unknown unknownKeys) (meant string) {
-	meant = r.near(p.key, keyNames(fields))
-	if unknown == tolerated && meant == "" || strings.HasPrefix(p.key, freeKey) {
+func unknownKey[T any](r *reporter, what string, p pair, keys []keySpec[T], unknown unknownKeys) (meant string) {
+	meant = r.near(p.key, keyNames(keys))
+	if unknown == tolerated && meant == "" || strings.HasPrefix(p.key, ignoredKeyPrefix) {
 		return ""
 	}
 	r.report(p.at, "%s has no key %q", what, p.key)
@@ -88,13 +88,13 @@ func unknownKey[T any](r *reader, what string, p pair, fields []keySpec[T], unkn
 	return meant
 }
 
-// freeKey is the prefix of keys that gaffer ignores. Plans use such keys to define YAML
+// ignoredKeyPrefix is the prefix of keys that gaffer ignores. Plans use such keys to define YAML
 // anchors.
-const freeKey = "x-"
+const ignoredKeyPrefix = "x-"
 
-func keyNames[T any](fields []keySpec[T]) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
+func keyNames[T any](keys []keySpec[T]) []string {
+	names := make([]string, len(keys))
+	for i, f := range keys {
 		names[i] = f.name
 	}
 	return names
@@ -111,8 +111,8 @@ func (n *node) withPosition(at position) *node {
 	return &placed
 }
 
-// places returns the positions of the texts in a value that is one text or a list.
-func (n *node) places() []position {
+// positions returns the positions of the texts in a value that is one text or a list.
+func (n *node) positions() []position {
 	if n.kind != list {
 		return []position{n.position}
 	}

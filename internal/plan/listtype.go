@@ -10,7 +10,7 @@ import (
 // textList is the type of a list of texts.
 func textList() valueType[[]string] {
 	item := text()
-	return valueType[[]string]{schema{Type: "array", Items: &item.schema}, func(r *reader, name string, n *node) ([]string, bool) {
+	return valueType[[]string]{schema{Type: "array", Items: &item.schema}, func(r *reporter, name string, n *node) ([]string, bool) {
 		if n.kind != list {
 			r.report(n.position, "%s: found %s, want a list such as [a, b]", name, n.kind)
 			return nil, false
@@ -29,7 +29,7 @@ func textList() valueType[[]string] {
 func textOrList() valueType[[]string] {
 	item, many := text(), textList()
 	s := schema{AnyOf: []schema{item.schema, many.schema}}
-	return valueType[[]string]{s, func(r *reader, name string, n *node) ([]string, bool) {
+	return valueType[[]string]{s, func(r *reporter, name string, n *node) ([]string, bool) {
 		if n.kind == list {
 			return many.read(r, name, n)
 		}
@@ -45,7 +45,7 @@ func textOrList() valueType[[]string] {
 // shell is the type of a shell command line.
 func shell() valueType[[]string] {
 	line := text()
-	return valueType[[]string]{line.schema, func(r *reader, name string, n *node) ([]string, bool) {
+	return valueType[[]string]{line.schema, func(r *reporter, name string, n *node) ([]string, bool) {
 		s, ok := line.read(r, name, n)
 		return []string{"sh", "-c", s}, ok
 	}}
@@ -69,12 +69,12 @@ func referenceKeys() []keySpec[secret.Value] {
 
 // variables is the type of a mapping from names to values. read reads one value or
 // reports a problem.
-func variables[V any](value schema, read func(r *reader, name string, n *node) (V, bool)) valueType[map[string]V] {
+func variables[V any](value schema, read func(r *reporter, name string, n *node) (V, bool)) valueType[map[string]V] {
 	s := schema{
 		Type: "object", Additional: &value,
 		Names: &schema{Pattern: variableName().String()},
 	}
-	return valueType[map[string]V]{s, func(r *reader, name string, n *node) (map[string]V, bool) {
+	return valueType[map[string]V]{s, func(r *reporter, name string, n *node) (map[string]V, bool) {
 		if n.kind != mapping {
 			r.report(n.position, "%s: found %s, want variables with values such as {PORT: 8080}", name, n.kind)
 			return nil, false
@@ -99,7 +99,7 @@ func anyText() schema { return schema{Type: []string{"string", "number", "boolea
 
 // textVariables is the type of variables whose values are texts, which may be empty.
 func textVariables(key string) valueType[map[string]string] {
-	return variables(anyText(), func(r *reader, name string, n *node) (string, bool) {
+	return variables(anyText(), func(r *reporter, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
 			r.report(n.position, "%s: %s: found %s, want a text", key, name, n.kind)
 			return "", false
@@ -110,16 +110,16 @@ func textVariables(key string) valueType[map[string]string] {
 
 // environment is the type of variables whose values are texts or references to secrets.
 func environment() valueType[map[string]secret.Value] {
-	fields := referenceKeys()
-	s := schema{AnyOf: []schema{anyText(), objectSchema(fields)}}
-	return variables(s, func(r *reader, name string, n *node) (v secret.Value, ok bool) {
+	keys := referenceKeys()
+	s := schema{AnyOf: []schema{anyText(), objectSchema(keys)}}
+	return variables(s, func(r *reporter, name string, n *node) (v secret.Value, ok bool) {
 		switch n.kind {
 		case list:
 			r.report(n.position, "env: %s: found %s, want a text, or a reference such as {from: file, path: ~/.secrets/key}", name, n.kind)
 			return v, false
 		case mapping:
 			before := len(r.problems)
-			readMapping(r, "the reference of "+name, n, fields, rejected, &v)
+			readMapping(r, "the reference of "+name, n, keys, rejected, &v)
 			if len(r.problems) > before {
 				return v, false
 			}
@@ -140,7 +140,7 @@ func environment() valueType[map[string]secret.Value] {
 // addToDefaults returns a key whose variables are added to the defaults instead of
 // replacing them.
 func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map[string]secret.Value) keySpec[T] {
-	return keySpec[T]{schema: f.schema, read: func(r *reader, n *node, into *T) {
+	return keySpec[T]{schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)
 		if !ok {
 			return
@@ -155,9 +155,9 @@ func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map
 }
 
 // nestedMapping is the type of a nested mapping with the given keys.
-func nestedMapping[V any](what string, fields []keySpec[V], unknown unknownKeys) valueType[V] {
-	return valueType[V]{objectSchema(fields), func(r *reader, _ string, n *node) (v V, ok bool) {
-		readMapping(r, what, n, fields, unknown, &v)
+func nestedMapping[V any](what string, keys []keySpec[V], unknown unknownKeys) valueType[V] {
+	return valueType[V]{objectSchema(keys), func(r *reporter, _ string, n *node) (v V, ok bool) {
+		readMapping(r, what, n, keys, unknown, &v)
 		return v, true // use the valid keys, so that later checks find all problems
 	}}
 }

@@ -82,7 +82,7 @@ func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	if len(data) > maxPlan {
 		return Plan{}, &statefile.FormError{Path: "the plan", Problem: fmt.Sprintf("has %d MiB, more than the %d a plan may have", len(data)>>20, maxPlan>>20)}
 	}
-	d := l.document("plan", data, Gaffer)
+	d := l.readDocument("plan", data, Gaffer)
 	d.Format, d.SourceFile = Gaffer, ""
 	if len(l.problems) > 0 {
 		return Plan{}, l.problems.sorted()
@@ -92,7 +92,7 @@ func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 
 // loader is the only part of this package that accesses files.
 type loader struct {
-	reader
+	reporter
 	host       host.Host
 	opts       Options
 	loaded     int          // bytes of prompts read so far
@@ -117,7 +117,7 @@ func newLoader(h host.Host, o Options) (*loader, error) {
 		o.PromptsDir = filepath.Join(o.Root, "prompts")
 	}
 	o.PromptsDir = under(o.Dir, o.PromptsDir)
-	return &loader{reader: reader{agents: o.Agents}, host: h, opts: o}, nil
+	return &loader{reporter: reporter{agents: o.Agents}, host: h, opts: o}, nil
 }
 
 func under(dir, name string) string {
@@ -137,57 +137,57 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 		return promptText(arg), nil
 	case List:
 		l.file = ""
-		return l.list(arg), nil
+		return l.readList(arg), nil
 	case Folder:
-		return l.folder(arg)
+		return l.readFolder(arg)
 	case Phase:
-		return l.phase(arg)
+		return l.readPhases(arg)
 	case PromptFile:
-		return l.promptFile(arg)
+		return l.readPromptFile(arg)
 	}
 	if l.parsed != nil {
-		return l.tasks(arg, l.parsed.root, format), nil
+		return l.readYAML(arg, l.parsed.root, format), nil
 	}
-	data, err := l.bytes(arg)
+	data, err := l.readFile(arg)
 	if err != nil {
 		return draft{}, err
 	}
-	return l.document(arg, data, format), nil
+	return l.readDocument(arg, data, format), nil
 }
 
-// document reads a plan that is a single file, with prompts in it or in other files.
-func (l *loader) document(arg string, data []byte, format Format) draft {
+// readDocument reads a plan that is a single file, with prompts in it or in other files.
+func (l *loader) readDocument(arg string, data []byte, format Format) draft {
 	dir := l.folderOf(arg)
 	if format == Orchestrator {
-		d := readOrchestrator(arg, data, &l.reader)
+		d := readOrchestrator(arg, data, &l.reporter)
 		for i := range d.Tasks {
 			d.Tasks[i].CheckboxFile = under(l.opts.Dir, arg)
 		}
-		d.check(&l.reader, "prompt")
+		d.check(&l.reporter, "prompt")
 		l.findPrompts(&d, dir)
 		return d
 	}
 	if format == Beads {
-		return l.beads(arg, dir, data)
+		return l.readBeads(arg, dir, data)
 	}
-	return l.tasks(arg, l.tree(data), format)
+	return l.readYAML(arg, l.tree(data), format)
 }
 
 func (l *loader) folderOf(arg string) string { return filepath.Dir(under(l.opts.Dir, arg)) }
 
-// tasks reads a plan from parsed YAML.
-func (l *loader) tasks(arg string, root *node, format Format) draft {
+// readYAML reads a plan from parsed YAML.
+func (l *loader) readYAML(arg string, root *node, format Format) draft {
 	if root == nil && len(l.problems) > 0 {
 		return draft{}
 	}
 	dir := l.folderOf(arg)
 	if format == WorkflowFile {
-		d := readWorkflows(arg, root, &l.reader, l.opts.Workflow)
+		d := readWorkflows(arg, root, &l.reporter, l.opts.Workflow)
 		l.readPrompts(&d, l.opts.Root, dir)
 		return d
 	}
-	d := readPlan(arg, root, &l.reader)
-	d.check(&l.reader, "task")
+	d := readPlan(arg, root, &l.reporter)
+	d.check(&l.reporter, "task")
 	l.readPrompts(&d, dir)
 	return d
 }
@@ -198,7 +198,7 @@ func (l *loader) finish(p Plan) Plan {
 		p.Tasks[i].Name = orElse(t.Name, t.ID)
 	}
 	if l.opts.PendingOnly {
-		p.pending()
+		p.dropDone()
 	}
 	overlaps := p.Overlaps()
 	if l.opts.SeparateFiles {
@@ -226,8 +226,8 @@ func (o Overlap) text(separated bool) string {
 	return fmt.Sprintf("%s and %s may run at the same time and change the same files (%s)", o.First, o.Second, files)
 }
 
-// bytes reads a plan's file.
-func (l *loader) bytes(arg string) ([]byte, error) {
+// readFile reads a plan's file.
+func (l *loader) readFile(arg string) ([]byte, error) {
 	data, err := statefile.ReadBytes(l.host, under(l.opts.Dir, arg))
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {
 		return nil, &statefile.FormError{Path: arg, Problem: e.Problem}

@@ -42,12 +42,12 @@ func isOrchestrator(data []byte) bool {
 
 // orchestrator is the content of an orchestrator's markdown.
 type orchestrator struct {
-	reader *reader
-	title  string
-	graph  *graphDrawing // nil if there is no section for the graph
-	items  []waveItem
-	wrong  Problems // problems of the waves, reported only if the waves are used
-	done   map[string]bool
+	reader       *reporter
+	title        string
+	graph        *graphDrawing // nil if there is no section for the graph
+	items        []waveItem
+	waveProblems Problems // problems of the waves, reported only if the waves are used
+	done         map[string]bool
 }
 
 // waveItem is a prompt in a section such as "### Wave 2: the API".
@@ -59,7 +59,7 @@ type waveItem struct {
 
 // readOrchestrator reads the markdown. PromptFile of a task is the file name in the
 // markdown, or empty; findPrompts looks for the files later.
-func readOrchestrator(file string, data []byte, r *reader) draft {
+func readOrchestrator(file string, data []byte, r *reporter) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
 	d := draft{Plan: Plan{Name: orElse(o.title, defaultName(file)), Source: SourceOrchestrate, SourceFile: file, OnFailure: Continue}}
@@ -81,7 +81,7 @@ func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
 		line, at := strings.TrimRight(line, "\r"), position{line: i + 1, column: 1}
-		o.box(line)
+		o.readCheckbox(line)
 		if fence().MatchString(line) {
 			if block == 0 {
 				block = i + 1
@@ -156,18 +156,18 @@ func (o *orchestrator) item(line string, wave int, at position) {
 	m := fileID().FindStringSubmatch(baseName(file))
 	if m == nil {
 		if listItem().MatchString(line) {
-			o.wrong = append(o.wrong, o.reader.problem(at, "the name %q does not begin with an id, want NNN-NN-name.md or NNN-name.md", file))
+			o.waveProblems = append(o.waveProblems, o.reader.problem(at, "the name %q does not begin with an id, want NNN-NN-name.md or NNN-name.md", file))
 		}
 		return
 	}
 	if wave == noNumber {
-		o.wrong = append(o.wrong, o.reader.problem(at, "the heading above has no number, want one such as '### Wave 1: name'"))
+		o.waveProblems = append(o.waveProblems, o.reader.problem(at, "the heading above has no number, want one such as '### Wave 1: name'"))
 		return
 	}
 	o.items = append(o.items, waveItem{id: m[1], file: file, name: m[2], wave: wave, at: at})
 }
 
-func (o *orchestrator) box(line string) {
+func (o *orchestrator) readCheckbox(line string) {
 	if m := checkbox().FindStringSubmatch(line); m != nil {
 		o.done[m[3]] = m[1] != " "
 	}
@@ -187,12 +187,12 @@ func (o *orchestrator) fromGraph(d *draft) {
 	for _, id := range o.graph.ids {
 		at := o.graph.at[id]
 		t := Task{ID: id, Name: orElse(o.graph.names[id], files[id].name), PromptFile: files[id].file, After: o.graph.after[id], FileEntry: FileEntry{Line: at.line}}
-		d.add(t, places{id: at, prompt: at, after: o.graph.afterAt[id]})
+		d.add(t, taskPositions{id: at, prompt: at, after: o.graph.afterAt[id]})
 	}
 }
 
 func (o *orchestrator) fromWaves(d *draft) {
-	o.reader.problems = append(o.reader.problems, o.wrong...)
+	o.reader.problems = append(o.reader.problems, o.waveProblems...)
 	if len(o.items) == 0 {
 		o.reportMissing()
 		return
@@ -206,7 +206,7 @@ func (o *orchestrator) fromWaves(d *draft) {
 		if lowest > 1 {
 			t.Wave-- // the plan has no wave 0: restore the numbers of its headings
 		}
-		d.add(t, places{id: item.at, prompt: item.at})
+		d.add(t, taskPositions{id: item.at, prompt: item.at})
 	}
 }
 

@@ -12,24 +12,24 @@ import (
 // number of the plan.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
-// front is the front matter of a phase plan.
-type front struct {
+// phaseFrontMatter is the front matter of a phase plan.
+type phaseFrontMatter struct {
 	phase, plan, kind string
 	wave              int
 	dependsOn, files  []string
 	autonomous        bool
 }
 
-func frontKeys() []keySpec[front] {
-	return []keySpec[front]{
-		newKey("phase", text(), func(f *front) *string { return &f.phase }, "the phase", "phase: 02-storage"),
-		newKey("plan", text(), func(f *front) *string { return &f.plan }, "the plan's number", "plan: 01"),
-		newKey("type", choice("execute", "tdd"), func(f *front) *string { return &f.kind }, "how it is done", "type: execute"),
-		newKey("wave", number(1, maxWave), func(f *front) *int { return &f.wave }, "its wave; 1 without it", "wave: 2"),
-		newKey("depends_on", listOrNothing(), func(f *front) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
-		newKey("files_modified", listOrNothing(), func(f *front) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
-		newKey("autonomous", boolean(), func(f *front) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
-		{name: "must_haves", read: func(*reader, *node, *front) {}}, // only the agent needs it, and receives the whole file
+func phaseKeys() []keySpec[phaseFrontMatter] {
+	return []keySpec[phaseFrontMatter]{
+		newKey("phase", text(), func(f *phaseFrontMatter) *string { return &f.phase }, "the phase", "phase: 02-storage"),
+		newKey("plan", text(), func(f *phaseFrontMatter) *string { return &f.plan }, "the plan's number", "plan: 01"),
+		newKey("type", choice("execute", "tdd"), func(f *phaseFrontMatter) *string { return &f.kind }, "how it is done", "type: execute"),
+		newKey("wave", number(1, maxWave), func(f *phaseFrontMatter) *int { return &f.wave }, "its wave; 1 without it", "wave: 2"),
+		newKey("depends_on", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
+		newKey("files_modified", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
+		newKey("autonomous", boolean(), func(f *phaseFrontMatter) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
+		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}}, // only the agent needs it, and receives the whole file
 	}
 }
 
@@ -37,7 +37,7 @@ func frontKeys() []keySpec[front] {
 func listOrNothing() valueType[[]string] {
 	f := textOrList()
 	read := f.read
-	f.read = func(r *reader, name string, n *node) ([]string, bool) {
+	f.read = func(r *reporter, name string, n *node) ([]string, bool) {
 		if n.kind == nothing {
 			return nil, true
 		}
@@ -47,17 +47,17 @@ func listOrNothing() valueType[[]string] {
 }
 
 // readPhase reads one phase plan. The whole file is the prompt.
-func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
+func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPositions) {
 	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
 		Prompt: string(data), PromptFile: file, Wave: 1, QuestionRules: QuestionRules{Questions: Ask}, FileEntry: FileEntry{Done: done, Line: 1},
 	}
 	if name == nil {
 		r.report(position{}, "the name of a phase plan is NN-XX-PLAN.md, such as 02-01-PLAN.md")
-		return t, places{}
+		return t, taskPositions{}
 	}
 	t.ID = name[1] + "-" + name[2]
-	at := places{id: position{line: 1, column: 1}, prompt: position{line: 1, column: 1}}
+	at := taskPositions{id: position{line: 1, column: 1}, prompt: position{line: 1, column: 1}}
 	yaml, begun, ended := frontMatter(data)
 	switch {
 	case !begun:
@@ -71,15 +71,15 @@ func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
 	if root == nil {
 		return t, at
 	}
-	f := front{wave: 1}
-	given := readMapping(r, "front matter", root, frontKeys(), tolerated, &f)
+	f := phaseFrontMatter{wave: 1}
+	given := readMapping(r, "front matter", root, phaseKeys(), tolerated, &f)
 	t.Name = orElse(objective(data), strings.TrimSpace(f.phase+" "+t.ID))
 	t.Wave, t.Files = f.wave, f.files
 	for _, id := range f.dependsOn {
 		t.After = append(t.After, phaseID(id, name[1], len(name[2])))
 	}
 	if p, ok := given["depends_on"]; ok {
-		at.after = p.value.withPosition(p.at).places()
+		at.after = p.value.withPosition(p.at).positions()
 	}
 	if p, ok := given["plan"]; ok && phaseID(f.plan, name[1], len(name[2])) != t.ID {
 		r.warn(p.value.withPosition(p.at).position, "plan: found %q, while the file's name says %s", f.plan, name[2])

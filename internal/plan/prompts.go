@@ -22,7 +22,7 @@ var (
 
 func promptText(text string) draft {
 	d := draft{Plan: Plan{Name: firstLine(strings.TrimSpace(text)), Source: SourceRunPrompt, OnFailure: Continue}}
-	d.add(Task{ID: "prompt", Name: d.Name, Prompt: text, QuestionRules: QuestionRules{Questions: Ask}}, places{})
+	d.add(Task{ID: "prompt", Name: d.Name, Prompt: text, QuestionRules: QuestionRules{Questions: Ask}}, taskPositions{})
 	return d
 }
 
@@ -31,7 +31,7 @@ func firstLine(s string) string {
 	return line
 }
 
-func (l *loader) promptFile(arg string) (draft, error) {
+func (l *loader) readPromptFile(arg string) (draft, error) {
 	if _, err := l.host.Stat(readStep, under(l.opts.Dir, arg)); err != nil {
 		return draft{}, err
 	}
@@ -40,9 +40,9 @@ func (l *loader) promptFile(arg string) (draft, error) {
 	return d, nil
 }
 
-// folder returns a plan with a task for each markdown file in a folder, all in one
+// readFolder returns a plan with a task for each markdown file in a folder, all in one
 // wave.
-func (l *loader) folder(arg string) (draft, error) {
+func (l *loader) readFolder(arg string) (draft, error) {
 	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
 	if err != nil {
 		return draft{}, err
@@ -57,7 +57,7 @@ func (l *loader) folder(arg string) (draft, error) {
 	// Plans in the folder are not prompts: an agent that received one would do the work
 	// of the other prompts.
 	files = slices.DeleteFunc(files, func(file string) bool {
-		data, err := l.bytes(file)
+		data, err := l.readFile(file)
 		isPlan := err == nil && isOrchestrator(data)
 		if isPlan {
 			l.warnings = append(l.warnings, Problem{File: file, Text: "is a plan of its own and is left out here; name the file to use it"})
@@ -72,8 +72,8 @@ func (l *loader) folder(arg string) (draft, error) {
 	return d, nil
 }
 
-// list returns a plan with a task for each id or file, all in one wave.
-func (l *loader) list(arg string) draft {
+// readList returns a plan with a task for each id or file, all in one wave.
+func (l *loader) readList(arg string) draft {
 	items := splitList(arg)
 	d := draft{Plan: Plan{Name: strings.Join(items, ","), Source: SourceOrchestrate, OnFailure: Continue}}
 	if len(items) == 1 {
@@ -81,7 +81,7 @@ func (l *loader) list(arg string) draft {
 	}
 	var files []string
 	for _, item := range items {
-		if file, ok := l.listed(item); ok {
+		if file, ok := l.listedFile(item); ok {
 			files = append(files, file)
 		}
 	}
@@ -99,15 +99,15 @@ func splitList(arg string) []string {
 	return items
 }
 
-func (l *loader) listed(item string) (string, bool) {
+func (l *loader) listedFile(item string) (string, bool) {
 	if promptID().MatchString(item) {
-		return l.byID(item, position{}, "")
+		return l.promptByID(item, position{}, "")
 	}
 	if _, err := l.host.Stat(readStep, under(l.opts.Dir, item)); err == nil {
 		return item, true
 	}
 	l.report(position{}, "%q is no prompt's file, and no id such as 001 or 001-02", item)
-	if near, ok := l.notThere(item).(*NameError); ok { //nolint:errorlint // it is made right there
+	if near, ok := l.notFoundError(item).(*NameError); ok { //nolint:errorlint // it is made right there
 		l.problems[len(l.problems)-1].Suggestion = near.Meant
 	}
 	return "", false
@@ -129,9 +129,9 @@ func (l *loader) addFiles(d *draft, files []string) {
 		if m := namedPrompt().FindStringSubmatch(name); m != nil && m[2] != "" {
 			t.Name = m[2]
 		}
-		d.add(t, places{})
+		d.add(t, taskPositions{})
 	}
-	d.check(&l.reader, "prompt")
+	d.check(&l.reporter, "prompt")
 	l.readPrompts(d, l.opts.Dir)
 }
 
@@ -154,7 +154,7 @@ func (l *loader) readPrompts(d *draft, dirs ...string) {
 		if t.PromptFile == "" || t.Prompt != "" {
 			continue
 		}
-		l.readPrompt(t, d.at[i].prompt, dirs)
+		l.readPrompt(t, d.positions[i].prompt, dirs)
 	}
 }
 

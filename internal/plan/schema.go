@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// schema is a JSON Schema. The order of its fields is the order of the output.
+// schema is a JSON Schema. The order of its keys is the order of the output.
 type schema struct {
 	Schema      string     `json:"$schema,omitempty"`
 	Title       string     `json:"title,omitempty"`
@@ -48,10 +48,10 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b.Bytes(), '}'), nil
 }
 
-// objectSchema returns the schema of a mapping that has only these fields.
-func objectSchema[T any](fields []keySpec[T]) schema {
-	s := schema{Type: "object", Patterns: properties{{"^" + freeKey, schema{}}}, Additional: false}
-	for _, f := range fields {
+// objectSchema returns the schema of a mapping that has only these keys.
+func objectSchema[T any](keys []keySpec[T]) schema {
+	s := schema{Type: "object", Patterns: properties{{"^" + ignoredKeyPrefix, schema{}}}, Additional: false}
+	for _, f := range keys {
 		described := f.schema
 		described.Description = f.doc
 		s.Properties = append(s.Properties, property{f.name, described})

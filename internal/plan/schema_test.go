@@ -43,7 +43,7 @@ func obeys(t *testing.T, s *jsonschema.Schema, text string) error {
 }
 
 func reads(text string) Problems {
-	r := &reader{file: "plan.yaml"}
+	r := &reporter{file: "plan.yaml"}
 	root := r.tree([]byte(text))
 	if len(r.problems) == 0 {
 		d := readPlan("plan.yaml", root, r)

@@ -14,14 +14,14 @@ import (
 // reports problems itself; name is the key of the value.
 type valueType[V any] struct {
 	schema schema
-	read   func(r *reader, name string, n *node) (V, bool)
+	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
 // scalarType returns a type for a scalar. want describes a valid value. parse returns
 // the value, or, if the text is invalid, what the user probably meant, if that is
 // known.
 func scalarType[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
-	return valueType[V]{s, func(r *reader, name string, n *node) (v V, ok bool) {
+	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
 			r.report(n.position, "%s: found %s, want %s", name, n.kind, want)
 			return v, false
@@ -66,14 +66,14 @@ func choice[V ~string](values ...V) valueType[V] {
 				return v, true, ""
 			}
 		}
-		return "", false, new(reader).near(s, words)
+		return "", false, new(reporter).near(s, words)
 	})
 }
 
 // agentName is the type of an agent's name: one of [Agents], or one that gaffer.yaml
 // defines.
 func agentName() valueType[string] {
-	return valueType[string]{schema{Type: "string", MinLength: 1}, func(r *reader, name string, n *node) (string, bool) {
+	return valueType[string]{schema{Type: "string", MinLength: 1}, func(r *reporter, name string, n *node) (string, bool) {
 		return choice(append(Agents(), r.agents...)...).read(r, name, n)
 	}}
 }

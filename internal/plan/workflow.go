@@ -37,14 +37,14 @@ func workflowKeys() []keySpec[workflowDoc] {
 }
 
 func onComplete() valueType[OnComplete] {
-	fields := []keySpec[OnComplete]{
+	keys := []keySpec[OnComplete]{
 		newKey("create_pr", boolean(), func(o *OnComplete) *bool { return &o.CreatePR }, "open a pull request", "create_pr: true"),
 		newKey("merge_to", branch(), func(o *OnComplete) *string { return &o.MergeTo }, "merge into this branch", "merge_to: main"),
 		newKey("delete_worktree", boolean(), func(o *OnComplete) *bool { return &o.DeleteWorktree }, "remove the worktrees; true without it", "delete_worktree: false"),
 	}
-	return valueType[OnComplete]{objectSchema(fields), func(r *reader, _ string, n *node) (OnComplete, bool) {
+	return valueType[OnComplete]{objectSchema(keys), func(r *reporter, _ string, n *node) (OnComplete, bool) {
 		o := OnComplete{DeleteWorktree: true}
-		given := readMapping(r, "on_complete", n, fields, rejected, &o)
+		given := readMapping(r, "on_complete", n, keys, rejected, &o)
 		if o.CreatePR {
 			excludes(r, given, "merge_to", "create_pr")
 		}
@@ -53,7 +53,7 @@ func onComplete() valueType[OnComplete] {
 }
 
 func anyMapping() valueType[*node] {
-	return valueType[*node]{schema{Type: "object"}, func(r *reader, name string, n *node) (*node, bool) {
+	return valueType[*node]{schema{Type: "object"}, func(r *reporter, name string, n *node) (*node, bool) {
 		found := n.kind.String()
 		if n.kind == mapping {
 			found = "an empty mapping"
@@ -80,7 +80,7 @@ func promptKeys() []keySpec[prompt] {
 
 // readWorkflows reads all workflows of a file, so that the problems of all are
 // reported, and returns the wanted one.
-func readWorkflows(file string, root *node, r *reader, wanted string) draft {
+func readWorkflows(file string, root *node, r *reporter, wanted string) draft {
 	var flows *node
 	readMapping(r, "a workflow file", root, []keySpec[*node]{
 		newKey("workflows", anyMapping(), func(n **node) **node { return n }, "the workflows by id", "workflows: {…}").require(),
@@ -111,7 +111,7 @@ func readWorkflows(file string, root *node, r *reader, wanted string) draft {
 }
 
 // readWorkflow reads one workflow with its prompts.
-func readWorkflow(file string, p pair, r *reader) draft {
+func readWorkflow(file string, p pair, r *reporter) draft {
 	f := workflowDoc{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
 	readMapping(r, "a workflow", p.value.withPosition(p.at), workflowKeys(), rejected, &f)
 	d := draft{Plan: Plan{
@@ -120,29 +120,29 @@ func readWorkflow(file string, p pair, r *reader) draft {
 	if f.prompts == nil {
 		return d
 	}
-	fields := promptKeys()
+	keys := promptKeys()
 	for _, entry := range f.prompts.pairs {
 		var p prompt
-		given := readMapping(r, "a prompt", entry.value.withPosition(entry.at), fields, rejected, &p)
+		given := readMapping(r, "a prompt", entry.value.withPosition(entry.at), keys, rejected, &p)
 		t := Task{ID: entry.key, PromptFile: p.path, After: p.after, QuestionRules: QuestionRules{Questions: Ask}, FileEntry: FileEntry{Line: entry.at.line}}
 		for _, m := range workflowModels {
 			if m.word == p.model {
 				t.Agent, t.Model = m.agent, m.model
 			}
 		}
-		d.add(t, placesOf(given, entry.at, "", "path"))
+		d.add(t, positionsOf(given, entry.at, "", "path"))
 	}
 	return d
 }
 
 // checkWorkflow checks one workflow and sets the waves of its prompts. Each prompt
 // that shares its wave with others gets a worktree.
-func (d *draft) checkWorkflow(r *reader, at position) {
+func (d *draft) checkWorkflow(r *reporter, at position) {
 	before := len(r.problems)
 	d.check(r, "prompt")
 	for i, t := range d.Tasks {
 		if t.ID != "" && !isBranch(d.branchOf(t)) {
-			r.report(d.at[i].id, "the id %q cannot be part of a branch's name, want letters, digits, - and _", t.ID)
+			r.report(d.positions[i].id, "the id %q cannot be part of a branch's name, want letters, digits, - and _", t.ID)
 		}
 	}
 	if len(r.problems) > before {

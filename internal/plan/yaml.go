@@ -48,7 +48,7 @@ const maxExpanded = 1_000_000
 
 // tree parses data, which must contain a single YAML document. It reports problems to
 // r, and returns nil if the document is empty or cannot be parsed.
-func (r *reader) tree(data []byte) *node {
+func (r *reporter) tree(data []byte) *node {
 	body, err := yamldoc.Parse(data, parser.AllowDuplicateMapKey())
 	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {
 		r.report(position{line: problem.Line, column: problem.Column}, "%s", problem.Problem)
@@ -56,18 +56,18 @@ func (r *reader) tree(data []byte) *node {
 	if body == nil {
 		return nil
 	}
-	t := treeReader{reader: r, anchors: map[string]*node{}}
+	t := treeReader{reporter: r, anchors: map[string]*node{}}
 	return t.read(body)
 }
 
-func placeOf(tk *token.Token) position {
+func positionOf(tk *token.Token) position {
 	line, column := yamldoc.Position(tk)
 	return position{line: line, column: column}
 }
 
 // treeReader converts the nodes of the YAML parser to our node type.
 type treeReader struct {
-	*reader
+	*reporter
 	anchors  map[string]*node
 	expanded int
 }
@@ -81,7 +81,7 @@ func (t *treeReader) read(n ast.Node) *node {
 	case *ast.AliasNode:
 		return t.alias(n)
 	case *ast.TagNode:
-		t.report(placeOf(n.GetToken()), "found the tag %.40q, which plans do without", n.GetToken().Value)
+		t.report(positionOf(n.GetToken()), "found the tag %.40q, which plans do without", n.GetToken().Value)
 		return t.read(n.Value)
 	case *ast.MappingNode:
 		return t.mapping(n.Values)
@@ -90,36 +90,36 @@ func (t *treeReader) read(n ast.Node) *node {
 	case *ast.SequenceNode:
 		return t.list(n)
 	case *ast.LiteralNode:
-		return &node{kind: scalar, text: n.Value.Value, position: placeOf(n.GetToken()), size: 1}
+		return &node{kind: scalar, text: n.Value.Value, position: positionOf(n.GetToken()), size: 1}
 	case *ast.StringNode:
-		return &node{kind: scalar, text: n.Value, position: placeOf(n.GetToken()), size: 1}
+		return &node{kind: scalar, text: n.Value, position: positionOf(n.GetToken()), size: 1}
 	case *ast.NullNode, *ast.CommentGroupNode:
-		return &node{position: placeOf(n.GetToken()), size: 1}
+		return &node{position: positionOf(n.GetToken()), size: 1}
 	case ast.ScalarNode:
-		return &node{kind: scalar, text: n.GetToken().Value, position: placeOf(n.GetToken()), size: 1}
+		return &node{kind: scalar, text: n.GetToken().Value, position: positionOf(n.GetToken()), size: 1}
 	case nil:
 		return &node{size: 1}
 	}
-	return &node{position: placeOf(n.GetToken()), size: 1}
+	return &node{position: positionOf(n.GetToken()), size: 1}
 }
 
 func (t *treeReader) alias(n *ast.AliasNode) *node {
-	name, at := n.Value.GetToken().Value, placeOf(n.GetToken())
+	name, at := n.Value.GetToken().Value, positionOf(n.GetToken())
 	target, ok := t.anchors[name]
 	if !ok {
 		t.report(at, "no value above is marked &%s, which *%s stands for", name, name)
 		t.suggest(name, sortedKeys(t.anchors))
 		return &node{position: at, size: 1}
 	}
-	if !t.countAlias(at, target) {
+	if !t.withinAliasLimit(at, target) {
 		return &node{position: at, size: 1}
 	}
 	return target
 }
 
-// countAlias counts the values that an alias stands for, and reports whether the total
+// withinAliasLimit counts the values that an alias stands for, and reports whether the total
 // is within the limit.
-func (t *treeReader) countAlias(at position, target *node) bool {
+func (t *treeReader) withinAliasLimit(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size
 	if before <= maxExpanded && t.expanded > maxExpanded {
@@ -129,7 +129,7 @@ func (t *treeReader) countAlias(at position, target *node) bool {
 }
 
 func (t *treeReader) list(n *ast.SequenceNode) *node {
-	l := &node{kind: list, position: placeOf(n.GetToken()), size: 1}
+	l := &node{kind: list, position: positionOf(n.GetToken()), size: 1}
 	for _, value := range n.Values {
 		item := t.read(value)
 		l.items = append(l.items, item)
@@ -144,10 +144,10 @@ func (t *treeReader) mapping(values []*ast.MappingValueNode) *node {
 	var merged []*node
 	for _, value := range values {
 		if _, marked := value.Key.(*ast.MappingKeyNode); marked {
-			t.report(placeOf(value.Key.GetToken()), "found a key that begins with '?', want a plain key")
+			t.report(positionOf(value.Key.GetToken()), "found a key that begins with '?', want a plain key")
 			continue
 		}
-		key := pair{key: keyText(value.Key), at: placeOf(value.Key.GetToken())}
+		key := pair{key: keyText(value.Key), at: positionOf(value.Key.GetToken())}
 		if m.position == (position{}) {
 			m.position = key.at
 		}

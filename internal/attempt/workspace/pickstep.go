@@ -142,7 +142,7 @@ func choose(s contest.PickInput, in io.Reader, out io.Writer) (id, why string, e
 		if !lines.Scan() {
 			return "", "", errors.Join(errors.New("the question was not answered"), lines.Err())
 		}
-		id, err := s.Chosen(lines.Text())
+		id, err := s.FindChosen(lines.Text())
 		if err == nil {
 			return id, "the user has picked it", nil
 		}

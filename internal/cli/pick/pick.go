@@ -48,7 +48,7 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 			if err != nil {
 				return err
 			}
-			id, err := (contest.PickInput{Task: c.Task, Candidates: c.Candidates}).Chosen(args[1])
+			id, err := (contest.PickInput{Task: c.Task, Candidates: c.Candidates}).FindChosen(args[1])
 			if err != nil {
 				return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer compare %s' shows the candidates", display.Printable(c.Task)))
 			}

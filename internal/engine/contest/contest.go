@@ -44,7 +44,7 @@ func (s PickInput) Decide() (id, why string, ok bool) {
 	case len(list) == 0:
 		return "", "", false
 	case s.By == plan.PickChecks:
-		best := slices.MinFunc(list, better)
+		best := slices.MinFunc(list, compare)
 		return best.Task, "the best by checks, changed lines and cost: " + Describe(best), true
 	case s.By == plan.PickJudge:
 		id, why = Winner(s.Verdict, list)
@@ -53,9 +53,9 @@ func (s PickInput) Decide() (id, why string, ok bool) {
 	return "", "", false
 }
 
-// better orders candidates: all checks passed first, then the fewest changed lines, then
+// compare orders candidates: all checks passed first, then the fewest changed lines, then
 // the lowest cost. The plan's order decides between equals.
-func better(a, b fleet.Candidate) int {
+func compare(a, b fleet.Candidate) int {
 	return cmp.Or(
 		cmp.Compare(a.Checks-a.Passed, b.Checks-b.Passed),
 		cmp.Compare(a.Added+a.Removed, b.Added+b.Removed),
@@ -93,9 +93,9 @@ func (s PickInput) Question() string {
 	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
 }
 
-// Chosen returns the candidate that the user means: its id, the part of its id that says
+// FindChosen returns the candidate that the user means: its id, the part of its id that says
 // who it is, or its number in the question.
-func (s PickInput) Chosen(text string) (string, error) {
+func (s PickInput) FindChosen(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	list := s.CompleteCandidates()
 	for i, c := range list {

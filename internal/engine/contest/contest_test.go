@@ -59,7 +59,7 @@ func TestTheUserNamesACandidate(t *testing.T) {
 	t.Parallel()
 	s := step(plan.PickUser, "")
 	for text, want := range map[string]string{"api.codex": "api.codex", " codex ": "api.codex", "3": "api.claude-opus", "gemini": "", "4": "", "": ""} {
-		if got, err := s.Chosen(text); got != want || (err == nil) != (want != "") {
+		if got, err := s.FindChosen(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v", text, got, err)
 		}
 	}

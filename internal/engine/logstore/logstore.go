@@ -25,8 +25,8 @@ const (
 )
 
 const (
-	maxPiece = 64 << 10 // maximum number of bytes in one piece
-	small    = 4 << 10  // a shorter last piece is extended
+	maxPiece   = 64 << 10 // maximum number of bytes in one piece
+	smallPiece = 4 << 10  // a shorter last piece is extended
 )
 
 // GapError rejects data that does not follow the end of the log. Nothing was changed.
@@ -77,7 +77,7 @@ type items interface {
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-func headOf(r items, attempt string) (h head, err error) {
+func readHead(r items, attempt string) (h head, err error) {
 	item, err := r.Item(headKey(attempt))
 	if errors.Is(err, store.ErrNotFound) {
 		return h, nil
@@ -105,7 +105,7 @@ func End(s *engine.Tx, attempt string, offset int64, data []byte, keep int64) (n
 }
 
 func write(s *engine.Tx, attempt string, offset int64, data []byte, keep int64, last bool) (int64, error) {
-	before, err := headOf(s, attempt)
+	before, err := readHead(s, attempt)
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +121,7 @@ func write(s *engine.Tx, attempt string, offset int64, data []byte, keep int64, 
 	if err := w.add(data); err != nil {
 		return 0, err
 	}
-	if err := w.forget(keep); err != nil {
+	if err := w.trim(keep); err != nil {
 		return 0, err
 	}
 	if h.Done = h.Done || last; h != before {
@@ -149,12 +149,12 @@ func (w writer) put(key store.ItemKey, parent string, seq int64, value any) {
 // does not create a row for each of them.
 func (w writer) add(data []byte) error {
 	h := w.head
-	if n := h.Next - h.Last; len(data) > 0 && n > 0 && n < small {
+	if n := h.Next - h.Last; len(data) > 0 && n > 0 && n < smallPiece {
 		piece, err := w.Item(pieceKey(w.attempt, h.Last))
 		if err != nil {
 			return fmt.Errorf("the last piece of the log of attempt %s: %w", w.attempt, err)
 		}
-		text, err := textOf(piece)
+		text, err := pieceBytes(piece)
 		if err != nil {
 			return err
 		}
@@ -169,14 +169,14 @@ func (w writer) add(data []byte) error {
 	return nil
 }
 
-// page is the number of pieces that are read at once.
-const page = 16
+// piecesAtOnce is the number of pieces that are read at once.
+const piecesAtOnce = 16
 
-// forget deletes the pieces that lie entirely before the last keep bytes.
-func (w writer) forget(keep int64) error {
+// trim deletes the pieces that lie entirely before the last keep bytes.
+func (w writer) trim(keep int64) error {
 	h := w.head
 	for h.Next-h.From > keep {
-		list, err := w.Items(PieceKind, w.attempt, h.From-1, page)
+		list, err := w.Items(PieceKind, w.attempt, h.From-1, piecesAtOnce)
 		if err != nil {
 			return err
 		}
@@ -195,23 +195,23 @@ func (w writer) forget(keep int64) error {
 // Drop deletes at most a page of a log's pieces, and reports whether there may be more.
 // With the last pieces it also deletes the head.
 func Drop(s *engine.Tx, attempt string) (more bool, err error) {
-	list, err := s.Items(PieceKind, attempt, -1, page)
+	list, err := s.Items(PieceKind, attempt, -1, piecesAtOnce)
 	if err != nil {
 		return false, err
 	}
 	for _, piece := range list {
 		s.DropItem(piece.ItemKey)
 	}
-	if len(list) == page {
+	if len(list) == piecesAtOnce {
 		return true, nil
 	}
 	s.DropItem(headKey(attempt))
 	return false, nil
 }
 
-// textOf decodes a JSON string that contains base64. It does not use a JSON parser, for
+// pieceBytes decodes a JSON string that contains base64. It does not use a JSON parser, for
 // speed: logs can be hundreds of megabytes.
-func textOf(piece store.Item) ([]byte, error) {
+func pieceBytes(piece store.Item) ([]byte, error) {
 	data := piece.Data
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
 		return nil, fmt.Errorf("stored piece %s of a log: is no text", piece.ID)

@@ -7,20 +7,20 @@ import (
 // Span returns the range of an attempt's log that is kept: the offset of its first byte
 // and the offset after its last byte. Both are 0 if there is no log.
 func Span(r store.Reader, attempt string) (from, to int64, err error) {
-	h, err := headOf(r, attempt)
+	h, err := readHead(r, attempt)
 	return h.From, h.Next, err
 }
 
 // Done reports whether an attempt's log is complete.
 func Done(r store.Reader, attempt string) (bool, error) {
-	h, err := headOf(r, attempt)
+	h, err := readHead(r, attempt)
 	return h.Done, err
 }
 
 // Read returns at most limit bytes of a log from an offset on. It returns nothing for
 // an offset outside the range that is kept; see [Span].
 func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, error) {
-	h, err := headOf(r, attempt)
+	h, err := readHead(r, attempt)
 	if err != nil || offset < h.From || offset >= h.Next {
 		return nil, err
 	}
@@ -28,12 +28,12 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	at := offset - maxPiece // no piece that begins here or before reaches the offset
 	for len(out) < limit {
 		// Pieces are large: reading too many costs more than another query.
-		list, err := r.Items(PieceKind, attempt, at, min(page, 2+(limit-len(out))/maxPiece))
+		list, err := r.Items(PieceKind, attempt, at, min(piecesAtOnce, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err
 		}
 		for _, piece := range list {
-			if out, err = taken(out, piece, offset, limit); err != nil {
+			if out, err = appendPart(out, piece, offset, limit); err != nil {
 				return nil, err
 			}
 		}
@@ -42,13 +42,13 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	return out, nil
 }
 
-// taken appends the requested part of a piece to out.
-func taken(out []byte, piece store.Item, offset int64, limit int) ([]byte, error) {
+// appendPart appends the requested part of a piece to out.
+func appendPart(out []byte, piece store.Item, offset int64, limit int) ([]byte, error) {
 	room := limit - len(out)
 	if room <= 0 {
 		return out, nil
 	}
-	text, err := textOf(piece)
+	text, err := pieceBytes(piece)
 	if err != nil {
 		return nil, err
 	}

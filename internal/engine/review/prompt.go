@@ -16,7 +16,7 @@ func Prompt(comments []fleet.Comment) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The user has reviewed your change and has %s. Line numbers are those of the files as you left them.\n", count(len(comments), "comment", "comments"))
 	for _, c := range comments {
-		fmt.Fprintf(&b, "\n[%s] %s\n", c.ID, place(c))
+		fmt.Fprintf(&b, "\n[%s] %s\n", c.ID, commentLocation(c))
 		lines := strings.Split(strings.TrimSuffix(c.Lines, "\n"), "\n")
 		if c.Lines == "" {
 			lines = nil
@@ -38,8 +38,8 @@ func Prompt(comments []fleet.Comment) string {
 	return b.String()
 }
 
-// place returns where a comment is.
-func place(c fleet.Comment) string {
+// commentLocation returns where a comment is.
+func commentLocation(c fleet.Comment) string {
 	switch {
 	case c.Path == "":
 		return "the whole change"

@@ -98,7 +98,7 @@ func Drafts(r fleet.Review) (n int) {
 // earlier one is that comment: it is not added again. While the agent works on a review
 // that was sent back, new comments wait for the next round.
 func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
-	c, err := checked(c)
+	c, err := validComment(c)
 	if err != nil {
 		return c, err
 	}
@@ -109,7 +109,7 @@ func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fl
 		}
 		return known, nil
 	}
-	if err := landed(*r, "comment"); err != nil {
+	if err := checkNotLanded(*r, "comment"); err != nil {
 		return c, err
 	}
 	if len(r.Comments) >= MaxComments {
@@ -123,12 +123,12 @@ func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fl
 	c.ID, c.By, c.At = "c"+strconv.Itoa(highest+1), who, now
 	c.Round, c.Answer, c.Resolved = 0, nil, false
 	r.Comments = append(slices.Clone(r.Comments), c)
-	settle(r)
+	updateState(r)
 	return c, nil
 }
 
-// checked returns a comment with its place completed, or an error if it is not valid.
-func checked(c fleet.Comment) (fleet.Comment, error) {
+// validComment returns a comment with its place completed, or an error if it is not valid.
+func validComment(c fleet.Comment) (fleet.Comment, error) {
 	c.Text = strings.TrimSpace(c.Text)
 	if c.Side == "" && c.First > 0 {
 		c.Side = fleet.NewSide
@@ -160,13 +160,13 @@ func checked(c fleet.Comment) (fleet.Comment, error) {
 
 // EditComment changes the text of a comment that was not sent yet.
 func EditComment(r *fleet.Review, id, text string, now time.Time) error {
-	i, err := draft(*r, id, "cannot be changed")
+	i, err := draftIndex(*r, id, "cannot be changed")
 	if err != nil {
 		return err
 	}
 	c := r.Comments[i]
 	c.Text, c.At = text, now
-	if c, err = checked(c); err != nil {
+	if c, err = validComment(c); err != nil {
 		return err
 	}
 	r.Comments = slices.Clone(r.Comments)
@@ -176,17 +176,17 @@ func EditComment(r *fleet.Review, id, text string, now time.Time) error {
 
 // DeleteComment deletes a comment that was not sent yet.
 func DeleteComment(r *fleet.Review, id string) error {
-	i, err := draft(*r, id, "cannot be deleted: resolve it")
+	i, err := draftIndex(*r, id, "cannot be deleted: resolve it")
 	if err != nil {
 		return err
 	}
 	r.Comments = slices.Delete(slices.Clone(r.Comments), i, i+1)
-	settle(r)
+	updateState(r)
 	return nil
 }
 
-// draft returns the position of a comment that was not sent yet.
-func draft(r fleet.Review, id, cannot string) (int, error) {
+// draftIndex returns the position of a comment that was not sent yet.
+func draftIndex(r fleet.Review, id, cannot string) (int, error) {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
 	if i < 0 {
 		return i, &NotFoundError{id}
@@ -234,7 +234,7 @@ func Approve(r *fleet.Review, tree string) error {
 	if err := checkTree(tree); err != nil {
 		return err
 	}
-	if err := landed(*r, "approve"); err != nil {
+	if err := checkNotLanded(*r, "approve"); err != nil {
 		return err
 	}
 	if r.State == fleet.ReviewSentBack {
@@ -243,7 +243,7 @@ func Approve(r *fleet.Review, tree string) error {
 	if n := Drafts(*r); n > 0 {
 		return &RefusedError{"approve", fmt.Sprintf("%s: send them back or delete them", count(n, "comment was not sent", "comments were not sent"))}
 	}
-	r.State, r.Seen = fleet.ReviewApproved, seen(*r, tree)
+	r.State, r.Seen = fleet.ReviewApproved, seenTree(*r, tree)
 	return nil
 }
 
@@ -253,7 +253,7 @@ func Reopen(r *fleet.Review) error {
 		return &RefusedError{"reopen", fmt.Sprintf("the review is %s, and only an approved one can be reopened", StateText(r.State))}
 	}
 	r.State = fleet.ReviewOpen
-	settle(r)
+	updateState(r)
 	return nil
 }
 
@@ -263,7 +263,7 @@ func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	if err := checkTree(tree); err != nil {
 		return "", err
 	}
-	if err := landed(*r, "send back"); err != nil {
+	if err := checkNotLanded(*r, "send back"); err != nil {
 		return "", err
 	}
 	if Drafts(*r) == 0 {
@@ -278,7 +278,7 @@ func SendBack(r *fleet.Review, tree string) (text string, err error) {
 			sent = append(sent, *c)
 		}
 	}
-	r.State, r.Seen = fleet.ReviewSentBack, seen(*r, tree)
+	r.State, r.Seen = fleet.ReviewSentBack, seenTree(*r, tree)
 	return Prompt(sent), nil
 }
 
@@ -312,7 +312,7 @@ func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, att
 func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
-		settle(r)
+		updateState(r)
 	}
 }
 
@@ -321,13 +321,13 @@ func EndRound(r *fleet.Review) {
 func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen
-		settle(r)
+		updateState(r)
 	}
 }
 
 // Merge records that the change was merged.
 func Merge(r *fleet.Review, l fleet.Landing) error {
-	if err := landed(*r, "merge"); err != nil {
+	if err := checkNotLanded(*r, "merge"); err != nil {
 		return err
 	}
 	if r.State == fleet.ReviewSentBack {
@@ -339,7 +339,7 @@ func Merge(r *fleet.Review, l fleet.Landing) error {
 
 // Discard records that the change was discarded. rescue is the ref that keeps it.
 func Discard(r *fleet.Review, rescue string) error {
-	if err := landed(*r, "discard"); err != nil {
+	if err := checkNotLanded(*r, "discard"); err != nil {
 		return err
 	}
 	r.State, r.Rescue = fleet.ReviewDiscarded, rescue
@@ -351,7 +351,7 @@ func Undo(r *fleet.Review) error {
 	switch {
 	case r.State == fleet.ReviewDiscarded:
 		r.State, r.Rescue = fleet.ReviewOpen, ""
-		settle(r)
+		updateState(r)
 	case r.State == fleet.ReviewMerged:
 		r.State, r.Landing = fleet.ReviewApproved, nil
 	case r.Landing != nil: // the agent has worked on it since
@@ -365,17 +365,17 @@ func Undo(r *fleet.Review) error {
 // StateText returns a state for a sentence.
 func StateText(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// landed returns an error if a change was merged or discarded.
-func landed(r fleet.Review, what string) error {
+// checkNotLanded returns an error if a change was merged or discarded.
+func checkNotLanded(r fleet.Review, what string) error {
 	if r.State == fleet.ReviewMerged || r.State == fleet.ReviewDiscarded {
 		return &RefusedError{what, fmt.Sprintf("the change is %s; undo that first", r.State)}
 	}
 	return nil
 }
 
-// settle sets the state that follows from the drafts. An agent that works on comments
+// updateState sets the state that follows from the drafts. An agent that works on comments
 // goes on, whatever the user writes meanwhile.
-func settle(r *fleet.Review) {
+func updateState(r *fleet.Review) {
 	switch {
 	case r.State == fleet.ReviewSentBack:
 	case Drafts(*r) > 0:
@@ -392,8 +392,8 @@ func checkTree(tree string) error {
 	return nil
 }
 
-// seen returns the tree that the user has seen.
-func seen(r fleet.Review, tree string) string {
+// seenTree returns the tree that the user has seen.
+func seenTree(r fleet.Review, tree string) string {
 	if tree == "" {
 		return r.Seen
 	}

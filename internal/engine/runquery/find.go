@@ -64,17 +64,17 @@ func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished 
 		for i, run := range runs {
 			ids[i] = run.ID
 		}
-		id, err = pick("run", text, ids, func(id string) []string { return []string{id, fleet.ShortRun(id)} })
+		id, err = matchID("run", text, ids, func(id string) []string { return []string{id, fleet.ShortRun(id)} })
 		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
-			id, err = named(runs, text, err)
+			id, err = latestNamed(runs, text, err)
 		}
 		return err
 	})
 	return id, err
 }
 
-// named returns the latest run with a name, or else the given error.
-func named(runs []store.Run, name string, err error) (string, error) {
+// latestNamed returns the latest run with a name, or else the given error.
+func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	for _, run := range runs {
 		if run.Name == name && name != "" {
 			return run.ID, nil
@@ -83,8 +83,8 @@ func named(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// pick returns the id that a user means by text.
-func pick(what, text string, ids []string, forms func(id string) []string) (string, error) {
+// matchID returns the id that a user means by text.
+func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil
 	}
@@ -122,7 +122,7 @@ func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Tas
 		if runs, err = l.Rows(r, project, true); err != nil {
 			return err
 		}
-		at, err := having(r, runs, text)
+		at, err := indexOfRunWith(r, runs, text)
 		if at >= 0 {
 			runs = runs[at : at+1]
 		}
@@ -140,9 +140,9 @@ func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Tas
 	return fleet.Task{}, &NotFoundError{"task", text}
 }
 
-// having returns the index of the first run that has a task with exactly this id, or
+// indexOfRunWith returns the index of the first run that has a task with exactly this id, or
 // -1.
-func having(r store.Reader, runs []store.Run, task string) (int, error) {
+func indexOfRunWith(r store.Reader, runs []store.Run, task string) (int, error) {
 	for i, run := range runs {
 		_, err := r.Task(store.TaskKey{Run: run.ID, Task: task})
 		if !errors.Is(err, store.ErrNotFound) {
@@ -161,7 +161,7 @@ func (l *Querier) findTask(ctx context.Context, run, text string) (task fleet.Ta
 	for i, t := range v.Tasks {
 		ids[i] = t.ID
 	}
-	id, err := pick("task", text, ids, func(id string) []string { return []string{id} })
+	id, err := matchID("task", text, ids, func(id string) []string { return []string{id} })
 	if err != nil {
 		return task, err
 	}

@@ -13,15 +13,15 @@ import (
 // change, but at most once per interval. It returns when the run has ended, when each
 // returns an error, or when ctx ends.
 func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
-	f := &follower{lookout: l, id: run}
+	f := &follower{querier: l, id: run}
 	for {
-		if err := l.store.Read(ctx, f.look); err != nil {
+		if err := l.store.Read(ctx, f.refresh); err != nil {
 			return err
 		}
 		if err := each(f.run); err != nil || f.run.Status.Final() {
 			return err
 		}
-		if err := l.change(ctx, f.last, interval); err != nil {
+		if err := l.waitForChange(ctx, f.last, interval); err != nil {
 			return err
 		}
 	}
@@ -43,20 +43,20 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func
 		if err := each(); err != nil {
 			return err
 		}
-		if err := l.change(ctx, last, interval); err != nil {
+		if err := l.waitForChange(ctx, last, interval); err != nil {
 			return err
 		}
 	}
 }
 
-// beatShown is how often the activity of agents is read, because that is not an event.
-const beatShown = time.Second
+// activityInterval is how often the activity of agents is read, because that is not an event.
+const activityInterval = time.Second
 
-// change returns when there is a new event or after beatShown, but not before interval.
-func (l *Querier) change(ctx context.Context, last int64, interval time.Duration) error {
+// waitForChange returns when there is a new event or after beatShown, but not before interval.
+func (l *Querier) waitForChange(ctx context.Context, last int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
-	wait, cancel := context.WithTimeout(ctx, max(interval, beatShown))
+	wait, cancel := context.WithTimeout(ctx, max(interval, activityInterval))
 	defer cancel()
 	if err := l.store.Wait(wait, last); err != nil && wait.Err() == nil {
 		return err
@@ -71,27 +71,27 @@ func (l *Querier) change(ctx context.Context, last int64, interval time.Duration
 // follower keeps a view of a run up to date. A run may have very many tasks, so it
 // reads only the tasks that have changed and the running attempts.
 type follower struct {
-	lookout *Querier
+	querier *Querier
 	id      string
 	last    int64 // the last event that the view includes
 	run     fleet.Run
 	at      map[string]int // index of each task in the view
 }
 
-// manyEvents is the number of events from which on the whole run is read again.
-const manyEvents = 5000
+// maxEvents is the number of events from which on the whole run is read again.
+const maxEvents = 5000
 
-// look updates the view.
-func (f *follower) look(r store.Reader) error {
+// refresh updates the view.
+func (f *follower) refresh(r store.Reader) error {
 	if f.at == nil {
-		return f.begin(r)
+		return f.readAll(r)
 	}
-	changed, ok, err := f.changed(r)
+	changed, ok, err := f.changedTasks(r)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return f.begin(r)
+		return f.readAll(r)
 	}
 	row, err := r.Run(f.id)
 	if err != nil {
@@ -101,30 +101,30 @@ func (f *follower) look(r store.Reader) error {
 	if err != nil {
 		return err
 	}
-	run := f.lookout.runOf(row)
+	run := f.querier.runOf(row)
 	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // the receiver of the last view keeps using it
 	for _, id := range changed {
-		if err := f.update(r, &run, id); err != nil {
+		if err := f.readTask(r, &run, id); err != nil {
 			return err
 		}
 	}
-	if err := f.news(r, &run); err != nil {
+	if err := f.readActivity(r, &run); err != nil {
 		return err
 	}
 	for i := range run.Tasks {
 		run.Tasks[i].Question = questions[run.Tasks[i].ID]
 	}
-	run.Lanes, err = pausedLanes(r)
+	run.Lanes, err = pausedAccounts(r)
 	f.run = run
 	return err
 }
 
-// begin reads the whole run.
-func (f *follower) begin(r store.Reader) (err error) {
+// readAll reads the whole run.
+func (f *follower) readAll(r store.Reader) (err error) {
 	if f.last, err = r.LastSeq(); err != nil {
 		return err
 	}
-	if f.run, err = f.lookout.View(r, f.id); err != nil {
+	if f.run, err = f.querier.View(r, f.id); err != nil {
 		return err
 	}
 	f.at = make(map[string]int, len(f.run.Tasks))
@@ -134,8 +134,8 @@ func (f *follower) begin(r store.Reader) (err error) {
 	return nil
 }
 
-// news reads the current activity of the running agents, which is not an event.
-func (f *follower) news(r store.Reader, run *fleet.Run) error {
+// readActivity reads the current activity of the running agents, which is not an event.
+func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	running, err := store.RunningAttempts(r)
 	for _, a := range running {
 		if at, known := f.at[a.Task]; known && a.Run == f.id {
@@ -145,11 +145,11 @@ func (f *follower) news(r store.Reader, run *fleet.Run) error {
 	return err
 }
 
-// changed returns the tasks of the events since the last look, without duplicates. ok
+// changedTasks returns the tasks of the events since the last look, without duplicates. ok
 // is false if there were too many events.
-func (f *follower) changed(r store.Reader) (tasks []string, ok bool, err error) {
-	events, err := r.Events(f.last, manyEvents)
-	if err != nil || len(events) == manyEvents {
+func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err error) {
+	events, err := r.Events(f.last, maxEvents)
+	if err != nil || len(events) == maxEvents {
 		return nil, false, err
 	}
 	seen := map[string]bool{}
@@ -163,13 +163,13 @@ func (f *follower) changed(r store.Reader) (tasks []string, ok bool, err error) 
 	return tasks, true, nil
 }
 
-// update reads one task again.
-func (f *follower) update(r store.Reader, run *fleet.Run, id string) error {
+// readTask reads one task again.
+func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
 	if err != nil {
 		return Missing(err, "task", id)
 	}
-	task, err := f.lookout.taskOf(r, row)
+	task, err := f.querier.taskOf(r, row)
 	if err != nil {
 		return err
 	}

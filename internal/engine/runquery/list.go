@@ -16,7 +16,7 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 		if err != nil {
 			return err
 		}
-		lanes, err := pausedLanes(r)
+		lanes, err := pausedAccounts(r)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 // Lanes returns the paused lanes.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
-		paused, err = pausedLanes(r)
+		paused, err = pausedAccounts(r)
 		return err
 	})
 	return paused, err

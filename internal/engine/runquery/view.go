@@ -31,7 +31,7 @@ func (l *Querier) View(r store.Reader, id string) (fleet.Run, error) {
 		v.Tasks[i].Question = questions[t.Task]
 		v.Counts.Add(v.Tasks[i].Status)
 	}
-	v.Lanes, err = pausedLanes(r)
+	v.Lanes, err = pausedAccounts(r)
 	return v, err
 }
 
@@ -77,7 +77,7 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 	return byTask, err
 }
 
-func pausedLanes(r store.Reader) (paused []fleet.Lane, err error) {
+func pausedAccounts(r store.Reader) (paused []fleet.Lane, err error) {
 	lanes, err := r.Accounts()
 	for _, lane := range lanes {
 		if !lane.Until.IsZero() {

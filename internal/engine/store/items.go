@@ -4,8 +4,8 @@ import "cmp"
 
 // itemChange is an item that was put or deleted.
 type itemChange struct {
-	item Item
-	gone bool
+	item    Item
+	deleted bool
 }
 
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
@@ -13,7 +13,7 @@ func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 // changedItems separates the items that were put from those that were deleted.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
-		if change := &r.items.rows[i]; change.gone {
+		if change := &r.items.rows[i]; change.deleted {
 			dropped = append(dropped, change.item.ItemKey)
 		} else {
 			put = append(put, change.item)
@@ -28,29 +28,29 @@ func (tx *Tx) Item(key ItemKey) (Item, error) {
 		item, err := tx.stored.Item(key)
 		return itemChange{item: item}, err
 	})
-	if err == nil && change.gone {
+	if err == nil && change.deleted {
 		return Item{}, ErrNotFound
 	}
 	return change.item, err
 }
 
 // PutItem adds or changes an item.
-func (tx *Tx) PutItem(i Item) { tx.mine.items.put(i.ItemKey, itemChange{item: i}) }
+func (tx *Tx) PutItem(i Item) { tx.own.items.put(i.ItemKey, itemChange{item: i}) }
 
 // DropItem deletes an item, if it exists.
 func (tx *Tx) DropItem(key ItemKey) {
-	tx.mine.items.put(key, itemChange{item: Item{ItemKey: key}, gone: true})
+	tx.own.items.put(key, itemChange{item: Item{ItemKey: key}, deleted: true})
 }
 
 // Items returns the items of a kind and a parent whose Seq is greater than after.
 func (tx *Tx) Items(kind, parent string, after int64, limit int) ([]Item, error) {
-	stored, err := tx.stored.Items(kind, parent, after, limit+len(tx.rows.items.keys)+len(tx.mine.items.keys))
+	stored, err := tx.stored.Items(kind, parent, after, limit+len(tx.earlier.items.keys)+len(tx.own.items.keys))
 	changes := make([]itemChange, len(stored))
 	for i, item := range stored {
 		changes[i].item = item
 	}
 	changes, err = overlay(tx, itemsOf, changes, err, func(c itemChange) ItemKey { return c.item.ItemKey },
-		func(c *itemChange) bool { return !c.gone && c.item.in(kind, parent, after) },
+		func(c *itemChange) bool { return !c.deleted && c.item.in(kind, parent, after) },
 		func(a, b itemChange) int { return ByItemSeq(a.item, b.item) })
 	list := make([]Item, 0, min(limit, len(changes)))
 	for _, change := range changes[:min(limit, len(changes))] {

@@ -41,25 +41,25 @@ var ErrNotLoaded = errors.New("not loaded yet")
 type Tx struct {
 	stored  Transaction
 	read    *rows // rows that were read in the transaction, as they are stored
-	rows    *rows // changes of earlier requests in the transaction, not yet written
-	mine    rows  // changes of this request
+	earlier *rows // changes of earlier requests in the transaction, not yet written
+	own     rows  // changes of this request
 	lastSeq *int64
 }
 
 // rows holds rows by their keys.
 type rows struct {
-	runs      table[string, Run]
-	tasks     table[TaskKey, Task]
-	attempts  table[string, Attempt]
-	workers   table[string, Worker]
-	questions table[string, Question]
-	lanes     table[string, Account]
-	promises  table[string, IdempotencyRecord]
-	cursors   table[string, Cursor]
-	items     table[ItemKey, itemChange]
-	gone      Deletions
-	events    []Event
-	allOf     map[string]*allTasks // by run; only for rows that were read
+	runs               table[string, Run]
+	tasks              table[TaskKey, Task]
+	attempts           table[string, Attempt]
+	workers            table[string, Worker]
+	questions          table[string, Question]
+	accounts           table[string, Account]
+	idempotencyRecords table[string, IdempotencyRecord]
+	cursors            table[string, Cursor]
+	items              table[ItemKey, itemChange]
+	deletions          Deletions
+	events             []Event
+	tasksByRun         map[string]*allTasks // by run; only for rows that were read
 }
 
 // allTasks holds the keys of all tasks of a run, and by task those that need it.
@@ -108,8 +108,8 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// takeIn adds the rows of a later request. requests is the expected number of requests.
-func (t *table[K, V]) takeIn(later *table[K, V], requests int) {
+// merge adds the rows of a later request. requests is the expected number of requests.
+func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
 	}
@@ -118,17 +118,17 @@ func (t *table[K, V]) takeIn(later *table[K, V], requests int) {
 	}
 }
 
-func (r *rows) takeIn(later *rows, requests int) {
-	r.runs.takeIn(&later.runs, 1) // most transactions touch only one
-	r.tasks.takeIn(&later.tasks, requests)
-	r.attempts.takeIn(&later.attempts, requests)
-	r.workers.takeIn(&later.workers, requests)
-	r.questions.takeIn(&later.questions, requests)
-	r.lanes.takeIn(&later.lanes, requests)
-	r.promises.takeIn(&later.promises, requests)
-	r.cursors.takeIn(&later.cursors, requests)
-	r.items.takeIn(&later.items, requests)
-	r.gone.takeIn(&later.gone)
+func (r *rows) merge(later *rows, requests int) {
+	r.runs.merge(&later.runs, 1) // most transactions touch only one
+	r.tasks.merge(&later.tasks, requests)
+	r.attempts.merge(&later.attempts, requests)
+	r.workers.merge(&later.workers, requests)
+	r.questions.merge(&later.questions, requests)
+	r.accounts.merge(&later.accounts, requests)
+	r.idempotencyRecords.merge(&later.idempotencyRecords, requests)
+	r.cursors.merge(&later.cursors, requests)
+	r.items.merge(&later.items, requests)
+	r.deletions.merge(&later.deletions)
 	r.events = append(r.events, later.events...)
 }
 
@@ -136,8 +136,8 @@ func (r *rows) changes() Changes {
 	items, dropped := r.changedItems()
 	return Changes{
 		Items: items, Dropped: dropped, Runs: r.runs.rows, Tasks: r.tasks.rows, Attempts: r.attempts.rows, Workers: r.workers.rows,
-		Questions: r.questions.rows, Accounts: r.lanes.rows, IdempotencyRecords: r.promises.rows, Cursors: r.cursors.rows,
-		Deletions: r.gone, Events: r.events,
+		Questions: r.questions.rows, Accounts: r.accounts.rows, IdempotencyRecords: r.idempotencyRecords.rows, Cursors: r.cursors.rows,
+		Deletions: r.deletions, Events: r.events,
 	}
 }
 
@@ -155,7 +155,7 @@ func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 
 // get returns the row as this request sees it.
 func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
-	for _, r := range []*rows{&tx.mine, tx.rows, tx.read} {
+	for _, r := range []*rows{&tx.own, tx.earlier, tx.read} {
 		t := of(r)
 		if i := t.find(key); i >= 0 {
 			return t.rows[i], nil
@@ -203,50 +203,50 @@ func questionsOf(r *rows) *table[string, Question] { return &r.questions }
 
 // Account returns a lane.
 func (tx *Tx) Account(name string) (Account, error) {
-	return get(tx, lanesOf, name, tx.stored.Account)
+	return get(tx, accountsOf, name, tx.stored.Account)
 }
 
-func lanesOf(r *rows) *table[string, Account] { return &r.lanes }
+func accountsOf(r *rows) *table[string, Account] { return &r.accounts }
 
 // IdempotencyRecord returns the idempotency record of a key.
 func (tx *Tx) IdempotencyRecord(key string) (IdempotencyRecord, error) {
-	return get(tx, func(r *rows) *table[string, IdempotencyRecord] { return &r.promises }, key, tx.stored.IdempotencyRecord)
+	return get(tx, func(r *rows) *table[string, IdempotencyRecord] { return &r.idempotencyRecords }, key, tx.stored.IdempotencyRecord)
 }
 
 // PutRun adds or changes a run.
-func (tx *Tx) PutRun(r Run) { tx.mine.runs.put(r.ID, r) }
+func (tx *Tx) PutRun(r Run) { tx.own.runs.put(r.ID, r) }
 
 // PutTask adds or changes a task. Its run must exist or be put in the same transaction.
 // The Needs of a task must not change.
-func (tx *Tx) PutTask(t Task) { tx.mine.tasks.put(t.TaskKey, t) }
+func (tx *Tx) PutTask(t Task) { tx.own.tasks.put(t.TaskKey, t) }
 
 // PutAttempt adds or changes an attempt.
-func (tx *Tx) PutAttempt(a Attempt) { tx.mine.attempts.put(a.ID, a) }
+func (tx *Tx) PutAttempt(a Attempt) { tx.own.attempts.put(a.ID, a) }
 
 // PutWorker adds or changes a worker.
-func (tx *Tx) PutWorker(w Worker) { tx.mine.workers.put(w.ID, w) }
+func (tx *Tx) PutWorker(w Worker) { tx.own.workers.put(w.ID, w) }
 
 // PutQuestion adds or changes a question.
-func (tx *Tx) PutQuestion(q Question) { tx.mine.questions.put(q.ID, q) }
+func (tx *Tx) PutQuestion(q Question) { tx.own.questions.put(q.ID, q) }
 
 // PutAccount adds or changes a lane.
-func (tx *Tx) PutAccount(l Account) { tx.mine.lanes.put(l.Name, l) }
+func (tx *Tx) PutAccount(l Account) { tx.own.accounts.put(l.Name, l) }
 
 // PutIdempotencyRecord stores an idempotency record.
-func (tx *Tx) PutIdempotencyRecord(p IdempotencyRecord) { tx.mine.promises.put(p.Key, p) }
+func (tx *Tx) PutIdempotencyRecord(p IdempotencyRecord) { tx.own.idempotencyRecords.put(p.Key, p) }
 
 // PutCursor moves a cursor.
-func (tx *Tx) PutCursor(c Cursor) { tx.mine.cursors.put(c.Name, c) }
+func (tx *Tx) PutCursor(c Cursor) { tx.own.cursors.put(c.Name, c) }
 
 // Append adds an event and assigns its number.
 func (tx *Tx) Append(e Event) {
-	e.Seq = *tx.lastSeq + int64(len(tx.mine.events)) + 1
-	tx.mine.events = append(tx.mine.events, e)
+	e.Seq = *tx.lastSeq + int64(len(tx.own.events)) + 1
+	tx.own.events = append(tx.own.events, e)
 }
 
 // NextSeq returns the number of the next event. It grows with every event of the store,
 // so it can also order new rows.
-func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.mine.events)) + 1 }
+func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.own.events)) + 1 }
 
 // RunningRuns returns the runs that have not ended.
 func (tx *Tx) RunningRuns() ([]Run, error) {
@@ -260,16 +260,16 @@ func (tx *Tx) RunningRuns() ([]Run, error) {
 func (tx *Tx) Tasks(run string) ([]Task, error) {
 	var stored []Task
 	var err error
-	if all := tx.read.allOf[run]; all != nil {
+	if all := tx.read.tasksByRun[run]; all != nil {
 		stored = tx.read.tasksOf(all.keys)
 	} else if stored, err = tx.stored.Tasks(run); err == nil {
-		tx.read.putAllOf(run, stored)
+		tx.read.cacheTasksOf(run, stored)
 	}
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.Run == run }, bySeq)
 }
 
-// putAllOf remembers all stored tasks of a run.
-func (r *rows) putAllOf(run string, tasks []Task) {
+// cacheTasksOf remembers all stored tasks of a run.
+func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	all := &allTasks{dependents: map[string][]TaskKey{}}
 	for _, t := range tasks {
 		r.tasks.put(t.TaskKey, t)
@@ -280,10 +280,10 @@ func (r *rows) putAllOf(run string, tasks []Task) {
 			}
 		}
 	}
-	if r.allOf == nil {
-		r.allOf = map[string]*allTasks{}
+	if r.tasksByRun == nil {
+		r.tasksByRun = map[string]*allTasks{}
 	}
-	r.allOf[run] = all
+	r.tasksByRun[run] = all
 }
 
 func (r *rows) tasksOf(keys []TaskKey) []Task {
@@ -302,7 +302,7 @@ func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	var stored []Task
 	var err error
-	if all := tx.read.allOf[key.Run]; all != nil {
+	if all := tx.read.tasksByRun[key.Run]; all != nil {
 		stored = tx.read.tasksOf(all.dependents[key.Task])
 	} else {
 		stored, err = tx.stored.Dependents(key)
@@ -368,9 +368,9 @@ func ByNotBefore(a, b Task) int {
 }
 
 // hasPut reports whether a request of this transaction has put the task.
-func (tx *Tx) hasPut(key TaskKey) bool { return tx.mine.tasks.has(key) || tx.rows.tasks.has(key) }
+func (tx *Tx) hasPut(key TaskKey) bool { return tx.own.tasks.has(key) || tx.earlier.tasks.has(key) }
 
-func (tx *Tx) changedTasks() int { return len(tx.rows.tasks.keys) + len(tx.mine.tasks.keys) }
+func (tx *Tx) changedTasks() int { return len(tx.earlier.tasks.keys) + len(tx.own.tasks.keys) }
 
 // ByPriority orders tasks by Priority, highest first, then Seq.
 func ByPriority(a, b Task) int {
@@ -380,7 +380,7 @@ func ByPriority(a, b Task) int {
 // LabelSets returns the distinct labels of ready tasks.
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.stored.LabelSets()
-	for _, r := range []*rows{tx.rows, &tx.mine} {
+	for _, r := range []*rows{tx.earlier, &tx.own} {
 		for i := range r.tasks.rows {
 			if t := &r.tasks.rows[i]; t.Ready && !slices.Contains(sets, t.Labels) {
 				sets = append(sets, t.Labels)
@@ -394,13 +394,13 @@ func (tx *Tx) LabelSets() ([]string, error) {
 // Accounts returns all lanes.
 func (tx *Tx) Accounts() ([]Account, error) {
 	stored, err := tx.stored.Accounts()
-	return overlay(tx, lanesOf, stored, err, func(l Account) string { return l.Name }, func(*Account) bool { return true },
+	return overlay(tx, accountsOf, stored, err, func(l Account) string { return l.Name }, func(*Account) bool { return true },
 		func(a, b Account) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // DueAttempts returns running attempts whose lease or deadline has passed.
 func (tx *Tx) DueAttempts(now time.Time, limit int) ([]Attempt, error) {
-	stored, err := tx.stored.DueAttempts(now, limit+len(tx.rows.attempts.keys)+len(tx.mine.attempts.keys))
+	stored, err := tx.stored.DueAttempts(now, limit+len(tx.earlier.attempts.keys)+len(tx.own.attempts.keys))
 	list, err := overlay(tx, attemptsOf, stored, err, func(a Attempt) string { return a.ID },
 		func(a *Attempt) bool { return a.Status == Running && a.Due().Before(now) },
 		func(a, b Attempt) int { return cmp.Or(a.Due().Compare(b.Due()), cmp.Compare(a.ID, b.ID)) })
@@ -418,7 +418,7 @@ func (a Attempt) Due() time.Time {
 
 // ExpiredQuestions returns open questions whose time to answer has passed.
 func (tx *Tx) ExpiredQuestions(now time.Time, limit int) ([]Question, error) {
-	stored, err := tx.stored.ExpiredQuestions(now, limit+len(tx.rows.questions.keys)+len(tx.mine.questions.keys))
+	stored, err := tx.stored.ExpiredQuestions(now, limit+len(tx.earlier.questions.keys)+len(tx.own.questions.keys))
 	list, err := overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
 		func(q *Question) bool { return q.Overdue(now) },
 		func(a, b Question) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.ID, b.ID)) })
@@ -446,7 +446,7 @@ func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	mine, before, read := of(&tx.mine), of(tx.rows), of(tx.read)
+	mine, before, read := of(&tx.own), of(tx.earlier), of(tx.read)
 	list := stored[:0]
 	for i := range stored {
 		k := key(stored[i])

@@ -187,22 +187,22 @@ func (b *batchChanges) run(batch []*request) error {
 }
 
 func (b *batchChanges) newTx() *Tx {
-	return &Tx{stored: b.transaction, read: &b.read, rows: &b.all, lastSeq: &b.last}
+	return &Tx{stored: b.transaction, read: &b.read, earlier: &b.all, lastSeq: &b.last}
 }
 
 // accept adds the changes of a request to those of the batch, unless they are invalid.
 func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 	if r.err == nil {
-		r.err = tx.mine.check()
+		r.err = tx.own.check()
 	}
 	if r.err != nil {
 		return
 	}
-	if b.shared && !tx.mine.gone.Empty() {
+	if b.shared && !tx.own.deletions.Empty() {
 		r.repeat = true // other requests of the transaction would still see the deleted rows
 		return
 	}
-	b.last += int64(len(tx.mine.events))
-	b.all.takeIn(&tx.mine, requests)
+	b.last += int64(len(tx.own.events))
+	b.all.merge(&tx.own, requests)
 	b.changed = true
 }

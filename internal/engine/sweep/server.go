@@ -31,9 +31,9 @@ func (w listening) sinceAt(now time.Time) time.Time {
 	return w.since
 }
 
-// saw records a sweep that has ended now, and whether any worker was online. If no
+// recordSweep records a sweep that has ended now, and whether any worker was online. If no
 // worker is online, the cause is more likely our own network than all of them.
-func (w *listening) saw(now time.Time, succeeded, online bool) {
+func (w *listening) recordSweep(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
 	}
@@ -55,9 +55,9 @@ type Server struct {
 	Now          func() time.Time
 	OfflineAfter time.Duration // a worker is offline after so long without a heartbeat
 
-	listening listening
-	online    bool
-	looked    time.Time // when online was last determined
+	listening     listening
+	online        bool
+	onlineChecked time.Time // when online was last determined
 }
 
 // Sweep runs one sweep. It gives up after maxGap, because its data would be too old by
@@ -67,9 +67,9 @@ func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	defer cancel()
 	more, err = s.Engine.Sweep(within, s.listening.sinceAt(s.clock()))
 	if err == nil {
-		err = s.look(within)
+		err = s.checkOnline(within)
 	}
-	s.listening.saw(s.clock(), err == nil, s.online)
+	s.listening.recordSweep(s.clock(), err == nil, s.online)
 	return more, err
 }
 
@@ -77,10 +77,10 @@ func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 // machine sleeps.
 func (s *Server) clock() time.Time { return s.Now().Round(0) }
 
-// look determines whether any worker is online. It keeps the result for maxGap.
-func (s *Server) look(ctx context.Context) error {
+// checkOnline determines whether any worker is online. It keeps the result for maxGap.
+func (s *Server) checkOnline(ctx context.Context) error {
 	now := s.clock()
-	if since := now.Sub(s.looked); since >= 0 && since < maxGap {
+	if since := now.Sub(s.onlineChecked); since >= 0 && since < maxGap {
 		return nil
 	}
 	return s.Store.Read(ctx, func(reader store.Reader) error {
@@ -88,7 +88,7 @@ func (s *Server) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.online, s.looked = anyOnline(workers, now.Add(-s.OfflineAfter)), now
+		s.online, s.onlineChecked = anyOnline(workers, now.Add(-s.OfflineAfter)), now
 		return nil
 	})
 }

@@ -35,7 +35,7 @@ func TestAWatchmanKnowsSinceWhenWorkersCouldBeHeard(t *testing.T) {
 	} {
 		var w listening
 		for i, s := range sweeps {
-			w.saw(time.Unix(int64(s.at), 0), s.succeeded, s.online)
+			w.recordSweep(time.Unix(int64(s.at), 0), s.succeeded, s.online)
 			if got := w.sinceAt(time.Unix(int64(s.at+1), 0)).Unix(); got != int64(s.since) {
 				t.Errorf("%s: after sweep %d it is since %d, want %d", name, i+1, got, s.since)
 			}

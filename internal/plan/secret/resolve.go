@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// longest is the maximum length of a value, in bytes. Operating systems allow a
+	// maxValue is the maximum length of a value, in bytes. Operating systems allow a
 	// little more.
-	longest = 64 << 10
-	// commandWithin is the time limit for a program that prints a value. The program
+	maxValue = 64 << 10
+	// commandTimeout is the time limit for a program that prints a value. The program
 	// may have to query a server, or ask the user for a passphrase.
-	commandWithin = time.Minute
+	commandTimeout = time.Minute
 )
 
 // Resolver resolves references to secrets on this machine.
@@ -42,7 +42,7 @@ type Error struct {
 	Variable string
 	Value    Value
 	Err      error
-	next     string
+	hint     string
 }
 
 func (e *Error) Error() string {
@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Hint returns what to do next.
-func (e *Error) Hint() string { return e.next }
+func (e *Error) Hint() string { return e.hint }
 
 // Resolve returns NAME=value for each of the variables, or the first error.
 func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
@@ -116,15 +116,15 @@ func (r Resolver) failed(name string, v Value, err error) *Error {
 	e := &Error{Variable: name, Value: v, Err: err}
 	switch {
 	case errors.Is(err, r.NoCommands):
-		e.next = "use from: env or from: file"
+		e.hint = "use from: env or from: file"
 	case v.From == Env:
-		e.next = fmt.Sprintf("set %s where gaffer runs the agent, then retry", nameOf(name, v))
+		e.hint = fmt.Sprintf("set %s where gaffer runs the agent, then retry", nameOf(name, v))
 	case v.From == File:
-		e.next = "write the file on the machine that runs the agent, then retry"
+		e.hint = "write the file on the machine that runs the agent, then retry"
 	case errors.Is(err, fs.ErrNotExist):
-		e.next = "install it on the machine that runs the agent, then retry"
+		e.hint = "install it on the machine that runs the agent, then retry"
 	case v.From == Command:
-		e.next = "run the command yourself, on the machine that runs the agent, to see why; then retry"
+		e.hint = "run the command yourself, on the machine that runs the agent, to see why; then retry"
 	}
 	return e
 }
@@ -167,36 +167,36 @@ func (r Resolver) file(v Value) (string, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "", short(err)
+		return "", withoutPath(err)
 	}
 	defer func() { _ = f.Close() }() // opened for reading only
 	info, err := f.Stat()
 	if err != nil {
-		return "", short(err)
+		return "", withoutPath(err)
 	}
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
 	}
-	data, err := io.ReadAll(io.LimitReader(f, longest+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxValue+1))
 	if err != nil {
-		return "", short(err)
+		return "", withoutPath(err)
 	}
-	return trimmed(data)
+	return trimValue(data)
 }
 
-// short removes the path from an error, because the reference already names it.
-func short(err error) error {
+// withoutPath removes the path from an error, because the reference already names it.
+func withoutPath(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		return e.Err
 	}
 	return err
 }
 
-// trimmed returns a value without trailing line ends, like a shell's command
+// trimValue returns a value without trailing line ends, like a shell's command
 // substitution.
-func trimmed(data []byte) (string, error) {
-	if len(data) > longest {
-		return "", fmt.Errorf("it has more than %d bytes", longest)
+func trimValue(data []byte) (string, error) {
+	if len(data) > maxValue {
+		return "", fmt.Errorf("it has more than %d bytes", maxValue)
 	}
 	return strings.TrimRight(string(data), "\r\n"), nil
 }
@@ -211,7 +211,7 @@ func (r Resolver) find(v Value) (string, error) {
 			program = filepath.Join(r.Dir, program)
 		}
 		_, err := os.Stat(program)
-		return program, short(err)
+		return program, withoutPath(err)
 	}
 	find := r.Find
 	if find == nil {
@@ -238,11 +238,11 @@ func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandWithin)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, v.Argv[1:]...)
 	cmd.Dir, cmd.Env = r.Dir, r.Environ
-	out := limited{}
+	out := limitedBuffer{}
 	cmd.Stdout = &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -251,21 +251,21 @@ func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return "", fmt.Errorf("it did not end within %s", commandWithin)
+		return "", fmt.Errorf("it did not end within %s", commandTimeout)
 	case errors.As(err, &exit):
 		return "", fmt.Errorf("it ended with %s", exit.ProcessState)
 	case err != nil:
-		return "", short(err)
+		return "", withoutPath(err)
 	}
-	return trimmed(out.Bytes())
+	return trimValue(out.Bytes())
 }
 
-// limited keeps only enough of the output to detect that it is too long. It accepts
+// limitedBuffer keeps only enough of the output to detect that it is too long. It accepts
 // all writes, so that the program does not fail.
-type limited struct{ bytes.Buffer }
+type limitedBuffer struct{ bytes.Buffer }
 
-func (l *limited) Write(data []byte) (int, error) {
-	if room := longest + 1 - l.Len(); room > 0 {
+func (l *limitedBuffer) Write(data []byte) (int, error) {
+	if room := maxValue + 1 - l.Len(); room > 0 {
 		l.Buffer.Write(data[:min(room, len(data))])
 	}
 	return len(data), nil

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// ready is the list of ready tasks, in the order in which they are claimed.
-type ready []readyTask
+// readyList is the list of ready tasks, in the order in which they are claimed.
+type readyList []readyTask
 
 type readyTask struct {
 	priority int
@@ -25,7 +25,7 @@ func (a readyTask) compare(b readyTask) int {
 
 // move updates the list after a task has changed. before is the zero value for a new
 // task.
-func (r *ready) move(before, after store.Task) {
+func (r *readyList) move(before, after store.Task) {
 	if before.Ready {
 		if i, found := slices.BinarySearchFunc(*r, entry(before), readyTask.compare); found {
 			*r = slices.Delete(*r, i, i+1)

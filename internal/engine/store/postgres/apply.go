@@ -31,9 +31,9 @@ const (
 		ON CONFLICT (id) DO UPDATE SET closed = excluded.closed, asked = excluded.asked, expires = excluded.expires, data = excluded.data`
 	putWorkers = `INSERT INTO worker (id, data) SELECT * FROM unnest($1::text[], $2::text[])
 		ON CONFLICT (id) DO UPDATE SET data = excluded.data`
-	putLanes = `INSERT INTO lane (name, data) SELECT * FROM unnest($1::text[], $2::text[])
+	putAccounts = `INSERT INTO lane (name, data) SELECT * FROM unnest($1::text[], $2::text[])
 		ON CONFLICT (name) DO UPDATE SET data = excluded.data`
-	putPromises = `INSERT INTO promise (key, made, data) SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
+	putIdempotencyRecords = `INSERT INTO promise (key, made, data) SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
 		ON CONFLICT (key) DO UPDATE SET made = excluded.made, data = excluded.data`
 	putCursors = `INSERT INTO cursor (name, seq, data) SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
 		ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, data = excluded.data`
@@ -83,8 +83,8 @@ func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	})
 }
 
-// all adds the statements that write c.
-func (w *rowWriter) all(c store.Changes, last int64) {
+// writeChanges adds the statements that write c.
+func (w *rowWriter) writeChanges(c store.Changes, last int64) {
 	w.batch.Queue(setLastEvent, last)
 	w.runs(c.Runs)
 	w.tasks(&c)
@@ -107,10 +107,10 @@ func (w *rowWriter) all(c store.Changes, last int64) {
 		w.batch.Queue(putWorkers, column(rows, func(r *store.Worker) string { return r.ID }), data(w, rows))
 	}
 	if rows := c.Accounts; len(rows) > 0 {
-		w.batch.Queue(putLanes, column(rows, func(l *store.Account) string { return l.Name }), data(w, rows))
+		w.batch.Queue(putAccounts, column(rows, func(l *store.Account) string { return l.Name }), data(w, rows))
 	}
 	if rows := c.IdempotencyRecords; len(rows) > 0 {
-		w.batch.Queue(putPromises, column(rows, func(p *store.IdempotencyRecord) string { return p.Key }),
+		w.batch.Queue(putIdempotencyRecords, column(rows, func(p *store.IdempotencyRecord) string { return p.Key }),
 			column(rows, func(p *store.IdempotencyRecord) int64 { return record.Nanos(p.Made) }), data(w, rows))
 	}
 	if rows := c.Cursors; len(rows) > 0 {
@@ -136,7 +136,7 @@ func (w *rowWriter) all(c store.Changes, last int64) {
 		w.batch.Queue(addEvents, column(rows, func(e *store.Event) int64 { return e.Seq }), data(w, bare),
 			texts(rows, func(e *store.Event) []byte { return e.Row }), texts(rows, func(e *store.Event) []byte { return e.AttemptRow }))
 	}
-	w.takeAway(c.Deletions)
+	w.deleteRows(c.Deletions)
 }
 
 func (w *rowWriter) runs(rows []store.Run) {

@@ -14,26 +14,26 @@ const (
 	// slept. It is also the retry interval after a failure.
 	measureEvery = 5 * time.Second
 	checkEvery   = time.Second
-	// maxTrip is the longest round trip of a valid measurement. The error of a
+	// maxRoundTrip is the longest round trip of a valid measurement. The error of a
 	// measurement is at most half of its round trip.
-	maxTrip = time.Second
-	// maxBack is the limit up to which a step back of the database's clock is hidden:
+	maxRoundTrip = time.Second
+	// maxHiddenStep is the limit up to which a step back of the database's clock is hidden:
 	// this clock then stands still instead. A larger step is followed.
-	maxBack = time.Minute
+	maxHiddenStep = time.Minute
 )
 
 // clock estimates the database's clock, from its last reading and the time that has
 // passed since. So all processes that share a database share a clock.
 type clock struct {
-	ours func() time.Time // the local clock, with its monotonic reading
+	local func() time.Time // the local clock, with its monotonic reading
 	// open acquires a connection. It returns a function that reads the database's
 	// clock, and one that releases the connection.
 	open func(context.Context) (ask func() (time.Time, error), done func(), err error)
 
-	mu     sync.Mutex
-	theirs time.Time // the database's clock at moment
-	moment time.Time // time of the measurement, by the local clock
-	last   time.Time // last result of now
+	mu         sync.Mutex
+	database   time.Time // the database's clock at moment
+	measuredAt time.Time // time of the measurement, by the local clock
+	last       time.Time // last result of now
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -47,7 +47,7 @@ func (s *Store) Now() time.Time { return s.clock.now() }
 // clockOf acquires the connection before the measurement, so that waiting for a
 // connection does not count as part of the round trip.
 func clockOf(pool *pgxpool.Pool) *clock {
-	return &clock{ours: time.Now, open: func(ctx context.Context) (ask func() (time.Time, error), done func(), err error) {
+	return &clock{local: time.Now, open: func(ctx context.Context) (ask func() (time.Time, error), done func(), err error) {
 		conn, err := pool.Acquire(ctx)
 		if err != nil {
 			return nil, nil, err
@@ -67,7 +67,7 @@ func (c *clock) start(ctx context.Context) error {
 	}
 	running, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
-	c.done.Go(func() { c.keep(running) })
+	c.done.Go(func() { c.keepMeasuring(running) })
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (c *clock) stop() {
 	}
 }
 
-func (c *clock) keep(ctx context.Context) {
+func (c *clock) keepMeasuring(ctx context.Context) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
@@ -87,25 +87,25 @@ func (c *clock) keep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if c.due() {
-			within, cancel := context.WithTimeout(ctx, 2*maxTrip)
-			_ = c.measure(within, maxTrip) // keep the last measurement until the next one succeeds
+		if c.needsMeasurement() {
+			within, cancel := context.WithTimeout(ctx, 2*maxRoundTrip)
+			_ = c.measure(within, maxRoundTrip) // keep the last measurement until the next one succeeds
 			cancel()
 		}
 	}
 }
 
-func (c *clock) due() bool {
+func (c *clock) needsMeasurement() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.ours()
-	return isDue(now.Round(0).Sub(c.moment.Round(0)), now.Sub(c.moment))
+	now := c.local()
+	return measurementDue(now.Round(0).Sub(c.measuredAt.Round(0)), now.Sub(c.measuredAt))
 }
 
-// isDue reports whether a new measurement is needed, given the time that has passed by
+// measurementDue reports whether a new measurement is needed, given the time that has passed by
 // the wall clock and by the monotonic clock. It is, after measureEvery or if the two
 // clocks differ.
-func isDue(wall, monotonic time.Duration) bool {
+func measurementDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }
 
@@ -117,26 +117,26 @@ func (c *clock) measure(ctx context.Context, within time.Duration) error {
 		return err
 	}
 	defer done()
-	before := c.ours()
+	before := c.local()
 	theirs, err := ask()
 	if err != nil {
 		return err
 	}
-	trip := c.ours().Sub(before)
+	trip := c.local().Sub(before)
 	if within > 0 && trip > within {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.theirs, c.moment = theirs, before.Add(trip/2)
+	c.database, c.measuredAt = theirs, before.Add(trip/2)
 	return nil
 }
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.theirs.Add(c.ours().Sub(c.moment))
-	if back := c.last.Sub(now); back > 0 && back < maxBack {
+	now := c.database.Add(c.local().Sub(c.measuredAt))
+	if back := c.last.Sub(now); back > 0 && back < maxHiddenStep {
 		return c.last
 	}
 	c.last = now

@@ -23,7 +23,7 @@ func newSky(ahead time.Duration) *sky {
 func (s *sky) pass(d time.Duration) { s.ours, s.theirs = s.ours.Add(d), s.theirs.Add(d) }
 
 func (s *sky) clock() *clock {
-	return &clock{ours: func() time.Time { return s.ours }, open: func(context.Context) (func() (time.Time, error), func(), error) {
+	return &clock{local: func() time.Time { return s.ours }, open: func(context.Context) (func() (time.Time, error), func(), error) {
 		return func() (time.Time, error) {
 			s.pass(s.there)
 			theirs := s.theirs
@@ -70,12 +70,12 @@ func TestALookThatTookTooLongOrFailedIsPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.there = 10 * time.Second
-	if err := c.measure(t.Context(), maxTrip); err != nil {
+	if err := c.measure(t.Context(), maxRoundTrip); err != nil {
 		t.Fatal(err)
 	}
 	s.isRight(t, c, 0)
 	s.err = errors.New("away")
-	if err := c.measure(t.Context(), maxTrip); err == nil {
+	if err := c.measure(t.Context(), maxRoundTrip); err == nil {
 		t.Error("it did not fail")
 	}
 	s.isRight(t, c, 0)
@@ -86,7 +86,7 @@ func TestTheClockDoesNotGoBackUnlessTheDatabasesWasSet(t *testing.T) {
 	c := s.clock()
 	measure := func() time.Time {
 		t.Helper()
-		if err := c.measure(t.Context(), maxTrip); err != nil {
+		if err := c.measure(t.Context(), maxRoundTrip); err != nil {
 			t.Fatal(err)
 		}
 		return c.now()
@@ -116,7 +116,7 @@ func TestTheDatabasesClockIsLookedAtAgainInTimeAndWhenOursWasSet(t *testing.T) {
 		"having slept":  {time.Hour, time.Millisecond, true},
 		"a little off":  {900 * time.Millisecond, time.Second, false},
 	} {
-		if got := isDue(c.wall, c.monotonic); got != c.want {
+		if got := measurementDue(c.wall, c.monotonic); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -22,7 +22,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("database %s: another process has been writing for more than %s", e.Database, patience)
+	return fmt.Sprintf("database %s: another process has been writing for more than %s", e.Database, lockTimeout)
 }
 
 func (e *BusyError) Unwrap() error { return e.Err }

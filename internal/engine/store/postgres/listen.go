@@ -15,16 +15,16 @@ func (s *Store) channel() string { return s.schema + ".event" }
 // listener receives notifications about commits of other processes. They are only a
 // hint: waiting readers also poll.
 type listener struct {
-	config  *pgx.ConnConfig
-	channel string
-	heard   func(lastSeq int64)
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
+	config   *pgx.ConnConfig
+	channel  string
+	onCommit func(lastSeq int64)
+	cancel   context.CancelFunc
+	done     sync.WaitGroup
 }
 
 func listen(config *pgx.ConnConfig, channel string, heard func(int64)) *listener {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{config: config, channel: channel, heard: heard, cancel: cancel}
+	l := &listener{config: config, channel: channel, onCommit: heard, cancel: cancel}
 	l.done.Go(func() { l.run(ctx) })
 	return l
 }
@@ -64,7 +64,7 @@ func (l *listener) listen(ctx context.Context) {
 			return
 		}
 		if last, err := strconv.ParseInt(n.Payload, 10, 64); err == nil {
-			l.heard(last)
+			l.onCommit(last)
 		}
 	}
 }

@@ -40,11 +40,11 @@ var _ store.Store = (*Store)(nil)
 const (
 	// pollEvery is how often waiting readers poll, in case a notification is lost.
 	pollEvery = time.Second
-	// patience is how long a transaction waits for the one before it.
-	patience = 30 * time.Second
-	// maxPause is how long a transaction may be idle before the server ends it, so that a
+	// lockTimeout is how long a transaction waits for the one before it.
+	lockTimeout = 30 * time.Second
+	// maxIdle is how long a transaction may be idle before the server ends it, so that a
 	// stopped or crashed process does not block all others.
-	maxPause = 15 * time.Second
+	maxIdle = 15 * time.Second
 	// maxTransaction is the maximum duration of a transaction.
 	maxTransaction = 2 * time.Minute
 )
@@ -65,7 +65,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	s.settings = configure(s.config, s.schema)
 	if s.config.ConnectTimeout == 0 {
-		s.config.ConnectTimeout = patience
+		s.config.ConnectTimeout = lockTimeout
 	}
 	s.name = fmt.Sprintf("%s at %s", s.config.Database, s.config.Host)
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce

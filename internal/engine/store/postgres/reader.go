@@ -33,13 +33,13 @@ const (
 	taskByKey  = "SELECT k.n::text, data, spec FROM " + twoKeys + " JOIN task ON run = key AND task = key2"
 	dependents = "SELECT k.n::text, t.data, t.spec FROM " + twoKeys + " JOIN need ON need.run = key AND need.need = key2 " +
 		"JOIN task t ON t.run = need.run AND t.task = need.task ORDER BY t.seq"
-	attemptByID  = "SELECT k.n::text, data FROM " + oneKey + " JOIN attempt ON id = key"
-	itemByKey    = "SELECT k.n::text, data FROM " + twoKeys + " JOIN item ON kind = key AND id = key2"
-	workerByID   = "SELECT k.n::text, data FROM " + oneKey + " JOIN worker ON id = key"
-	questionByID = "SELECT k.n::text, data FROM " + oneKey + " JOIN question ON id = key"
-	laneByName   = "SELECT k.n::text, data FROM " + oneKey + " JOIN lane ON name = key"
-	promiseByKey = "SELECT k.n::text, data FROM " + oneKey + " JOIN promise p ON p.key = k.key"
-	cursorByName = "SELECT k.n::text, data FROM " + oneKey + " JOIN cursor ON name = key"
+	attemptByID            = "SELECT k.n::text, data FROM " + oneKey + " JOIN attempt ON id = key"
+	itemByKey              = "SELECT k.n::text, data FROM " + twoKeys + " JOIN item ON kind = key AND id = key2"
+	workerByID             = "SELECT k.n::text, data FROM " + oneKey + " JOIN worker ON id = key"
+	questionByID           = "SELECT k.n::text, data FROM " + oneKey + " JOIN question ON id = key"
+	accountByName          = "SELECT k.n::text, data FROM " + oneKey + " JOIN lane ON name = key"
+	idempotencyRecordByKey = "SELECT k.n::text, data FROM " + oneKey + " JOIN promise p ON p.key = k.key"
+	cursorByName           = "SELECT k.n::text, data FROM " + oneKey + " JOIN cursor ON name = key"
 )
 
 // textRow is a row of a result. A column is nil if it is NULL.
@@ -71,13 +71,13 @@ func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	return list, err
 }
 
-// many returns all rows of a query that selects data.
-func many[V any](r *reader, query string, args ...any) (list []V, err error) {
+// listRows returns all rows of a query that selects data.
+func listRows[V any](r *reader, query string, args ...any) (list []V, err error) {
 	return decode[V](r.rows(query, args...))
 }
 
-// one returns the only row of a query by key that selects data.
-func one[V any](r *reader, query string, key ...string) (row V, err error) {
+// getRow returns the only row of a query by key that selects data.
+func getRow[V any](r *reader, query string, key ...string) (row V, err error) {
 	list, err := decode[V](r.rowsByKey(query, key...))
 	if err != nil {
 		return row, err
@@ -108,7 +108,7 @@ func decodeTasks(rows []textRow, err error) (list []store.Task, _ error) {
 }
 
 func (r *reader) Run(id string) (store.Run, error) {
-	run, err := one[store.Run](r, runByID, id)
+	run, err := getRow[store.Run](r, runByID, id)
 	if err != nil {
 		return run, err
 	}
@@ -133,7 +133,7 @@ func (r *reader) RunningRuns() ([]store.Run, error) {
 }
 
 func (r *reader) runs(query string) ([]store.Run, error) {
-	list, err := many[store.Run](r, query)
+	list, err := listRows[store.Run](r, query)
 	for i := range list {
 		if err == nil {
 			list[i].Plan, err = r.store.plans.Get(list[i].ID, r.plan)
@@ -201,25 +201,25 @@ func (r *reader) DelayedTasks(now time.Time, limit int) ([]store.Task, error) {
 }
 
 func (r *reader) Attempt(id string) (store.Attempt, error) {
-	return one[store.Attempt](r, attemptByID, id)
+	return getRow[store.Attempt](r, attemptByID, id)
 }
 
 func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
-	return many[store.Attempt](r, "SELECT data FROM attempt WHERE run = $1 AND task = $2 ORDER BY started, id", key.Run, key.Task)
+	return listRows[store.Attempt](r, "SELECT data FROM attempt WHERE run = $1 AND task = $2 ORDER BY started, id", key.Run, key.Task)
 }
 
 func (r *reader) AttemptsOf(run string) ([]store.Attempt, error) {
-	return many[store.Attempt](r, "SELECT data FROM attempt WHERE run = $1 ORDER BY started, id", run)
+	return listRows[store.Attempt](r, "SELECT data FROM attempt WHERE run = $1 ORDER BY started, id", run)
 }
 
 func (r *reader) Item(key store.ItemKey) (store.Item, error) {
-	return one[store.Item](r, itemByKey, key.Kind, key.ID)
+	return getRow[store.Item](r, itemByKey, key.Kind, key.ID)
 }
 
 const itemList = "SELECT data FROM item WHERE kind = $1 AND parent = $2 AND seq > $3 ORDER BY seq, id LIMIT $4"
 
 func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
-	return many[store.Item](r, itemList, kind, parent, after, limit)
+	return listRows[store.Item](r, itemList, kind, parent, after, limit)
 }
 
 func (r *reader) DueAttempts(now time.Time, limit int) ([]store.Attempt, error) {
@@ -228,24 +228,24 @@ func (r *reader) DueAttempts(now time.Time, limit int) ([]store.Attempt, error) 
 }
 
 func (r *reader) Worker(id string) (store.Worker, error) {
-	return one[store.Worker](r, workerByID, id)
+	return getRow[store.Worker](r, workerByID, id)
 }
 
 func (r *reader) Workers() ([]store.Worker, error) {
-	return many[store.Worker](r, "SELECT data FROM worker ORDER BY id")
+	return listRows[store.Worker](r, "SELECT data FROM worker ORDER BY id")
 }
 
 func (r *reader) Question(id string) (store.Question, error) {
-	return one[store.Question](r, questionByID, id)
+	return getRow[store.Question](r, questionByID, id)
 }
 
 const openQuestions = "SELECT data FROM question WHERE NOT closed ORDER BY asked, id"
 
 func (r *reader) Questions(open bool) ([]store.Question, error) {
 	if open {
-		return many[store.Question](r, openQuestions)
+		return listRows[store.Question](r, openQuestions)
 	}
-	return many[store.Question](r, "SELECT data FROM question ORDER BY asked, id")
+	return listRows[store.Question](r, "SELECT data FROM question ORDER BY asked, id")
 }
 
 func (r *reader) ExpiredQuestions(now time.Time, limit int) ([]store.Question, error) {
@@ -254,19 +254,19 @@ func (r *reader) ExpiredQuestions(now time.Time, limit int) ([]store.Question, e
 }
 
 func (r *reader) Account(name string) (store.Account, error) {
-	return one[store.Account](r, laneByName, name)
+	return getRow[store.Account](r, accountByName, name)
 }
 
-const allLanes = "SELECT data FROM lane ORDER BY name"
+const allAccounts = "SELECT data FROM lane ORDER BY name"
 
-func (r *reader) Accounts() ([]store.Account, error) { return many[store.Account](r, allLanes) }
+func (r *reader) Accounts() ([]store.Account, error) { return listRows[store.Account](r, allAccounts) }
 
 func (r *reader) IdempotencyRecord(key string) (store.IdempotencyRecord, error) {
-	return one[store.IdempotencyRecord](r, promiseByKey, key)
+	return getRow[store.IdempotencyRecord](r, idempotencyRecordByKey, key)
 }
 
 func (r *reader) Cursor(name string) (store.Cursor, error) {
-	return one[store.Cursor](r, cursorByName, name)
+	return getRow[store.Cursor](r, cursorByName, name)
 }
 
 func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
@@ -293,4 +293,46 @@ func (r *reader) LastSeq() (int64, error) {
 		return 0, err
 	}
 	return strconv.ParseInt(string(rows[0][0]), 10, 64)
+}
+
+func (r *reader) EventsWithoutRows(after int64, limit int) ([]store.Event, error) {
+	return listRows[store.Event](r, "SELECT data FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+}
+
+func (r *reader) RunsBefore(created time.Time) ([]store.Run, error) {
+	return listRows[store.Run](r, "SELECT data FROM run WHERE created < $1 ORDER BY created, id", record.Nanos(created))
+}
+
+func (r *reader) IdempotencyRecords(made time.Time, after string, limit int) ([]store.IdempotencyRecord, error) {
+	return listRows[store.IdempotencyRecord](r, "SELECT data FROM promise WHERE key > $1 AND made < $2 ORDER BY key LIMIT $3", after, record.Nanos(made), limit)
+}
+
+const (
+	eventsOf    = "SELECT data, row, tried FROM event WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+	questionsOf = "SELECT data FROM question WHERE (readable(data) ->> 'run') COLLATE \"C\" = $1 ORDER BY asked, id"
+)
+
+// EventsOf implements [store.Reader].
+func (r *reader) EventsOf(run string, after int64, limit int) ([]store.Event, error) {
+	return r.events(eventsOf, run, after, limit)
+}
+
+// QuestionsOf implements [store.Reader].
+func (r *reader) QuestionsOf(run string) ([]store.Question, error) {
+	return listRows[store.Question](r, questionsOf, run)
+}
+
+var _ store.Summaries = (*reader)(nil)
+
+// LatestRuns implements [store.Summaries].
+func (r *reader) LatestRuns(running bool, from, limit int) ([]store.Run, error) {
+	if running {
+		return listRows[store.Run](r, "SELECT data FROM run WHERE status = 'running' ORDER BY created DESC, id DESC LIMIT $1 OFFSET $2", limit, from)
+	}
+	return listRows[store.Run](r, "SELECT data FROM run ORDER BY created DESC, id DESC LIMIT $1 OFFSET $2", limit, from)
+}
+
+// TaskCounts implements [store.Summaries].
+func (r *reader) TaskCounts(run string) (map[store.Status]int, error) {
+	return r.counts("SELECT status, count(*)::text FROM task WHERE run = $1 GROUP BY status", run)
 }

@@ -24,7 +24,7 @@ const migrationLock = 0x67616666
 // migrate migrates the schema to the current version. Several processes may
 // call it at the same time.
 func (s *Store) migrate(ctx context.Context) error {
-	steps, err := readSteps(schemas)
+	steps, err := readMigrations(schemas)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *Store) createSchema(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func readSteps(from fs.FS) ([]string, error) {
+func readMigrations(from fs.FS) ([]string, error) {
 	var steps []string
 	for {
 		text, err := fs.ReadFile(from, fmt.Sprintf("schema/%d.sql", len(steps)+1))

@@ -21,8 +21,8 @@ type settings struct {
 func configure(c *pgx.ConnConfig, schema string) settings {
 	params := c.RuntimeParams
 	values := map[string]string{
-		"lock_timeout":                        fmt.Sprint(patience.Milliseconds()),
-		"idle_in_transaction_session_timeout": fmt.Sprint(maxPause.Milliseconds()),
+		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
+		"idle_in_transaction_session_timeout": fmt.Sprint(maxIdle.Milliseconds()),
 		// Every query has an index. A plan that was made while a table was small or not
 		// yet analysed must not scan the whole table later.
 		"enable_seqscan":    "off",

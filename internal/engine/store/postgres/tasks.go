@@ -68,15 +68,15 @@ func (r *reader) WaitingTasks(w store.WaitQuery) ([]store.Task, error) {
 // notNil makes a nil list empty, because nil would be sent as NULL.
 func notNil(list []string) []string { return append([]string{}, list...) }
 
-// someTasks is the minimum number of tasks to fetch from the queue. The requests of a
+// minTasks is the minimum number of tasks to fetch from the queue. The requests of a
 // transaction take them one after the other.
-const someTasks = 32
+const minTasks = 32
 
 // firstTasks returns the first tasks of a query that are not skipped and that takes
 // accepts, at most limit. The last parameter of the query is the number of its rows. If
 // too many of them are left out, it repeats the query for more.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, takes func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
-	for fetch := max(limit, someTasks); ; fetch = min(2*fetch, math.MaxInt32) {
+	for fetch := max(limit, minTasks); ; fetch = min(2*fetch, math.MaxInt32) {
 		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)
 		if err != nil {
 			return nil, err

@@ -23,14 +23,14 @@ import (
 // exchange with the server. Their results are kept until the end of the transaction.
 type transaction struct {
 	*reader
-	store   *Store
-	ctx     context.Context // not the context of a request: several requests share the transaction
-	cancel  context.CancelFunc
-	last    int64 // number of the last event
-	each    bool  // make each lookup at once
-	missed  bool
-	wanted  []*lookup
-	lookups map[string]*lookup // by query and arguments
+	store    *Store
+	ctx      context.Context // not the context of a request: several requests share the transaction
+	cancel   context.CancelFunc
+	last     int64 // number of the last event
+	loadEach bool  // make each lookup at once
+	missed   bool
+	wanted   []*lookup
+	lookups  map[string]*lookup // by query and arguments
 }
 
 // lookup is a query whose result the requests need.
@@ -53,7 +53,7 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	t.ctx, t.cancel = context.WithTimeout(context.Background(), maxTransaction)
 	t.reader = &reader{store: s, rows: t.find, rowsNow: t.findNow, rowsByKey: t.findKey}
 	// Nearly every transaction needs these.
-	_, _ = t.find(allLanes)
+	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
 	t.missed = false
@@ -116,7 +116,7 @@ func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
 		t.lookups[name] = l
 		t.wanted = append(t.wanted, l)
 	}
-	if !l.loaded && t.each {
+	if !l.loaded && t.loadEach {
 		if err := t.Load(); err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (t *transaction) Missed() bool {
 
 // LoadEach implements [store.Loader].
 func (t *transaction) LoadEach() error {
-	t.each = true
+	t.loadEach = true
 	return t.Load()
 }
 
@@ -218,7 +218,7 @@ func (t *transaction) Commit(c store.Changes) error {
 	defer t.end()
 	last := t.last + int64(len(c.Events))
 	var w rowWriter
-	w.all(c, last)
+	w.writeChanges(c, last)
 	if w.err != nil {
 		return errors.Join(w.err, t.rollback())
 	}

@@ -57,7 +57,7 @@ func (t *transaction) apply(c store.Changes) error {
 		w.put("INSERT INTO event (seq, at, kind, run, task, row, tried, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			&e, e.Seq, record.Nanos(e.At), e.Kind, e.Run, e.Task, textOrNull(row), textOrNull(tried))
 	}
-	w.takeAway(c.Deletions)
+	w.deleteRows(c.Deletions)
 	return w.err
 }
 

@@ -39,7 +39,7 @@ func (e *ExistsError) Hint() string { return "--force replaces it" }
 // nil, it is called regularly with the number of bytes written and the approximate
 // total.
 func Backup(ctx context.Context, path, to string, force bool, tell func(done, total int64)) (Copied, error) {
-	if err := apart(path, to); err != nil {
+	if err := checkDifferentFiles(path, to); err != nil {
 		return Copied{}, err
 	}
 	if _, err := os.Lstat(to); err == nil && !force {
@@ -49,7 +49,7 @@ func Backup(ctx context.Context, path, to string, force bool, tell func(done, to
 	if err != nil {
 		return Copied{}, fmt.Errorf("back up %s: %w", path, err)
 	}
-	if err := give(temp, to); err != nil {
+	if err := renameDurably(temp, to); err != nil {
 		return Copied{}, errors.Join(fmt.Errorf("back up %s: %w", path, err), os.Remove(temp))
 	}
 	c.Path = to
@@ -58,8 +58,8 @@ func Backup(ctx context.Context, path, to string, force bool, tell func(done, to
 
 var errSame = errors.New("it is the database itself")
 
-// apart returns an error if both paths name the same file.
-func apart(path, other string) error {
+// checkDifferentFiles returns an error if both paths name the same file.
+func checkDifferentFiles(path, other string) error {
 	a, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -95,34 +95,34 @@ func copyBeside(ctx context.Context, from, to string, tell func(done, total int6
 
 // copyInto writes the content of a database to an empty file, without unused pages.
 func copyInto(ctx context.Context, from, to string, tell func(done, total int64)) error {
-	return reading(ctx, from, func(c *conn) error {
-		if _, err := known(c); err != nil {
+	return openReadOnly(ctx, from, func(c *conn) error {
+		if _, err := knownVersion(c); err != nil {
 			return err
 		}
 		total, free, err := c.size()
 		if err != nil {
 			return err
 		}
-		stop := telling(to, total-free, tell)
+		stop := reportProgress(to, total-free, tell)
 		defer stop()
 		_, err = c.ExecContext(ctx, "VACUUM INTO ?", to)
-		return fail(from, err)
+		return withPath(from, err)
 	})
 }
 
-// tellEvery is the interval of progress reports.
-const tellEvery = 2 * time.Second
+// progressInterval is the interval of progress reports.
+const progressInterval = 2 * time.Second
 
-// telling reports the size of a file until stop is called. stop waits for the end of
+// reportProgress reports the size of a file until stop is called. stop waits for the end of
 // the last report.
-func telling(file string, total int64, tell func(done, total int64)) (stop func()) {
+func reportProgress(file string, total int64, tell func(done, total int64)) (stop func()) {
 	if tell == nil {
 		return func() {}
 	}
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(tellEvery)
+		tick := time.NewTicker(progressInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -141,8 +141,8 @@ func telling(file string, total int64, tell func(done, total int64)) (stop func(
 	}
 }
 
-// reading opens an existing database for reading.
-func reading(ctx context.Context, path string, read func(c *conn) error) error {
+// openReadOnly opens an existing database for reading.
+func openReadOnly(ctx context.Context, path string, read func(c *conn) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func reading(ctx context.Context, path string, read func(c *conn) error) error {
 	case !info.Mode().IsRegular() || info.Size() < smallestFile:
 		return &DamagedError{path, errTooSmall}
 	}
-	query := url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds())}}
+	query := url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", lockTimeout.Milliseconds())}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String())
 	if err != nil {
 		return err
@@ -165,10 +165,10 @@ func reading(ctx context.Context, path string, read func(c *conn) error) error {
 	return errors.Join(read(c), c.close(), db.Close())
 }
 
-// known returns the version of the schema. It fails if this program does not know that
+// knownVersion returns the version of the schema. It fails if this program does not know that
 // version.
-func known(c *conn) (int, error) {
-	steps, err := readSteps(schemas)
+func knownVersion(c *conn) (int, error) {
+	steps, err := readMigrations(schemas)
 	if err != nil {
 		return 0, err
 	}
@@ -194,8 +194,8 @@ func Check(ctx context.Context, path string) (Copied, error) {
 		return copied, err
 	}
 	copied.Bytes = info.Size()
-	err = reading(ctx, path, func(c *conn) (err error) {
-		if copied.Version, err = known(c); err != nil {
+	err = openReadOnly(ctx, path, func(c *conn) (err error) {
+		if copied.Version, err = knownVersion(c); err != nil {
 			return err
 		}
 		if err := c.check(ctx); err != nil {
@@ -210,7 +210,7 @@ func Check(ctx context.Context, path string) (Copied, error) {
 func (c *conn) check(ctx context.Context) error {
 	var found string
 	if err := c.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
-		return fail(c.path, err)
+		return withPath(c.path, err)
 	}
 	if found != "ok" {
 		return &DamagedError{c.path, errors.New(found)}
@@ -226,8 +226,8 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// give renames a file durably.
-func give(file, name string) error {
+// renameDurably renames a file durably.
+func renameDurably(file, name string) error {
 	if err := os.Rename(file, name); err != nil {
 		return err
 	}

@@ -21,26 +21,26 @@ import (
 // not justify an interrupted write or a watcher goroutine per statement.
 type conn struct {
 	*sql.Conn
-	path     string
-	prepared map[string]*sql.Stmt
-	bare     map[string]sqldriver.StmtExecContext // statements that return no rows
-	args     []sqldriver.NamedValue               // arguments of the current statement
+	path          string
+	prepared      map[string]*sql.Stmt
+	rawStatements map[string]sqldriver.StmtExecContext // statements that return no rows
+	args          []sqldriver.NamedValue               // arguments of the current statement
 }
 
-// patience is how long a connection waits for another connection's lock.
-const patience = 30 * time.Second
+// lockTimeout is how long a connection waits for another connection's lock.
+const lockTimeout = 30 * time.Second
 
-// mergeAt is the number of pages at which a commit merges the log into the file. It is
+// checkpointPages is the number of pages at which a commit merges the log into the file. It is
 // more than a plan of ten thousand tasks needs, so the first of them can start at once.
-const mergeAt = 4000
+const checkpointPages = 4000
 
 // dsn returns the data source name of a file. Every connection syncs a commit before it
 // reports success.
 func dsn(path string, pragmas ...string) string {
 	query := url.Values{"_pragma": append([]string{
-		fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()),
+		fmt.Sprintf("busy_timeout(%d)", lockTimeout.Milliseconds()),
 		"synchronous(full)",
-		fmt.Sprintf("wal_autocheckpoint(%d)", mergeAt),
+		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages),
 	}, pragmas...)}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
 }
@@ -48,9 +48,9 @@ func dsn(path string, pragmas ...string) string {
 func connect(ctx context.Context, db *sql.DB, path string) (*conn, error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
-		return nil, fail(path, err)
+		return nil, withPath(path, err)
 	}
-	return &conn{Conn: c, path: path, prepared: map[string]*sql.Stmt{}, bare: map[string]sqldriver.StmtExecContext{}}, nil
+	return &conn{Conn: c, path: path, prepared: map[string]*sql.Stmt{}, rawStatements: map[string]sqldriver.StmtExecContext{}}, nil
 }
 
 // close releases the connection. It must close all statements first; otherwise the
@@ -60,7 +60,7 @@ func (c *conn) close() error {
 	for _, stmt := range c.prepared {
 		errs = append(errs, stmt.Close())
 	}
-	for _, stmt := range c.bare {
+	for _, stmt := range c.rawStatements {
 		errs = append(errs, stmt.(sqldriver.Stmt).Close())
 	}
 	return errors.Join(append(errs, c.Close())...)
@@ -72,7 +72,7 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	}
 	stmt, err := c.PrepareContext(context.Background(), query)
 	if err != nil {
-		return nil, fail(c.path, err)
+		return nil, withPath(c.path, err)
 	}
 	c.prepared[query] = stmt
 	return stmt, nil
@@ -82,7 +82,7 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 // tenth to the cost of a small statement.
 func (c *conn) exec(query string, args ...any) error {
 	err := c.Raw(func(inner any) error {
-		stmt, err := c.prepareBare(inner, query)
+		stmt, err := c.prepareRaw(inner, query)
 		if err != nil {
 			return err
 		}
@@ -98,13 +98,13 @@ func (c *conn) exec(query string, args ...any) error {
 		clear(c.args) // release texts, which may be long
 		return err
 	})
-	return fail(c.path, err)
+	return withPath(c.path, err)
 }
 
 var errNoDriver = errors.New("the driver cannot run prepared statements")
 
-func (c *conn) prepareBare(inner any, query string) (sqldriver.StmtExecContext, error) {
-	if stmt := c.bare[query]; stmt != nil {
+func (c *conn) prepareRaw(inner any, query string) (sqldriver.StmtExecContext, error) {
+	if stmt := c.rawStatements[query]; stmt != nil {
 		return stmt, nil
 	}
 	preparer, ok := inner.(sqldriver.ConnPrepareContext)
@@ -119,7 +119,7 @@ func (c *conn) prepareBare(inner any, query string) (sqldriver.StmtExecContext, 
 	if !ok {
 		return nil, errors.Join(errNoDriver, stmt.Close())
 	}
-	c.bare[query] = bare
+	c.rawStatements[query] = bare
 	return bare, nil
 }
 
@@ -142,16 +142,16 @@ func (c *conn) each(query string, row func(scan func(to ...any) error) error, ar
 	}
 	rows, err := stmt.QueryContext(context.Background(), args...)
 	if err != nil {
-		return fail(c.path, err)
+		return withPath(c.path, err)
 	}
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
 			_ = rows.Close()
-			return fail(c.path, err)
+			return withPath(c.path, err)
 		}
 	}
 	_ = rows.Close()
-	return fail(c.path, rows.Err())
+	return withPath(c.path, rows.Err())
 }
 
 // get scans the only row of a result.
@@ -213,7 +213,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%s: another program has been writing for more than %s", e.Path, patience)
+	return fmt.Sprintf("%s: another program has been writing for more than %s", e.Path, lockTimeout)
 }
 
 func (e *BusyError) Unwrap() error { return e.Err }
@@ -226,8 +226,8 @@ func (e *BusyError) Hint() string {
 	return "see which program has it open (fuser " + e.Path + ") and whether it is stopped"
 }
 
-// fail adds the file's path to an error of the database.
-func fail(path string, err error) error {
+// withPath adds the file's path to an error of the database.
+func withPath(path string, err error) error {
 	var coded *driver.Error
 	if !errors.As(err, &coded) {
 		return err

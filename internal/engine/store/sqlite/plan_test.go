@@ -21,7 +21,7 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 		want  []string
 	}{
 		"label sets":  {labelSets, []string{"USING COVERING INDEX task_ready", "USING COVERING INDEX task_ready (labels>?)"}},
-		"ready lanes": {readyLanes, []string{"USING COVERING INDEX task_ready (labels=?)", "USING COVERING INDEX task_ready (labels=? AND lane>?)"}},
+		"ready lanes": {readyAccounts, []string{"USING COVERING INDEX task_ready (labels=?)", "USING COVERING INDEX task_ready (labels=? AND lane>?)"}},
 		"ready tasks": {readyTasks, []string{"USING INDEX task_ready (labels=? AND lane=?)"}},
 		"idle lists": {idleLists, []string{
 			"USING COVERING INDEX task_idle (run=? AND wave<?)",
@@ -74,7 +74,7 @@ func TestASchemaIsMigratedStepByStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	steps, err := readSteps(schemas)
+	steps, err := readMigrations(schemas)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ type reader struct {
 	plans *store.PlanCache
 }
 
-// one returns the only row of a query that selects data.
-func one[V any](c *conn, query string, args ...any) (row V, err error) {
+// getRow returns the only row of a query that selects data.
+func getRow[V any](c *conn, query string, args ...any) (row V, err error) {
 	var data string
 	if err := c.get(query, []any{&data}, args...); err != nil {
 		return row, err
@@ -24,8 +24,8 @@ func one[V any](c *conn, query string, args ...any) (row V, err error) {
 	return record.Read[V]([]byte(data))
 }
 
-// many returns all rows of a query that selects data.
-func many[V any](c *conn, query string, args ...any) (list []V, err error) {
+// listRows returns all rows of a query that selects data.
+func listRows[V any](c *conn, query string, args ...any) (list []V, err error) {
 	err = c.each(query, func(scan func(...any) error) error {
 		var data string
 		if err := scan(&data); err != nil {
@@ -39,7 +39,7 @@ func many[V any](c *conn, query string, args ...any) (list []V, err error) {
 }
 
 func (r *reader) Run(id string) (store.Run, error) {
-	run, err := one[store.Run](r.c, "SELECT data FROM run WHERE id = ?", id)
+	run, err := getRow[store.Run](r.c, "SELECT data FROM run WHERE id = ?", id)
 	if err != nil {
 		return run, err
 	}
@@ -65,7 +65,7 @@ func (r *reader) RunningRuns() ([]store.Run, error) {
 }
 
 func (r *reader) runs(query string) ([]store.Run, error) {
-	list, err := many[store.Run](r.c, query)
+	list, err := listRows[store.Run](r.c, query)
 	for i := range list {
 		if err == nil {
 			list[i].Plan, err = r.plans.Get(list[i].ID, r.plan)
@@ -151,70 +151,70 @@ func (r *reader) DelayedTasks(now time.Time, limit int) ([]store.Task, error) {
 }
 
 func (r *reader) Attempt(id string) (store.Attempt, error) {
-	return one[store.Attempt](r.c, "SELECT data FROM attempt WHERE id = ?", id)
+	return getRow[store.Attempt](r.c, "SELECT data FROM attempt WHERE id = ?", id)
 }
 
 func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
-	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? AND task = ? ORDER BY started, id", key.Run, key.Task)
+	return listRows[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? AND task = ? ORDER BY started, id", key.Run, key.Task)
 }
 
 func (r *reader) AttemptsOf(run string) ([]store.Attempt, error) {
-	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? ORDER BY started, id", run)
+	return listRows[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? ORDER BY started, id", run)
 }
 
 func (r *reader) Item(key store.ItemKey) (store.Item, error) {
-	return one[store.Item](r.c, "SELECT data FROM item WHERE kind = ? AND id = ?", key.Kind, key.ID)
+	return getRow[store.Item](r.c, "SELECT data FROM item WHERE kind = ? AND id = ?", key.Kind, key.ID)
 }
 
 const itemList = "SELECT data FROM item WHERE kind = ? AND parent = ? AND seq > ? ORDER BY seq, id LIMIT ?+0"
 
 func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
-	return many[store.Item](r.c, itemList, kind, parent, after, limit)
+	return listRows[store.Item](r.c, itemList, kind, parent, after, limit)
 }
 
 func (r *reader) DueAttempts(now time.Time, limit int) ([]store.Attempt, error) {
-	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?+0",
+	return listRows[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?+0",
 		record.Nanos(now), limit)
 }
 
 func (r *reader) Worker(id string) (store.Worker, error) {
-	return one[store.Worker](r.c, "SELECT data FROM worker WHERE id = ?", id)
+	return getRow[store.Worker](r.c, "SELECT data FROM worker WHERE id = ?", id)
 }
 
 func (r *reader) Workers() ([]store.Worker, error) {
-	return many[store.Worker](r.c, "SELECT data FROM worker ORDER BY id")
+	return listRows[store.Worker](r.c, "SELECT data FROM worker ORDER BY id")
 }
 
 func (r *reader) Question(id string) (store.Question, error) {
-	return one[store.Question](r.c, "SELECT data FROM question WHERE id = ?", id)
+	return getRow[store.Question](r.c, "SELECT data FROM question WHERE id = ?", id)
 }
 
 func (r *reader) Questions(open bool) ([]store.Question, error) {
 	if open {
-		return many[store.Question](r.c, "SELECT data FROM question WHERE closed = 0 ORDER BY asked, id")
+		return listRows[store.Question](r.c, "SELECT data FROM question WHERE closed = 0 ORDER BY asked, id")
 	}
-	return many[store.Question](r.c, "SELECT data FROM question ORDER BY asked, id")
+	return listRows[store.Question](r.c, "SELECT data FROM question ORDER BY asked, id")
 }
 
 func (r *reader) ExpiredQuestions(now time.Time, limit int) ([]store.Question, error) {
-	return many[store.Question](r.c, `SELECT data FROM question WHERE closed = 0 AND expires IS NOT NULL AND expires < ?
+	return listRows[store.Question](r.c, `SELECT data FROM question WHERE closed = 0 AND expires IS NOT NULL AND expires < ?
 		ORDER BY expires, id LIMIT ?+0`, record.Nanos(now), limit)
 }
 
 func (r *reader) Account(name string) (store.Account, error) {
-	return one[store.Account](r.c, "SELECT data FROM lane WHERE name = ?", name)
+	return getRow[store.Account](r.c, "SELECT data FROM lane WHERE name = ?", name)
 }
 
 func (r *reader) Accounts() ([]store.Account, error) {
-	return many[store.Account](r.c, "SELECT data FROM lane ORDER BY name")
+	return listRows[store.Account](r.c, "SELECT data FROM lane ORDER BY name")
 }
 
 func (r *reader) IdempotencyRecord(key string) (store.IdempotencyRecord, error) {
-	return one[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key = ?", key)
+	return getRow[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key = ?", key)
 }
 
 func (r *reader) Cursor(name string) (store.Cursor, error) {
-	return one[store.Cursor](r.c, "SELECT data FROM cursor WHERE name = ?", name)
+	return getRow[store.Cursor](r.c, "SELECT data FROM cursor WHERE name = ?", name)
 }
 
 func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
@@ -240,4 +240,55 @@ func (r *reader) events(query string, args ...any) (list []store.Event, err erro
 func (r *reader) LastSeq() (last int64, err error) {
 	err = r.c.get("SELECT coalesce(max(seq), 0) FROM event", []any{&last})
 	return last, err
+}
+
+func (r *reader) EventsWithoutRows(after int64, limit int) ([]store.Event, error) {
+	return listRows[store.Event](r.c, "SELECT data FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", after, limit)
+}
+
+func (r *reader) RunsBefore(created time.Time) ([]store.Run, error) {
+	return listRows[store.Run](r.c, "SELECT data FROM run WHERE created < ? ORDER BY created, id", record.Nanos(created))
+}
+
+func (r *reader) IdempotencyRecords(made time.Time, after string, limit int) ([]store.IdempotencyRecord, error) {
+	return listRows[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key > ? AND made < ? ORDER BY key LIMIT ?+0", after, record.Nanos(made), limit)
+}
+
+// The condition run <> ” matches that of the index event_run.
+const (
+	eventsOf    = "SELECT data, row, tried FROM event WHERE run = ? AND run <> '' AND seq > ? ORDER BY seq LIMIT ?+0"
+	questionsOf = "SELECT data FROM question WHERE data ->> 'run' = ? ORDER BY asked, id"
+)
+
+// EventsOf implements [store.Reader].
+func (r *reader) EventsOf(run string, after int64, limit int) ([]store.Event, error) {
+	return r.events(eventsOf, run, after, limit)
+}
+
+// QuestionsOf implements [store.Reader].
+func (r *reader) QuestionsOf(run string) ([]store.Question, error) {
+	return listRows[store.Question](r.c, questionsOf, run)
+}
+
+var _ store.Summaries = (*reader)(nil)
+
+// LatestRuns implements [store.Summaries].
+func (r *reader) LatestRuns(running bool, from, limit int) ([]store.Run, error) {
+	if running {
+		return listRows[store.Run](r.c, "SELECT data FROM run WHERE status = 'running' ORDER BY created DESC, id DESC LIMIT ?+0 OFFSET ?+0", limit, from)
+	}
+	return listRows[store.Run](r.c, "SELECT data FROM run ORDER BY created DESC, id DESC LIMIT ?+0 OFFSET ?+0", limit, from)
+}
+
+// TaskCounts implements [store.Summaries].
+func (r *reader) TaskCounts(run string) (map[store.Status]int, error) {
+	counts := map[store.Status]int{}
+	err := r.c.each("SELECT status, count(*) FROM task WHERE run = ? GROUP BY status", func(scan func(...any) error) error {
+		var status string
+		var n int
+		err := scan(&status, &n)
+		counts[store.Status(status)] = n
+		return err
+	}, run)
+	return counts, err
 }

@@ -44,13 +44,13 @@ func Restore(ctx context.Context, from, path string, now time.Time, tell func(do
 	if path, err = filepath.Abs(path); err != nil {
 		return r, err
 	}
-	if err := apart(from, path); err != nil {
+	if err := checkDifferentFiles(from, path); err != nil {
 		return r, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
 	}
-	if err := unused(path); err != nil {
+	if err := checkUnused(path); err != nil {
 		return r, err // fail early; this is checked again when no process can open it
 	}
 	temp, c, err := copyBeside(ctx, from, path, tell)
@@ -75,14 +75,14 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	}
 	defer func() { err = errors.Join(err, turn.Unlock()) }()
 	if absent(path) {
-		return "", give(file, path)
+		return "", renameDurably(file, path)
 	}
-	free, err := hold(path)
+	free, err := lockFile(path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, free()) }()
-	if before, err = keepBeside(path, now); err != nil {
+	if before, err = linkPrevious(path, now); err != nil {
 		return "", err
 	}
 	// SQLite would apply the old file's log to the new one, so delete the log too. If
@@ -93,11 +93,11 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 			return before, err
 		}
 	}
-	return before, give(file, path)
+	return before, renameDurably(file, path)
 }
 
-// keepBeside gives a database a second name by a hard link, with its log if it has one.
-func keepBeside(path string, now time.Time) (name string, err error) {
+// linkPrevious gives a database a second name by a hard link, with its log if it has one.
+func linkPrevious(path string, now time.Time) (name string, err error) {
 	base := path + ".before-" + now.UTC().Format("20060102-150405")
 	name = base
 	for n := 2; !absent(name) || !absent(name+"-wal"); n++ {
@@ -119,9 +119,9 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
-// unused returns an [*InUseError] if a process has the database open.
-func unused(path string) error {
-	free, err := hold(path)
+// checkUnused returns an [*InUseError] if a process has the database open.
+func checkUnused(path string) error {
+	free, err := lockFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

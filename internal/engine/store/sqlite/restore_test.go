@@ -77,7 +77,7 @@ func named(t *testing.T, path, worker string) string {
 }
 
 func TestABackupOfAnOlderGafferIsRestoredAndOneOfANewerIsNot(t *testing.T) {
-	steps, err := readSteps(schemas)
+	steps, err := readMigrations(schemas)
 	if err != nil {
 		t.Fatal(err)
 	}

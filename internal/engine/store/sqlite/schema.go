@@ -22,7 +22,7 @@ const applicationID = 0x67616666
 // prepareFile migrates the schema to the current version. Several processes may call it
 // at the same time.
 func (s *Store) prepareFile(ctx context.Context) error {
-	steps, err := readSteps(schemas)
+	steps, err := readMigrations(schemas)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *Store) prepareFile(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = turn.Unlock() }()
-	if err := s.isThere(); err != nil {
+	if err := s.checkFileUnchanged(); err != nil {
 		return err
 	}
 	version, err := s.write.version()
@@ -51,7 +51,7 @@ func (s *Store) prepareFile(ctx context.Context) error {
 	return s.write.migrate(version, steps)
 }
 
-func readSteps(from fs.FS) ([]string, error) {
+func readMigrations(from fs.FS) ([]string, error) {
 	var steps []string
 	for {
 		text, err := fs.ReadFile(from, fmt.Sprintf("schema/%d.sql", len(steps)+1))
@@ -91,7 +91,7 @@ func (c *conn) migrate(version int, steps []string) error {
 	}
 	for i, step := range steps[version:] {
 		if _, err := c.ExecContext(context.Background(), step); err != nil {
-			return errors.Join(fmt.Errorf("schema version %d: %w", version+i+1, fail(c.path, err)), c.exec("ROLLBACK"))
+			return errors.Join(fmt.Errorf("schema version %d: %w", version+i+1, withPath(c.path, err)), c.exec("ROLLBACK"))
 		}
 	}
 	return errors.Join(

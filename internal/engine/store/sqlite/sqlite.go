@@ -22,7 +22,7 @@ type Store struct {
 	writer store.Writer
 	bell   store.EventSignal
 	plans  store.PlanCache
-	queue  queuePlace
+	queue  queueHandle
 	file   os.FileInfo // the file at path, from before it was opened
 
 	open   chan struct{} // semaphore: held by the open transaction
@@ -45,7 +45,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, open: make(chan struct{}, 1), queue: queuePlace{queue: queueOf(path)}}
+	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueHandle{writerQueue: queueOf(path)}}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce
 	err = s.connect(ctx)
 	for try := 1; isGone(err) && try < maxTries; try++ { // a backup was restored in the meantime
@@ -84,9 +84,9 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// isThere returns a [*GoneError] if the file at the path is no longer the one that is
+// checkFileUnchanged returns a [*GoneError] if the file at the path is no longer the one that is
 // open.
-func (s *Store) isThere() error {
+func (s *Store) checkFileUnchanged() error {
 	switch now, err := os.Stat(s.path); {
 	case err == nil && os.SameFile(now, s.file):
 		return nil
@@ -189,7 +189,7 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 // lastSeq makes a single query, which needs no transaction. If the file was replaced,
 // waiting readers get the error here.
 func (s *Store) lastSeq(ctx context.Context) (int64, error) {
-	if err := s.isThere(); err != nil {
+	if err := s.checkFileUnchanged(); err != nil {
 		return 0, err
 	}
 	c, err := s.reads.take(ctx)

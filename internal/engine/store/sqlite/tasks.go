@@ -18,8 +18,8 @@ const (
 		SELECT (SELECT labels FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels LIMIT 1)
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
-	// readyLanes selects the lanes of the ready tasks with a set of labels.
-	readyLanes = `WITH RECURSIVE list (lane) AS (
+	// readyAccounts selects the lanes of the ready tasks with a set of labels.
+	readyAccounts = `WITH RECURSIVE list (lane) AS (
 		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 ORDER BY lane LIMIT 1)
 		UNION ALL
 		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 AND lane > list.lane ORDER BY lane LIMIT 1)
@@ -53,7 +53,7 @@ func (r *reader) LabelSets() (sets []string, err error) {
 func (r *reader) ClaimableTasks(c store.ClaimQuery) (list []store.Task, err error) {
 	for _, labels := range c.Labels {
 		var lanes []string
-		err := r.c.each(readyLanes, func(scan func(...any) error) error {
+		err := r.c.each(readyAccounts, func(scan func(...any) error) error {
 			var lane string
 			err := scan(&lane)
 			if !slices.Contains(c.PausedAccounts, lane) && (len(c.Accounts) == 0 || slices.Contains(c.Accounts, lane)) {

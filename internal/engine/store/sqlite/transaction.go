@@ -23,7 +23,7 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	turn, err := s.take(ctx)
+	turn, err := s.beginImmediate(ctx)
 	if err != nil {
 		<-s.open
 		return nil, err
@@ -31,15 +31,15 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	return &transaction{store: s, turn: turn, reader: s.newReader(s.write)}, nil
 }
 
-func (s *Store) take(ctx context.Context) (host.Lock, error) {
+func (s *Store) beginImmediate(ctx context.Context) (host.Lock, error) {
 	if s.closed {
 		return nil, errClosed
 	}
 	turn, err := s.queue.wait(ctx)
 	if err != nil {
-		return nil, cmp.Or(s.isThere(), err)
+		return nil, cmp.Or(s.checkFileUnchanged(), err)
 	}
-	if err = s.isThere(); err == nil {
+	if err = s.checkFileUnchanged(); err == nil {
 		err = s.write.exec("BEGIN IMMEDIATE")
 	}
 	if err != nil {

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// Extension describes tasks that a conductor adds to its run.
+type Extension struct {
+	Run   string
+	Key   string // repeating the key adds nothing again
+	Tasks []plan.Task
+}
+
+// Extend adds tasks to a conducted run. They must not depend on other tasks: their
+// conductor adds a task when it may start. Extend returns a [*ConflictError] if the run
+// has ended or is stopping, or if a task already exists.
+func (e *Engine) Extend(ctx context.Context, x Extension) error {
+	return e.write(ctx, "", func(tx *transaction) error {
+		_, err := once(tx.txContext, "extend", x.Key, func() (int, error) { return len(x.Tasks), tx.submissions.extend(x) })
+		return err
+	})
+}
+
+func (s *submissions) extend(x Extension) error {
+	run, err := s.conductedRun(x.Run)
+	if err != nil {
+		return err
+	}
+	if run.Status != store.Running || run.Stopping != "" {
+		return &ConflictError{"run " + run.ID, "takes no more tasks: " + refusalReason(run.Stopping, run.Status)}
+	}
+	for _, t := range x.Tasks {
+		if len(t.After) > 0 || t.Wave > 0 {
+			return fmt.Errorf("task %s: one that is added to a run cannot wait for others", t.ID)
+		}
+		if _, err := s.Task(store.TaskKey{Run: run.ID, Task: t.ID}); err == nil {
+			return &ConflictError{"task " + t.ID, "is there already"}
+		}
+	}
+	if run.Ordered && run.Ready > 0 {
+		if err := s.schedule.clearReady(run.ID, "", "others were added"); err != nil {
+			return err
+		}
+	}
+	return s.addAll(run, x.Tasks)
+}
+
+func refusalReason(why string, s store.Status) string {
+	if why != "" {
+		return "it stops: " + why
+	}
+	return "it is " + string(s)
+}
+
+// Conclude ends a conducted run with the status that its conductor chose: complete, or
+// failed with a reason. It returns a [*ConflictError] while a task is open. A run that
+// has already ended stays unchanged.
+func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
+	return e.write(ctx, "", func(tx *transaction) error {
+		run, err := tx.submissions.conductedRun(id)
+		switch {
+		case err != nil || run.Status.Final():
+			return err
+		case run.Open > 0:
+			return &ConflictError{"run " + id, fmt.Sprintf("has %d open tasks", run.Open)}
+		}
+		return tx.schedule.setRunStatus(run, to, why)
+	})
+}
+
+// Reopening is a user's request to continue a conducted run.
+type Reopening struct {
+	Run, Who, Why string
+	Budget        store.Amount // the new budget; zero keeps the old one
+}
+
+// Reopen continues a conducted run that has ended, and sets its budget. If the run has
+// not ended, Reopen only sets the budget.
+func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
+	return e.write(ctx, r.Who, func(tx *transaction) error {
+		run, err := tx.submissions.conductedRun(r.Run)
+		if err != nil {
+			return err
+		}
+		if r.Budget != (store.Amount{}) && r.Budget != run.Budget {
+			run.Budget = r.Budget
+			tx.PutRun(run)
+			if err := tx.event(store.Event{Kind: "run.budget", Run: run.ID, Why: r.Why}, run); err != nil {
+				return err
+			}
+		}
+		if !run.Status.Final() {
+			return nil
+		}
+		return tx.retries.resume(run, r.Why)
+	})
+}
+
+// conductedRun returns a run to which a conductor adds tasks.
+func (s *submissions) conductedRun(id string) (store.Run, error) {
+	run, err := s.run(id)
+	if err != nil {
+		return run, err
+	}
+	if !run.Conducted {
+		return run, &ConflictError{"run " + id, "has all its tasks"}
+	}
+	return run, nil
+}

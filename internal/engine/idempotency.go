@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/engine/store"
+)
+
+// IdempotencyRecordRun returns the run that an idempotency record belongs to. Records of a bead's
+// holder and of tasks added by a conductor must live as long as that run. For any other
+// record bound is false: it only serves repeated requests and may expire.
+func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
+	operation, rest, _ := strings.Cut(p.Key, " ")
+	switch operation {
+	case "bead":
+		var key store.TaskKey
+		_ = json.Unmarshal(p.Answer, &key) // an unreadable answer belongs to no run
+		return key.Run, true
+	case "extend":
+		run, _, _ := strings.Cut(rest, " ")
+		return run, true
+	}
+	return "", false
+}
+
+// once makes an operation idempotent. If the key was used before, it returns the stored
+// answer; otherwise it runs do and stores its answer under the key. Without a key, do
+// always runs. An answer that encodes to null is not stored.
+func once[A any](c *txContext, operation, key string, do func() (A, error)) (A, error) {
+	if key == "" {
+		return do()
+	}
+	before, err := c.IdempotencyRecord(operation + " " + key)
+	if err == nil {
+		return storedAnswer[A](before)
+	}
+	var answer A
+	if !errors.Is(err, store.ErrNotFound) {
+		return answer, err
+	}
+	if answer, err = do(); err != nil {
+		return answer, err
+	}
+	return answer, storeAnswer(c, operation, key, answer)
+}
+
+// storedAnswer decodes the stored answer of an idempotency record.
+func storedAnswer[A any](p store.IdempotencyRecord) (answer A, err error) {
+	return answer, json.Unmarshal(p.Answer, &answer)
+}
+
+// storeAnswer stores an answer, which once returns for later requests with the same key. An
+// answer that encodes to null is not stored.
+func storeAnswer[A any](c *txContext, operation, key string, answer A) error {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	if string(text) != "null" {
+		c.PutIdempotencyRecord(store.IdempotencyRecord{Key: operation + " " + key, Answer: text, Made: c.now})
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"time"
+
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+)
+
+const (
+	// cancelled is the stop reason of a run or an attempt that a user cancels.
+	cancelled = "cancelled"
+	// interrupted is the stop reason of an attempt that a user interrupts.
+	interrupted = string(failure.Interrupted)
+)
+
+// decision describes what follows from the end of an attempt.
+type decision struct {
+	Status          store.Status
+	Counts          bool          // the attempt counts against the task's retries
+	Delay           time.Duration // before the next attempt
+	NewConversation bool          // the next attempt starts a new conversation
+}
+
+// maxLostAttempts is how many lost attempts of a task are retried, unless its retries allow
+// more. A task that keeps killing its workers must not take down one worker after the
+// other.
+const maxLostAttempts = 5
+
+// decideNext decides what follows when an attempt at t ends. The counters of t include this
+// attempt. A non-empty stop means that the attempt was asked to stop. jitter is in [0,
+// 1).
+func decideNext(class failure.Class, stop string, t store.Task, jitter float64) decision {
+	again := func(v decision) decision {
+		if t.CountedAttempts > t.Retries {
+			return decision{Status: store.Failed, Counts: true}
+		}
+		return v
+	}
+	switch {
+	case stop == cancelled:
+		return decision{Status: store.Cancelled, Counts: true}
+	case class == failure.None:
+		return decision{Status: store.Complete, Counts: true}
+	case class == failure.RateLimited, class == failure.Released:
+		return decision{Status: store.Queued}
+	case class == failure.Lost && t.Lost > max(maxLostAttempts, t.Retries):
+		return decision{Status: store.Failed}
+	case class == failure.Lost:
+		return decision{Status: store.Queued, Delay: backoff(t.Lost, jitter)}
+	case class == failure.VerifyFailed:
+		return again(decision{Status: store.Queued, Counts: true})
+	case class == failure.ContextOverflow:
+		return again(decision{Status: store.Queued, Counts: true, NewConversation: true})
+	case class == failure.Denied, class == failure.Auth, class == failure.NotStarted, class == failure.BadPlan, class == failure.OverBudget:
+		return decision{Status: store.Failed, Counts: true}
+	case class == failure.Cancelled, class == failure.Interrupted:
+		return decision{Status: store.Cancelled, Counts: true}
+	}
+	fresh := class == failure.Crashed // after the other failures the conversation is still usable
+	return again(decision{Status: store.Queued, Counts: true, Delay: backoff(t.CountedAttempts, jitter), NewConversation: fresh})
+}
+
+// retryForMessage changes the verdict on an attempt that would end its task, because a message
+// waits for the agent: the task is queued again, in the same conversation.
+// It leaves a verdict alone if another attempt would not get further: the user has
+// cancelled the task or must act first, or the task ends its workers.
+func (v decision) retryForMessage(class failure.Class, stop string, jitter float64) decision {
+	if !v.Status.Final() || stop == cancelled {
+		return v
+	}
+	switch class {
+	case failure.Lost, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget, failure.Cancelled:
+		return v
+	case failure.None, failure.Interrupted:
+		return decision{Status: store.Queued, Counts: true}
+	}
+	return decision{Status: store.Queued, Counts: true, Delay: backoff(1, jitter), NewConversation: class == failure.ContextOverflow}
+}
+
+const (
+	firstBackoff = 5 * time.Second
+	lastBackoff  = 5 * time.Minute
+)
+
+// backoff doubles with each attempt, up to lastBackoff, with a jitter of 25 % either
+// way.
+func backoff(attempts int, jitter float64) time.Duration {
+	wait := firstBackoff
+	for range attempts - 1 {
+		wait = min(2*wait, lastBackoff)
+	}
+	return time.Duration(float64(wait) * (0.75 + jitter/2))
+}

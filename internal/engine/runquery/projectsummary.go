@@ -1,0 +1,152 @@
+package runquery
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+)
+
+// maxSummaryAge is the maximum age of a run that has ended today and still counts. A shell
+// prompt shows these numbers, and it must not wait until all runs of a year are read.
+const maxSummaryAge = 30 * 24 * time.Hour
+
+// ProjectSummary returns a few numbers about the runs of a project, or of all projects if it is
+// empty. It counts the open questions of runs. It returns the other open questions,
+// because the store does not know their project.
+func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
+	year, month, day := now.Date()
+	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
+	runs, err := projectRuns(r, project, today)
+	if err != nil {
+		return g, nil, err
+	}
+	var spent store.Amount
+	for _, run := range runs {
+		g.Failed += run.Failed
+		if run.Status == store.Running {
+			g.Running += run.Active
+		}
+		if err := addEnded(r, run, today, &spent); err != nil {
+			return g, nil, err
+		}
+	}
+	if others, err = addQuestions(r, runs, now, &g); err != nil {
+		return g, nil, err
+	}
+	if err := addRunning(r, runs, today, &spent); err != nil {
+		return g, nil, err
+	}
+	g.Today = costOf(spent)
+	g.Lanes, err = pausedAccounts(r)
+	g.Lanes = slices.DeleteFunc(g.Lanes, func(l fleet.Lane) bool { return !l.Until.After(now) })
+	return g, others, err
+}
+
+// projectRuns returns by id the runs that are running or have ended today.
+func projectRuns(r store.Reader, project string, today time.Time) (map[string]store.Run, error) {
+	list, err := recentRuns(r, today.Add(-maxSummaryAge))
+	runs := map[string]store.Run{}
+	for _, run := range list {
+		ours := project == "" || run.Project == project
+		if ours && (run.Status == store.Running || !run.Ended.Before(today)) {
+			runs[run.ID] = run
+		}
+	}
+	return runs, err
+}
+
+// addEnded adds the cost of a run's attempts that started today and have ended.
+func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amount) error {
+	if run.Spent == (store.Amount{}) {
+		return nil
+	}
+	if !run.Created.Before(today) {
+		addAmount(spent, run.Spent)
+		return nil
+	}
+	attempts, err := attemptsSince(r, run.ID, today)
+	for _, a := range attempts {
+		if a.Status != store.Running {
+			addAmount(spent, a.Spent)
+		}
+	}
+	return err
+}
+
+// addRunning adds the cost so far of the running attempts that started today.
+func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
+	attempts, err := store.RunningAttempts(r)
+	for _, a := range attempts {
+		if _, ours := runs[a.Run]; ours && !a.Started.Before(today) {
+			addAmount(spent, a.Spent)
+		}
+	}
+	return err
+}
+
+// addQuestions counts the open questions of runs, and returns those that belong to no
+// run.
+func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
+	questions, err := r.Questions(true)
+	tasks := map[store.TaskKey]bool{}
+	for _, q := range questions {
+		run, task := q.Run, q.Task
+		if q.Standalone() {
+			if q.Expires.Before(now) {
+				continue // expired, but not yet swept
+			}
+			var ofTask bool
+			if run, task, ofTask = strings.Cut(q.Task, "/"); !ofTask {
+				others = append(others, QuestionOf(q))
+				continue
+			}
+		}
+		if _, ours := runs[run]; ours {
+			g.AddQuestion(fleet.QuestionName(run, task), q.Asked)
+			tasks[store.TaskKey{Run: run, Task: task}] = true
+		}
+	}
+	g.Running = max(g.Running-len(tasks), 0)
+	return others, err
+}
+
+func addAmount(to *store.Amount, a store.Amount) {
+	to.MicroUSD += a.MicroUSD
+	to.Tokens += a.Tokens
+}
+
+// recentRuns returns the running runs and those created since a time. Some stores
+// return all runs.
+func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
+	if quick, ok := r.(interface {
+		RunsSince(time.Time) ([]store.Run, error)
+	}); ok {
+		return quick.RunsSince(since)
+	}
+	return r.Runs()
+}
+
+// attemptsSince returns the attempts of a run that started since a time.
+func attemptsSince(r store.Reader, run string, since time.Time) (list []store.Attempt, err error) {
+	if quick, ok := r.(interface {
+		AttemptsSince(string, time.Time) ([]store.Attempt, error)
+	}); ok {
+		return quick.AttemptsSince(run, since)
+	}
+	tasks, err := r.Tasks(run)
+	for _, t := range tasks {
+		attempts, err := r.Attempts(t.TaskKey)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range attempts {
+			if !a.Started.Before(since) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list, err
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/internal/engine/store"
+)
+
+// StandaloneQuestion is a question that belongs to no task, such as one of an agent that
+// a user started by hand.
+type StandaloneQuestion struct {
+	From    string // name of the asking agent, which the user answers to
+	Ref     string // the agent's own id of the question; repeating it does not create a second question
+	Text    string
+	Options []string
+	Within  time.Duration // how long the user has to answer
+	Asker   string        // id of the credential that asks, which may withdraw the question; empty if unknown
+	Attempt string        // the attempt of the asking agent, if it is one of gaffer's; the attempt waits for the answer
+}
+
+// MaxStandaloneWait is the longest time that a question without a task may stay open.
+// If the asking agent died, nothing else would close it.
+const MaxStandaloneWait = 24 * time.Hour
+
+// AskStandalone records a question that belongs to no task, and returns its id.
+func (e *Engine) AskStandalone(ctx context.Context, a StandaloneQuestion) (id string, err error) {
+	if err := a.check(); err != nil {
+		return "", err
+	}
+	err = e.write(ctx, a.Asker, func(tx *transaction) error {
+		id, err = tx.questions.askStandalone(a)
+		return err
+	})
+	return id, err
+}
+
+// QuestionError reports why a question is not valid.
+type QuestionError struct{ Why string }
+
+func (e *QuestionError) Error() string { return "ask: " + e.Why }
+
+// Invalid marks the error as the caller's mistake.
+func (e *QuestionError) Invalid() bool { return true }
+
+func (a StandaloneQuestion) check() error {
+	switch {
+	case a.From == "":
+		return &QuestionError{"it is not said who asks"}
+	case a.Text == "":
+		return &QuestionError{"there is no question"}
+	case a.Within <= 0 || a.Within > MaxStandaloneWait:
+		return &QuestionError{fmt.Sprintf("the user has %s to answer, which must be more than nothing and %s at most", a.Within, MaxStandaloneWait)}
+	}
+	return nil
+}
+
+func (qs *questions) askStandalone(a StandaloneQuestion) (string, error) {
+	options, err := json.Marshal(a.Options)
+	if err != nil {
+		return "", fmt.Errorf("ask: %w", err)
+	}
+	id := qs.opts.NewID()
+	if a.Ref != "" {
+		id = fmt.Sprintf("aside-%x", sha256.Sum256([]byte(a.From+"\x00"+a.Ref)))[:22]
+		if _, err := qs.Question(id); !errors.Is(err, store.ErrNotFound) {
+			return id, err
+		}
+	}
+	q := store.Question{ID: id, Task: a.From, Text: a.Text, Options: options, Asker: a.Asker, Asked: qs.now, Expires: qs.now.Add(a.Within)}
+	attempt, err := qs.Attempt(a.Attempt)
+	waits := err == nil && attempt.Status == store.Running
+	switch {
+	case waits:
+		q.Attempt = attempt.ID
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return "", err
+	}
+	qs.PutQuestion(q)
+	if err := qs.appendEvent("question.asked", q, q.Text); err != nil || !waits {
+		return q.ID, err
+	}
+	return q.ID, qs.startWait(attempt)
+}
+
+// Withdraw closes a question that belongs to no task, because the agent does not wait
+// for the answer any more. It does nothing if the question is already closed.
+func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
+	return e.write(ctx, "", func(tx *transaction) error {
+		q, err := tx.Question(question)
+		if err != nil {
+			return asNotFound(err, "question", question)
+		}
+		if !q.Standalone() {
+			return &ConflictError{"question " + question, "belongs to task " + q.Task + ", which waits for it"}
+		}
+		if q.Closed {
+			return nil
+		}
+		return tx.questions.close(q, why)
+	})
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// KeyError reports a key or a name that some database cannot store. Texts that are not
+// used for lookups may contain anything.
+type KeyError struct{ Kind, Key string }
+
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("%s %q: neither zero bytes nor bytes that are not UTF-8 can be in it", e.Kind, e.Key)
+}
+
+// Invalid marks the error as the caller's mistake.
+func (e *KeyError) Invalid() bool { return true }
+
+// check validates all keys of the rows.
+func (r *rows) check() error {
+	var bad error
+	key := func(kind string, keys ...string) {
+		for _, k := range keys {
+			if bad == nil && (strings.IndexByte(k, 0) >= 0 || !utf8.ValidString(k)) {
+				bad = &KeyError{kind, k}
+			}
+		}
+	}
+	for _, run := range r.runs.rows {
+		key("run", run.ID)
+	}
+	for i := range r.tasks.rows {
+		t := &r.tasks.rows[i]
+		key("task", t.Run, t.Task, t.Labels, t.Account)
+		if len(t.Needs) > 0 {
+			key("task "+t.Task+": need", t.Needs...)
+		}
+	}
+	for i := range r.attempts.rows {
+		a := &r.attempts.rows[i]
+		key("attempt", a.ID, a.Run, a.Task)
+	}
+	for _, q := range r.questions.rows {
+		key("question", q.ID, q.Attempt)
+	}
+	key("worker", r.workers.keys...)
+	key("lane", r.accounts.keys...)
+	key("idempotency key", r.idempotencyRecords.keys...)
+	key("cursor", r.cursors.keys...)
+	for i := range r.items.rows {
+		item := &r.items.rows[i].item
+		key("item", item.Kind, item.ID, item.Parent)
+	}
+	for _, e := range r.events {
+		key("event", e.Kind, e.Run, e.Task)
+	}
+	return bad
+}

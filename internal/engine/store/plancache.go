@@ -1,0 +1,63 @@
+package store
+
+import (
+	"encoding/json"
+	"sync"
+)
+
+// PlanCache caches the plans of runs. Plans never change. They can be large, and every
+// request that touches a run would read its plan again. It is safe for concurrent use;
+// the zero value is ready to use.
+type PlanCache struct {
+	mu    sync.Mutex
+	byRun map[string]json.RawMessage
+	size  int
+}
+
+// maxPlanBytes is the maximum size of the cache in bytes.
+const maxPlanBytes = 64 << 20
+
+// Get returns a plan from the cache, or else looks it up.
+func (p *PlanCache) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
+	p.mu.Lock()
+	plan, ok := p.byRun[run]
+	p.mu.Unlock()
+	if ok {
+		return plan, nil
+	}
+	plan, err := look(run)
+	if err == nil {
+		p.put(run, plan)
+	}
+	return plan, err
+}
+
+// Put caches the plan of a run that was written, unless it is already cached.
+func (p *PlanCache) Put(run string, plan json.RawMessage) {
+	p.mu.Lock()
+	_, known := p.byRun[run]
+	p.mu.Unlock()
+	if !known && plan != nil {
+		p.put(run, plan)
+	}
+}
+
+// Forget removes the plans of deleted runs.
+func (p *PlanCache) Forget(runs ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, run := range runs {
+		p.size -= len(p.byRun[run])
+		delete(p.byRun, run)
+	}
+}
+
+func (p *PlanCache) put(run string, plan json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byRun == nil || p.size+len(plan) > maxPlanBytes {
+		p.byRun, p.size = map[string]json.RawMessage{}, 0
+	}
+	p.byRun[run] = plan
+	p.size += len(plan)
+}

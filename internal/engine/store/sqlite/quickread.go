@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/record"
+)
+
+// QuickRead reads an existing database as fast as possible. It creates nothing, changes
+// nothing and waits for no other process. It fails if the database is being recovered
+// or has another schema version. The reader also has the methods of [Glancer].
+func QuickRead(ctx context.Context, path string, look func(r store.Reader) error) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() < smallestFile:
+		return &DamagedError{path, errTooSmall}
+	}
+	db, err := sql.Open("sqlite", quickReadDSN(path))
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, db, path)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return errors.Join(readSnapshot(c, look), c.close(), db.Close())
+}
+
+// quickReadDSN returns the data source name for reading a file without waiting for locks.
+func quickReadDSN(path string) string {
+	query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(0)", "query_only(1)"}}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
+}
+
+func readSnapshot(c *conn, look func(r store.Reader) error) error {
+	steps, err := readMigrations(schemas)
+	if err != nil {
+		return err
+	}
+	version, err := c.version()
+	if err != nil {
+		return err
+	}
+	if version != len(steps) {
+		return fmt.Errorf("database %s has schema version %d, want %d", c.path, version, len(steps))
+	}
+	if err := c.exec("BEGIN"); err != nil {
+		return err
+	}
+	return errors.Join(look(QuickReader{&reader{c: c, plans: new(store.PlanCache)}}), c.exec("ROLLBACK"))
+}
+
+// QuickReader has queries that return less than those of a reader, and are faster.
+type QuickReader struct{ *reader }
+
+// RunsSince returns the runs that are running or were created since a time, without
+// their plans.
+func (g QuickReader) RunsSince(since time.Time) ([]store.Run, error) {
+	return listRows[store.Run](g.c, `SELECT data FROM run WHERE created >= ?
+		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(since), record.Nanos(since))
+}
+
+// AttemptsSince returns the attempts of a run that started since a time.
+func (g QuickReader) AttemptsSince(run string, since time.Time) ([]store.Attempt, error) {
+	return listRows[store.Attempt](g.c, "SELECT data FROM attempt WHERE run = ? AND started >= ?", run, record.Nanos(since))
+}

@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+
+	"gaffer/statefile/host"
+)
+
+// writerQueue orders the processes that write to one database. SQLite itself makes a waiting
+// writer poll. Under load that writer may wait forever, because the process that has
+// just written is always faster. In this queue the next writer holds one lock while it
+// waits for the other, so the previous writer comes after it. The kernel releases both
+// locks when a process dies.
+type writerQueue struct{ next, turn string }
+
+func queueOf(path string) writerQueue { return writerQueue{path + "-next", path + "-turn"} }
+
+const (
+	opNext host.Op = "wait to be the next writer"
+	opTurn host.Op = "wait for the writer"
+)
+
+// wait returns when it is our turn.
+func (q writerQueue) wait(ctx context.Context) (host.Lock, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, lockTimeout, errLockTimeout)
+	defer cancel()
+	next, err := host.OS().Lock(ctx, opNext, q.next)
+	if err != nil {
+		return nil, q.fail(ctx, err)
+	}
+	turn, err := host.OS().Lock(ctx, opTurn, q.turn)
+	if err != nil {
+		_ = next.Unlock()
+		return nil, q.fail(ctx, err)
+	}
+	return turn, next.Unlock()
+}
+
+var errLockTimeout = errors.New("nobody wrote for long")
+
+func (q writerQueue) fail(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errLockTimeout) {
+		return &BusyError{q.turn, err}
+	}
+	return err
+}
+
+// queueHandle is the queue position of a process that writes repeatedly. It keeps the
+// lock files open, so a turn is cheap when no other process wants one. It is not safe
+// for concurrent use.
+type queueHandle struct {
+	writerQueue
+	files [2]*os.File // next and turn
+	infos [2]os.FileInfo
+}
+
+// wait returns when it is our turn. The previous turn must have ended.
+func (p *queueHandle) wait(ctx context.Context) (host.Lock, error) {
+	if p.open() == nil && p.try() {
+		return p, nil
+	}
+	return p.writerQueue.wait(ctx)
+}
+
+// try takes the turn if no process has it or waits for it. It fails if a lock file was
+// replaced: the lock on the old file means nothing.
+func (p *queueHandle) try() bool {
+	if !tryLock(p.files[0]) {
+		return false
+	}
+	got := tryLock(p.files[1])
+	_ = unlock(p.files[0]) // unlocking an open file does not fail
+	if got && !p.filesUnchanged() {
+		p.close() // this unlocks it
+		return false
+	}
+	return got
+}
+
+func (p *queueHandle) filesUnchanged() bool {
+	for i, name := range p.names() {
+		if now, err := os.Lstat(name); err != nil || !os.SameFile(now, p.infos[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *queueHandle) names() [2]string { return [2]string{p.next, p.turn} }
+
+// Unlock implements [host.Lock].
+func (p *queueHandle) Unlock() error { return unlock(p.files[1]) }
+
+// open opens the lock files, unless they are open.
+func (p *queueHandle) open() (err error) {
+	if p.files[1] != nil {
+		return nil
+	}
+	for i, name := range p.names() {
+		p.files[i], err = host.OpenLock(name)
+		if err == nil {
+			p.infos[i], err = p.files[i].Stat()
+		}
+		if err != nil {
+			p.close()
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *queueHandle) close() {
+	for _, f := range p.files {
+		if f != nil {
+			_ = f.Close() // nothing was written to it
+		}
+	}
+	p.files = [2]*os.File{}
+}
+
+func tryLock(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil }
+
+func unlock(f *os.File) error { return flock(f, syscall.LOCK_UN) }
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// PickAgent is the agent of the task that picks one of several candidates. gaffer
+// itself runs it.
+const PickAgent = "gaffer-pick"
+
+// PickBy says who picks one of several candidates.
+type PickBy string
+
+// The ways to pick a candidate.
+const (
+	PickUser   PickBy = "user"
+	PickChecks PickBy = "checks" // the best by checks, changed lines and cost
+	PickJudge  PickBy = "judge"  // an agent proposes
+)
+
+// CandidateKeys holds the keys of a task that several agents do. They exist only while a plan
+// is read: [Plan.Expand] replaces the task by tasks for the candidates.
+type CandidateKeys struct {
+	Candidates []string `json:"-"` // agent or agent:model
+	PickBy     PickBy   `json:"-"`
+	JudgeAgent string   `json:"-"` // agent or agent:model
+	Rubric     string   `json:"-"` // what the judge looks at
+}
+
+// Pick is set for the task that picks one of several candidates, and for its judge.
+type Pick struct {
+	By         PickBy   `json:"By"`
+	Candidates []string `json:"Candidates"`      // ids of tasks
+	JudgeTask  string   `json:"Judge,omitzero"`  // id of the judge's task
+	IsJudge    bool     `json:"Judges,omitzero"` // this task is the judge
+	Goal       string   `json:"Goal,omitzero"`   // the prompt of the candidates, for the judge
+	Rubric     string   `json:"Rubric,omitzero"` // what the judge looks at
+}
+
+const (
+	maxCandidates    = 16  // of a task
+	maxCandidateBase = 150 // bytes of the id of a task with candidates
+)
+
+// SplitAgent splits "agent:model". The model is empty if there is none.
+func SplitAgent(text string) (agent, model string) {
+	agent, model, _ = strings.Cut(strings.TrimSpace(text), ":")
+	return agent, model
+}
+
+// ExpandCandidates replaces each task that has candidates by one task for each candidate, which
+// works in its own worktree, and a task with the original id that picks one of the
+// results. Tasks that wait for the original id start from the picked work.
+func (p Plan) ExpandCandidates() Plan {
+	taken := make(map[string]bool, len(p.Tasks))
+	for _, t := range p.Tasks {
+		taken[t.ID] = true
+	}
+	free := func(want string) string {
+		id := want
+		for n := 2; taken[id]; n++ {
+			id = fmt.Sprintf("%s-%d", want, n)
+		}
+		taken[id] = true
+		return id
+	}
+	var tasks []Task
+	for _, t := range p.Tasks {
+		if len(t.Candidates) == 0 {
+			tasks = append(tasks, t)
+			continue
+		}
+		pick := Task{
+			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
+			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true,
+			// The prompt is written when the candidates have ended.
+			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
+			QuestionRules: QuestionRules{Questions: Ask},
+		}
+		if pick.Pick.By == "" {
+			pick.Pick.By = PickUser
+		}
+		pick.Worktree = true
+		for _, text := range t.Candidates {
+			one := t
+			one.CandidateKeys, one.FileEntry = CandidateKeys{}, FileEntry{Line: t.Line}
+			one.Agent, one.Model = SplitAgent(text)
+			one.ID = free(t.ID + "." + candidateSuffix(one.Agent, one.Model))
+			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
+			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID // only the picked result lands
+			pick.Pick.Candidates = append(pick.Pick.Candidates, one.ID)
+			tasks = append(tasks, one)
+		}
+		pick.After = slices.Clone(pick.Pick.Candidates)
+		if pick.Pick.By == PickJudge {
+			judge := Task{
+				ID: free(t.ID + ".judge"), Name: "Judge the candidates of " + t.ID, Prompt: t.Prompt, Wave: t.Wave, After: slices.Clone(pick.After),
+				Limits: t.Limits, Env: t.Env, Labels: t.Labels, Priority: t.Priority, QuestionRules: t.QuestionRules, KeepMessage: true, Candidate: t.ID,
+				Isolation: Isolation{Worktree: true, Land: LandKeep},
+				Pick:      &Pick{By: PickJudge, Candidates: pick.Pick.Candidates, IsJudge: true, Goal: t.Prompt, Rubric: t.Rubric},
+			}
+			judge.Agent, judge.Model = SplitAgent(t.JudgeAgent)
+			pick.Pick.JudgeTask, pick.After = judge.ID, append(pick.After, judge.ID)
+			tasks = append(tasks, judge)
+		}
+		tasks = append(tasks, pick)
+	}
+	p.Tasks = tasks
+	return p
+}
+
+// candidateSuffix returns the part of a candidate's id that says who it is.
+func candidateSuffix(agent, model string) string {
+	name := agent
+	if model != "" {
+		name += "-" + model
+	}
+	name = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			return c
+		}
+		return '-'
+	}, name)
+	return name[:min(len(name), 40)]
+}
+
+// candidateKeys returns the keys of a task that several agents do.
+func candidateKeys() []keySpec[Task] {
+	return []keySpec[Task]{
+		newKey("candidates", textOrList(), func(t *Task) *[]string { return &t.Candidates },
+			"the agents that all do the task, each in a worktree of its own, as AGENT or AGENT:MODEL; one result is picked", "candidates: [claude, codex, claude:opus]"),
+		newKey("pick", choice(PickUser, PickChecks, PickJudge), func(t *Task) *PickBy { return &t.PickBy },
+			"who picks one of the candidates: user (as without it), checks (the best by checks, changed lines and cost) or judge (an agent)", "candidates: [claude, codex]\npick: checks"),
+		newKey("judge", text(), func(t *Task) *string { return &t.JudgeAgent },
+			"the agent that judges with pick: judge, as AGENT or AGENT:MODEL; the task's agent if absent", "candidates: [claude, codex]\npick: judge\njudge: claude:opus"),
+		newKey("rubric", text(), func(t *Task) *string { return &t.Rubric },
+			"what the judge looks at", "candidates: [claude, codex]\npick: judge\nrubric: The smallest change that handles every error."),
+	}
+}
+
+// checkCandidates checks the keys of a task with candidates.
+func checkCandidates(r *reporter, t *Task, given map[string]pair) {
+	at := func(key string) position { return given[key].value.withPosition(given[key].at).position }
+	agents := append(Agents(), r.agents...)
+	known := func(key, text string) {
+		if agent, _ := SplitAgent(text); !slices.Contains(agents, agent) || agent == CommandAgent {
+			r.report(at(key), "%s: found %s, want %s, and a model after a colon if needed", key, quoted(text), orList(slices.DeleteFunc(slices.Clone(agents), func(a string) bool { return a == CommandAgent })))
+		}
+	}
+	if _, ok := given["candidates"]; !ok {
+		for _, key := range []string{"pick", "judge", "rubric"} {
+			if p, ok := given[key]; ok {
+				r.report(p.at, "%s needs candidates, the agents that do the task", key)
+			}
+		}
+		return
+	}
+	switch {
+	case len(t.Candidates) < 2 || len(t.Candidates) > maxCandidates:
+		r.report(at("candidates"), "candidates: found %d, want 2 to %d agents", len(t.Candidates), maxCandidates)
+	case len(t.Argv) > 0:
+		r.report(at("candidates"), "candidates: a command has none, want a task with a prompt")
+	}
+	for _, text := range t.Candidates {
+		known("candidates", text)
+	}
+	if p, ok := given["agent"]; ok && t.PickBy != PickJudge {
+		r.report(p.at, "agent and candidates exclude each other, want one of them")
+	}
+	for _, key := range []string{"judge", "rubric"} {
+		if p, ok := given[key]; ok && t.PickBy != PickJudge {
+			r.report(p.at, "%s needs pick: judge", key)
+		}
+	}
+	if t.JudgeAgent != "" {
+		known("judge", t.JudgeAgent)
+	} else if t.JudgeAgent = t.Agent; t.Model != "" && t.Agent != "" {
+		t.JudgeAgent += ":" + t.Model
+	}
+	if len(t.ID) > maxCandidateBase {
+		r.report(at("id"), "id: the id %.60q has %d bytes, more than the %d of a task with candidates, whose ids begin with it", t.ID, len(t.ID), maxCandidateBase)
+	}
+}

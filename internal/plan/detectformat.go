@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/statefile/host"
+)
+
+// detect returns the format of a plan: for a folder or file by its contents,
+// otherwise by what the argument looks like.
+func (l *loader) detect(arg string) (Format, error) {
+	if l.opts.Format != "" {
+		return l.opts.Format, l.checkFormat(l.opts.Format)
+	}
+	if strings.TrimSpace(arg) == "" {
+		return "", &NameError{Arg: arg, Problem: "is empty, want a plan's file, a folder, ids or a prompt"}
+	}
+	if strings.ContainsAny(arg, "\n\x00") {
+		return PromptText, nil
+	}
+	info, err := l.host.Stat(readStep, under(l.opts.Dir, arg))
+	switch {
+	case err == nil && info.IsDir():
+		entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return phaseFile().MatchString(e.Name()) }) {
+			return Phase, err
+		}
+		return Folder, err
+	case err == nil:
+		return l.fileFormat(arg)
+	case !errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(arg, " ,"):
+		return "", err
+	}
+	items := splitList(arg)
+	switch {
+	case len(items) > 1 && !slices.ContainsFunc(items, hasSpace), promptID().MatchString(arg):
+		return List, nil
+	case hasSpace(arg) && !l.looksLikeFile(arg):
+		return PromptText, nil
+	}
+	return "", l.notFoundError(arg)
+}
+
+// fileFormat returns the format of a file. It keeps the parsed tree of a YAML file for
+// two reasons: parsing a large plan is slow, and if the file changed between two reads,
+// the format would come from the old content and the tasks from the new.
+func (l *loader) fileFormat(arg string) (Format, error) {
+	switch strings.ToLower(filepath.Ext(arg)) {
+	case ".jsonl":
+		return Beads, nil
+	case ".yaml", ".yml", ".json":
+		data, err := l.readFile(arg)
+		if err != nil {
+			return "", err
+		}
+		l.file = arg
+		root := l.tree(data)
+		l.parsed = &parsed{root}
+		if root.get("workflows") != nil && root.get("tasks") == nil {
+			return WorkflowFile, nil
+		}
+		return Gaffer, nil
+	case ".md", ".markdown":
+		if phaseFile().MatchString(filepath.Base(arg)) {
+			return Phase, nil
+		}
+		data, err := l.readFile(arg)
+		if err != nil {
+			return "", err
+		}
+		if isOrchestrator(data) {
+			return Orchestrator, nil
+		}
+	}
+	return PromptFile, nil
+}
+
+const readStep host.Op = "read plan"
+
+func (l *loader) checkFormat(f Format) error {
+	if slices.Contains(Formats(), f) {
+		return nil
+	}
+	words := make([]string, len(Formats()))
+	for i, f := range Formats() {
+		words[i] = string(f)
+	}
+	return &NameError{Arg: string(f), Problem: "is no format, want " + orList(words), Meant: l.near(string(f), words)}
+}
+
+func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
+
+// looksLikeFile reports whether an argument with spaces is probably a file name. A
+// prompt may end in a file name too, but it has three or more words and does not
+// begin with an existing folder. A single word with a leading slash is not a folder
+// but a command of some agents.
+func (l *loader) looksLikeFile(arg string) bool {
+	ext := strings.ToLower(filepath.Ext(arg))
+	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
+		return false
+	}
+	if len(strings.Fields(arg)) < 3 {
+		return true
+	}
+	folder := filepath.Dir(arg)
+	if folder == "." || folder == "/" {
+		return false
+	}
+	info, err := l.host.Stat(readStep, under(l.opts.Dir, folder))
+	return err == nil && info.IsDir()
+}
+
+func (l *loader) notFoundError(arg string) error {
+	e := &NameError{Arg: arg, Problem: "is no file, folder or id, and a prompt has more than one word", missing: true}
+	if hasSpace(arg) {
+		e.Problem = "looks like a file and is not there; if it is a prompt, say --format prompt"
+	}
+	if entries, err := l.host.ReadDir(readStep, filepath.Dir(under(l.opts.Dir, arg))); err == nil {
+		names := make([]string, len(entries))
+		for i, entry := range entries {
+			names[i] = entry.Name()
+		}
+		if near := l.near(filepath.Base(arg), names); near != "" {
+			e.Meant = filepath.Join(filepath.Dir(arg), near)
+		}
+	}
+	return e
+}
+
+// NameError reports an argument that does not name a plan.
+type NameError struct {
+	Arg, Problem string
+	Meant        string // what the user probably meant
+	missing      bool
+}
+
+func (e *NameError) Error() string { return fmt.Sprintf("%.80q %s", e.Arg, e.Problem) }
+
+// NotFound marks a valid name of something that does not exist.
+func (e *NameError) NotFound() bool { return e.missing }
+
+// Usage marks a name that can never be valid.
+func (e *NameError) Usage() bool { return !e.missing }
+
+// Hint returns what the user probably meant.
+func (e *NameError) Hint() string {
+	if e.Meant != "" {
+		return fmt.Sprintf("did you mean %q?", e.Meant)
+	}
+	return ""
+}

@@ -1,0 +1,89 @@
+package plan
+
+import "slices"
+
+// fileIndex stores the files that tasks declare in a tree of folders, so that a search for
+// overlaps compares only a few of thousands of patterns.
+type fileIndex struct {
+	root    folder
+	matcher matcher
+	query   int
+	seen    []int // per task, the last query that found it
+	found   []int // tasks found by this query
+}
+
+func newFileIndex(tasks int) *fileIndex { return &fileIndex{seen: make([]int, tasks)} }
+
+type folder struct {
+	below map[string]*folder
+	here  []declaredFile // patterns whose leading part without wildcards ends in this folder
+}
+
+type declaredFile struct {
+	task    int
+	pattern *pattern
+}
+
+func (c *fileIndex) add(task int, patterns []*pattern) {
+	for _, p := range patterns {
+		at := &c.root
+		for _, name := range p.segments[:p.literal] {
+			next := at.below[name]
+			if next == nil {
+				next = &folder{}
+				if at.below == nil {
+					at.below = map[string]*folder{}
+				}
+				at.below[name] = next
+			}
+			at = next
+		}
+		at.here = append(at.here, declaredFile{task, p})
+	}
+}
+
+// overlaps returns the tasks whose claims overlap the patterns, in the order of the
+// plan. The list is valid until the next call.
+func (c *fileIndex) overlaps(patterns []*pattern) []int {
+	c.found = c.found[:0]
+	c.query++
+	for _, p := range patterns {
+		c.search(p)
+	}
+	slices.Sort(c.found)
+	return c.found
+}
+
+// search compares the claims that could overlap the pattern: those in its folder, in
+// the folders above it, and in all folders below it.
+func (c *fileIndex) search(p *pattern) {
+	at := &c.root
+	for _, name := range p.segments[:p.literal] {
+		c.compare(p, at.here)
+		if at = at.below[name]; at == nil {
+			return
+		}
+	}
+	c.walk(p, at)
+}
+
+func (c *fileIndex) walk(p *pattern, at *folder) {
+	c.compare(p, at.here)
+	for _, next := range at.below {
+		c.walk(p, next)
+	}
+}
+
+// compare compares a pattern with claims of a folder above or below the pattern's. If
+// neither has wildcards, one path contains the other, so they overlap.
+func (c *fileIndex) compare(p *pattern, others []declaredFile) {
+	for _, other := range others {
+		if c.seen[other.task] == c.query {
+			continue
+		}
+		if !p.glob() && !other.pattern.glob() || c.matcher.overlap(p, other.pattern) {
+			c.seen[other.task] = c.query
+			c.found = append(c.found, other.task)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Overlap is a pair of tasks that may run at the same time and would change the same
+// files.
+type Overlap struct {
+	First, Second         string // ids; Second is in a later wave, or later in the plan
+	FirstFile, SecondFile string // the overlapping patterns
+}
+
+// Overlaps returns, for each task, the first earlier task that declares some of the
+// same files, unless the task waits for it directly or indirectly.
+func (p Plan) Overlaps() []Overlap {
+	var found []Overlap
+	s := newSeparation(p)
+	s.inOrder(s.graph.levels(), func(task int, hits []int) {
+		for _, other := range hits {
+			if !s.waits[task].has(other) {
+				found = append(found, s.overlap(other, task))
+				return
+			}
+		}
+	})
+	return found
+}
+
+// overlap returns the pair with the patterns that overlap.
+func (s *separation) overlap(first, second int) Overlap {
+	o := Overlap{First: s.graph.tasks[first].ID, Second: s.graph.tasks[second].ID}
+	var m matcher
+	for _, a := range s.files[first] {
+		for _, b := range s.files[second] {
+			if m.overlap(a, b) {
+				o.FirstFile, o.SecondFile = a.text, b.text
+				return o
+			}
+		}
+	}
+	return o
+}
+
+// Separate returns the plan with additional dependencies, so that tasks with
+// overlapping files never run at the same time: the later of two waits for the earlier.
+// Each task moves to the first wave without an overlap, so that the plan has as few
+// waves as this order of tasks allows. All existing dependencies stay.
+func (p Plan) Separate() Plan {
+	s := newSeparation(p)
+	levels := s.assignLevels()
+	p.Tasks = slices.Clone(p.Tasks)
+	s.inOrder(levels, func(task int, hits []int) {
+		// Add the dependency on the latest task first: it often implies the
+		// dependencies on the others.
+		slices.SortFunc(hits, func(a, b int) int { return cmp.Or(cmp.Compare(levels[b], levels[a]), cmp.Compare(b, a)) })
+		for _, other := range hits {
+			if s.waits[task].has(other) {
+				continue
+			}
+			p.Tasks[task].After = append(slices.Clip(p.Tasks[task].After), p.Tasks[other].ID)
+			s.waits[task].add(other)
+			s.waits[task].addAll(s.waits[other])
+		}
+	})
+	return p
+}
+
+// separation holds the files of each task and, for each node of the graph, the tasks
+// that it waits for, directly or indirectly.
+type separation struct {
+	graph *Graph
+	files [][]*pattern
+	waits []taskSet
+}
+
+func newSeparation(p Plan) *separation {
+	s := &separation{graph: p.Graph(), files: make([][]*pattern, len(p.Tasks))}
+	for i, t := range p.Tasks {
+		for _, file := range t.Files {
+			s.files[i] = append(s.files[i], newPattern(file))
+		}
+	}
+	return s
+}
+
+// inOrder visits the tasks that declare files, level by level. hits holds the tasks
+// visited before whose files overlap.
+func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
+	if !s.any() {
+		return
+	}
+	s.waits = make([]taskSet, len(s.graph.needs))
+	before := newFileIndex(len(s.graph.tasks))
+	for _, node := range s.byLevel(levels) {
+		s.inherit(node)
+		if s.graph.isGate(node) || len(s.files[node]) == 0 {
+			continue
+		}
+		if hits := before.overlaps(s.files[node]); len(hits) > 0 {
+			visit(node, hits)
+		}
+		before.add(node, s.files[node])
+	}
+}
+
+func (s *separation) any() bool {
+	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
+}
+
+// byLevel returns the nodes in an order in which each comes after the nodes that it
+// waits for: by level, within a level first the tasks in the order of the plan, then
+// the gates.
+func (s *separation) byLevel(levels []int) []int {
+	nodes := make([]int, 0, len(levels))
+	for node, level := range levels {
+		if level > 0 || s.graph.isGate(node) {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(levels[a], levels[b]) })
+	return nodes
+}
+
+func (s *separation) inherit(node int) {
+	s.waits[node] = newTaskSet(len(s.graph.tasks))
+	for _, need := range s.graph.needs[node] {
+		s.waits[node].addAll(s.waits[need])
+		if !s.graph.isGate(need) {
+			s.waits[node].add(need)
+		}
+	}
+}
+
+// assignLevels assigns each task the first level that is above the levels of all tasks
+// it waits for and that contains no task with overlapping files.
+func (s *separation) assignLevels() []int {
+	levels := make([]int, len(s.graph.needs))
+	placed := newFileIndex(len(s.graph.tasks))
+	takenBy := make([]int, len(s.graph.tasks)+2) // by level: 1 + the last node for which the level had an overlap
+	for _, node := range s.byLevel(s.graph.levels()) {
+		for _, need := range s.graph.needs[node] {
+			levels[node] = max(levels[node], levels[need])
+		}
+		if s.graph.isGate(node) {
+			continue
+		}
+		for _, other := range placed.overlaps(s.files[node]) {
+			takenBy[levels[other]] = node + 1
+		}
+		levels[node]++
+		for takenBy[levels[node]] == node+1 {
+			levels[node]++
+		}
+		placed.add(node, s.files[node])
+	}
+	return levels
+}
+
+// taskSet is a set of tasks.
+type taskSet []uint64
+
+func newTaskSet(n int) taskSet { return make(taskSet, (n+63)/64) }
+
+func (b taskSet) add(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b taskSet) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+func (b taskSet) addAll(other taskSet) {
+	for i, word := range other {
+		b[i] |= word
+	}
+}

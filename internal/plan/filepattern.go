@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// pattern names a file, a folder with everything in it, or a glob: * and ? match within
+// a name, ** matches any number of folders.
+type pattern struct {
+	text     string
+	segments []string
+	ends     []literalEnds // one per segment
+	literal  int           // number of leading segments without wildcards
+}
+
+// literalEnds holds the parts of a name before its first and after its last wildcard.
+type literalEnds struct {
+	head, tail string
+	deep       bool // the name is **
+}
+
+const wildcards = "*?[{"
+
+// checkPattern returns what is wrong with a pattern that a task declares, or "".
+func checkPattern(text string) string {
+	switch {
+	case strings.ContainsRune(text, 0):
+		return "has a character that no file's name has"
+	case len(text) > 1024:
+		return "is longer than the 1024 bytes that a plan accepts"
+	}
+	return ""
+}
+
+func newPattern(text string) *pattern {
+	p := &pattern{text: text}
+	if clean := path.Clean(strings.TrimSpace(text)); clean != "." {
+		p.segments = strings.Split(clean, "/")
+	}
+	for _, s := range p.segments {
+		p.ends = append(p.ends, literalEndsOf(s))
+	}
+	for p.literal < len(p.segments) && !strings.ContainsAny(p.segments[p.literal], wildcards) {
+		p.literal++
+	}
+	return p
+}
+
+func (p *pattern) glob() bool { return p.literal < len(p.segments) }
+
+// matcher compares patterns. The cost of comparing two globs is the product of their
+// lengths, so a hostile plan could make it slow. The budget limits the total; once it
+// is spent, all globs count as overlapping.
+type matcher struct{ work int }
+
+const maxWork = 20_000_000
+
+// overlap reports whether some path matches both patterns. A path matches if the
+// pattern matches the path itself or a folder above it. Character classes and braces
+// count as wildcards, so overlap may report an overlap that does not exist.
+func (m *matcher) overlap(p, q *pattern) bool {
+	if !p.glob() && !q.glob() {
+		n := min(len(p.segments), len(q.segments))
+		return slices.Equal(p.segments[:n], q.segments[:n])
+	}
+	if !p.mayMeet(q) {
+		return false
+	}
+	return m.work > maxWork || m.paths(p, q)
+}
+
+// mayMeet is a fast check that returns false for most patterns without an overlap. Up
+// to the first **, it compares the names at the same position before and after their
+// wildcards.
+func (p *pattern) mayMeet(q *pattern) bool {
+	for i := range min(len(p.ends), len(q.ends)) {
+		a, b := &p.ends[i], &q.ends[i]
+		if a.deep || b.deep {
+			return true
+		}
+		if !a.agree(b) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *literalEnds) agree(other *literalEnds) bool {
+	a, b := e.head, other.head
+	if n := min(len(a), len(b)); a[:n] != b[:n] {
+		return false
+	}
+	a, b = e.tail, other.tail
+	n := min(len(a), len(b))
+	return a[len(a)-n:] == b[len(b)-n:]
+}
+
+func literalEndsOf(name string) literalEnds {
+	first := strings.IndexAny(name, wildcards)
+	if first < 0 {
+		return literalEnds{head: name, tail: name}
+	}
+	last := strings.LastIndexAny(name, wildcards+"]}")
+	return literalEnds{head: name[:first], tail: name[last+1:], deep: name == "**"}
+}
+
+// paths fills a table from the end: next[j] says whether the remaining segments of p
+// overlap those of q from j. A pattern that ends first is a folder that contains the
+// other.
+func (m *matcher) paths(p, q *pattern) bool {
+	a, b := p.segments, q.segments
+	next := slices.Repeat([]bool{true}, len(b)+1)
+	for i := len(a) - 1; i >= 0; i-- {
+		row := make([]bool, len(b)+1)
+		row[len(b)] = true
+		for j := len(b) - 1; j >= 0; j-- {
+			m.work++
+			if a[i] == "**" || b[j] == "**" {
+				row[j] = next[j] || row[j+1]
+			} else {
+				row[j] = next[j+1] && p.ends[i].agree(&q.ends[j]) && m.names(a[i], b[j])
+			}
+		}
+		next = row
+	}
+	return next[0]
+}
+
+// names reports whether some file name matches both patterns.
+func (m *matcher) names(a, b string) bool {
+	if !strings.ContainsAny(a, wildcards) && !strings.ContainsAny(b, wildcards) {
+		return a == b
+	}
+	x, y := letters(a), letters(b)
+	m.work += len(x) * len(y)
+	return lettersMeet(x, y)
+}
+
+// The runes that represent ? and *.
+const (
+	anyOne  rune = -1
+	anyMany rune = -2
+)
+
+// letters splits a name into runes. A character class counts as ?, a brace as *.
+func letters(name string) []rune {
+	var all []rune
+	for name != "" {
+		r, size := utf8.DecodeRuneInString(name)
+		switch {
+		case r == '*':
+			r = anyMany
+		case r == '?':
+			r = anyOne
+		case r == '[' && strings.Contains(name, "]"):
+			r, size = anyOne, strings.Index(name, "]")+1
+		case r == '{' && strings.Contains(name, "}"):
+			r, size = anyMany, strings.Index(name, "}")+1
+		}
+		all = append(all, r)
+		name = name[size:]
+	}
+	return all
+}
+
+// lettersMeet fills a table like paths does, but both names must end at the same
+// position.
+func lettersMeet(a, b []rune) bool {
+	next := make([]bool, len(b)+1)
+	next[len(b)] = true
+	for j := len(b) - 1; j >= 0; j-- {
+		next[j] = b[j] == anyMany && next[j+1]
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		row := make([]bool, len(b)+1)
+		row[len(b)] = a[i] == anyMany && next[len(b)]
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == anyMany || b[j] == anyMany {
+				row[j] = next[j] || row[j+1]
+			} else {
+				row[j] = next[j+1] && (a[i] == b[j] || a[i] == anyOne || b[j] == anyOne)
+			}
+		}
+		next = row
+	}
+	return next[0]
+}

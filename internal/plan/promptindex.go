@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/statefile/host"
+)
+
+// Limits of the search for prompts.
+const (
+	maxFolders = 2_000
+	maxEntries = 100_000
+)
+
+// promptIndex holds the prompts below a folder by id, sorted by depth and then by
+// name.
+type promptIndex struct {
+	files map[string][]string
+	names []string // file names of all prompts, for suggestions
+	full  bool     // the folder exceeds the limits, so the index is incomplete
+}
+
+func newPromptIndex(h host.Host, root string) *promptIndex {
+	x := &promptIndex{files: map[string][]string{}}
+	folders, entries := []string{root}, 0
+	for at := 0; at < len(folders); at++ {
+		list, err := h.ReadDir(readStep, folders[at])
+		if err != nil {
+			continue // a missing folder contains nothing
+		}
+		if entries += len(list); entries > maxEntries || len(folders) > maxFolders {
+			x.full = true
+			return x
+		}
+		for _, e := range list {
+			path := filepath.Join(folders[at], e.Name())
+			switch {
+			case strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules":
+			case e.IsDir():
+				folders = append(folders, path)
+			case strings.HasSuffix(e.Name(), ".md"):
+				x.add(path)
+			}
+		}
+	}
+	return x
+}
+
+func (x *promptIndex) add(path string) {
+	x.names = append(x.names, filepath.Base(path))
+	if m := namedPrompt().FindStringSubmatch(defaultName(path)); m != nil {
+		x.files[m[1]] = append(x.files[m[1]], path)
+	}
+}
+
+// findPrompts sets the prompt of each task of an orchestrator: the file that the task
+// names if the plan's folder has it, otherwise the first file with the task's id.
+func (l *loader) findPrompts(d *draft, dir string) {
+	if len(d.Tasks) > maxTasks {
+		return // already reported as too many tasks
+	}
+	for i := range d.Tasks {
+		t, at := &d.Tasks[i], d.positions[i].prompt
+		if t.PromptFile != "" {
+			if _, err := l.host.Stat(readStep, under(dir, t.PromptFile)); err == nil {
+				l.readPrompt(t, at, []string{dir})
+				continue
+			}
+		}
+		file, ok := l.promptByID(t.ID, at, dir)
+		if t.PromptFile = file; ok {
+			l.readPrompt(t, at, []string{l.opts.Dir})
+		}
+	}
+}
+
+// promptByID returns the first prompt with an id: in the plan's folder, then below the
+// prompts folder.
+func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
+	if l.ids == nil {
+		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)
+		if l.ids.full {
+			l.warn(position{}, "%s has more folders and files than are looked through for prompts", l.displayPath(l.opts.PromptsDir))
+		}
+	}
+	files := l.ids.files[id]
+	if beside := l.planFolderPrompts(dir)[id]; len(beside) > 0 {
+		files = beside
+	}
+	if len(files) == 0 {
+		l.report(at, "no prompt has the id %s: found no file %s-….md %s", id, id, l.searchedFolders(dir))
+		l.suggest(id, sortedKeys(l.ids.files))
+		return "", false
+	}
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+	})
+	if len(files) > 1 {
+		l.warn(at, "the id %s belongs to %d files; %s is used", id, len(files), l.displayPath(files[0]))
+	}
+	return l.displayPath(files[0]), true
+}
+
+// planFolderPrompts returns the prompts in the plan's folder by id, without its
+// subfolders.
+func (l *loader) planFolderPrompts(dir string) map[string][]string {
+	if dir == "" || dir == l.opts.PromptsDir {
+		return nil
+	}
+	if l.planFolder == nil {
+		x := &promptIndex{files: map[string][]string{}}
+		list, _ := l.host.ReadDir(readStep, dir) // a missing folder contains nothing
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), ".md") && !e.IsDir() {
+				x.add(filepath.Join(dir, e.Name()))
+			}
+		}
+		l.planFolder = x
+	}
+	return l.planFolder.files
+}
+
+func (l *loader) searchedFolders(dir string) string {
+	below := "below " + l.displayPath(l.opts.PromptsDir)
+	if dir != "" && dir != l.opts.PromptsDir {
+		return "beside the plan or " + below
+	}
+	return below
+}

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/text/suggest"
+)
+
+// reporter collects the problems of one file.
+type reporter struct {
+	file     string
+	problems Problems
+	warnings Problems
+	agents   []string // agents that gaffer.yaml defines
+	compared int      // number of candidates compared so far to find suggestions
+}
+
+func (r *reporter) report(at position, format string, args ...any) {
+	r.problems = append(r.problems, r.problem(at, format, args...))
+}
+
+func (r *reporter) warn(at position, format string, args ...any) {
+	r.warnings = append(r.warnings, r.problem(at, format, args...))
+}
+
+func (r *reporter) problem(at position, format string, args ...any) Problem {
+	file := r.file
+	if at.file != "" {
+		file = at.file
+	}
+	return Problem{File: file, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
+}
+
+// suggest adds to the last problem the candidate that the user probably meant.
+func (r *reporter) suggest(word string, candidates []string) {
+	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
+}
+
+// Limits of near. If a plan has 10,000 misspelt words, all are reported, but only the
+// first ones get suggestions.
+const (
+	maxCompared = 200_000
+	minWord     = 3 // shorter words are similar to too many others
+	maxWord     = 64
+)
+
+func (r *reporter) near(word string, candidates []string) string {
+	if len(word) < minWord || len(word) > maxWord || r.compared > maxCompared {
+		return ""
+	}
+	r.compared += len(candidates)
+	likely := candidates
+	if len(candidates) > 100 {
+		far := len(word)/3 + 3
+		likely = nil
+		for _, c := range candidates {
+			if d := len(c) - len(word); -far < d && d < far {
+				likely = append(likely, c)
+			}
+		}
+	}
+	if near := suggest.Nearest(word, likely); near != word {
+		return near
+	}
+	return ""
+}
+
+// orList formats a list, such as "a, b or c".
+func orList(words []string) string { return wordList(words, "or") }
+
+// andList formats a list, such as "a, b and c".
+func andList(words []string) string { return wordList(words, "and") }
+
+func wordList(words []string, last string) string {
+	const most = 12
+	if len(words) > most {
+		words = append(slices.Clip(words[:most-1]), fmt.Sprintf("%d more", len(words)-most+1))
+		last = "and"
+	}
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
+}
