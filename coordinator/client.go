@@ -135,11 +135,11 @@ func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 		return Dashboard{}, err
 	}
 	var d Dashboard
-	told := members(body)
+	answer := members(body)
 	for member, to := range map[string]any{
 		"agents": &d.Agents, "channels": &d.Channels, "chains": &d.Chains, "tasks": &d.Tasks, "events": &d.Events,
 	} {
-		if err := told.pick(member, to); err != nil {
+		if err := answer.pick(member, to); err != nil {
 			return Dashboard{}, fmt.Errorf("%s: %w", q, err)
 		}
 	}

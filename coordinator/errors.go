@@ -91,11 +91,11 @@ func refusal(res *http.Response, body []byte, now time.Time) *Error {
 		e.Message = "the answer points to another address, which is not followed: " + printable(res.Header.Get("Location"))
 		return e
 	}
-	var told struct {
+	var parsed struct {
 		Error Problem `json:"error"`
 	}
-	_ = json.Unmarshal(body, &told) // a body in another format is ignored
-	e.Code, e.Message, e.Offset = printable(told.Error.Code), printable(told.Error.Message), told.Error.Offset
+	_ = json.Unmarshal(body, &parsed) // a body in another format is ignored
+	e.Code, e.Message, e.Offset = printable(parsed.Error.Code), printable(parsed.Error.Message), parsed.Error.Offset
 	if e.Code == "" {
 		e.Code = "http"
 	}

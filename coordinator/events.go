@@ -24,12 +24,12 @@ func (c *EventClient) Add(ctx context.Context, n NewEvent) (e Event, deduped boo
 	if err != nil {
 		return e, false, err
 	}
-	told := members(body)
-	if told.pick("deduped", &deduped) == nil && deduped {
-		_ = told.pick("event", &e) // some coordinators do not send the event again
+	answer := members(body)
+	if answer.pick("deduped", &deduped) == nil && deduped {
+		_ = answer.pick("event", &e) // some coordinators do not send the event again
 		return e, true, nil
 	}
-	if err := told.pick("event", &e); err != nil {
+	if err := answer.pick("event", &e); err != nil {
 		return e, false, fmt.Errorf("%s: %w", q, err)
 	}
 	return e, false, nil

@@ -39,13 +39,13 @@ func (f *File) Watch(ctx context.Context, changed func(data []byte, err error)) 
 }
 
 type watcher struct {
-	file    *File
-	changed func([]byte, error)
-	info    fs.FileInfo
-	read    time.Time // start of the last read
-	told    bool
-	data    []byte
-	err     error
+	file     *File
+	changed  func([]byte, error)
+	info     fs.FileInfo
+	read     time.Time // start of the last read
+	reported bool
+	data     []byte
+	err      error
 }
 
 func (w *watcher) look() {
@@ -53,7 +53,7 @@ func (w *watcher) look() {
 	if err != nil {
 		info = nil
 	}
-	if w.told && info != nil && sameInfo(info, w.info) && w.read.Sub(info.ModTime()) > mtimeResolution {
+	if w.reported && info != nil && sameInfo(info, w.info) && w.read.Sub(info.ModTime()) > mtimeResolution {
 		return
 	}
 	w.info, w.read = info, w.file.host.Now()
@@ -61,10 +61,10 @@ func (w *watcher) look() {
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = nil, nil
 	}
-	if w.told && (data == nil) == (w.data == nil) && bytes.Equal(data, w.data) && sameError(err, w.err) {
+	if w.reported && (data == nil) == (w.data == nil) && bytes.Equal(data, w.data) && sameError(err, w.err) {
 		return
 	}
-	w.told, w.data, w.err = true, data, err
+	w.reported, w.data, w.err = true, data, err
 	w.changed(data, err)
 }
 

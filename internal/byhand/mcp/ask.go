@@ -186,9 +186,9 @@ type unansweredError struct{ within time.Duration }
 
 func (e *unansweredError) Error() string {
 	if e.within == 0 {
-		return "the question was closed, and nobody has answered it"
+		return "the question was closed without an answer"
 	}
-	return fmt.Sprintf("nobody has answered within %s, and the question was taken back", e.within)
+	return fmt.Sprintf("no answer came within %s, and the question was withdrawn", e.within)
 }
 
 // NotFound tells callers that the error is a missing answer.

@@ -23,7 +23,7 @@ type itemsResult struct {
 func (s *Server) inboxList() tool {
 	return define(s, toolDoc{
 		name: "inbox_list", title: "List the inbox", need: rightRead,
-		text:    "List the ideas, links and features that wait in the project's inbox. Use it to see what there is; inbox_take takes one to work on it, so that nobody else does.",
+		text:    "List the ideas, links and features that wait in the project's inbox. Use it to see what there is; inbox_take takes one to work on it, so that no other agent does.",
 		example: `{"status": "pending", "limit": 10}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			limitRange(200)(p)
@@ -86,7 +86,7 @@ type takeResult struct {
 func (s *Server) inboxTake() tool {
 	return define(s, toolDoc{
 		name: "inbox_take", title: "Take from the inbox", need: rightTake,
-		text:    "Take an item from the inbox to work on it. Nobody else gets it, until you call inbox_finish or this server ends without that. Use it when you are asked to work on what is in the inbox.",
+		text:    "Take an item from the inbox to work on it. No other agent gets it until you call inbox_finish, or until this server ends. Use it when you are asked to work on the inbox.",
 		example: `{"type": "evolve"}`,
 		shape:   func(p map[string]*jsonschema.Schema) { p["type"].Enum = oneOf(workflow.ItemTypes()...) },
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a takeArgs) (r takeResult, text string, err error) {

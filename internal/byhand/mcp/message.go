@@ -113,7 +113,7 @@ type messagesResult struct {
 func (s *Server) messageRead() tool {
 	return define(s, toolDoc{
 		name: "message_read", title: "Read messages of the team", need: rightRead,
-		text:    "Read the messages of the team (coordination/messages) that nobody has read yet. Use it when you begin to work on a group: the developer's hand-over, QA's report and the tech lead's review are there.",
+		text:    "Read the unread messages of the team (coordination/messages). Use it when you begin to work on a group: the developer's message to QA, QA's report and the tech lead's review are there.",
 		example: `{"to": "qa_expert", "group": "A", "mark_read": true}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			limitRange(200)(p)

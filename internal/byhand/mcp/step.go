@@ -95,7 +95,7 @@ type emitResult struct {
 func (s *Server) eventEmit() tool {
 	return define(s, toolDoc{
 		name: "event_emit", title: "Add to the activity feed", need: rightNote,
-		text:    "Add an event to the activity feed that people and agents follow. Use it when something has happened that they should see: a chunk of a build was started, verified or failed, a checkpoint was saved. The time is set for you.",
+		text:    "Add an event to the activity feed that users and agents follow. Use it when something has happened that they should see: a chunk of a build was started, verified or failed, a checkpoint was saved. The time is set for you.",
 		example: `{"kind": "chunk-started", "fields": {"chunk": "Chunk 3: DAG", "attempt": 1}}`,
 		shape:   func(p map[string]*jsonschema.Schema) { p["kind"].Examples = oneOf(workflow.Kinds()...) },
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a emitArgs) (r emitResult, text string, err error) {

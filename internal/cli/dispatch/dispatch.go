@@ -212,7 +212,7 @@ func (o *options) beads(ctx context.Context, e *env.Env, root string, args, cust
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	return plan.Plan{Name: args[0], Format: plan.PromptText, OnFailure: plan.Continue, Tasks: []plan.Task{dispatch.One(args[0], text)}}, nil
+	return plan.Plan{Name: args[0], Format: plan.PromptText, OnFailure: plan.Continue, Tasks: []plan.Task{dispatch.BeadTask(args[0], text)}}, nil
 }
 
 // maxPrompt is the maximum length of a prompt, in bytes.

@@ -88,7 +88,7 @@ func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) er
 	case p.watch:
 		return w.Watch(ctx, p.show)
 	case len(args) == 1:
-		item, err := w.One(ctx, args[0])
+		item, err := w.ProcessOne(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) er
 			return err
 		}
 	default:
-		if err := w.All(ctx, p.show); err != nil {
+		if err := w.ProcessAll(ctx, p.show); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func TestAPersonIsAskedAndAnswers(t *testing.T) {
 	if got.Answer != "not today" || !got.Denied {
 		t.Errorf("answered %+v", got)
 	}
-	c.refused("person_ask", `{"question": "Anybody?", "within_seconds": 1}`, "nobody has answered within 1s", "next: ")
+	c.refused("person_ask", `{"question": "Anybody?", "within_seconds": 1}`, "no answer came within 1s", "next: ")
 	if p.asks("test-client") {
 		t.Error("what no answer in time is still asked")
 	}

@@ -227,13 +227,13 @@ func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair b
 	return list, err
 }
 
-// evidence shows which agents of other programs are still running.
-type evidence struct {
+// liveAgents shows which agents of other programs are still running.
+type liveAgents struct {
 	sessions map[string]bool // sessions of the user's own tmux server
 	beads    map[string]bool // beads named in the environment of live processes
 }
 
-func (e evidence) of(bead string) string {
+func (e liveAgents) of(bead string) string {
 	switch {
 	case e.beads[bead]:
 		return "a process carries its name"
@@ -243,22 +243,22 @@ func (e evidence) of(bead string) string {
 	return ""
 }
 
-func (b *Beads) findEvidence(ctx context.Context) evidence {
-	e := evidence{sessions: map[string]bool{}, beads: map[string]bool{}}
+func (b *Beads) findEvidence(ctx context.Context) liveAgents {
+	e := liveAgents{sessions: map[string]bool{}, beads: map[string]bool{}}
 	for _, name := range tmux.UserSessions(ctx) {
 		e.sessions[name] = true
 	}
 	for _, p := range supervisor.ListMarked() {
-		if bead, ours := carries(p.PID, b.opts.LedgerDir); ours {
+		if bead, ours := beadInEnvironment(p.PID, b.opts.LedgerDir); ours {
 			e.beads[bead] = true
 		}
 	}
 	return e
 }
 
-// carries returns the bead named in a process's environment, if the bead is in this
+// beadInEnvironment returns the bead named in a process's environment, if the bead is in this
 // ledger.
-func carries(pid int, ledgerDir string) (bead string, ours bool) {
+func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return "", false

@@ -76,7 +76,7 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 	case e.Kind == "attempt.compacted":
 		drafts = []workflow.Draft{workflow.Compacted(s.label(i), cmp.Or(e.Why, "The agent's context was compacted"))}
 	case e.Kind == "question.asked":
-		drafts = []workflow.Draft{draft(workflow.EscalationEmitted, s.label(i), "A person is asked: "+e.Why, workflow.Field{Name: "reason", Value: e.Why})}
+		drafts = []workflow.Draft{draft(workflow.EscalationEmitted, s.label(i), "A needUser is asked: "+e.Why, workflow.Field{Name: "reason", Value: e.Why})}
 	}
 	entries := make([]FeedEntry, len(drafts))
 	for n, d := range drafts {
@@ -111,7 +111,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case tried == nil:
 		return nil, nil // the task never started, so the chunk stays planned
 	}
-	why := reason(*tried, outcome)
+	why := failureReason(*tried, outcome)
 	s.lastFailure[e.Task] = why
 	drafts := s.verified(i, *tried, outcome)
 	switch to := store.Status(e.To); to {
@@ -126,9 +126,9 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 		c.Status, c.FailedAt = workflow.Failed, at
 		drafts = append(drafts, s.failed(i, why))
 		// Only the user can fix these failures.
-		person := []failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}
-		if slices.Contains(person, tried.Class) {
-			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "A person must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
+		needUser := []failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}
+		if slices.Contains(needUser, tried.Class) {
+			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "A needUser must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
 		}
 	case store.Cancelled:
 		*c = planned(*c)
@@ -217,9 +217,9 @@ func planned(c workflow.Chunk) workflow.Chunk {
 	}
 }
 
-// reason describes in one line why an attempt failed. For failed checks it lists
+// failureReason describes in one line why an attempt failed. For failed checks it lists
 // their names.
-func reason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
+func failureReason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 	if o, known := outcome(a.Task, a.Number); known && a.Class == failure.VerifyFailed {
 		var failed []string
 		for _, c := range o.Checks {

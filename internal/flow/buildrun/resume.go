@@ -142,7 +142,7 @@ func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Ch
 			return nil, err
 		}
 		event, err := workflow.Draft{Kind: workflow.ChunkCompleted, Fields: []workflow.Field{
-			{Name: "chunk", Value: chunk.Label()}, {Name: "summary", Value: chunk.Label() + " was marked done by a person"},
+			{Name: "chunk", Value: chunk.Label()}, {Name: "summary", Value: chunk.Label() + " was marked done by the user"},
 		}}.Event(b.project.Now())
 		return []jsontree.Value{event}, err
 	})

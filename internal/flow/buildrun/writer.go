@@ -47,22 +47,22 @@ func (w *Writer) Run(ctx context.Context) {
 			pause.For(ctx, time.Second)
 			continue
 		}
-		within, cancel := context.WithTimeout(ctx, buildCheck)
+		within, cancel := context.WithTimeout(ctx, checkInterval)
 		err := w.events.Wait(within, w.seq)
 		if err != nil && within.Err() == nil {
 			pause.For(ctx, time.Second)
 		}
 		cancel()
-		pause.For(ctx, buildPace)
+		pause.For(ctx, writeDelay)
 	}
 }
 
-// buildPace is how long the writer collects events before it writes the state.
-const buildPace = 50 * time.Millisecond
+// writeDelay is how long the writer collects events before it writes the state.
+const writeDelay = 50 * time.Millisecond
 
-// buildCheck is the interval at which the writer checks the state when there are no
+// checkInterval is the interval at which the writer checks the state when there are no
 // events, because other programs may empty the state during a build.
-const buildCheck = 2 * time.Second
+const checkInterval = 2 * time.Second
 
 // Flush writes all events so far.
 func (w *Writer) Flush(ctx context.Context) error {

@@ -67,8 +67,8 @@ func (e *AgentError) Hint() string {
 	return fmt.Sprintf("did you mean %q?", e.Meant)
 }
 
-// One returns the task of a single bead.
-func One(bead, text string) plan.Task {
+// BeadTask returns the task of a single bead.
+func BeadTask(bead, text string) plan.Task {
 	return plan.Task{
 		ID: bead, Name: bead, Prompt: text, Limits: plan.Limits{Retries: plan.BeadRetries, Timeout: plan.BeadTimeout},
 		QuestionRules: plan.QuestionRules{Questions: plan.Ask}, Dispatch: &plan.Dispatch{Bead: bead},
@@ -100,7 +100,7 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 		} else {
 			var template prompt.Template
 			if template, err = templates(t.Dispatch.Template); err == nil {
-				t.Prompt, err = s.fill(template, t, used)
+				t.Prompt, err = s.fillPrompt(template, t, used)
 			}
 		}
 		if err != nil {
@@ -150,9 +150,9 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	return nil
 }
 
-// fill creates the prompt of a bead. A variable that the user gives for all beads must
+// fillPrompt creates the prompt of a bead. A variable that the user gives for all beads must
 // occur in at least one of their templates.
-func (s Settings) fill(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
+func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
 	if given == nil {

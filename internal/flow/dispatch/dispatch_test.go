@@ -27,7 +27,7 @@ func dispatched(t *testing.T, task plan.Task, s dispatch.Settings) (plan.Task, e
 }
 
 func TestABeadHasTheLimitsOfTheProtocolUnlessToldOtherwise(t *testing.T) {
-	got, err := dispatched(t, dispatch.One("bd-1", "Do it."), dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r"})
+	got, err := dispatched(t, dispatch.BeadTask("bd-1", "Do it."), dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r"})
 	want := plan.Task{
 		ID: "bd-1", Name: "bd-1", Prompt: "Do it.", Agent: "claude", Model: "opus", Limits: plan.Limits{Retries: 2, Timeout: time.Hour}, QuestionRules: plan.QuestionRules{Questions: plan.Ask}, Dispatch: &plan.Dispatch{Bead: "bd-1", Repo: "/r"},
 	}
@@ -35,7 +35,7 @@ func TestABeadHasTheLimitsOfTheProtocolUnlessToldOtherwise(t *testing.T) {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	none, never := 0, time.Duration(0)
-	got, err = dispatched(t, dispatch.One("bd-1", "Do it."), dispatch.Settings{
+	got, err = dispatched(t, dispatch.BeadTask("bd-1", "Do it."), dispatch.Settings{
 		Agent: "codex", Repo: "/r", Retries: &none, Timeout: &never, Branch: "b", Verify: []string{"make"}, Questions: plan.Deny,
 	})
 	want.Agent, want.Model, want.Retries, want.Timeout, want.Branch, want.Worktree = "codex", "", 0, 0, "b", true
@@ -46,7 +46,7 @@ func TestABeadHasTheLimitsOfTheProtocolUnlessToldOtherwise(t *testing.T) {
 }
 
 func TestWhatABeadSaysStandsOverTheSettings(t *testing.T) {
-	task := dispatch.One("bd-1", "Do it.")
+	task := dispatch.BeadTask("bd-1", "Do it.")
 	task.Agent, task.Branch, task.Dispatch.Repo = "codex", "own", "/own"
 	got, err := dispatched(t, task, dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r", Branch: "b"})
 	if err != nil || got.Agent != "codex" || got.Model != "" || got.Branch != "own" || got.Dispatch.Repo != "/own" {
@@ -58,7 +58,7 @@ func TestWhatABeadSaysStandsOverTheSettings(t *testing.T) {
 }
 
 func TestAPromptIsMadeFromATemplate(t *testing.T) {
-	task := dispatch.One("bd-1", "It crashes on {{FILE}}.")
+	task := dispatch.BeadTask("bd-1", "It crashes on {{FILE}}.")
 	task.Dispatch.Vars = map[string]string{"FILE": "login.go"}
 	got, err := dispatched(t, task, dispatch.Settings{
 		Agent: "claude", Model: "opus", Repo: "/r", Template: "bug-fix", Vars: map[string]string{"FILE": "other.go"},
@@ -90,7 +90,7 @@ func TestATemplateWithoutAVariableForThePromptHasItAllTheSame(t *testing.T) {
 		// Some scripts fill in the template themselves and pass the complete prompt.
 		{head + "{{GOAL}}\n{{FILES}}\n", "Bead bd-1 in /elsewhere.\nLess code\na.go", "Bead bd-1 in /elsewhere.\nLess code\na.go", nil},
 	} {
-		task := dispatch.One("bd-1", c.prompt)
+		task := dispatch.BeadTask("bd-1", c.prompt)
 		p, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{task}}, dispatch.Settings{Repo: "/r", Template: "t", Vars: c.vars},
 			func(name string) (prompt.Template, error) { return prompt.Parse(name, c.template), nil })
 		if err != nil || p.Tasks[0].Prompt != c.want || p.Tasks[0].Dispatch.Template != "t" {
@@ -98,7 +98,7 @@ func TestATemplateWithoutAVariableForThePromptHasItAllTheSame(t *testing.T) {
 		}
 	}
 	for text, names := range map[string][]string{"{{DESCRIPTION}} {{FILES}}": {"DESCRIPTION"}, "{{TICKET}} {{SPEC}}": {"TICKET", "SPEC"}} {
-		_, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{dispatch.One("bd-1", "")}}, dispatch.Settings{Template: "t"},
+		_, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{dispatch.BeadTask("bd-1", "")}}, dispatch.Settings{Template: "t"},
 			func(name string) (prompt.Template, error) { return prompt.Parse(name, text), nil })
 		if missing := (*prompt.MissingError)(nil); !errors.As(err, &missing) || !slices.Equal(missing.Names, names) {
 			t.Errorf("%s without a prompt: %v, want %v to be missing", text, err, names)
@@ -107,7 +107,7 @@ func TestATemplateWithoutAVariableForThePromptHasItAllTheSame(t *testing.T) {
 }
 
 func TestABeadInAWorktreeIsNotSentToTheRepositoryItself(t *testing.T) {
-	got, err := dispatched(t, dispatch.One("bd-1", "It crashes."), dispatch.Settings{
+	got, err := dispatched(t, dispatch.BeadTask("bd-1", "It crashes."), dispatch.Settings{
 		Agent: "claude", Repo: "/r", Branch: "fix", Template: "bug-fix", Vars: map[string]string{"FILE": "a.go"},
 	})
 	if want := "Fix bd-1 in . with claude .\nIt crashes.\nLook at a.go."; err != nil || got.Prompt != want {
@@ -119,7 +119,7 @@ func TestAVariableForAllBeadsNeedNotBeInEveryTemplateButInOne(t *testing.T) {
 	both := func(name string) (prompt.Template, error) {
 		return prompt.Parse(name, map[string]string{"a": "{{PROMPT}} in {{FILE}}", "b": "{{PROMPT}} alone"}[name]), nil
 	}
-	one, two, three := dispatch.One("bd-1", "x"), dispatch.One("bd-2", "y"), dispatch.One("bd-3", "z")
+	one, two, three := dispatch.BeadTask("bd-1", "x"), dispatch.BeadTask("bd-2", "y"), dispatch.BeadTask("bd-3", "z")
 	one.Dispatch.Template, two.Dispatch.Template = "a", "b"
 	all := plan.Plan{Tasks: []plan.Task{one, two, three}}
 	p, err := dispatch.Plan(all, dispatch.Settings{Vars: map[string]string{"FILE": "f.go"}}, both)
@@ -139,21 +139,21 @@ func TestAVariableForAllBeadsNeedNotBeInEveryTemplateButInOne(t *testing.T) {
 
 func TestWhatAnAgentWouldNotBeToldIsRefused(t *testing.T) {
 	for want, err := range map[string]error{
-		"bead bd-1: it has neither a prompt nor a template":        second(dispatched(t, dispatch.One("bd-1", " "), dispatch.Settings{})),
-		"bead bd-1: there are variables, but no template for them": second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Vars: map[string]string{"A": "b"}})),
-		"bead bd-1: no template none":                              second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Template: "none"})),
+		"bead bd-1: it has neither a prompt nor a template":        second(dispatched(t, dispatch.BeadTask("bd-1", " "), dispatch.Settings{})),
+		"bead bd-1: there are variables, but no template for them": second(dispatched(t, dispatch.BeadTask("bd-1", "x"), dispatch.Settings{Vars: map[string]string{"A": "b"}})),
+		"bead bd-1: no template none":                              second(dispatched(t, dispatch.BeadTask("bd-1", "x"), dispatch.Settings{Template: "none"})),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	own := dispatch.One("bd-1", "x")
+	own := dispatch.BeadTask("bd-1", "x")
 	own.Dispatch.Vars = map[string]string{"A": "b"}
 	if _, err := dispatched(t, own, dispatch.Settings{}); err == nil || err.Error() != "bead bd-1: there are variables, but no template for them" {
 		t.Errorf("a bead's own variable: %v", err)
 	}
 	missing := (*prompt.MissingError)(nil)
-	if _, err := dispatched(t, dispatch.One("bd-1", ""), dispatch.Settings{Template: "bug-fix"}); !errors.As(err, &missing) || len(missing.Names) != 2 {
+	if _, err := dispatched(t, dispatch.BeadTask("bd-1", ""), dispatch.Settings{Template: "bug-fix"}); !errors.As(err, &missing) || len(missing.Names) != 2 {
 		t.Errorf("%v, want PROMPT and FILE to be missing", err)
 	}
 }

@@ -20,14 +20,14 @@ type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spe
 
 // handlers maps each type of the protocol to its handler.
 var handlers = map[workflow.ItemType]handler{
-	workflow.EvolveItem:    idea("No section of the spec has words in common with it."),
-	workflow.FeatureItem:   idea("No section of the spec has words in common with it; it may need one of its own."),
-	workflow.ReferenceItem: reference,
+	workflow.EvolveItem:    ideaHandler("No section of the spec has words in common with it."),
+	workflow.FeatureItem:   ideaHandler("No section of the spec has words in common with it; it may need one of its own."),
+	workflow.ReferenceItem: referenceHandler,
 }
 
-// idea returns a handler that finds the sections of the spec that an idea affects. none
+// ideaHandler returns a handler that finds the sections of the spec that an idea affects. none
 // is the result if there are none.
-func idea(none string) handler {
+func ideaHandler(none string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
 		return analysis(matches, describeMatches(s, matches, none)), nil
@@ -67,9 +67,9 @@ type page struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// reference fetches the page that an item links to, if the user has allowed it, and
+// referenceHandler fetches the page that an item links to, if the user has allowed it, and
 // finds the sections that it affects.
-func reference(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
+func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 	address := strings.TrimRight(webAddress().FindString(item.Content), ".,;:!?)]'")
 	if address == "" {
 		return nil, errors.New("there is no http or https address in it")

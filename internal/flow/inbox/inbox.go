@@ -51,11 +51,11 @@ type result struct {
 // Fetch fetches a page.
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
-// All processes items until none can be taken. It alternates between the types and
+// ProcessAll processes items until none can be taken. It alternates between the types and
 // takes the oldest item of each. It calls show for each processed item, also for failed
 // ones. If a result cannot be stored at the moment, All returns an error, and the next
 // All stores the result first.
-func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error {
+func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error) error {
 	if w.unsaved != nil {
 		item, err := w.store(ctx, *w.unsaved)
 		if err := w.showProcessed(item, err, show); err != nil {
@@ -65,8 +65,8 @@ func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error 
 	for taken := true; taken; {
 		taken = false
 		for _, kind := range workflow.ItemTypes() {
-			item, err := w.next(ctx, workflow.Claim{Type: kind, Owner: &w.Owner})
-			if errors.Is(err, errNothing) {
+			item, err := w.takeAndProcess(ctx, workflow.Claim{Type: kind, Owner: &w.Owner})
+			if errors.Is(err, errNothingPending) {
 				continue
 			}
 			taken = true
@@ -91,12 +91,12 @@ func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow
 	return show(item)
 }
 
-// errNothing reports that no item can be taken.
-var errNothing = errors.New("nothing is pending")
+// errNothingPending reports that no item can be taken.
+var errNothingPending = errors.New("nothing is pending")
 
-// next takes an item and processes it. It reads the spec first: if the spec is
+// takeAndProcess takes an item and processes it. It reads the spec first: if the spec is
 // unreadable, no item is taken.
-func (w *Worker) next(ctx context.Context, claim workflow.Claim) (workflow.Item, error) {
+func (w *Worker) takeAndProcess(ctx context.Context, claim workflow.Claim) (workflow.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return workflow.Item{}, err
 	}
@@ -106,17 +106,17 @@ func (w *Worker) next(ctx context.Context, claim workflow.Claim) (workflow.Item,
 	}
 	item, err := w.Inbox.Take(ctx, claim)
 	if _, absent := errors.AsType[*workflow.NotFoundError](err); absent && claim.ID == "" {
-		return workflow.Item{}, errNothing
+		return workflow.Item{}, errNothingPending
 	}
 	if err != nil {
 		return workflow.Item{}, err
 	}
-	return w.work(ctx, item, s)
+	return w.process(ctx, item, s)
 }
 
-// One processes the item with this id. A reference that was processed without
+// ProcessOne processes the item with this id. A reference that was processed without
 // fetching is processed again if fetching is now allowed.
-func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
+func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, error) {
 	items, err := w.Inbox.List()
 	if err != nil {
 		return workflow.Item{}, err
@@ -132,7 +132,7 @@ func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
 	if w.Fetch == nil || !unfetched(item) {
 		// Claim.Type checks the type again under the lock, because it may have
 		// changed.
-		return w.next(ctx, workflow.Claim{ID: id, Type: item.Type, Owner: &w.Owner})
+		return w.takeAndProcess(ctx, workflow.Claim{ID: id, Type: item.Type, Owner: &w.Owner})
 	}
 	s, err := spec.Read(w.Folder)
 	if err != nil {
@@ -141,11 +141,11 @@ func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
 	if item, err = w.Inbox.Retake(ctx, id, w.Owner, unfetched); err != nil {
 		return workflow.Item{}, err
 	}
-	return w.work(ctx, item, s)
+	return w.process(ctx, item, s)
 }
 
-// work processes a taken item and stores the result on it.
-func (w *Worker) work(ctx context.Context, item workflow.Item, s spec.Spec) (workflow.Item, error) {
+// process processes a taken item and stores the result on it.
+func (w *Worker) process(ctx context.Context, item workflow.Item, s spec.Spec) (workflow.Item, error) {
 	w.report("%s: %s", item.ID, item.Type)
 	analysis, err := handlers[item.Type](ctx, w, item, s)
 	if ctx.Err() != nil {
@@ -229,7 +229,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	tick := time.NewTicker(cmp.Or(w.CheckEvery, checkEvery))
 	defer tick.Stop()
 	for {
-		if err := w.All(ctx, showOrStop); err != nil && ctx.Err() == nil {
+		if err := w.ProcessAll(ctx, showOrStop); err != nil && ctx.Err() == nil {
 			w.report("%v", err)
 		}
 		select {

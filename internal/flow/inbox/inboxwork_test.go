@@ -82,7 +82,7 @@ func (p *project) worker() *inbox.Worker {
 func (p *project) all(w *inbox.Worker) []workflow.Item {
 	p.t.Helper()
 	var shown []workflow.Item
-	if err := w.All(p.t.Context(), func(i workflow.Item) error { shown = append(shown, i); return nil }); err != nil {
+	if err := w.ProcessAll(p.t.Context(), func(i workflow.Item) error { shown = append(shown, i); return nil }); err != nil {
 		p.t.Fatal(err)
 	}
 	return shown
@@ -142,7 +142,7 @@ func TestAReferenceIsFetchedOnlyWhenAskedTo(t *testing.T) {
 	if shown := p.all(w); len(shown) > 0 {
 		t.Errorf("processed again unasked: %+v", shown)
 	}
-	done, err := w.One(t.Context(), id)
+	done, err := w.ProcessOne(t.Context(), id)
 	if err != nil || done.Status != workflow.Processed {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -153,7 +153,7 @@ func TestAReferenceIsFetchedOnlyWhenAskedTo(t *testing.T) {
 	if a := p.item(id).Analysis; a.AffectedSections[0] != "#search" || !strings.HasPrefix(a.Summary, "Fetched: Search patterns. Touches 2.3 Search") {
 		t.Errorf("asked: %+v", a)
 	}
-	if _, err := w.One(t.Context(), id); err == nil || !strings.Contains(err.Error(), "nothing may follow processed") {
+	if _, err := w.ProcessOne(t.Context(), id); err == nil || !strings.Contains(err.Error(), "nothing may follow processed") {
 		t.Errorf("fetched twice: %v", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestWhatCannotBeProcessedSaysWhyAndTheOthersGoOn(t *testing.T) {
 	if got := string(p.item("d").Raw.Get("unknown").Raw()); got != "1.50" {
 		t.Errorf("unknown is now %s", got)
 	}
-	if _, err := p.worker().One(t.Context(), "c"); err == nil || !strings.Contains(err.Error(), `of type "wish"`) {
+	if _, err := p.worker().ProcessOne(t.Context(), "c"); err == nil || !strings.Contains(err.Error(), `of type "wish"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -220,14 +220,14 @@ func TestAReasonThatIsNotUTF8IsKeptAllTheSame(t *testing.T) {
 func TestOneItemIsProcessedByItsID(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	first, second := p.add(workflow.EvolveItem, "search"), p.add(workflow.EvolveItem, "basket")
-	if done, err := p.worker().One(t.Context(), second); err != nil || done.ID != second {
+	if done, err := p.worker().ProcessOne(t.Context(), second); err != nil || done.ID != second {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if got := p.item(first).Status; got != workflow.Pending {
 		t.Errorf("the other is %s", got)
 	}
 	for _, id := range []string{"absent", "", "../x"} {
-		if _, err := p.worker().One(t.Context(), id); err == nil {
+		if _, err := p.worker().ProcessOne(t.Context(), id); err == nil {
 			t.Errorf("%q was processed", id)
 		}
 	}
@@ -257,7 +257,7 @@ func TestAnItemWhoseTypeChangesMeanwhileIsLeftAlone(t *testing.T) {
 	id := p.add(workflow.EvolveItem, "search")
 	w := p.worker()
 	w.Inbox = workflow.Open(p.folder, workflow.Options{Host: typeChanger{host.OS(), p}}).Inbox()
-	if _, err := w.One(t.Context(), id); err == nil || !strings.Contains(err.Error(), "is of type idea") {
+	if _, err := w.ProcessOne(t.Context(), id); err == nil || !strings.Contains(err.Error(), "is of type idea") {
 		t.Errorf("got %v", err)
 	}
 	if got := p.item(id); got.Status != workflow.Pending {
@@ -268,7 +268,7 @@ func TestAnItemWhoseTypeChangesMeanwhileIsLeftAlone(t *testing.T) {
 func TestASpecThatCannotBeReadLeavesTheItemsPending(t *testing.T) {
 	p := newProject(t, map[string]string{"config.json": "{"})
 	id := p.add(workflow.EvolveItem, "search")
-	if err := p.worker().All(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "not JSON") {
+	if err := p.worker().ProcessAll(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "not JSON") {
 		t.Errorf("got %v", err)
 	}
 	if got := p.item(id).Status; got != workflow.Pending {
@@ -343,7 +343,7 @@ func TestAResultThatCannotBeStoredIsAnError(t *testing.T) {
 	w := p.worker()
 	fetch, whole := p.halved()
 	w.Fetch = fetch
-	if err := w.All(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "inbox item "+id+": keep its result") {
+	if err := w.ProcessAll(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "inbox item "+id+": keep its result") {
 		t.Errorf("got %v", err)
 	}
 	whole()
@@ -361,7 +361,7 @@ func TestAnInterruptedItemStaysTakenAndIsNotAFailure(t *testing.T) {
 		cancel()
 		return webpage.Page{}, ctx.Err()
 	}
-	if err := w.All(ctx, nil); !errors.Is(err, context.Canceled) {
+	if err := w.ProcessAll(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if got := p.item(id); got.Status != workflow.Processing || got.Error != "" || got.TakenBy == nil {

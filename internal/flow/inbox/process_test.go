@@ -42,7 +42,7 @@ func child(folder string) {
 			return webpage.Page{URL: address}, err
 		},
 	}
-	err := w.All(context.Background(), func(i workflow.Item) error {
+	err := w.ProcessAll(context.Background(), func(i workflow.Item) error {
 		_, err := fmt.Println(i.ID)
 		return err
 	})

@@ -70,7 +70,7 @@ func briefs(t testing.TB) map[teamstate.Purpose]teamstate.Brief {
 	t.Helper()
 	s, messages := example(t)
 	all := map[teamstate.Purpose]teamstate.Brief{}
-	for _, u := range uses {
+	for _, u := range templateUses {
 		b := teamstate.Brief{
 			Step:    teamstate.Step{ID: "A-" + u.name + "-1", Role: u.role, Group: "A", Purpose: u.purpose},
 			Session: s.SessionID(), Requirements: s.PM.OriginalRequirements, Mode: s.PM.Mode, Developers: 4,

@@ -92,7 +92,7 @@ func checkPrompt(t testing.TB, s Set, p teamstate.Purpose, text, name string, ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := strings.ReplaceAll(strings.Join(outside(t, got), ""), code(name), "`NAME`")
+	have := strings.ReplaceAll(strings.Join(outside(t, got), ""), inlineCode(name), "`NAME`")
 	if wanted := strings.Join(outside(t, want), ""); have != wanted {
 		t.Fatalf("%s: %q has changed what is ours:\n%s\nwant\n%s", p, text, have, wanted)
 	}
@@ -120,11 +120,11 @@ func TestWhatOthersSayNeitherLeavesItsFenceNorFillsThePrompt(t *testing.T) {
 	testenv.Integration(t)
 	s := load(t)
 	for _, text := range hostile() {
-		for _, u := range uses {
+		for _, u := range templateUses {
 			checkPrompt(t, s, u.purpose, text, text[:min(len(text), 5000)], 3)
 		}
 	}
-	for _, u := range uses {
+	for _, u := range templateUses {
 		checkPrompt(t, s, u.purpose, strings.Repeat("word ", 50), "n", 400)
 	}
 }
@@ -212,8 +212,8 @@ func TestTheLongestAreCutFirst(t *testing.T) {
 }
 
 func TestTheExamplesOfAnAnswerCanBeRead(t *testing.T) {
-	for _, u := range uses {
-		text := answer(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}, Words: u.words}, 0)
+	for _, u := range templateUses {
+		text := answerInstructions(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}, Words: u.words}, 0)
 		parts := strings.Split(text, "```json\n")
 		if len(parts) < 2 {
 			t.Errorf("%s has no example", u.name)
@@ -234,12 +234,12 @@ func TestTheExamplesOfAnAnswerCanBeRead(t *testing.T) {
 }
 
 func TestGaffersTemplatesPassTheChecksOfUserTemplates(t *testing.T) {
-	for _, u := range uses {
-		tmpl, err := template(u, nil)
+	for _, u := range templateUses {
+		tmpl, err := loadTemplate(u, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := check(tmpl); err != nil {
+		if err := checkTemplate(tmpl); err != nil {
 			t.Errorf("%s: %v", u.name, err)
 		}
 		for _, name := range []string{"RULES", "ANSWER", "AGAIN", "REQUIREMENTS"} {
@@ -302,7 +302,7 @@ func FuzzPrompt(f *testing.F) {
 	}
 	s := load(f)
 	f.Fuzz(func(t *testing.T, text, name string, purpose, many uint8) {
-		checkPrompt(t, s, uses[int(purpose)%len(uses)].purpose, text, "zq"+name, 1+int(many)%40)
+		checkPrompt(t, s, templateUses[int(purpose)%len(templateUses)].purpose, text, "zq"+name, 1+int(many)%40)
 	})
 }
 
@@ -317,7 +317,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, template, text string) {
 		tmpl := prompt.Parse("developer-work", strings.ToValidUTF8(template, ""))
-		if check(tmpl) != nil {
+		if checkTemplate(tmpl) != nil {
 			return
 		}
 		s := Set{templates: map[string]prompt.Template{"developer-work": tmpl}}

@@ -41,12 +41,12 @@ func Load(c *config.Config, templates string) (Set, error) {
 		}
 		s.roles[team.Role(name)] = c.Role(name)
 	}
-	for _, u := range uses {
+	for _, u := range templateUses {
 		folders, err := folders(c, u, templates)
 		if err != nil {
 			return Set{}, err
 		}
-		if s.templates[u.name], err = template(u, folders); err != nil {
+		if s.templates[u.name], err = loadTemplate(u, folders); err != nil {
 			return Set{}, err
 		}
 	}
@@ -65,7 +65,7 @@ func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 
 // folders returns the folders that may contain the template for a use, in the order
 // of precedence.
-func folders(c *config.Config, u use, templates string) ([]string, error) {
+func folders(c *config.Config, u templateUse, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {
 		list = append(list, filepath.Join(templates, own))
@@ -84,14 +84,14 @@ func folders(c *config.Config, u use, templates string) ([]string, error) {
 func checkRole(c *config.Config, name string) error {
 	r := c.Role(name)
 	if err := checkAgent(c, r.Agent); err != nil {
-		return at(c, name, "agent", err, hintOf(r.Agent, agents(c)))
+		return withLocation(c, name, "agent", err, hintOf(r.Agent, agents(c)))
 	}
 	if err := statefile.CheckName("template", r.Template); err != nil {
-		return at(c, name, "template", err, "it is the name of a folder below templates/")
+		return withLocation(c, name, "template", err, "it is the name of a folder below templates/")
 	}
 	for _, label := range r.Labels {
 		if strings.ContainsAny(label, "@,") {
-			return at(c, name, "labels", fmt.Errorf("found %q, want words without @ and commas", label), "")
+			return withLocation(c, name, "labels", fmt.Errorf("found %q, want words without @ and commas", label), "")
 		}
 	}
 	return nil
@@ -124,8 +124,8 @@ func hintOf(name string, known []string) string {
 	return "define your own agents under agents: in gaffer.yaml"
 }
 
-// at adds the location of the setting to an error.
-func at(c *config.Config, role, key string, err error, next string) error {
+// withLocation adds the location of the setting to an error.
+func withLocation(c *config.Config, role, key string, err error, next string) error {
 	name := "team.roles." + role + "." + key
 	v, lookupErr := c.Lookup(name)
 	if lookupErr != nil {

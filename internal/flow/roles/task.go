@@ -35,7 +35,7 @@ const roleVar = "GAFFER_ROLE"
 
 // title returns the name of the task for the user, such as "JWT Authentication
 // System: work".
-func title(b teamstate.Brief, u use) string {
+func title(b teamstate.Brief, u templateUse) string {
 	name := oneLine(b.Group.Name)
 	if name == "" {
 		name = oneLine(b.Step.Group)

@@ -17,17 +17,17 @@ import (
 //go:embed templates answers rules.md
 var embedded embed.FS
 
-// use describes what a template is for.
-type use struct {
+// templateUse describes what a template is for.
+type templateUse struct {
 	purpose teamstate.Purpose
 	role    team.Role
 	name    string // name of its file, without .md
 	words   []team.Word
 }
 
-// uses lists the purposes for which agents are started. Their status words apply if the
+// templateUses lists the purposes for which agents are started. Their status words apply if the
 // brief has none.
-var uses = []use{
+var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
 	{teamstate.Check, team.PM, "pm-check", teamstate.Words(teamstate.Check)},
@@ -41,22 +41,22 @@ var uses = []use{
 // them.
 func Templates() []string {
 	var list []string
-	for _, u := range uses {
+	for _, u := range templateUses {
 		list = append(list, u.name)
 	}
 	return list
 }
 
-func useFor(p teamstate.Purpose) (use, bool) {
-	i := slices.IndexFunc(uses, func(u use) bool { return u.purpose == p })
+func useFor(p teamstate.Purpose) (templateUse, bool) {
+	i := slices.IndexFunc(templateUses, func(u templateUse) bool { return u.purpose == p })
 	if i < 0 {
-		return use{}, false
+		return templateUse{}, false
 	}
-	return uses[i], true
+	return templateUses[i], true
 }
 
-// read returns the text of an embedded file.
-func read(path string) string {
+// embeddedText returns the text of an embedded file.
+func embeddedText(path string) string {
 	data, err := embedded.ReadFile(path)
 	if err != nil {
 		panic("roles: " + err.Error())
@@ -64,24 +64,24 @@ func read(path string) string {
 	return strings.TrimSpace(string(data))
 }
 
-func rules() string { return read("rules.md") }
+func rules() string { return embeddedText("rules.md") }
 
-// answer returns the instructions for the answer of a purpose.
-func answer(b teamstate.Brief, _ int) string {
+// answerInstructions returns the instructions for the answer of a purpose.
+func answerInstructions(b teamstate.Brief, _ int) string {
 	u, ok := useFor(b.Step.Purpose)
 	if !ok {
 		return ""
 	}
-	text, err := prompt.Parse(u.name, read("answers/"+u.name+".md")).Fill(nil, map[string]string{"WORDS": words(b)})
+	text, err := prompt.Parse(u.name, embeddedText("answers/"+u.name+".md")).Fill(nil, map[string]string{"WORDS": words(b)})
 	if err != nil {
 		panic("roles: " + err.Error())
 	}
 	return text
 }
 
-// template returns the template for a use: from the first folder that has it, or
+// loadTemplate returns the template for a use: from the first folder that has it, or
 // gaffer's own.
-func template(u use, folders []string) (prompt.Template, error) {
+func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	for _, dir := range folders {
 		t, err := prompt.Load(dir, u.name)
 		if notFound, ok := errors.AsType[*prompt.NotFoundError](err); ok && notFound != nil {
@@ -90,9 +90,9 @@ func template(u use, folders []string) (prompt.Template, error) {
 		if err != nil {
 			return t, err
 		}
-		return t, check(t)
+		return t, checkTemplate(t)
 	}
-	return prompt.Parse(u.name, read("templates/"+u.name+".md")), nil
+	return prompt.Parse(u.name, embeddedText("templates/"+u.name+".md")), nil
 }
 
 // checkFolder returns an error for a template with an unknown name, because it would
@@ -114,9 +114,9 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// check returns an error for a template that has an unknown variable, that allows a
+// checkTemplate returns an error for a template that has an unknown variable, that allows a
 // value to end its fence, or that is too large for a prompt.
-func check(t prompt.Template) error {
+func checkTemplate(t prompt.Template) error {
 	known, number := Variables(), 0
 	var open string // the fence that encloses the current line
 	for line := range strings.Lines(t.Text) {
@@ -127,19 +127,19 @@ func check(t prompt.Template) error {
 			if i < 0 {
 				return unknownVariable(t.Path, number, name)
 			}
-			if known[i].Lines && (open != "" || strings.TrimRight(line, " \t\r\n") != strings.TrimSpace(line) || alone(line) != name) {
+			if known[i].Lines && (open != "" || strings.TrimRight(line, " \t\r\n") != strings.TrimSpace(line) || onlyVariable(line) != name) {
 				return &TemplateError{t.Path, number, "{{" + name + "}} is several lines, want it alone in a line, at its beginning and not in a fence", ""}
 			}
 		}
 	}
-	if n := least(t); n > MaxPrompt {
+	if n := minPromptSize(t); n > MaxPrompt {
 		return tooLarge(t.Path, n)
 	}
 	return nil
 }
 
-// alone returns the variable on a line that contains nothing else, or "".
-func alone(line string) string {
+// onlyVariable returns the variable on a line that contains nothing else, or "".
+func onlyVariable(line string) string {
 	line = strings.TrimSpace(line)
 	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {
 		return names[0]

@@ -63,19 +63,19 @@ func fence(text string) string {
 	return ticks + "text\n" + text + "\n" + ticks
 }
 
-// block returns untrusted text in a fence, cut to most bytes, or none if the text is
+// fencedText returns untrusted text in a fence, cut to most bytes, or none if the text is
 // empty.
-func block(text string, most int, none string) string {
+func fencedText(text string, most int, none string) string {
 	if text = clean(text); text == "" {
 		return none
 	}
-	return fence(cut(text, most))
+	return fence(dropMiddle(text, most))
 }
 
-// items returns a list of untrusted texts in a fence, cut to most bytes, or none if
+// fencedList returns a list of untrusted texts in a fence, cut to most bytes, or none if
 // the list is empty.
-func items(list []string, most int, none string) string {
-	if text := join(list, most); text != "" {
+func fencedList(list []string, most int, none string) string {
+	if text := joinShortened(list, most); text != "" {
 		return fence(text)
 	}
 	return none
@@ -89,8 +89,8 @@ func section(heading, block string) string {
 	return "## " + heading + "\n\n" + block
 }
 
-// cut drops the middle of a text that is too long, and inserts a note.
-func cut(text string, most int) string {
+// dropMiddle drops the middle of a text that is too long, and inserts a note.
+func dropMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -100,9 +100,9 @@ func cut(text string, most int) string {
 	return head + fmt.Sprintf(note, len(text)-len(head)-len(tail)) + tail
 }
 
-// join joins texts by newlines. If the result is too long, it cuts the longest texts.
+// joinShortened joins texts by newlines. If the result is too long, it cuts the longest texts.
 // If that is not enough, it drops the last ones and adds a note.
-func join(list []string, most int) string {
+func joinShortened(list []string, most int) string {
 	var all []string
 	for _, item := range list {
 		if item = clean(item); item != "" {
@@ -115,7 +115,7 @@ func join(list []string, most int) string {
 			return text
 		}
 		if each <= minItem {
-			return fitting(all, each, most)
+			return joinFitting(all, each, most)
 		}
 	}
 }
@@ -123,17 +123,17 @@ func join(list []string, most int) string {
 func joined(list []string, each int) string {
 	short := make([]string, len(list))
 	for i, item := range list {
-		short[i] = cut(item, each)
+		short[i] = dropMiddle(item, each)
 	}
 	return strings.Join(short, "\n")
 }
 
-// fitting joins as many of the items as there is room for.
-func fitting(list []string, each, most int) string {
+// joinFitting joins as many of the items as there is room for.
+func joinFitting(list []string, each, most int) string {
 	const more = "… and %d more"
 	var b strings.Builder
 	for i, item := range list {
-		if item = cut(item, each); b.Len()+len(item)+len(more)+8 > most {
+		if item = dropMiddle(item, each); b.Len()+len(item)+len(more)+8 > most {
 			fmt.Fprintf(&b, more, len(list)-i)
 			return b.String()
 		}
@@ -142,8 +142,8 @@ func fitting(list []string, each, most int) string {
 	return b.String()
 }
 
-// code returns an untrusted name as inline code.
-func code(text string) string {
+// inlineCode returns an untrusted name as inline code.
+func inlineCode(text string) string {
 	return "`" + cmp.Or(strings.ReplaceAll(oneLine(text), "`", "'"), "none") + "`"
 }
 
@@ -174,8 +174,8 @@ func indented(line string) string {
 	return "  " + line
 }
 
-// entry returns a line "label: value". Further lines of the value are indented.
-func entry(label, value string) string {
+// labelLine returns a line "label: value". Further lines of the value are indented.
+func labelLine(label, value string) string {
 	if value = clean(value); value == "" {
 		return ""
 	}
@@ -186,11 +186,11 @@ func entry(label, value string) string {
 // task may have only an id.
 func labelled(label, value string) string {
 	label = cmp.Or(oneLine(label), "?")
-	return cmp.Or(entry(label, value), label)
+	return cmp.Or(labelLine(label, value), label)
 }
 
-// entries joins the non-empty lines.
-func entries(lines ...string) string {
+// joinLines joins the non-empty lines.
+func joinLines(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
 		if line != "" {

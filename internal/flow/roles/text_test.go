@@ -27,12 +27,12 @@ func TestATextOfAnotherIsMadePrintable(t *testing.T) {
 
 func TestATextCannotCloseItsFence(t *testing.T) {
 	for text, ticks := range map[string]int{"a": 4, "```\n": 4, "a ```` b": 5, strings.Repeat("`", 1000): maxTicks + 1} {
-		got := block(text, 5000, none)
+		got := fencedText(text, 5000, none)
 		if mark := strings.Repeat("`", ticks); !strings.HasPrefix(got, mark+"text\n") || !strings.HasSuffix(got, "\n"+mark) || strings.Count(got, mark) != 2 {
 			t.Errorf("%.20q is %s", text, got)
 		}
 	}
-	if got := block(" \x00\n", 100, none); got != none {
+	if got := fencedText(" \x00\n", 100, none); got != none {
 		t.Errorf("nothing is %q", got)
 	}
 }
@@ -40,7 +40,7 @@ func TestATextCannotCloseItsFence(t *testing.T) {
 func TestTheMiddleOfALongTextIsLeftOutAtRunes(t *testing.T) {
 	text := "BEGIN" + strings.Repeat("ä€😀", 1000) + "END"
 	for most := 200; most < 240; most++ {
-		got := cut(text, most)
+		got := dropMiddle(text, most)
 		var left int
 		at := strings.Index(got, "\n[… ")
 		if _, err := fmt.Sscanf(got[max(at, 0):], "\n[… %d bytes", &left); err != nil {
@@ -52,14 +52,14 @@ func TestTheMiddleOfALongTextIsLeftOutAtRunes(t *testing.T) {
 			t.Fatalf("%d: %q", most, got)
 		}
 	}
-	if got := cut("as it is", 8); got != "as it is" {
+	if got := dropMiddle("as it is", 8); got != "as it is" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestALongListIsCutInItsItemsFirstAndThenAtItsEnd(t *testing.T) {
 	long := strings.Repeat("x", 3000)
-	got := join([]string{"a: " + long, "b: short", "c: " + long}, 2000)
+	got := joinShortened([]string{"a: " + long, "b: short", "c: " + long}, 2000)
 	if len(got) > 2000 || !strings.Contains(got, "\nb: short\n") || strings.Count(got, "left out here") != 2 {
 		t.Errorf("%q", got)
 	}
@@ -67,12 +67,12 @@ func TestALongListIsCutInItsItemsFirstAndThenAtItsEnd(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("file-%03d.go", i)
 	}
-	got = join(many, 1000)
+	got = joinShortened(many, 1000)
 	shown := strings.Count(got, "file-")
 	if len(got) > 1000 || shown < 50 || !strings.HasSuffix(got, fmt.Sprintf("\n… and %d more", 500-shown)) {
 		t.Errorf("%d shown: %q", shown, got)
 	}
-	if got := join([]string{"a", " \n", "b"}, 3); got != "a\nb" {
+	if got := joinShortened([]string{"a", " \n", "b"}, 3); got != "a\nb" {
 		t.Errorf("%q", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestANameStaysInItsLineAndItsBackquotes(t *testing.T) {
 		" \x1b ":                           "`none`",
 		strings.Repeat("ä", 1000) + "\n#x": "`" + strings.Repeat("ä", maxName/2) + "…`",
 	} {
-		if got := code(text); got != want {
+		if got := inlineCode(text); got != want {
 			t.Errorf("%.40q: %s, want %s", text, got, want)
 		}
 	}

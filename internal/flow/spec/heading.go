@@ -51,7 +51,7 @@ func (s *Section) readAttributes(title string) string {
 		case strings.HasPrefix(word, "#") && len(word) > 1 && s.Alias == "":
 			s.Alias = word
 		case name == "version":
-			s.Version = version(value)
+			s.Version = versionText(value)
 		case name == "readiness":
 			s.Readiness = strings.Trim(value, `"'`)
 		}
@@ -59,18 +59,18 @@ func (s *Section) readAttributes(title string) string {
 	return strings.TrimSuffix(title, m[0])
 }
 
-// statedIn is the number of lines below a heading that may contain attributes.
-const statedIn = 5
+// maxAttributeLines is the number of lines below a heading that may contain attributes.
+const maxAttributeLines = 5
 
-// readStated reads attributes from lines below the heading, such as "**Readiness:**
+// readAttributeLines reads attributes from lines below the heading, such as "**Readiness:**
 // draft" or "<!-- version: 2.4 -->". Attributes in the heading have precedence.
-func (s *Section) readStated() {
+func (s *Section) readAttributeLines() {
 	n := 0
 	for line := range strings.Lines(s.Text) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		if n++; n > statedIn {
+		if n++; n > maxAttributeLines {
 			return
 		}
 		for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",;|", r) }) {
@@ -89,7 +89,7 @@ func (s *Section) readPart(part string) {
 	switch strings.ToLower(strings.Trim(name, around)) {
 	case "version", "section version", "section-version", "changed in", "last changed in":
 		if s.Version == "" {
-			s.Version = version(value)
+			s.Version = versionText(value)
 		}
 	case "readiness":
 		if s.Readiness == "" && len(value) <= 40 && !strings.ContainsAny(value, " \t") {
@@ -98,8 +98,8 @@ func (s *Section) readPart(part string) {
 	}
 }
 
-// version returns the text if it looks like a version, and "" otherwise.
-func version(text string) string {
+// versionText returns the text if it looks like a version, and "" otherwise.
+func versionText(text string) string {
 	text = strings.Trim(text, `"' `)
 	digits := strings.TrimPrefix(text, "v")
 	if digits == "" || len(text) > 40 || !unicode.IsDigit(rune(digits[0])) || strings.ContainsAny(text, " \t\n") {

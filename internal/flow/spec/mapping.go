@@ -32,7 +32,7 @@ func ReadMapping(folder string) (Mapping, error) {
 		case strings.HasPrefix(key, "#"):
 			m = m.with(v.Text(), key)
 		default:
-			m = m.with(key, plain(v))
+			m = m.with(key, plainText(v))
 		}
 	}
 	return m, nil
@@ -57,8 +57,8 @@ func readConfig(folder string) (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// plain returns a string, or the JSON text of a number.
-func plain(v jsontree.Value) string {
+// plainText returns a string, or the JSON text of a number.
+func plainText(v jsontree.Value) string {
 	if v.Kind() == jsontree.Number {
 		return string(v.Raw())
 	}
@@ -78,13 +78,13 @@ func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 		if section, ok := s.Section(name); ok {
 			return section, true
 		}
-		return unwritten(name), true
+		return missingSection(name), true
 	}
-	return s.naming(file)
+	return s.sectionNaming(file)
 }
 
-// unwritten returns a section that the mapping names but the spec lacks.
-func unwritten(name string) Section {
+// missingSection returns a section that the mapping names but the spec lacks.
+func missingSection(name string) Section {
 	if leadingNumber().MatchString(name) {
 		return Section{Number: name}
 	}
@@ -98,28 +98,28 @@ func (m Mapping) sectionOf(file string) string {
 		if err != nil || len(fits) == 0 { // an invalid glob matches nothing
 			continue
 		}
-		if n := literal(row.Glob); n > best {
+		if n := literalLength(row.Glob); n > best {
 			best, section = n, row.Section
 		}
 	}
 	return section
 }
 
-// literal counts the literal characters of a glob.
-func literal(glob string) int {
+// literalLength counts the literal characters of a glob.
+func literalLength(glob string) int {
 	return len(glob) - strings.Count(glob, "*") - strings.Count(glob, "?")
 }
 
-// naming finds the section whose text names the file most exactly. If several sections
+// sectionNaming finds the section whose text names the file most exactly. If several sections
 // do equally, the first one counts.
-func (s Spec) naming(file string) (Section, bool) {
+func (s Spec) sectionNaming(file string) (Section, bool) {
 	best, found := 0, Section{}
 	for _, section := range s.Sections {
-		if section.lists() {
+		if section.isContents() {
 			continue
 		}
 		for token := range strings.FieldsFuncSeq(section.Text, betweenPaths) {
-			if n := names(token, file); n > best {
+			if n := matchExactness(token, file); n > best {
 				best, found = n, section
 			}
 		}
@@ -131,10 +131,10 @@ func betweenPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
 }
 
-// names returns how exactly a word names the file: 0 for not at all, then by a parent
+// matchExactness returns how exactly a word names the file: 0 for not at all, then by a parent
 // folder, by the end of its path, or by the whole path. A word without a slash, such
 // as src or server.js, is ambiguous and counts only if it is the whole path.
-func names(token, file string) int {
+func matchExactness(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {
 		return 0

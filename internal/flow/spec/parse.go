@@ -20,7 +20,7 @@ func Parse(data []byte) Spec {
 	for line := range strings.Lines(text[body:]) {
 		p.line(strings.TrimSuffix(line, "\n"), len(line))
 	}
-	s.Sections = p.cut(text[body:])
+	s.Sections = p.sectionTexts(text[body:])
 	return s
 }
 
@@ -30,12 +30,12 @@ type parser struct {
 	blocks   blocks
 	titled   bool // the document's title has been read
 	sections []Section
-	starts   []start
+	starts   []sectionStart
 	aliases  map[string]int // number of sections with each alias
 }
 
-// start holds the offsets of a section's heading and text.
-type start struct{ heading, text int }
+// sectionStart holds the offsets of a section's heading and text.
+type sectionStart struct{ heading, text int }
 
 func (p *parser) line(line string, size int) {
 	begin := p.at
@@ -54,15 +54,15 @@ func (p *parser) line(line string, size int) {
 		return
 	}
 	if section.Alias == "" {
-		section.Alias = p.free(slug(section.Title))
+		section.Alias = p.uniqueAlias(slug(section.Title))
 	}
 	p.aliases[section.Alias]++
 	p.sections = append(p.sections, section)
-	p.starts = append(p.starts, start{begin, p.at})
+	p.starts = append(p.starts, sectionStart{begin, p.at})
 }
 
-// free returns the alias, with a number appended if an earlier section already has it.
-func (p *parser) free(alias string) string {
+// uniqueAlias returns the alias, with a number appended if an earlier section already has it.
+func (p *parser) uniqueAlias(alias string) string {
 	if alias == "#" {
 		alias = "#section"
 	}
@@ -74,8 +74,8 @@ func (p *parser) free(alias string) string {
 	return name
 }
 
-// cut sets the text of each section, and the attributes in that text.
-func (p *parser) cut(body string) []Section {
+// sectionTexts sets the text of each section, and the attributes in that text.
+func (p *parser) sectionTexts(body string) []Section {
 	for i := range p.sections {
 		end := len(body)
 		if i+1 < len(p.starts) {
@@ -83,7 +83,7 @@ func (p *parser) cut(body string) []Section {
 		}
 		s := &p.sections[i]
 		s.Text = strings.TrimSpace(body[p.starts[i].text:end])
-		s.readStated()
+		s.readAttributeLines()
 	}
 	return p.sections
 }

@@ -63,7 +63,7 @@ func Read(folder string) (Spec, error) {
 		return Spec{}, err
 	}
 	if v := config.Get("versions").Get("spec").Get("current"); !v.Absent() {
-		s.Version = version(plain(v))
+		s.Version = versionText(plainText(v))
 	}
 	return s, nil
 }
@@ -127,9 +127,9 @@ func (s Section) String() string {
 	return strings.TrimSpace(s.Number + " " + name)
 }
 
-// lists reports whether the section is the table of contents. That section contains
+// isContents reports whether the section is the table of contents. That section contains
 // words of every other section.
-func (s Section) lists() bool {
+func (s Section) isContents() bool {
 	title := strings.ToLower(s.Title)
 	return title == "contents" || title == "table of contents"
 }

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// common lists words that say nothing about the topic of a text.
-var common = wordSet(`a about add all also an and any are as at be been but by can could do does each every for from get
+// stopWords lists words that say nothing about the topic of a text.
+var stopWords = wordSet(`a about add all also an and any are as at be been but by can could do does each every for from get
 had has have how i if in into is it its just like make may me more most my new no not of on one only or our out should
 so some such than that the their them then there these they this to too up us use used user users using very want was
 we were what when where which while who why will with would you your`)
@@ -26,7 +26,7 @@ func eachWord(text string, yield func(stem, word string)) {
 		if len(word) < 3 || len(word) > 40 {
 			continue
 		}
-		if word = strings.ToLower(word); !common[word] {
+		if word = strings.ToLower(word); !stopWords[word] {
 			yield(stem(word), word)
 		}
 	}

@@ -34,7 +34,7 @@ func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged,
 		return conflict(e.Files, err, e.Hint()), nil
 	}
 	if e, ok := errors.AsType[*testError](err); ok {
-		return teamstate.Merged{Outcome: teamstate.MergeFailed, Test: truncate.Bytes(shown(e.command), maxTest), Output: e.output}, nil
+		return teamstate.Merged{Outcome: teamstate.MergeFailed, Test: truncate.Bytes(removeControls(e.command), maxTest), Output: e.output}, nil
 	}
 	if e, ok := errors.AsType[*worktree.TargetError](err); ok && s.Deliver {
 		return conflict(e.Files, err, e.Hint()), nil
@@ -44,10 +44,10 @@ func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged,
 
 func conflict(files []string, err error, hint string) teamstate.Merged {
 	m := teamstate.Merged{Outcome: teamstate.MergeConflict}
-	m.Output = truncate.Bytes(shown(err.Error()), maxError) + "\n" + truncate.Bytes(shown(hint), maxError)
+	m.Output = truncate.Bytes(removeControls(err.Error()), maxError) + "\n" + truncate.Bytes(removeControls(hint), maxError)
 	room := maxNames
 	for _, f := range files[:min(len(files), maxConflicts)] {
-		name := shown(f)
+		name := removeControls(f)
 		if room -= len(name); room < 0 {
 			break
 		}

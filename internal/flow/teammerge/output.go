@@ -12,13 +12,13 @@ import (
 // maxOutput is the number of bytes of a test's output that are kept.
 const maxOutput = 16 << 10
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// tailBuffer keeps the end of what is written to it.
+type tailBuffer struct {
 	kept []byte
 	cut  bool // earlier output was dropped
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *tailBuffer) Write(p []byte) (int, error) {
 	t.kept = append(t.kept, p...)
 	if len(t.kept) > 2*maxOutput {
 		t.drop()
@@ -26,7 +26,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) drop() {
+func (t *tailBuffer) drop() {
 	if over := len(t.kept) - maxOutput; over > 0 {
 		t.kept, t.cut = append(t.kept[:0], t.kept[over:]...), true
 	}
@@ -37,7 +37,7 @@ var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1
 
 // text returns the kept output as complete, printable lines. It drops a truncated
 // first line if there are others.
-func (t *tail) text() string {
+func (t *tailBuffer) text() string {
 	t.drop()
 	text := string(t.kept)
 	if t.cut {
@@ -46,14 +46,14 @@ func (t *tail) text() string {
 		}
 		text = "…\n" + text
 	}
-	if text = shown(text); text != "" && !strings.HasSuffix(text, "\n") {
+	if text = removeControls(text); text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
 	return text
 }
 
-// shown removes control characters and escape sequences.
-func shown(text string) string {
+// removeControls removes control characters and escape sequences.
+func removeControls(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "�"), "")
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) && c != '\n' && c != '\t' {

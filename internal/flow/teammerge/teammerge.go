@@ -86,7 +86,7 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 // does not merge.
 func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamstate.Merged, error) {
 	var result worktree.MergeResult
-	err := s.settle(ctx, repo, out)
+	err := s.commitWork(ctx, repo, out)
 	if err == nil {
 		result, err = repo.Merge(ctx, s.merge(out))
 	}

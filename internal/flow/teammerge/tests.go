@@ -35,7 +35,7 @@ func runTests(ctx context.Context, dir string, commands []string, out *lineWrite
 // processes. It neither waits for background processes of the command nor reads their
 // output after the command has ended. The supervisor ends them.
 func runTest(ctx context.Context, dir, command string, out io.Writer) error {
-	var end tail
+	var end tailBuffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = dir
 	both := io.MultiWriter(&end, out)

@@ -86,17 +86,17 @@ func New(o Options) (*Conductor, error) {
 
 // Run executes the team's run until ctx ends.
 func (c *Conductor) Run(ctx context.Context) {
-	for told := ""; ctx.Err() == nil; {
+	for reported := ""; ctx.Err() == nil; {
 		err := c.turn(ctx)
 		if err == nil {
-			told, err = "", c.opts.Store.Wait(ctx, c.seq)
+			reported, err = "", c.opts.Store.Wait(ctx, c.seq)
 		}
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		if text := fmt.Sprintf("team: %v; gaffer tries again", err); text != told {
+		if text := fmt.Sprintf("team: %v; gaffer tries again", err); text != reported {
 			c.opts.Notice(text)
-			told = text
+			reported = text
 		}
 		pause.For(ctx, time.Second)
 	}

@@ -99,7 +99,7 @@ func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 	case f.Status == store.Complete:
 		return "", &NotResumableError{fmt.Sprintf("session %s is completed", snap.SessionID())}
 	}
-	return f.Run, s.opts.Engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "a person resumed the session", Budget: engine.AmountOf(n.Budget)})
+	return f.Run, s.opts.Engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "the user resumed the session", Budget: engine.AmountOf(n.Budget)})
 }
 
 // submitFound submits a run for a session that gaffer has not run yet.

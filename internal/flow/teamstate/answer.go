@@ -57,14 +57,14 @@ func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {
 	case team.WordApproved, team.WordApprovedWithNotes:
-		for _, i := range issues(said.Body.Get("issues")) {
+		for _, i := range readIssues(said.Body.Get("issues")) {
 			if i.Priority == "critical" || i.Priority == "high" {
 				return fmt.Sprintf("its issue %q is %s, which blocks", clip(i.Title, 60), i.Priority)
 			}
 		}
 		return ""
 	case team.WordComplete:
-		if c, ok := count(tests); ok && c.Failed > 0 {
+		if c, ok := readTestCount(tests); ok && c.Failed > 0 {
 			return fmt.Sprintf("%d of its tests failed", c.Failed)
 		}
 	case team.WordPass:
@@ -72,7 +72,7 @@ func contradiction(said team.Answer) string {
 		return ""
 	}
 	for _, kind := range []string{"unit_tests", "integration_tests", "contract_tests", "e2e_tests"} {
-		if c, ok := count(tests.Get(kind)); ok && c.Failed > 0 {
+		if c, ok := readTestCount(tests.Get(kind)); ok && c.Failed > 0 {
 			return fmt.Sprintf("%d of its %s failed", c.Failed, strings.ReplaceAll(kind, "_", " "))
 		}
 	}

@@ -15,12 +15,12 @@ func TestCountsOfTestsAreReadFromNumbersAndFromText(t *testing.T) {
 		`"7 / 9"`:                             {Total: 9, Passed: 7, Failed: 2},
 		`"12 passed, 1 failed"`:               {Total: 13, Passed: 12, Failed: 1},
 	} {
-		if got, ok := count(parse(t, text)); !ok || got != want {
+		if got, ok := readTestCount(parse(t, text)); !ok || got != want {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
 	for _, text := range []string{`"all fine"`, `"9/7"`, `{}`, `7`, `null`, `{"total":"x"}`} {
-		if got, ok := count(parse(t, text)); ok {
+		if got, ok := readTestCount(parse(t, text)); ok {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}

@@ -7,30 +7,32 @@ import (
 	"gaffer/team"
 )
 
-// spent is how often agents of a role were started, and their total running time.
-type spent struct {
+// runningTime is how often agents of a role were started, and their total running time.
+type runningTime struct {
 	starts int
 	time   time.Duration
 }
 
-func (a spent) plus(b spent) spent { return spent{a.starts + b.starts, a.time + b.time} }
+func (a runningTime) plus(b runningTime) runningTime {
+	return runningTime{a.starts + b.starts, a.time + b.time}
+}
 
-func (a spent) mean() time.Duration { return a.time / time.Duration(max(1, a.starts)) }
+func (a runningTime) mean() time.Duration { return a.time / time.Duration(max(1, a.starts)) }
 
 // workTimes holds how long agents ran, by role.
-type workTimes map[team.Role]spent
+type workTimes map[team.Role]runningTime
 
 // add records how long an agent ran. If the clock was set back, it records no time.
 // Steps that gaffer does itself do not count.
 func (t workTimes) add(role team.Role, d time.Duration) {
 	if role != "" {
-		t[role] = t[role].plus(spent{1, max(0, d)})
+		t[role] = t[role].plus(runningTime{1, max(0, d)})
 	}
 }
 
-// stages returns the roles that still have to work on a group if no role rejects the
+// rolesLeft returns the roles that still have to work on a group if no role rejects the
 // work.
-func stages(g *group) []team.Role {
+func rolesLeft(g *group) []team.Role {
 	switch g.status.Status {
 	case team.Complete:
 		return nil
@@ -45,7 +47,7 @@ func stages(g *group) []team.Role {
 // remaining estimates the minutes that the groups still need, or returns nil if nothing
 // was measured yet.
 func (t workTimes) remaining(groups []*group, developers int) *float64 {
-	var all spent
+	var all runningTime
 	for _, a := range t {
 		all = all.plus(a)
 	}
@@ -55,7 +57,7 @@ func (t workTimes) remaining(groups []*group, developers int) *float64 {
 		if !g.complete() {
 			open++
 		}
-		for _, role := range stages(g) {
+		for _, role := range rolesLeft(g) {
 			if a := t[role]; a.starts > 0 {
 				left += a.mean()
 			} else {

@@ -150,9 +150,9 @@ func (w groupWork) reviewed(g *group, said team.Answer, at time.Time) {
 		return
 	}
 	g.returned = true
-	g.rate(said.Body, false)
+	g.storeQuality(said.Body, false)
 	g.feedback = append(g.feedback, "tech lead: "+fullMessage(said))
-	found := g.identify(issues(said.Body.Get("issues")))
+	found := g.identify(readIssues(said.Body.Get("issues")))
 	g.openIssues(found)
 	w.mailbox.sendReview(g, team.DecisionChangesRequested, said, found, at)
 }
@@ -160,8 +160,8 @@ func (w groupWork) reviewed(g *group, said team.Answer, at time.Time) {
 // approve stores the approval until the branch is merged.
 func (w groupWork) approve(g *group, said team.Answer, at time.Time) {
 	g.approved, g.issues = &said, nil
-	g.rate(said.Body, !g.returned)
-	w.mailbox.sendReview(g, team.DecisionApproved, said, g.identify(issues(said.Body.Get("issues"))), at)
+	g.storeQuality(said.Body, !g.returned)
+	w.mailbox.sendReview(g, team.DecisionApproved, said, g.identify(readIssues(said.Body.Get("issues"))), at)
 }
 
 // unblock passes on the tech lead's advice. The status of a blocked developer's group
@@ -171,7 +171,7 @@ func (w groupWork) unblock(g *group, said team.Answer, at time.Time) error {
 	g.helpless = 0
 	said.Summary = []string{fullMessage(said)}
 	g.advise("tech lead: " + said.Text())
-	w.mailbox.sendReview(g, team.DecisionUnblocked, said, g.identify(issues(said.Body.Get("issues"))), at)
+	w.mailbox.sendReview(g, team.DecisionUnblocked, said, g.identify(readIssues(said.Body.Get("issues"))), at)
 	if g.status.Status == team.DevBlocked {
 		g.unblocked = &said
 		return nil

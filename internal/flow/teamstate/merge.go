@@ -27,7 +27,7 @@ func (w groupWork) merged(step Step, e Ending) error {
 		w.history.note("complete_group_"+g.id, "approved, and merged"+at(m.Commit))
 		return g.move(team.TechLead, said, e.At)
 	}
-	text := clip(fmt.Sprintf("merging %s into %s: %s", w.start.branch(g.id), w.start.Branch, outcome(m)), maxText)
+	text := clip(fmt.Sprintf("merging %s into %s: %s", w.start.branch(g.id), w.start.Branch, mergeFailureText(m)), maxText)
 	w.history.note("return_group_"+g.id, text)
 	g.why, g.unmerged = "what was approved could not be merged", text
 	g.feedback = append(g.feedback, "gaffer: "+text)
@@ -44,7 +44,7 @@ func (w groupWork) delivered(step Step, e Ending) {
 		w.ending.finish()
 	default:
 		w.ending.stop(
-			fmt.Sprintf("%s cannot be merged into %s: %s", w.start.Branch, w.start.Into, outcome(m)),
+			fmt.Sprintf("%s cannot be merged into %s: %s", w.start.Branch, w.start.Into, mergeFailureText(m)),
 			fmt.Sprintf("all the work is in %[1]s: 'git switch %[2]s && git merge %[1]s', resolve it and commit; or try again with 'gaffer team resume'", w.start.Branch, w.start.Into),
 		)
 	}
@@ -72,8 +72,8 @@ func mergeHint(c failure.Class) string {
 	return "look at the repository, then 'gaffer team resume' merges it again"
 }
 
-// outcome describes a failed merge for the developer.
-func outcome(m Merged) string {
+// mergeFailureText describes a failed merge for the developer.
+func mergeFailureText(m Merged) string {
 	text := "it cannot be merged as it is"
 	switch {
 	case m.Outcome == MergeFailed:

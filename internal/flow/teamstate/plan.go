@@ -168,9 +168,9 @@ func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.
 	return in, nil
 }
 
-// phased creates phases from layers. A phase has at most MaxDevelopers groups. Groups
+// phasesOf creates phases from layers. A phase has at most MaxDevelopers groups. Groups
 // in a cycle come last; check reports them.
-func phased(groups []team.TaskGroup, done []string) []phase {
+func phasesOf(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string
 	for _, g := range left {

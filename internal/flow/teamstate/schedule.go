@@ -33,7 +33,7 @@ type redo struct {
 }
 
 func (s *schedule) begin(step Step, at time.Time) {
-	s.numbers[kind(step)]++
+	s.numbers[idPrefix(step)]++
 	s.running = append(s.running, running{step, at})
 }
 
@@ -60,7 +60,7 @@ func (s *schedule) next() []Step {
 	var next []Step
 	busy := slices.Clone(s.running)
 	for _, step := range s.due() {
-		if s.room(step, busy) == "" {
+		if s.whyWait(step, busy) == "" {
 			next = append(next, step)
 			busy = append(busy, running{Step: step})
 		}
@@ -73,7 +73,7 @@ func (s *schedule) next() []Step {
 func (s *schedule) check(step Step) error {
 	for _, due := range s.due() {
 		if due.ID == step.ID && due.Role == step.Role && due.Group == step.Group && due.Purpose == step.Purpose {
-			if problem := s.room(step, s.running); problem != "" {
+			if problem := s.whyWait(step, s.running); problem != "" {
 				return &StepError{ID: step.ID, Problem: problem}
 			}
 			return nil
@@ -82,8 +82,8 @@ func (s *schedule) check(step Step) error {
 	return &StepError{ID: step.ID, Problem: "is not due"}
 }
 
-// room returns why a step has to wait for running steps, or "" if it can start.
-func (s *schedule) room(step Step, busy []running) string {
+// whyWait returns why a step has to wait for running steps, or "" if it can start.
+func (s *schedule) whyWait(step Step, busy []running) string {
 	developers := 0
 	for _, r := range busy {
 		switch {
@@ -232,12 +232,12 @@ func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 // step returns a step with the next number of its kind.
 func (s *schedule) step(p Purpose, group, reason string) Step {
 	step := Step{Role: duties[p].role, Group: group, Purpose: p, Reason: reason}
-	step.ID = fmt.Sprintf("%s-%d", kind(step), s.numbers[kind(step)]+1)
+	step.ID = fmt.Sprintf("%s-%d", idPrefix(step), s.numbers[idPrefix(step)]+1)
 	return step
 }
 
-// kind returns the prefix of a step's id. Steps are numbered per kind.
-func kind(step Step) string {
+// idPrefix returns the prefix of a step's id. Steps are numbered per kind.
+func idPrefix(step Step) string {
 	switch name := duties[step.Purpose].name; {
 	case step.Group == "" || step.Role == team.PM:
 		return name

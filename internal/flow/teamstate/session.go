@@ -115,7 +115,7 @@ func (s *Session) Resume(at time.Time) {
 		return
 	}
 	s.history.advance(at)
-	s.history.note("resume", "a person lets it go on after: "+s.ending.problem.Problem)
+	s.history.note("resume", "the user continues the session after: "+s.ending.problem.Problem)
 	s.ending.reopen()
 	s.manager.resume(at)
 	for _, g := range s.groups.list {

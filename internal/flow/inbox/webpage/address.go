@@ -66,12 +66,12 @@ func (f Fetcher) open(ctx context.Context, network, address string) (net.Conn, e
 	if f.connect != nil {
 		return f.connect(ctx, network, address)
 	}
-	dialer := net.Dialer{Control: control}
+	dialer := net.Dialer{Control: checkDial}
 	return dialer.DialContext(ctx, network, address)
 }
 
-// control checks the final address just before the dialer passes it to the kernel.
-func control(_, address string, _ syscall.RawConn) error {
+// checkDial checks the final address just before the dialer passes it to the kernel.
+func checkDial(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return &RefusedError{address, "is not an address on the network"}
@@ -91,7 +91,7 @@ func checkAddress(host string, a netip.Addr) error {
 }
 
 // reserved lists the address ranges that are not on the public internet: those of IPv4,
-// and those within global for IPv6.
+// and those within globalIPv6.
 var reserved = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private
@@ -113,9 +113,9 @@ var reserved = prefixes(
 	"3fff::/20",       // documentation
 )
 
-// global is the IPv6 range of the public internet. Ranges that embed an IPv4 address,
-// such as 64:ff9b::/96, are outside global.
-var global = netip.MustParsePrefix("2000::/3")
+// globalIPv6 is the IPv6 range of the public internet. Ranges that embed an IPv4 address,
+// such as 64:ff9b::/96, are outside globalIPv6.
+var globalIPv6 = netip.MustParsePrefix("2000::/3")
 
 func prefixes(all ...string) []netip.Prefix {
 	parsed := make([]netip.Prefix, len(all))
@@ -131,7 +131,7 @@ func Public(a netip.Addr) bool {
 		return false
 	}
 	a = a.Unmap()
-	if a.Is6() && !global.Contains(a) {
+	if a.Is6() && !globalIPv6.Contains(a) {
 		return false
 	}
 	for _, p := range reserved {

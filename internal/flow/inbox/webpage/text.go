@@ -14,8 +14,8 @@ const (
 	maxTitle = 200
 )
 
-// unseen lists the HTML elements whose content is not visible.
-var unseen = []string{"script", "style", "noscript", "template", "svg", "title"}
+// invisibleElements lists the HTML elements whose content is not visible.
+var invisibleElements = []string{"script", "style", "noscript", "template", "svg", "title"}
 
 // fromHTML extracts the title and the beginning of the text of a page. It does not
 // build a tree: it skips tags, comments and invisible elements, and keeps all other
@@ -60,7 +60,7 @@ func afterTag(page string) string {
 		_, after, _ := strings.Cut(rest, "-->")
 		return after
 	}
-	for _, name := range unseen {
+	for _, name := range invisibleElements {
 		if isTag(page, name) {
 			_, after, _ := cutTag(page, "/"+name)
 			return after

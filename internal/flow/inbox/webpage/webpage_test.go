@@ -144,11 +144,11 @@ func TestTheAddressThatIsDialledIsChecked(t *testing.T) {
 		t.Errorf("dialled: %v", err)
 	}
 	for _, address := range []string{"", "/run/socket", "127.0.0.1", "example.com:80"} {
-		if control("tcp", address, nil) == nil {
+		if checkDial("tcp", address, nil) == nil {
 			t.Errorf("%q may be dialled", address)
 		}
 	}
-	if err := control("tcp", "93.184.216.34:80", nil); err != nil {
+	if err := checkDial("tcp", "93.184.216.34:80", nil); err != nil {
 		t.Error(err)
 	}
 }

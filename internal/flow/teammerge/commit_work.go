@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/git"
 )
 
-// settle commits uncommitted work of agents in the run's worktrees of both branches. If
+// commitWork commits uncommitted work of agents in the run's worktrees of both branches. If
 // it cannot commit the work on the branch to be merged, it returns a
 // [*worktree.UnfinishedError]. Uncommitted work on the target branch may stay; if it
 // prevents the merge, the merge reports it.
-func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
+func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
 	if err != nil {
 		return err
@@ -21,9 +21,9 @@ func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) 
 	for _, t := range trees {
 		switch t.Branch {
 		case s.Branch:
-			err = s.settleOwn(ctx, repo, t, out)
+			err = s.commitSourceWork(ctx, repo, t, out)
 		case s.Into:
-			err = s.settleOther(ctx, repo, t, out)
+			err = s.commitTargetWork(ctx, repo, t, out)
 		}
 		// If a worktree is missing, the branch has no uncommitted work.
 		if missing := (*git.MissingError)(nil); err != nil && !errors.As(err, &missing) {
@@ -33,10 +33,10 @@ func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) 
 	return nil
 }
 
-// settleOwn settles the worktree of the branch to be merged. It returns an error if the
+// commitSourceWork settles the worktree of the branch to be merged. It returns an error if the
 // worktree has commits that are not on the branch, because the merge would silently
 // omit them.
-func (s Spec) settleOwn(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
+func (s Spec) commitSourceWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil {
 		return err
@@ -53,9 +53,9 @@ func (s Spec) settleOwn(ctx context.Context, repo *worktree.Repo, t worktree.Tre
 	return s.commit(ctx, repo, t, out)
 }
 
-// settleOther settles the worktree of the target branch. It skips a worktree in which
+// commitTargetWork settles the worktree of the target branch. It skips a worktree in which
 // an agent or the user is working.
-func (s Spec) settleOther(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
+func (s Spec) commitTargetWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil || len(status.Occupants) > 0 {
 		return err

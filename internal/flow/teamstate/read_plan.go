@@ -34,7 +34,7 @@ func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, drop
 	if err != nil {
 		return p, nil, err
 	}
-	if dropped, err = cover(items, d.tasks, body.Get("out_of_scope")); err != nil {
+	if dropped, err = checkRequirements(items, d.tasks, body.Get("out_of_scope")); err != nil {
 		return p, nil, err
 	}
 	if len(d.groups) == 0 {
@@ -68,7 +68,7 @@ func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]ph
 		given = append(given, ph)
 	}
 	if len(given) == 0 || mode == team.Simple {
-		return phased(groups, nil), nil
+		return phasesOf(groups, nil), nil
 	}
 	slices.SortStableFunc(given, func(a, b team.ExecutionPhase) int { return cmp.Compare(a.PhaseNumber, b.PhaseNumber) })
 	var phases []phase
@@ -214,13 +214,13 @@ func (p plan) extend(body jsontree.Value) (plan, error) {
 		}
 	}
 	next := p
-	next.phases = slices.Concat(p.phases, phased(d.groups, there))
+	next.phases = slices.Concat(p.phases, phasesOf(d.groups, there))
 	return next.with(d, nil)
 }
 
-// cover checks that every requirement is covered by a task or explicitly dropped with a
+// checkRequirements checks that every requirement is covered by a task or explicitly dropped with a
 // reason. It returns the dropped requirements with their reasons.
-func cover(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped []string, err error) {
+func checkRequirements(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped []string, err error) {
 	named := map[string]bool{}
 	for _, t := range tasks {
 		for _, r := range t.requirements {

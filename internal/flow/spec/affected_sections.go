@@ -42,7 +42,7 @@ func (s Spec) Affected(idea string) []Match {
 	}
 	var found []Match
 	for i, seen := range sightings {
-		if s.Sections[i].lists() {
+		if s.Sections[i].isContents() {
 			continue
 		}
 		m := Match{Section: s.Sections[i]}
@@ -66,11 +66,11 @@ func wordsOf(idea string) map[string]string {
 	return words
 }
 
-// sighting holds the significant words of an idea that occur in a section's title and
+// wordHits holds the significant words of an idea that occur in a section's title and
 // in its text.
-type sighting struct{ title, text map[string]bool }
+type wordHits struct{ title, text map[string]bool }
 
-func (s sighting) all() map[string]bool {
+func (s wordHits) all() map[string]bool {
 	words := map[string]bool{}
 	for _, part := range []map[string]bool{s.title, s.text} {
 		for word := range part {
@@ -80,10 +80,10 @@ func (s sighting) all() map[string]bool {
 	return words
 }
 
-func (s Spec) look(wanted map[string]string) []sighting {
-	seen := make([]sighting, len(s.Sections))
+func (s Spec) look(wanted map[string]string) []wordHits {
+	seen := make([]wordHits, len(s.Sections))
 	for i, section := range s.Sections {
-		seen[i] = sighting{map[string]bool{}, map[string]bool{}}
+		seen[i] = wordHits{map[string]bool{}, map[string]bool{}}
 		eachWord(section.Title+" "+section.bare(), func(stem, _ string) {
 			if word, ok := wanted[stem]; ok {
 				seen[i].title[word] = true
@@ -99,7 +99,7 @@ func (s Spec) look(wanted map[string]string) []sighting {
 }
 
 // count sets the score and the explanation of a match.
-func (m *Match) count(mentioned map[string]bool, seen sighting, rarity func(string) int) {
+func (m *Match) count(mentioned map[string]bool, seen wordHits, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {
 		if mentioned[strings.ToLower(name)] {

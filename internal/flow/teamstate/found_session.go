@@ -42,7 +42,7 @@ func ReadFound(s team.Snapshot) (*Found, error) {
 	f := &Found{
 		Mode: pm.Mode, Reasoning: pm.ModeReasoning, Tasks: slices.Clone(pm.AllTasks), Groups: slices.Clone(pm.TaskGroups),
 		Phases: slices.Clone(pm.ExecutionPhases), Log: o.DecisionsLog,
-		Iteration: pm.Iteration, Spawns: max(o.TotalSpawns, o.Iteration), Began: o.StartTime.Time, Mail: unread(s.Unread),
+		Iteration: pm.Iteration, Spawns: max(o.TotalSpawns, o.Iteration), Began: o.StartTime.Time, Mail: unreadTexts(s.Unread),
 	}
 	if len(s.Groups)+len(f.Tasks)+len(f.Phases)+len(pm.CompletedGroups)+len(pm.InProgressGroups)+len(f.Log) == 0 &&
 		f.Mode == team.Unplanned && f.Iteration == 0 && f.Spawns == 0 && pm.CompletionPercentage == 0 {
@@ -147,15 +147,15 @@ func (f *Found) readStatuses(s team.Snapshot) error {
 			return fmt.Errorf("group %s is %q, a status that gaffer does not know", id, clip(word, 60))
 		}
 		g.Status = team.GroupStatus(word)
-		told, err := statusInPM(planned, s.PM)
+		inPlan, err := statusInPM(planned, s.PM)
 		switch {
 		case err != nil:
 			return err
-		case told == team.WorkComplete && g.Status == team.Pending:
+		case inPlan == team.WorkComplete && g.Status == team.Pending:
 			g.Status = team.Complete
-		case told == team.WorkComplete && g.Status != team.Complete:
+		case inPlan == team.WorkComplete && g.Status != team.Complete:
 			return fmt.Errorf("group %s is complete in pm_state.json and %s in group_status.json", id, g.Status)
-		case told == team.WorkInProgress && g.Status == team.Pending:
+		case inPlan == team.WorkInProgress && g.Status == team.Pending:
 			g.Status, g.Iterations.Developer = team.DevWorking, max(1, g.Iterations.Developer)
 		}
 		g.CurrentAgent, g.Name = team.None, cmp.Or(g.Name, planned.Name)
@@ -315,8 +315,8 @@ func (g *group) withFound(c Change) Change {
 	}
 }
 
-// unread returns unread messages as text, by group.
-func unread(messages []team.Message) map[string][]string {
+// unreadTexts returns unread messages as text, by group.
+func unreadTexts(messages []team.Message) map[string][]string {
 	mail := map[string][]string{}
 	for _, m := range messages {
 		body, _ := json.Marshal(m.Body)

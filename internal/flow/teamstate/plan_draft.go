@@ -114,7 +114,7 @@ func (d *draft) addGroup(id string, v jsontree.Value) error {
 	g := team.TaskGroup{
 		ID: id, Name: oneLine(v.Get("name").Text()),
 		FilesAffected: stringList(v.Get("files_affected")), DependsOn: unique(stringList(v.Get("depends_on"))),
-		Complexity: complexity(v.Get("complexity")), EstimatedEffortMinutes: measured(v.Get("estimated_effort_minutes")),
+		Complexity: complexity(v.Get("complexity")), EstimatedEffortMinutes: readNumber(v.Get("estimated_effort_minutes")),
 		CanParallel: true,
 	}
 	if can, ok := v.Get("can_parallel").Bool(); ok {

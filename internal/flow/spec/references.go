@@ -38,7 +38,7 @@ func (s Spec) References() []Reference {
 	var all []Reference
 	seen := map[Reference]bool{}
 	for _, section := range s.Sections {
-		if section.lists() {
+		if section.isContents() {
 			continue
 		}
 		for _, m := range mention().FindAllStringSubmatch(section.Text, maxMentions) {
@@ -80,7 +80,7 @@ func (s Spec) Similar(least float64) []Pair {
 	uses := map[string][]use{} // sections that use a word, by word
 	seen := map[string]bool{}
 	for _, section := range s.Sections {
-		if seen[section.Alias] || section.lists() || len(names) == maxCompared {
+		if seen[section.Alias] || section.isContents() || len(names) == maxCompared {
 			continue
 		}
 		seen[section.Alias] = true

@@ -13,8 +13,8 @@ import (
 // maxNumber is the maximum of numbers that agents report. Higher numbers are ignored.
 const maxNumber = 1e9
 
-// measured returns the number v, or 0 if v is negative, too high or not a number.
-func measured(v jsontree.Value) float64 {
+// readNumber returns the number v, or 0 if v is negative, too high or not a number.
+func readNumber(v jsontree.Value) float64 {
 	f, ok := v.Float()
 	if !ok || f < 0 || f > maxNumber {
 		return 0
@@ -29,22 +29,22 @@ var (
 	fails  = lazyregexp.New(`(\d{1,9})\s+fail`)
 )
 
-// count reads {total, passed, failed}, or a text such as "8/8 passed".
-func count(v jsontree.Value) (team.TestCount, bool) {
+// readTestCount reads {total, passed, failed}, or a text such as "8/8 passed".
+func readTestCount(v jsontree.Value) (team.TestCount, bool) {
 	if text, ok := v.Str(); ok {
 		return countText(clip(text, maxLine))
 	}
 	c := team.TestCount{
-		Total:  int(measured(v.Get("total"))),
-		Passed: int(measured(v.Get("passed"))),
-		Failed: int(measured(v.Get("failed"))),
+		Total:  int(readNumber(v.Get("total"))),
+		Passed: int(readNumber(v.Get("passed"))),
+		Failed: int(readNumber(v.Get("failed"))),
 	}
 	return c, v.Kind() == jsontree.Object && c.Total+c.Passed+c.Failed > 0
 }
 
 func countText(text string) (team.TestCount, bool) {
 	if m := ratio().FindStringSubmatch(text); m != nil {
-		passed, total := number(m[1]), number(m[2])
+		passed, total := parseDigits(m[1]), parseDigits(m[2])
 		return team.TestCount{Total: total, Passed: passed, Failed: total - passed}, passed <= total
 	}
 	passed, failed := passes().FindStringSubmatch(text), fails().FindStringSubmatch(text)
@@ -53,18 +53,18 @@ func countText(text string) (team.TestCount, bool) {
 	}
 	var c team.TestCount
 	if passed != nil {
-		c.Passed = number(passed[1])
+		c.Passed = parseDigits(passed[1])
 	}
 	if failed != nil {
-		c.Failed = number(failed[1])
+		c.Failed = parseDigits(failed[1])
 	}
 	c.Total = c.Passed + c.Failed
 	return c, true
 }
 
-// number parses digits. The patterns above limit the number of digits, so parsing
+// parseDigits parses digits. The patterns above limit the number of digits, so parsing
 // cannot fail.
-func number(digits string) int {
+func parseDigits(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
 }
@@ -75,7 +75,7 @@ func formatCount(v jsontree.Value, word string) string {
 	if text, ok := v.Str(); ok {
 		return oneLine(text)
 	}
-	if c, ok := count(v); ok {
+	if c, ok := readTestCount(v); ok {
 		return fmt.Sprintf("%d/%d %s", c.Passed, c.Total, word)
 	}
 	return ""
@@ -87,7 +87,7 @@ func (g *group) countUnits(body jsontree.Value) {
 	if text := formatCount(v, "passing"); text != "" {
 		g.units = text
 	}
-	if c, ok := count(v); ok {
+	if c, ok := readTestCount(v); ok {
 		r := g.results()
 		r.UnitTests = &c
 		g.status.TestResults = &r
@@ -102,7 +102,7 @@ func (g *group) countTests(body jsontree.Value) {
 		"unit_tests": &r.UnitTests, "integration_tests": &r.IntegrationTests,
 		"contract_tests": &r.ContractTests, "e2e_tests": &r.E2ETests,
 	} {
-		if c, ok := count(body.Get("test_results").Get(name)); ok {
+		if c, ok := readTestCount(body.Get("test_results").Get(name)); ok {
 			*to, found = &c, true
 		}
 	}
@@ -120,28 +120,28 @@ func (g *group) results() team.TestResults {
 	return *g.status.TestResults
 }
 
-// rate stores the tech lead's quality metrics. Metrics that the answer does not mention
+// storeQuality stores the tech lead's quality metrics. Metrics that the answer does not mention
 // keep their values.
-func (g *group) rate(body jsontree.Value, first bool) {
+func (g *group) storeQuality(body jsontree.Value, first bool) {
 	q := team.QualityMetrics{}
 	if g.status.QualityMetrics != nil {
 		q = *g.status.QualityMetrics
 	}
 	if v := body.Get("code_quality_score"); !v.Absent() {
-		score := measured(v)
+		score := readNumber(v)
 		q.CodeQualityScore = &score
 	}
 	if v := body.Get("security_issues_count"); !v.Absent() {
-		count := int(measured(v))
+		count := int(readNumber(v))
 		q.SecurityIssuesCount = &count
 	}
 	q.FirstPassApproval = first
 	g.status.QualityMetrics = &q
 }
 
-// issues reads the issues of a review. It ignores a priority that the protocol does not
+// readIssues reads the issues of a review. It ignores a priority that the protocol does not
 // define.
-func issues(v jsontree.Value) []team.Issue {
+func readIssues(v jsontree.Value) []team.Issue {
 	var list []team.Issue
 	for i, item := range v.Items() {
 		if i == maxList {

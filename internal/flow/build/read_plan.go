@@ -51,13 +51,13 @@ func problemOf(file string, err error) plan.Problem {
 		p.Line, p.Column = e.Line, e.Column
 	}
 	if word, ok := strings.CutPrefix(p.Text, "unknown field "); ok {
-		p.Suggestion = suggest.Nearest(strings.Trim(word, `"`), keys())
+		p.Suggestion = suggest.Nearest(strings.Trim(word, `"`), planKeys())
 	}
 	return p
 }
 
-// keys lists all keys of a plan, its chunks, phases and checks.
-func keys() []string {
+// planKeys lists all keys of a plan, its chunks, phases and checks.
+func planKeys() []string {
 	return []string{
 		"name", "priorities", "prioritySource", "specVersion", "convergence", "parallel", "agent", "model", "timeout", "retries",
 		"questions", "chunks", "id", "sections", "scenarios", "dependsOn", "prompt", "verify", "serve", "phase", "command", "file", "url",

@@ -6,14 +6,14 @@ import "strings"
 type front map[string]string
 
 func (f front) version() string {
-	if v := version(f["spec-version"]); v != "" {
+	if v := versionText(f["spec-version"]); v != "" {
 		return v
 	}
-	return version(f["version"])
+	return versionText(f["version"])
 }
 
-// frontIn is the maximum number of lines that may precede the front matter.
-const frontIn = 20
+// maxLinesBeforeFront is the maximum number of lines that may precede the front matter.
+const maxLinesBeforeFront = 20
 
 // frontMatter reads the front matter of a spec. It is between two lines of --- at the
 // very beginning, or in a fenced block below the title. In a block marked as YAML the
@@ -34,7 +34,7 @@ func frontMatter(text string) (found front, rest int, ended bool) {
 			return found, 0, true
 		case open:
 			key = found.read(line, key)
-		case n > frontIn:
+		case n > maxLinesBeforeFront:
 			return nil, 0, false
 		case fence == "" && mark != "":
 			fence, yaml = mark, isYAML(trimmed[len(mark):])

@@ -21,18 +21,20 @@ func mode(b teamstate.Brief) string {
 	case b.Mode == team.Unplanned:
 		return "yours to choose"
 	case b.Step.Purpose == teamstate.Plan:
-		return code(string(b.Mode)) + ", as a person has asked for; the plan must have it"
+		return inlineCode(string(b.Mode)) + ", as the user has chosen; the plan must use it"
 	}
-	return code(string(b.Mode))
+	return inlineCode(string(b.Mode))
 }
 
-func branch(b teamstate.Brief) string { return code(cmp.Or(b.Group.BranchName, b.Status.BranchName)) }
+func branch(b teamstate.Brief) string {
+	return inlineCode(cmp.Or(b.Group.BranchName, b.Status.BranchName))
+}
 
 func words(b teamstate.Brief) string {
 	const most = 12
 	var list []string
 	for _, w := range b.Words[:min(len(b.Words), most)] {
-		list = append(list, code(string(w)))
+		list = append(list, inlineCode(string(w)))
 	}
 	if last := len(list) - 1; last > 0 {
 		return strings.Join(list[:last], ", ") + " or " + list[last]
@@ -44,37 +46,37 @@ func words(b teamstate.Brief) string {
 // id, because another variable contains the text.
 func requirementItems(b teamstate.Brief, most int) string {
 	if len(b.Items) == 1 {
-		return block(entry(b.Items[0].ID, "all of the requirements"), most, none)
+		return fencedText(labelLine(b.Items[0].ID, "all of the requirements"), most, none)
 	}
 	list := make([]string, len(b.Items))
 	for i, item := range b.Items {
 		list[i] = labelled(item.ID, item.Text)
 	}
-	return items(list, most, none)
+	return fencedList(list, most, none)
 }
 
-// tasks lists all tasks of the brief.
-func tasks(b teamstate.Brief, most int) string {
+// taskList lists all tasks of the brief.
+func taskList(b teamstate.Brief, most int) string {
 	list := make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
 		list[i] = labelled(fmt.Sprintf("%s [group %s, %s]", t.ID, oneLine(t.GroupID), oneLine(string(t.Status))), t.Description)
 	}
-	return items(list, most, none)
+	return fencedList(list, most, none)
 }
 
-// groupTasks lists the tasks of the step's group.
-func groupTasks(b teamstate.Brief, most int) string {
+// groupTaskList lists the tasks of the step's group.
+func groupTaskList(b teamstate.Brief, most int) string {
 	var list []string
 	for _, t := range b.Tasks {
 		if b.Step.Role != team.PM || t.GroupID == b.Group.ID || slices.Contains(b.Group.Tasks, t.ID) {
 			list = append(list, labelled(t.ID, t.Description))
 		}
 	}
-	return items(list, most, none)
+	return fencedList(list, most, none)
 }
 
-// change lists the group's files and commits. Each list gets half of the space.
-func change(b teamstate.Brief, most int) string {
+// changeList lists the group's files and commits. Each list gets half of the space.
+func changeList(b teamstate.Brief, most int) string {
 	var parts []string
 	for _, part := range []struct {
 		name string
@@ -87,35 +89,35 @@ func change(b teamstate.Brief, most int) string {
 		for i, line := range part.list {
 			lines[i] = "  " + oneLine(line)
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d):\n%s", part.name, len(lines), join(lines, most/2-minItem/4)))
+		parts = append(parts, fmt.Sprintf("%s (%d):\n%s", part.name, len(lines), joinShortened(lines, most/2-minItem/4)))
 	}
-	return block(strings.Join(parts, "\n"), most, nothing)
+	return fencedText(strings.Join(parts, "\n"), most, nothing)
 }
 
 func blockers(b teamstate.Brief, most int) string {
 	var list []string
 	for _, blocker := range b.Status.Blockers {
 		if !blocker.Resolved {
-			list = append(list, entry("blocker", blocker.Description))
+			list = append(list, labelLine("blocker", blocker.Description))
 		}
 	}
-	return section("What keeps the group from going on", items(list, most, ""))
+	return section("What keeps the group from going on", fencedList(list, most, ""))
 }
 
-// history lists what happened to the group before, the latest decision first, because
+// historyList lists what happened to the group before, the latest decision first, because
 // the agent has no memory of earlier starts.
-func history(b teamstate.Brief, most int) string {
+func historyList(b teamstate.Brief, most int) string {
 	g := b.Status
-	list := []string{starts(g), tests(g.TestResults), entry("gaffer could not merge what was approved", b.Unmerged)}
+	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}
 	for _, f := range slices.Backward(g.TechLeadFeedback) {
-		list = append(list, entry(fmt.Sprintf("the tech lead, time %d, %s", f.Iteration, oneLine(string(f.Decision))), f.Feedback))
+		list = append(list, labelLine(fmt.Sprintf("the tech lead, time %d, %s", f.Iteration, oneLine(string(f.Decision))), f.Feedback))
 	}
 	for _, blocker := range g.Blockers {
 		if blocker.Resolved {
-			list = append(list, entry("a blocker that was removed", blocker.Description), entry("  by", blocker.Resolution))
+			list = append(list, labelLine("a blocker that was removed", blocker.Description), labelLine("  by", blocker.Resolution))
 		}
 	}
-	return section("What happened to the group before", items(list, most, ""))
+	return section("What happened to the group before", fencedList(list, most, ""))
 }
 
 func starts(g team.Group) string {
@@ -139,11 +141,11 @@ func tests(r *team.TestResults) string {
 			list = append(list, fmt.Sprintf("%s %d of %d", kind.name, kind.count.Passed, kind.count.Total))
 		}
 	}
-	return entry("tests passed", strings.Join(list, ", "))
+	return labelLine("tests passed", strings.Join(list, ", "))
 }
 
-// groups lists the groups with a status, then those that are only planned.
-func groups(b teamstate.Brief, most int) string {
+// groupList lists the groups with a status, then those that are only planned.
+func groupList(b teamstate.Brief, most int) string {
 	list := make([]string, 0, len(b.Groups))
 	for _, g := range b.Groups {
 		list = append(list, group(g, planned(b.Plan, g.ID)))
@@ -153,7 +155,7 @@ func groups(b teamstate.Brief, most int) string {
 			list = append(list, group(team.Group{ID: p.ID, Name: p.Name, Status: team.Pending}, p))
 		}
 	}
-	return items(list, most, none)
+	return fencedList(list, most, none)
 }
 
 func planned(plan []team.TaskGroup, id string) team.TaskGroup {
@@ -168,11 +170,11 @@ func group(g team.Group, p team.TaskGroup) string {
 	if n := len(g.TechLeadFeedback); n > 0 {
 		last = string(g.TechLeadFeedback[n-1].Decision) + ", " + g.TechLeadFeedback[n-1].Feedback
 	}
-	return entries(
+	return joinLines(
 		fmt.Sprintf("group %s (%s): %s", oneLine(g.ID), oneLine(g.Name), oneLine(string(g.Status))),
-		entry("  tasks", commas(p.Tasks)), entry("  depends on", commas(p.DependsOn)),
-		entry("  files planned", commas(p.FilesAffected)), entry("  files changed", commas(g.FilesModified)),
-		indented(starts(g)), indented(tests(g.TestResults)), entry("  the tech lead's last word", last),
+		labelLine("  tasks", commas(p.Tasks)), labelLine("  depends on", commas(p.DependsOn)),
+		labelLine("  files planned", commas(p.FilesAffected)), labelLine("  files changed", commas(g.FilesModified)),
+		indented(starts(g)), indented(tests(g.TestResults)), labelLine("  the tech lead's last word", last),
 	)
 }
 
@@ -181,15 +183,15 @@ func phases(b teamstate.Brief, most int) string {
 	for i, p := range b.Phases {
 		list[i] = fmt.Sprintf("phase %s (%s): %s", strconv.Itoa(p.PhaseNumber), oneLine(string(p.Status)), commas(p.GroupIDs))
 	}
-	return items(list, most, none)
+	return fencedList(list, most, none)
 }
 
 func again(b teamstate.Brief, most int) string {
-	wrong := block(b.Step.Again, most/4, "")
+	wrong := fencedText(b.Step.Again, most/4, "")
 	if wrong == "" {
 		return ""
 	}
-	if said := block(b.Unusable, most-most/4, ""); said != "" {
+	if said := fencedText(b.Unusable, most-most/4, ""); said != "" {
 		wrong += "\n\nThat answer was:\n\n" + said
 	}
 	return section("Only the answer is wanted now", `You were started for this before, and your answer could not be used:

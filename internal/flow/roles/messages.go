@@ -1,0 +1,111 @@
+package roles
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"gaffer/internal/flow/teamstate"
+	"gaffer/team"
+)
+
+// issueList lists the issues of the last review with the developer's replies.
+func issueList(b teamstate.Brief, most int) string {
+	var list []string
+	for _, i := range b.Issues {
+		text := issue(i.Issue)
+		if b.Step.Role != team.Developer {
+			text += labelLine("  the developer's reply", cmp.Or(i.Reply, "none"))
+		}
+		list = append(list, text)
+	}
+	heading := "Issues of the last review, and the developer's replies"
+	if b.Step.Role == team.Developer {
+		heading = "Issues that you have to answer one by one"
+	}
+	return section(heading, fencedList(list, most, ""))
+}
+
+func issue(i team.Issue) string {
+	head := strings.Join(slices.DeleteFunc([]string{i.Priority, i.Title, i.Location}, func(s string) bool { return s == "" }), ", ")
+	return joinLines(labelLine(strings.TrimSpace("issue "+oneLine(i.ID)), head), labelLine("  what", i.Description), labelLine("  how to repair it", i.FixSuggestion))
+}
+
+// messageList lists the messages that the role gets with this start.
+func messageList(b teamstate.Brief, most int) string {
+	var list []string
+	for _, m := range b.Messages {
+		list = append(list, messageText(m, b.Feedback, len(b.Issues) > 0))
+	}
+	heading := map[team.Role]string{
+		team.Developer: "What the tech lead wrote", team.QAExpert: "What the developer wrote", team.TechLead: "What QA wrote",
+	}[b.Step.Role]
+	if heading == "" {
+		heading = "Messages"
+	}
+	return section(heading, fencedList(list, most, ""))
+}
+
+// lastWork returns the developer's last message, or "" if messages already lists it.
+func lastWork(b teamstate.Brief, most int) string {
+	for _, m := range b.Messages {
+		switch body := m.Body.(type) {
+		case *team.Handoff:
+			if body.Context.Notes == b.Work {
+				return ""
+			}
+		case *team.TestReport:
+			if body.DeveloperContext.ImplementationSummary == b.Work {
+				return ""
+			}
+		}
+	}
+	return section("What the developer said of the work", fencedText(b.Work, most, ""))
+}
+
+// messageText formats a message. It omits text that other parts of the prompt already
+// contain.
+func messageText(m team.Message, promptText string, listed bool) string {
+	first := joinLines(labelLine("from", oneLine(string(m.From))), labelLine("subject", m.Subject))
+	switch body := m.Body.(type) {
+	case *team.Handoff:
+		return first + handoff(body)
+	case *team.TestReport:
+		return first + testReport(body)
+	case *team.Review:
+		return first + reviewText(body, promptText, listed)
+	}
+	return first
+}
+
+func handoff(h *team.Handoff) string {
+	return joinLines(labelLine("status", h.Status), labelLine("unit tests", h.Context.UnitTestsStatus), labelLine("notes", h.Context.Notes))
+}
+
+func testReport(r *team.TestReport) string {
+	t := r.TestResults
+	return joinLines(
+		labelLine("result", r.Result), labelLine("integration tests", t.IntegrationTests), labelLine("contract tests", t.ContractTests),
+		labelLine("end to end tests", t.E2ETests), labelLine("time", t.TotalTime),
+		labelLine("what the developer did", r.DeveloperContext.ImplementationSummary),
+	)
+}
+
+// reviewText formats a review. It omits issues that other parts of the prompt already
+// contain.
+func reviewText(r *team.Review, promptText string, listed bool) string {
+	feedback := r.Feedback
+	if strings.Contains(promptText, strings.TrimSpace(feedback)) {
+		feedback = ""
+	}
+	lines := []string{labelLine("decision", string(r.Decision)), labelLine("feedback", feedback)}
+	for _, i := range r.Issues {
+		if !listed || r.Decision != team.DecisionChangesRequested {
+			lines = append(lines, strings.TrimSuffix(issue(i), "\n"))
+		}
+	}
+	for _, item := range r.ActionableItems {
+		lines = append(lines, labelLine("to do", item))
+	}
+	return joinLines(lines...)
+}
