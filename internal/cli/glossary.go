@@ -9,14 +9,14 @@ import (
 	"gaffer/docs"
 )
 
-// words returns the help topic about gaffer's terms. It is docs/glossary.md, formatted
+// glossaryTopic returns the help topic about gaffer's terms. It is docs/glossary.md, formatted
 // for a terminal.
-func words() *cobra.Command {
-	return &cobra.Command{Use: "words", Short: "What gaffer's words mean", Long: glossary(docs.Glossary)}
+func glossaryTopic() *cobra.Command {
+	return &cobra.Command{Use: "words", Short: "What gaffer's words mean", Long: formatGlossary(docs.Glossary)}
 }
 
-// glossary formats a page of headings and paragraphs for a terminal of 80 columns.
-func glossary(page string) string {
+// formatGlossary formats a page of headings and paragraphs for a terminal of 80 columns.
+func formatGlossary(page string) string {
 	var blocks []string
 	for _, block := range strings.Split(strings.TrimSpace(page), "\n\n") {
 		if strings.HasPrefix(block, "# ") {
@@ -30,7 +30,7 @@ func glossary(page string) string {
 		if len(blocks) > 0 && !strings.Contains(blocks[len(blocks)-1], " ") {
 			indent = "  " // below the word that it explains
 		}
-		blocks = append(blocks, fill(plain(block), indent, 80))
+		blocks = append(blocks, wrapText(withoutMarkdown(block), indent, 80))
 	}
 	text := ""
 	for i, block := range blocks {
@@ -48,13 +48,13 @@ func glossary(page string) string {
 
 var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// plain removes Markdown from a paragraph.
-func plain(text string) string {
+// withoutMarkdown removes Markdown from a paragraph.
+func withoutMarkdown(text string) string {
 	return strings.ReplaceAll(markdownLink.ReplaceAllString(text, "$1"), "`", "")
 }
 
-// fill wraps a text at a number of columns.
-func fill(text, indent string, columns int) string {
+// wrapText wraps a text at a number of columns.
+func wrapText(text, indent string, columns int) string {
 	var lines []string
 	line := indent
 	for _, word := range strings.Fields(text) {

@@ -18,7 +18,7 @@ import (
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
-	root.AddCommand(append(treeTopics(), servers(), exitCodes(), words())...)
+	root.AddCommand(append(treeTopics(), serverTopic(), exitCodesTopic(), glossaryTopic())...)
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(e.Out, cmd) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(e.Err, cmd); return nil })
@@ -41,7 +41,7 @@ func printHelp(w io.Writer, cmd *cobra.Command) {
 func rootHelp(b *strings.Builder, root *cobra.Command) {
 	fmt.Fprintf(b, "%s\n", root.Short)
 	for _, group := range root.Groups() {
-		if slices.Contains(brief(), group.ID) {
+		if slices.Contains(shortGroups(), group.ID) {
 			nameCommands(b, group.Title, root, group.ID)
 		} else {
 			listCommands(b, group.Title, root, group.ID)
@@ -158,8 +158,8 @@ func topicBody(b *strings.Builder, topic *cobra.Command) {
 	}
 }
 
-// servers returns the help topic about the flags that choose a server.
-func servers() *cobra.Command {
+// serverTopic returns the help topic about the flags that choose a server.
+func serverTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "server",
 		Short: "How a server is asked instead of this machine",
@@ -187,8 +187,8 @@ away is waited for where a run or a log is followed.`,
 	}
 }
 
-// exitCodes returns the help topic about exit codes.
-func exitCodes() *cobra.Command {
+// exitCodesTopic returns the help topic about exit codes.
+func exitCodesTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
 		Short: "What the exit codes mean",

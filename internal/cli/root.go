@@ -70,9 +70,9 @@ type group struct {
 	commands []func(*env.Env) *cobra.Command
 }
 
-// brief returns the groups for which the overview lists only the names of the commands,
+// shortGroups returns the groups for which the overview lists only the names of the commands,
 // so that it fits one screen. 'gaffer help commands' describes each command.
-func brief() []string { return []string{changes, beads, machines, documents, settings} }
+func shortGroups() []string { return []string{changes, beads, machines, documents, settings} }
 
 const (
 	changes   = "Changes"
@@ -139,11 +139,11 @@ func addGroups(root *cobra.Command, e *env.Env) {
 
 func execute(ctx context.Context, e *env.Env, args []string) error {
 	root := newRoot(e)
-	started := strict(root)
+	started := rejectMistakes(root)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !*started {
-		return misuse(cmd, err)
+		return usageError(cmd, err)
 	}
 	return err
 }

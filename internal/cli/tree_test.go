@@ -69,10 +69,10 @@ func TestAWordThatIsNoCommandIsRefusedAtEveryLevel(t *testing.T) {
 		})
 		root := &cobra.Command{Use: "gaffer", SilenceErrors: true, SilenceUsage: true}
 		root.AddCommand(fish)
-		started := strict(root)
+		started := rejectMistakes(root)
 		root.SetArgs(strings.Fields(line))
 		cmd, err := root.ExecuteC()
-		if err = misuse(cmd, err); *started || err.Error() != want || exit.Of(err) != exit.CodeUsage {
+		if err = usageError(cmd, err); *started || err.Error() != want || exit.Of(err) != exit.CodeUsage {
 			t.Errorf("%s: started %v, %v; want %s", line, *started, err, want)
 		}
 	}

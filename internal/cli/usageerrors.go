@@ -11,16 +11,16 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// strict makes every level of the command tree reject an unknown command; cobra would
+// rejectMistakes makes every level of the command tree reject an unknown command; cobra would
 // print the help and succeed. It also rejects a repeated flag with a single value; the
 // parser would use the last value. After the run, started is true if the command line
 // was valid and the command itself was started.
-func strict(root *cobra.Command) (started *bool) {
+func rejectMistakes(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
 		// Flags that a command inherits are visited with the parent that declares them.
-		cmd.Flags().VisitAll(onlyOnce)
-		cmd.PersistentFlags().VisitAll(onlyOnce)
+		cmd.Flags().VisitAll(rejectRepeated)
+		cmd.PersistentFlags().VisitAll(rejectRepeated)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
 			cmd.Args = noSuchCommand
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -40,24 +40,24 @@ func strict(root *cobra.Command) (started *bool) {
 	return started
 }
 
-// onlyOnce makes a flag reject a second value, unless the flag collects values. A flag
+// rejectRepeated makes a flag reject a second value, unless the flag collects values. A flag
 // without a value, such as --json, may be repeated with the same meaning.
-func onlyOnce(f *pflag.Flag) {
+func rejectRepeated(f *pflag.Flag) {
 	_, list := f.Value.(pflag.SliceValue)
 	own, ok := f.Value.(interface{ Collects() bool })
 	if !list && (!ok || !own.Collects()) {
-		f.Value = &single{Value: f.Value, flag: f}
+		f.Value = &singleValue{Value: f.Value, flag: f}
 	}
 }
 
-// single is the value of a flag that may be given once.
-type single struct {
+// singleValue is the value of a flag that may be given once.
+type singleValue struct {
 	pflag.Value
 	flag  *pflag.Flag
 	given *string
 }
 
-func (s *single) Set(text string) error {
+func (s *singleValue) Set(text string) error {
 	if s.given != nil && (s.flag.NoOptDefVal == "" || *s.given != text) {
 		return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("--%s is given twice, as %q and %q: it has one value", s.flag.Name, *s.given, text)}
 	}
@@ -100,8 +100,8 @@ var otherPrograms = map[string]string{
 
 const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer cancel RUN' ends one, 'gaffer worktree remove' takes away a task's worktree"
 
-// misuse turns an error of the command line's parser into a usage error with a hint.
-func misuse(cmd *cobra.Command, err error) error {
+// usageError turns an error of the command line's parser into a usage error with a hint.
+func usageError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		return e // drop the text that the parser adds
 	}
@@ -114,16 +114,16 @@ func misuse(cmd *cobra.Command, err error) error {
 	near := ""
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if unknown.GetSpecifiedName() == "server" {
-			return ofThisMachine(cmd)
+			return noServerError(cmd)
 		}
 		near = nearestFlag(cmd, unknown.GetSpecifiedName())
 	}
 	return &exit.Error{Code: exit.CodeUsage, Err: err, Next: didYouMean(cmd, near)}
 }
 
-// ofThisMachine returns the error for --server on a command that works on this machine
+// noServerError returns the error for --server on a command that works on this machine
 // only.
-func ofThisMachine(cmd *cobra.Command) error {
+func noServerError(cmd *cobra.Command) error {
 	return &exit.Error{
 		Code: exit.CodeUsage, Err: fmt.Errorf("%s is of this machine: it asks no server", cmd.CommandPath()),
 		Next: "'gaffer help server' says which commands do",

@@ -65,8 +65,8 @@ func (w *Writer) Begin(attempt int) error {
 	return err
 }
 
-// longest is the number of bytes of a line that are parsed.
-const longest = agent.MaxLine
+// maxParsedLine is the number of bytes of a line that are parsed.
+const maxParsedLine = agent.MaxLine
 
 // Write implements [io.Writer].
 func (w *Writer) Write(p []byte) (int, error) {
@@ -87,7 +87,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 func (w *Writer) keep(p []byte) {
-	room := longest - len(w.rest)
+	room := maxParsedLine - len(w.rest)
 	if len(p) > room {
 		p, w.long = p[:room], true
 	}

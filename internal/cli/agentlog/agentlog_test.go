@@ -58,11 +58,11 @@ func TestWhatIsForPeopleAlreadyStaysAsItIs(t *testing.T) {
 func TestALineWithoutAnEndTakesNoMoreThanItsRoom(t *testing.T) {
 	r := New(&bytes.Buffer{}, Options{})
 	for range 64 {
-		if _, err := r.Write(bytes.Repeat([]byte("x"), longest/16)); err != nil {
+		if _, err := r.Write(bytes.Repeat([]byte("x"), maxParsedLine/16)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(r.rest) > longest {
+	if len(r.rest) > maxParsedLine {
 		t.Errorf("%d bytes are kept", len(r.rest))
 	}
 }

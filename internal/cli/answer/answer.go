@@ -80,7 +80,7 @@ The gaffer process that works on the run passes the answer on. If there is none,
 		}
 		return connect.WithQuestions(cmd.Context(), e, func(all connect.Everything) error {
 			if len(args) == 0 {
-				return list(e, all, o.json)
+				return printQuestions(e, all, o.json)
 			}
 			return answer(cmd.Context(), e, all, args[0], o)
 		})
@@ -88,8 +88,8 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	return cmd
 }
 
-// list prints every open question, the oldest first.
-func list(e *env.Env, all connect.Everything, asJSON bool) error {
+// printQuestions prints every open question, the oldest first.
+func printQuestions(e *env.Env, all connect.Everything, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(append([]connect.Asked{}, all.Asked...)); err != nil {
 			return err
@@ -141,7 +141,7 @@ func answer(ctx context.Context, e *env.Env, all connect.Everything, name string
 		return err
 	}
 	if a.Terminal {
-		return exit.WithHint(exit.Conflict(fmt.Errorf("%s waits at its own prompt, which takes the answer: %s", a.Name, place(a))),
+		return exit.WithHint(exit.Conflict(fmt.Errorf("%s waits at its own prompt, which takes the answer: %s", a.Name, waitLocation(a))),
 			"with the setting hooks.answer_within, such as 2m, its next question can be answered from here")
 	}
 	hint := fmt.Sprintf("'gaffer answer %s' shows the question and its options", a.Name)
@@ -177,8 +177,8 @@ func answer(ctx context.Context, e *env.Env, all connect.Everything, name string
 	return nil
 }
 
-// place describes where an agent waits at its own prompt: the folder and the tmux pane.
-func place(a connect.Asked) string {
+// waitLocation describes where an agent waits at its own prompt: the folder and the tmux pane.
+func waitLocation(a connect.Asked) string {
 	text := "in a terminal"
 	if a.Dir != "" {
 		text = "in " + display.Printable(a.Dir)
@@ -205,7 +205,7 @@ func show(e *env.Env, a connect.Asked, asJSON bool) error {
 	e.Talk("asked by %s %s ago", display.Printable(a.Name), phrase.Age(max(now.Sub(a.Asked), 0)))
 	switch left := phrase.Age(a.Expires.Sub(now)); {
 	case a.Terminal:
-		e.Talk("it can be answered in its own terminal only, %s", place(a))
+		e.Talk("it can be answered in its own terminal only, %s", waitLocation(a))
 	case a.Expires.IsZero():
 	case a.Default == "":
 		e.Talk("without an answer within %s it is refused", left)

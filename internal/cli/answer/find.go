@@ -32,7 +32,7 @@ func find(ctx context.Context, all connect.Everything, name string) (connect.Ask
 		func(a connect.Asked) bool { return err != nil && name != "" && strings.HasPrefix(a.Name, name) },
 	}
 	for _, fits := range tests {
-		found := matches(all.Asked, fits)
+		found := oldestMatches(all.Asked, fits)
 		switch len(found) {
 		case 0:
 			continue
@@ -62,8 +62,8 @@ func task(ctx context.Context, fleets []connect.Fleet, name string) (t fleet.Tas
 	return t, err
 }
 
-// matches returns the questions that fit, and only the oldest one of each name.
-func matches(asked []connect.Asked, fits func(connect.Asked) bool) (found []connect.Asked) {
+// oldestMatches returns the questions that fit, and only the oldest one of each name.
+func oldestMatches(asked []connect.Asked, fits func(connect.Asked) bool) (found []connect.Asked) {
 	for _, a := range asked {
 		if fits(a) && !slices.ContainsFunc(found, func(older connect.Asked) bool { return older.Name == a.Name }) {
 			found = append(found, a)

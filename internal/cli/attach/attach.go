@@ -21,7 +21,7 @@ import (
 
 // New creates the command.
 func New(e *env.Env) *cobra.Command {
-	var readOnly, told bool
+	var readOnly, printOnly bool
 	cmd := &cobra.Command{
 		Use:                   "attach BEAD [--read-only]",
 		DisableFlagsInUseLine: true,
@@ -37,21 +37,21 @@ With --command, print the tmux command instead of running it.`,
 		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Session != "" && t.Status == fleet.Running }),
 	}
 	cmd.Flags().BoolVarP(&readOnly, "read-only", "r", false, "look, and let no key through")
-	cmd.Flags().BoolVar(&told, "command", false, "print the command that attaches")
+	cmd.Flags().BoolVar(&printOnly, "command", false, "print the command that attaches")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return connect.With(cmd.Context(), e, func(a *app.App) error {
-			return attach(cmd.Context(), e, a, args[0], readOnly, told)
+		return connect.WithApp(cmd.Context(), e, func(a *app.App) error {
+			return attach(cmd.Context(), e, a, args[0], readOnly, printOnly)
 		})
 	}
 	return cmd
 }
 
-func attach(ctx context.Context, e *env.Env, a *app.App, bead string, readOnly, told bool) error {
+func attach(ctx context.Context, e *env.Env, a *app.App, bead string, readOnly, printOnly bool) error {
 	found, err := a.Terminals.Attach(ctx, bead, readOnly)
 	if err != nil {
 		return err
 	}
-	if told {
+	if printOnly {
 		return e.Printf("%s\n", display.ShellLine(found.Argv))
 	}
 	if !display.IsTerminal(e.Out) {

@@ -40,7 +40,7 @@ command says which program to use instead.`,
 		}
 		c, err := app.Backup(cmd.Context(), opts, e.Path(args[0]), force, Progress(e))
 		if err != nil {
-			return Instead(err)
+			return WithBackupToolHint(err)
 		}
 		if *asJSON {
 			return e.PrintJSON(c)
@@ -55,9 +55,9 @@ func Progress(e *env.Env) func(done, total int64) {
 	return func(done, total int64) { e.Talk("copied %s of about %s", display.Bytes(done), display.Bytes(total)) }
 }
 
-// Instead adds a hint to an error about a server's database: the command line of that
+// WithBackupToolHint adds a hint to an error about a server's database: the command line of that
 // database's backup tool.
-func Instead(err error) error {
+func WithBackupToolHint(err error) error {
 	if server := (*app.ServerError)(nil); errors.As(err, &server) {
 		return exit.WithHint(err, display.ShellLine(server.Argv))
 	}

@@ -88,7 +88,7 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = runview.Ready(cmd.Context(), e, args[0], *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		err = runview.CheckReady(cmd.Context(), e, args[0], *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.PreflightBuild(ctx, opts, p)
 		})
 		if err != nil {
@@ -170,7 +170,7 @@ func (o options) run(ctx context.Context, e *env.Env, t *runview.View, p build.P
 		id, err = t.App.Builds.Start(ctx, n)
 	}
 	if found := (*buildrun.IncompleteError)(nil); errors.As(err, &found) {
-		return o.incomplete(ctx, e, t, n, found)
+		return o.askAboutIncomplete(ctx, e, t, n, found)
 	}
 	if err != nil {
 		return err
@@ -186,8 +186,8 @@ func (o options) work(ctx context.Context, t *runview.View, id string) error {
 	return t.Work(ctx, id, *o.json)
 }
 
-// incomplete asks the user whether to resume or to replace an incomplete build.
-func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n buildrun.Request, found *buildrun.IncompleteError) error {
+// askAboutIncomplete asks the user whether to resume or to replace an incomplete build.
+func (o options) askAboutIncomplete(ctx context.Context, e *env.Env, t *runview.View, n buildrun.Request, found *buildrun.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
 	}

@@ -26,7 +26,7 @@ func newStatus(e *env.Env) *cobra.Command {
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.With(cmd.Context(), e, func(a *app.App) error { return status(cmd.Context(), e, a, *asJSON) })
+		return connect.WithApp(cmd.Context(), e, func(a *app.App) error { return status(cmd.Context(), e, a, *asJSON) })
 	}
 	return cmd
 }

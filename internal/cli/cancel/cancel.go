@@ -62,7 +62,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 					return err
 				}
 			} else {
-				tell(e, r, task, f.Where() != "")
+				printNext(e, r, task, f.Where() != "")
 			}
 			if a.App == nil {
 				return nil
@@ -73,7 +73,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 	return cmd
 }
 
-func tell(e *env.Env, r fleet.Run, task string, far bool) {
+func printNext(e *env.Env, r fleet.Run, task string, far bool) {
 	what := "run " + r.ID
 	if task != "" {
 		what = "task " + display.Printable(task) + " of " + what

@@ -58,7 +58,7 @@ func HasChange(t fleet.Task) bool {
 // the change.
 func ChangedPaths(e *env.Env) Completer {
 	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (words []string) {
-		_ = asked(ctx, e, cmd, func(f Fleet) error {
+		_ = withCommandFleet(ctx, e, cmd, func(f Fleet) error {
 			if len(args) == 0 {
 				words = tasks(ctx, f, typed, HasChange)
 				return nil

@@ -69,7 +69,7 @@ func Answers(e *env.Env) Completer {
 func first(e *env.Env, words func(ctx context.Context, f Fleet, typed string) []string) Completer {
 	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (found []string) {
 		if len(args) == 0 {
-			_ = asked(ctx, e, cmd, func(f Fleet) error { found = words(ctx, f, typed); return nil })
+			_ = withCommandFleet(ctx, e, cmd, func(f Fleet) error { found = words(ctx, f, typed); return nil })
 		}
 		return found
 	})
@@ -90,13 +90,13 @@ func complete(words func(ctx context.Context, cmd *cobra.Command, args []string,
 // completeWithin is the timeout for collecting suggestions.
 const completeWithin = 3 * time.Second
 
-// asked opens the fleet that the command itself would use. A command that cannot use a
+// withCommandFleet opens the fleet that the command itself would use. A command that cannot use a
 // server has no flag --server.
-func asked(ctx context.Context, e *env.Env, cmd *cobra.Command, do func(Fleet) error) error {
+func withCommandFleet(ctx context.Context, e *env.Env, cmd *cobra.Command, do func(Fleet) error) error {
 	if cmd.Flags().Lookup("server") != nil {
 		return WithFleet(ctx, e, do)
 	}
-	return With(ctx, e, func(a *app.App) error { return do(Here(a)) })
+	return WithApp(ctx, e, func(a *app.App) error { return do(LocalFleet(a)) })
 }
 
 func runs(ctx context.Context, f Fleet, ended bool) (words []string) {
@@ -122,7 +122,7 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 		}
 		for _, t := range r.Tasks {
 			if fits(t) {
-				words = append(words, run+"/"+word(t))
+				words = append(words, run+"/"+suggestion(t))
 			}
 		}
 		return words
@@ -136,15 +136,15 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 		for _, t := range r.Tasks {
 			if fits(t) && !seen[t.ID] {
 				seen[t.ID] = true
-				words = append(words, word(t))
+				words = append(words, suggestion(t))
 			}
 		}
 	}
 	return words
 }
 
-// word returns a task's id and its description, in the form that shells expect.
-func word(t fleet.Task) string {
+// suggestion returns a task's id and its description, in the form that shells expect.
+func suggestion(t fleet.Task) string {
 	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
 }
 

@@ -102,31 +102,31 @@ type Fleet interface {
 	Close() error
 }
 
-// Remote reports whether the command line or the settings name a server.
-func Remote(e *env.Env) (bool, error) {
+// UsesServer reports whether the command line or the settings name a server.
+func UsesServer(e *env.Env) (bool, error) {
 	c, err := e.Config()
 	return err == nil && c.Server() != "", err
 }
 
-// New opens the configured server, or this machine if none is configured. Notices to
+// OpenFleet opens the configured server, or this machine if none is configured. Notices to
 // the user are passed to notice, or printed to stderr if notice is nil.
-func New(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
-	far, err := Remote(e)
+func OpenFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
+	far, err := UsesServer(e)
 	if err != nil {
 		return nil, err
 	}
 	if far {
-		return Server(e, notice)
+		return ServerFleet(e, notice)
 	}
-	a, err := App(ctx, e, notice)
+	a, err := OpenApp(ctx, e, notice)
 	if err != nil {
 		return nil, err
 	}
-	return Here(a), nil
+	return LocalFleet(a), nil
 }
 
-// Server returns the fleet of the configured server.
-func Server(e *env.Env, notice func(text string)) (*serverfleet.Fleet, error) {
+// ServerFleet returns the fleet of the configured server.
+func ServerFleet(e *env.Env, notice func(text string)) (*serverfleet.Fleet, error) {
 	c, err := e.Config()
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func Server(e *env.Env, notice func(text string)) (*serverfleet.Fleet, error) {
 
 // WithFleet opens the fleet, calls do and closes the fleet.
 func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
-	f, err := New(ctx, e, nil)
+	f, err := OpenFleet(ctx, e, nil)
 	if err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
 	return err
 }
 
-// Here returns gaffer on this machine as a Fleet.
-func Here(a *app.App) Fleet { return machine{a.Fleet, a} }
+// LocalFleet returns gaffer on this machine as a Fleet.
+func LocalFleet(a *app.App) Fleet { return machine{a.Fleet, a} }
 
 // machine is the fleet of this machine. It can also start work on a run.
 type machine struct {

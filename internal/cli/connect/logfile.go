@@ -34,7 +34,7 @@ func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Lo
 	l := logFile{
 		file: f, to: to, query: q,
 		attempts: func() ([]fleet.Attempt, error) { return m.Attempts(ctx, t.Run, t.ID) },
-		over:     func() (bool, error) { return ended(ctx, m, t, q.Attempt) },
+		over:     func() (bool, error) { return logComplete(ctx, m, t, q.Attempt) },
 	}
 	return l.copy(ctx)
 }
@@ -52,9 +52,9 @@ func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	return filepath.Join(root, t.Attempt.Log), err
 }
 
-// ended reports whether the log is complete. That is so if the task has ended or, if
+// logComplete reports whether the log is complete. That is so if the task has ended or, if
 // attempt is not 0, if the attempt with this number has ended.
-func ended(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error) {
+func logComplete(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error) {
 	now, err := f.Task(ctx, t.Run, t.ID)
 	if err != nil {
 		return false, err
@@ -63,8 +63,8 @@ func ended(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error
 	return now.Status.Final() || attempt > 0 && a != nil && (a.Number > attempt || a.Status.Final()), nil
 }
 
-// pause is the interval between checks of a growing log.
-const pause = 200 * time.Millisecond
+// pollInterval is the interval between checks of a growing log.
+const pollInterval = 200 * time.Millisecond
 
 // logFile copies the log of a task to a writer.
 type logFile struct {
@@ -112,22 +112,22 @@ func (l *logFile) copy(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(pollInterval):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// part is the section of the file that one attempt wrote.
-type part struct {
+// attemptPart is the section of the file that one attempt wrote.
+type attemptPart struct {
 	attempt  int
 	from, to int64
 }
 
 // parts returns the sections of the requested attempts. While the offset of a starting
 // attempt is unknown, it returns none, unless last is true.
-func (l *logFile) parts(last bool) ([]part, error) {
+func (l *logFile) parts(last bool) ([]attemptPart, error) {
 	attempts, err := l.attempts()
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (l *logFile) parts(last bool) ([]part, error) {
 	if l.query.Attempt == 0 {
 		return parts, nil
 	}
-	parts = slices.DeleteFunc(parts, func(p part) bool { return p.attempt != l.query.Attempt })
+	parts = slices.DeleteFunc(parts, func(p attemptPart) bool { return p.attempt != l.query.Attempt })
 	if len(parts) == 0 {
 		return nil, exit.NotFound(fmt.Errorf("attempt %d has no log: there were %d attempts", l.query.Attempt, len(attempts)))
 	}
@@ -153,11 +153,11 @@ func (l *logFile) parts(last bool) ([]part, error) {
 
 // partsOf returns the sections of a log of this size. An attempt without a log has not
 // started.
-func partsOf(attempts []fleet.Attempt, size int64) (parts []part) {
+func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(a fleet.Attempt) bool { return a.Log == "" })
 	slices.SortFunc(attempts, func(a, b fleet.Attempt) int { return cmp.Compare(a.Number, b.Number) })
 	for i, a := range attempts {
-		p := part{attempt: a.Number, to: size}
+		p := attemptPart{attempt: a.Number, to: size}
 		if i > 0 {
 			p.from = min(max(a.LogFrom, parts[i-1].from), size)
 			parts[i-1].to = p.from
@@ -168,13 +168,13 @@ func partsOf(attempts []fleet.Attempt, size int64) (parts []part) {
 }
 
 // from returns the offset of the first requested line.
-func (l *logFile) from(parts []part) (int64, error) {
+func (l *logFile) from(parts []attemptPart) (int64, error) {
 	if len(parts) == 0 {
 		return 0, nil
 	}
 	begin, end := parts[0].from, parts[len(parts)-1].to
 	section := io.NewSectionReader(l.file, begin, end-begin)
-	if err := seek(section, l.query.Tail); err != nil {
+	if err := seekLastLines(section, l.query.Tail); err != nil {
 		return 0, err
 	}
 	at, err := section.Seek(0, io.SeekCurrent)
@@ -183,7 +183,7 @@ func (l *logFile) from(parts []part) (int64, error) {
 
 // part copies the new output of one attempt. It skips an attempt without requested
 // output.
-func (l *logFile) part(p part) error {
+func (l *logFile) part(p attemptPart) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheLastLinesAreFound(t *testing.T) {
-	long := strings.Repeat("x", block*2+7)
+	long := strings.Repeat("x", blockSize*2+7)
 	for name, c := range map[string]struct {
 		log  string
 		n    int
@@ -34,7 +34,7 @@ func TestTheLastLinesAreFound(t *testing.T) {
 		"one long line":       {long, 1, long},
 	} {
 		f := strings.NewReader(c.log)
-		if err := seek(f, c.n); err != nil {
+		if err := seekLastLines(f, c.n); err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(f)

@@ -10,10 +10,10 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// App opens gaffer in the command's project. Notices to the user are passed to notice,
+// OpenApp opens gaffer in the command's project. Notices to the user are passed to notice,
 // or printed to stderr if notice is nil. App first writes documents that an earlier
 // gaffer could not write.
-func App(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
+func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
 	opts, err := Options(e, notice)
 	if err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice, Version: e.Version, Agent: e.AgentName()}, nil
 }
 
-// With opens gaffer, calls do and closes gaffer.
-func With(ctx context.Context, e *env.Env, do func(*app.App) error) error {
-	a, err := App(ctx, e, nil)
+// WithApp opens gaffer, calls do and closes gaffer.
+func WithApp(ctx context.Context, e *env.Env, do func(*app.App) error) error {
+	a, err := OpenApp(ctx, e, nil)
 	if err != nil {
 		return err
 	}

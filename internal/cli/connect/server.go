@@ -64,9 +64,9 @@ func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Clie
 	return connector(e, c, address)
 }
 
-// At returns a client for the server at address, which may differ from the configured
+// ClientAt returns a client for the server at address, which may differ from the configured
 // one.
-func At(e *env.Env, address string, o coordinator.Options) (*coordinator.Client, error) {
+func ClientAt(e *env.Env, address string, o coordinator.Options) (*coordinator.Client, error) {
 	c, err := e.Config()
 	if err != nil {
 		return nil, err
@@ -79,15 +79,15 @@ func At(e *env.Env, address string, o coordinator.Options) (*coordinator.Client,
 }
 
 func connector(e *env.Env, c *config.Config, address string) (connect func(coordinator.Options) (*coordinator.Client, error), err error) {
-	servers, err := parse(address)
+	servers, err := parseServers(address)
 	if err != nil {
 		return nil, err
 	}
-	text, err := token(e, servers)
+	text, err := serverToken(e, servers)
 	if err != nil {
 		return nil, err
 	}
-	trust, err := trusted(e, c, servers)
+	trust, err := tlsConfig(e, c, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func connector(e *env.Env, c *config.Config, address string) (connect func(coord
 	}, nil
 }
 
-// parse parses addresses that are separated by commas.
-func parse(list string) (servers []*url.URL, err error) {
+// parseServers parses addresses that are separated by commas.
+func parseServers(list string) (servers []*url.URL, err error) {
 	for _, address := range strings.Split(list, ",") {
 		u, err := url.Parse(strings.TrimSpace(address))
 		if err != nil {
@@ -116,10 +116,10 @@ func parse(list string) (servers []*url.URL, err error) {
 	return servers, nil
 }
 
-// token returns the token to send: from the token file, from GAFFER_TOKEN or, for a
+// serverToken returns the token to send: from the token file, from GAFFER_TOKEN or, for a
 // server on this machine, from the file that its first start created. Without a token
 // it returns "", and the server decides whether to accept that.
-func token(e *env.Env, servers []*url.URL) (string, error) {
+func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	if path := e.TokenFile(); path != "" {
 		text, err := readToken(path)
 		if err != nil {

@@ -90,11 +90,11 @@ func TestTheTokenOfThisMachineStaysHere(t *testing.T) {
 	write(t, filepath.Join(dir, "gaffer/token"), "mine\n")
 	for _, server := range []string{"http://10.1.2.3:4870", "https://localhost.example", "http://127.0.0.1.example", "http://127.0.0.1:4870,http://10.1.2.3:4870"} {
 		e := command(t, map[string]string{"XDG_STATE_HOME": dir}, "--server", server)
-		servers, err := parse(server)
+		servers, err := parseServers(server)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, err := token(e, servers); err != nil || text != "" {
+		if text, err := serverToken(e, servers); err != nil || text != "" {
 			t.Errorf("%s would be sent %q, %v", server, text, err)
 		}
 	}
@@ -113,10 +113,10 @@ func TestAnotherCertificateIsToldByItsFingerprint(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	err = client.Health(ctx)
-	if err == nil || !strings.Contains(err.Error(), printed(sum)) {
-		t.Errorf("%v, want %s in it", err, printed(sum))
+	if err == nil || !strings.Contains(err.Error(), formatFingerprint(sum)) {
+		t.Errorf("%v, want %s in it", err, formatFingerprint(sum))
 	}
-	if client, err = Client(command(t, nil, "--server", s.URL, "--fingerprint", printed(sum))); err != nil || client.Health(ctx) != nil {
+	if client, err = Client(command(t, nil, "--server", s.URL, "--fingerprint", formatFingerprint(sum))); err != nil || client.Health(ctx) != nil {
 		t.Errorf("what is told cannot be given: %v", err)
 	}
 }

@@ -18,12 +18,12 @@ import (
 	"gaffer/internal/exit"
 )
 
-// trusted returns the TLS configuration for the server. It accepts the certificate with
+// tlsConfig returns the TLS configuration for the server. It accepts the certificate with
 // the configured fingerprint, or one from the configured or the system's authorities. A
 // server on this machine may have created its own certificate, which is stored beside
 // its token and accepted, too. trusted returns nil if the system's authorities are
 // enough.
-func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
+func tlsConfig(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
 	if !slices.ContainsFunc(servers, func(u *url.URL) bool { return u.Scheme == "https" }) {
 		return nil, nil
 	}
@@ -36,17 +36,17 @@ func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, err
 	}
 	if path := c.File("server_ca"); path != "" {
 		pool := x509.NewCertPool()
-		if err := add(pool, path); err != nil {
+		if err := addCertificates(pool, path); err != nil {
 			return nil, exit.Usage(fmt.Errorf("the server's authorities: %w", err))
 		}
 		return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 	}
-	return ownServer(e, servers), nil
+	return trustOwnServer(e, servers), nil
 }
 
-// ownServer trusts the certificate that a server of this user created, in addition to
+// trustOwnServer trusts the certificate that a server of this user created, in addition to
 // the system's authorities.
-func ownServer(e *env.Env, servers []*url.URL) *tls.Config {
+func trustOwnServer(e *env.Env, servers []*url.URL) *tls.Config {
 	state, err := e.StateDir()
 	if err != nil || !onLoopback(servers) {
 		return nil
@@ -55,7 +55,7 @@ func ownServer(e *env.Env, servers []*url.URL) *tls.Config {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
-	if add(pool, filepath.Join(state, "tls.pem")) != nil {
+	if addCertificates(pool, filepath.Join(state, "tls.pem")) != nil {
 		return nil // the file does not exist
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
@@ -70,8 +70,8 @@ func parseFingerprint(text string) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(raw), nil
 }
 
-// printed formats a fingerprint as 'gaffer serve' prints it.
-func printed(sum [sha256.Size]byte) string {
+// formatFingerprint formats a fingerprint as 'gaffer serve' prints it.
+func formatFingerprint(sum [sha256.Size]byte) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
@@ -85,7 +85,7 @@ func pinned(sum [sha256.Size]byte) *tls.Config {
 				return errors.New("the server shows no certificate")
 			}
 			if got := sha256.Sum256(s.PeerCertificates[0].Raw); got != sum {
-				return &otherServer{printed(got)}
+				return &otherServer{formatFingerprint(got)}
 			}
 			return nil
 		},
@@ -101,8 +101,8 @@ func (e *otherServer) Error() string {
 
 func (*otherServer) Untrusted() bool { return true }
 
-// add adds the certificates in a file to the pool.
-func add(pool *x509.CertPool, path string) error {
+// addCertificates adds the certificates in a file to the pool.
+func addCertificates(pool *x509.CertPool, path string) error {
 	f, err := openRegular(path)
 	if err != nil {
 		return err

@@ -55,12 +55,12 @@ func candidates(e *env.Env) ([]candidate, error) {
 		return nil, err
 	}
 	servers, err := localservers.List(state)
-	return order(servers, project.Root), err
+	return orderServers(servers, project.Root), err
 }
 
-// order sorts the servers: first those of this project's runs, then 'gaffer serve',
+// orderServers sorts the servers: first those of this project's runs, then 'gaffer serve',
 // then those of other projects' runs, and last the default address.
-func order(servers []localservers.Server, root string) (list []candidate) {
+func orderServers(servers []localservers.Server, root string) (list []candidate) {
 	rank := func(s localservers.Server) int {
 		switch {
 		case s.Run != "" && s.Project == root:
@@ -137,7 +137,7 @@ func (c candidate) link(ctx context.Context, e *env.Env, name string) (string, e
 func (c candidate) client(e *env.Env) (*coordinator.Client, error) {
 	o := coordinator.Options{Tries: 1}
 	if c.token == "" {
-		return connect.At(e, c.address, o)
+		return connect.ClientAt(e, c.address, o)
 	}
 	o.Token, o.Now = c.token, e.Now
 	return coordinator.New(c.address, o)

@@ -21,7 +21,7 @@ import (
 
 func TestTheServerOfThisProjectsRunComesFirst(t *testing.T) {
 	const root = "/p"
-	list := order([]localservers.Server{
+	list := orderServers([]localservers.Server{
 		{URL: "http://127.0.0.1:1", Project: "/other", Run: "r1", Token: "t1"},
 		{URL: "http://127.0.0.1:2", Project: "/other"},
 		{URL: "http://127.0.0.1:3", Project: root, Run: "r3", Token: "t3"},
@@ -37,7 +37,7 @@ func TestTheServerOfThisProjectsRunComesFirst(t *testing.T) {
 	if diff := cmp.Diff(want, list, cmp.AllowUnexported(candidate{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if list := order([]localservers.Server{{URL: defaultAddress}}, root); len(list) != 1 {
+	if list := orderServers([]localservers.Server{{URL: defaultAddress}}, root); len(list) != 1 {
 		t.Errorf("the default address twice: %+v", list)
 	}
 }

@@ -112,7 +112,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := errors.Join(f.Explain(p.URL), o.greet(e, f)); err != nil {
+	if err := errors.Join(f.Explain(p.URL), o.printIntroduction(e, f)); err != nil {
 		return err
 	}
 	if o.lasts > 0 {
@@ -137,8 +137,8 @@ func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, 
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)
 }
 
-// greet prints what the demo shows.
-func (o options) greet(e *env.Env, f demo.Folder) error {
+// printIntroduction prints what the demo shows.
+func (o options) printIntroduction(e *env.Env, f demo.Folder) error {
 	return e.Printf(`An example fleet, without a model, a key or a network, in %s
 
   checkout  12 tasks on four workers: three ask you something, one is tried again, one fails

@@ -21,7 +21,7 @@ const lease = 20 * time.Second
 // serve starts the coordinator and the dashboard of the demo. They run until the page
 // is closed. It closes l.
 func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text string)) (_ *page.Page, err error) {
-	a, err := connect.App(ctx, e, notice)
+	a, err := connect.OpenApp(ctx, e, notice)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -101,7 +101,7 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 		}
 	}
 	if len(o.paths) > 0 {
-		if err := choose(&v.Change, o.paths); err != nil {
+		if err := selectFiles(&v.Change, o.paths); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 		e.Talk("task %s has changed nothing %s", display.Printable(t.ID), what)
 		return nil
 	}
-	return paged(e, o.noPager, func(out io.Writer) error {
+	return withPager(e, o.noPager, func(out io.Writer) error {
 		p := printer{out: out, color: e.Color(e.Out), terminal: display.IsTerminal(e.Out)}
 		if o.stat {
 			return p.stat(v.Change)
@@ -151,8 +151,8 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	})
 }
 
-// choose leaves only the files of a change that are at one of the paths or below it.
-func choose(c *fleet.Change, paths []string) error {
+// selectFiles leaves only the files of a change that are at one of the paths or below it.
+func selectFiles(c *fleet.Change, paths []string) error {
 	found, used := []fleet.ChangeFile{}, map[string]bool{}
 	c.Added, c.Removed = 0, 0
 	for _, f := range c.Files {

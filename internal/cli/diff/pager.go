@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// paged calls show with the input of the user's pager, or with stdout if it is not a
+// withPager calls show with the input of the user's pager, or with stdout if it is not a
 // terminal. The pager is the program of PAGER, or less.
-func paged(e *env.Env, off bool, show func(out io.Writer) error) error {
+func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	terminal, ok := e.Out.(*os.File)
 	program := cmp.Or(e.Getenv("PAGER"), "less")
 	if off || !ok || !display.IsTerminal(e.Out) || program == "cat" || e.Getenv("TERM") == "dumb" {

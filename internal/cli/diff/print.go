@@ -15,7 +15,7 @@ import (
 
 // The styles of a diff.
 const (
-	position    display.Style = "36"   // of a hunk
+	hunkStyle   display.Style = "36"   // of a hunk
 	addedWord   display.Style = "7;32" // reversed
 	removedWord display.Style = "7;31"
 )
@@ -96,7 +96,7 @@ func summary(c fleet.Change) string {
 // name returns a file's name for one line.
 func (p printer) name(name string) string {
 	if !p.terminal && strings.ContainsAny(name, "\n\r\t\"\\") {
-		return quoted(name)
+		return quoteName(name)
 	}
 	if !p.terminal {
 		return name
@@ -132,7 +132,7 @@ func (p printer) file(f fleet.FileChange) error {
 		if p.terminal {
 			return display.Printable(name)
 		}
-		return quoted(name)
+		return quoteName(name)
 	}
 	head("diff --git %s %s", name(before), name(after))
 	switch {
@@ -185,14 +185,14 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 		}
 		return fmt.Sprintf("%d,%d", first, lines)
 	}
-	line := p.paint(position, fmt.Sprintf("@@ -%s +%s @@", span(h.OldFirst, h.OldLines), span(h.NewFirst, h.NewLines)))
+	line := p.paint(hunkStyle, fmt.Sprintf("@@ -%s +%s @@", span(h.OldFirst, h.OldLines), span(h.NewFirst, h.NewLines)))
 	if h.Section != "" {
 		line += " " + p.text(h.Section)
 	}
 	fmt.Fprintln(out, line)
 	for i := 0; i < len(h.Lines); {
-		removed := run(h.Lines[i:], "-")
-		added := run(h.Lines[i+removed:], "+")
+		removed := leadingLines(h.Lines[i:], "-")
+		added := leadingLines(h.Lines[i+removed:], "+")
 		if removed+added == 0 {
 			p.line(out, h.Lines[i], []worddiff.Piece{{Text: h.Lines[i].Text}})
 			i++
@@ -215,8 +215,8 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// run returns how many lines at the beginning have this sign.
-func run(lines []fleet.DiffLine, op string) (n int) {
+// leadingLines returns how many lines at the beginning have this sign.
+func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++
 	}
@@ -252,9 +252,9 @@ func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.
 	}
 }
 
-// quoted returns a file's name as git writes it in a diff: with unusual characters in
+// quoteName returns a file's name as git writes it in a diff: with unusual characters in
 // quotes.
-func quoted(name string) string {
+func quoteName(name string) string {
 	plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f })
 	if plain {
 		return name

@@ -105,7 +105,7 @@ func New(e *env.Env) *cobra.Command {
 		if len(p.Tasks) == 0 {
 			return runview.NothingLeft(e, p, *o.json)
 		}
-		err = runview.Ready(cmd.Context(), e, p.Name, *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		err = runview.CheckReady(cmd.Context(), e, p.Name, *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			if o.tmux {
 				return app.Preflight(ctx, opts, p, "tmux")
 			}

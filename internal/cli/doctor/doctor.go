@@ -53,12 +53,12 @@ anything.`,
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		far, err := connect.Remote(e)
+		far, err := connect.UsesServer(e)
 		if err != nil {
 			return err
 		}
 		if far {
-			return server(cmd.Context(), e, repair, *asJSON)
+			return printServer(cmd.Context(), e, repair, *asJSON)
 		}
 		opts, err := connect.Options(e, nil)
 		if err != nil {

@@ -18,12 +18,12 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// server prints the state of a server instead of this machine's.
-func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
+// printServer prints the state of a server instead of this machine's.
+func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")
 	}
-	f, err := connect.Server(e, nil)
+	f, err := connect.ServerFleet(e, nil)
 	if err != nil {
 		return err
 	}

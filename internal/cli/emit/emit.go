@@ -67,13 +67,13 @@ func read(ctx context.Context, e *env.Env, kind string, fields []string, data st
 		}
 		draft.Fields = append(draft.Fields, field)
 	}
-	more, err := object(ctx, e, data)
+	more, err := readFields(ctx, e, data)
 	draft.Fields = append(draft.Fields, more...)
 	return draft, err
 }
 
-// object reads the fields from --data, or from stdin if that is "-".
-func object(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
+// readFields reads the fields from --data, or from stdin if that is "-".
+func readFields(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
 	if data == "" {
 		return nil, nil
 	}

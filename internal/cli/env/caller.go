@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/project/statedir"
 )
 
-// callerOf caches the result of findAgent, which may be nil.
-type callerOf struct{ agent *caller.Agent }
+// cachedAgent caches the result of findAgent, which may be nil.
+type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
@@ -17,7 +17,7 @@ type callerOf struct{ agent *caller.Agent }
 // agent's user. So an agent can test a program that uses gaffer.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
-		e.caller = &callerOf{e.findAgent()}
+		e.caller = &cachedAgent{e.findAgent()}
 	}
 	return e.caller.agent
 }

@@ -28,7 +28,7 @@ type Env struct {
 	flags   globalFlags
 	project *project.Project
 	config  *config.Config
-	caller  *callerOf // nil until Agent is called
+	caller  *cachedAgent // nil until Agent is called
 }
 
 // System returns the environment of this process. If the current folder was deleted,

@@ -89,7 +89,7 @@ const (
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	f, err := connect.New(quick, c.Env, func(string) {})
+	f, err := connect.OpenFleet(quick, c.Env, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
 	}
-	f, err := connect.New(ctx, c.Env, func(string) {})
+	f, err := connect.OpenFleet(ctx, c.Env, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (c *call) print(a fleet.Answered) error {
 	decision := map[string]any{"behavior": "allow"}
 	switch {
 	case a.Denied || c.Event.Tool != questionTool && !strings.EqualFold(strings.TrimSpace(a.Answer), allow):
-		decision = map[string]any{"behavior": "deny", "message": reason(a)}
+		decision = map[string]any{"behavior": "deny", "message": denialMessage(a)}
 	case c.Event.Tool == questionTool:
 		input := map[string]any{}
 		if err := json.Unmarshal(c.Raw.Get("tool_input").Raw(), &input); err != nil {
@@ -199,8 +199,8 @@ func (c *call) print(a fleet.Answered) error {
 	return c.Printf("%s\n", data)
 }
 
-// reason returns the message that the agent gets about a refusal.
-func reason(a fleet.Answered) string {
+// denialMessage returns the message that the agent gets about a refusal.
+func denialMessage(a fleet.Answered) string {
 	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
 		return text
 	}

@@ -57,15 +57,15 @@ func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.C
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), Budget)
 		defer cancel()
-		within(ctx, e, cmd.Name(), hook)
+		runWithin(ctx, e, cmd.Name(), hook)
 		return nil
 	}
 }
 
-// within runs a hook until ctx ends, and reports its errors and panics on stderr. Work
+// runWithin runs a hook until ctx ends, and reports its errors and panics on stderr. Work
 // that is unfinished then ends with the process, which leaves every document intact.
 // within returns true if the hook completed without an error.
-func within(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
+func runWithin(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
 	ended := make(chan error, 1)
 	go func() { ended <- safely(ctx, hook) }()
 	var err error

@@ -56,11 +56,11 @@ func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	return record(ctx, at.store(e), changes)
+	return recordChanges(ctx, at.store(e), changes)
 }
 
 // describe finds the spec section of each file. It drops files without a section.
-func describe(folder string, at place, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
+func describe(folder string, at eventProject, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
 	m, err := spec.ReadMapping(folder)
 	if err != nil {
 		return nil, err
@@ -85,10 +85,10 @@ func describe(folder string, at place, files []string, now time.Time) ([]workflo
 	return changes, nil
 }
 
-// record stores the changes, unless a workflow command is in progress, whose writes are
+// recordChanges stores the changes, unless a workflow command is in progress, whose writes are
 // expected. Usually one is, so record checks this before it takes the lock, and again
 // with the lock.
-func record(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
+func recordChanges(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil
 	}

@@ -64,7 +64,7 @@ func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	c := &call{e, &hookevents.Call{Program: program}}
 	quick, cancel := context.WithTimeout(ctx, Budget)
 	defer cancel()
-	done := within(quick, e, program, func(ctx context.Context) error {
+	done := runWithin(quick, e, program, func(ctx context.Context) error {
 		from := hookevents.Environment{In: e.In, Getenv: e.Getenv, Now: e.Now}
 		var err error
 		c.Call, err = hookevents.HandleCall(ctx, from, program, words)

@@ -28,7 +28,7 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 	// The flag was declared above, so there is no error.
 	_ = cmd.MarkFlagRequired("type")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		content, err := text(cmd.Context(), e, args[0])
+		content, err := typedText(cmd.Context(), e, args[0])
 		if err != nil {
 			return err
 		}
@@ -45,9 +45,9 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 	return cmd
 }
 
-// text returns the typed text, or for "-" the text from stdin without its final
+// typedText returns the typed text, or for "-" the text from stdin without its final
 // newline.
-func text(ctx context.Context, e *env.Env, typed string) (string, error) {
+func typedText(ctx context.Context, e *env.Env, typed string) (string, error) {
 	if typed != "-" {
 		return typed, nil
 	}

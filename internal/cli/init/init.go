@@ -96,13 +96,13 @@ func run(cmd *cobra.Command, e *env.Env, o *options, args []string) error {
 			return err
 		}
 	}
-	s, err := survey(e, o, args)
+	s, err := newSetupPlan(e, o, args)
 	if err != nil {
 		return err
 	}
 	edits, err := s.plan()
 	if err != nil {
-		return refused(err)
+		return withHint(err)
 	}
 	return s.applyEdits(cmd.Context(), edits)
 }
@@ -120,8 +120,8 @@ func check(e *env.Env, o *options) error {
 	return nil
 }
 
-// refused adds a hint to an error that has none.
-func refused(err error) error {
+// withHint adds a hint to an error that has none.
+func withHint(err error) error {
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
 		return err
 	}
@@ -129,19 +129,19 @@ func refused(err error) error {
 }
 
 // plan returns the planned change of each file.
-func (s *site) plan() ([]agentsettings.Edit, error) {
+func (s *setupPlan) plan() ([]agentsettings.Edit, error) {
 	if s.opts.undo {
 		return s.editor().PlanUndo(s.files)
 	}
 	return s.editor().Plan(s.files)
 }
 
-func (s *site) editor() *agentsettings.Editor {
+func (s *setupPlan) editor() *agentsettings.Editor {
 	return &agentsettings.Editor{Host: host.OS(), Dir: filepath.Join(s.state, "init")}
 }
 
 // applyEdits shows the edits, asks the user, and applies them.
-func (s *site) applyEdits(ctx context.Context, edits []agentsettings.Edit) error {
+func (s *setupPlan) applyEdits(ctx context.Context, edits []agentsettings.Edit) error {
 	r := s.report(edits)
 	if !*s.opts.json {
 		if err := s.showDiffs(edits); err != nil {

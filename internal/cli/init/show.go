@@ -33,7 +33,7 @@ func (r report) changes() bool {
 	return slices.ContainsFunc(r.Files, func(f file) bool { return f.Action != "none" })
 }
 
-func (s *site) report(edits []agentsettings.Edit) report {
+func (s *setupPlan) report(edits []agentsettings.Edit) report {
 	r := report{Scope: "user", Root: s.root, Programs: s.programs, Undo: s.opts.undo, Files: []file{}, Next: slices.Clone(s.notes)}
 	if s.root != "" {
 		r.Scope = "project"
@@ -69,7 +69,7 @@ func action(e agentsettings.Edit) string {
 func remarks(e agentsettings.Edit) (list []string) {
 	if e.NonStandard != "" && e.File.Strict {
 		list = append(list, fmt.Sprintf("%s: %s on %s, for which %s ignores the whole file, as it has done before: remove it",
-			e.File.Path, what(e.NonStandard), line(e.NonStandard), e.File.Program.Title()))
+			e.File.Path, positionText(e.NonStandard), positionLine(e.NonStandard), e.File.Program.Title()))
 	}
 	for _, name := range e.Kept {
 		hint := ""
@@ -81,13 +81,13 @@ func remarks(e agentsettings.Edit) (list []string) {
 	return list
 }
 
-// line and what return the two parts of a position such as "line 3: a comment": the
+// positionLine and what return the two parts of a position such as "line 3: a comment": the
 // line, and what is there.
-func line(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
-func what(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
+func positionLine(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
+func positionText(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
 
 // next returns what the user must still do.
-func (s *site) next(edits []agentsettings.Edit) (list []string) {
+func (s *setupPlan) next(edits []agentsettings.Edit) (list []string) {
 	changed := func(name string) bool {
 		return slices.ContainsFunc(edits, func(e agentsettings.Edit) bool { return e.Changes() && filepath.Base(e.File.Path) == name })
 	}
@@ -104,7 +104,7 @@ func (s *site) next(edits []agentsettings.Edit) (list []string) {
 }
 
 // diff returns the change of a file in the format of 'diff -u'.
-func (s *site) diff(e agentsettings.Edit, color bool) string {
+func (s *setupPlan) diff(e agentsettings.Edit, color bool) string {
 	if !e.Changes() {
 		return ""
 	}
@@ -143,7 +143,7 @@ func (s *site) diff(e agentsettings.Edit, color bool) string {
 	return b.String()
 }
 
-func (s *site) showDiffs(edits []agentsettings.Edit) error {
+func (s *setupPlan) showDiffs(edits []agentsettings.Edit) error {
 	for _, e := range edits {
 		if err := s.env.Printf("%s", s.diff(e, true)); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (s *site) showDiffs(edits []agentsettings.Edit) error {
 }
 
 // printReport prints the result for the user.
-func (s *site) printReport(r report) error {
+func (s *setupPlan) printReport(r report) error {
 	done := map[string]string{"create": "made", "change": "changed", "remove": "removed"}
 	switch {
 	case !r.changes() && r.Undo:
@@ -177,7 +177,7 @@ func (s *site) printReport(r report) error {
 	return nil
 }
 
-func (s *site) whose() string {
+func (s *setupPlan) whose() string {
 	if s.root == "" {
 		return "your"
 	}

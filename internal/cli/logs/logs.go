@@ -91,7 +91,7 @@ func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	if err != nil {
 		return err
 	}
-	t, err = started(ctx, f, t, o.follow)
+	t, err = waitForStart(ctx, f, t, o.follow)
 	if err != nil {
 		return err
 	}
@@ -105,12 +105,12 @@ func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	if o.raw {
 		return f.Log(ctx, t, out, fleet.LogQuery{Attempt: o.attempt, Tail: o.lines, Follow: o.follow})
 	}
-	return readable(ctx, e, f, t, out, o, since)
+	return printReadable(ctx, e, f, t, out, o, since)
 }
 
-// readable prints a log for users. It always reads the whole log, because the last
+// printReadable prints a log for users. It always reads the whole log, because the last
 // lines are known only after formatting.
-func readable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
+func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
 	now := e.Now()
 	last := &lastLines{to: out, n: o.lines}
 	r := &reader{last: last}
@@ -210,17 +210,17 @@ func (l *lastLines) flush() error {
 	return err
 }
 
-// pause is the interval between checks of a task that has not started.
-const pause = 200 * time.Millisecond
+// pollInterval is the interval between checks of a task that has not started.
+const pollInterval = 200 * time.Millisecond
 
-// started waits until a task that is followed has started. The path of the log matters
+// waitForStart waits until a task that is followed has started. The path of the log matters
 // only on this machine.
-func started(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
+func waitForStart(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
 	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {
 		return t, nil
 	}
-	err := f.Follow(ctx, t.Run, pause, func(r fleet.Run) error {
+	err := f.Follow(ctx, t.Run, pollInterval, func(r fleet.Run) error {
 		for _, now := range r.Tasks {
 			if now.ID == t.ID {
 				t = now

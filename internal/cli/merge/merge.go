@@ -137,7 +137,7 @@ func (c command) merge(ctx context.Context) error {
 				return exit.Conflict(fmt.Errorf("task %s was not merged", last.Task))
 			}
 		case last.State == fleet.MergeSent && c.view.App != nil:
-			if err := c.await(ctx, last.Task); err != nil {
+			if err := c.awaitAgent(ctx, last.Task); err != nil {
 				return err
 			}
 		default:
@@ -154,8 +154,8 @@ func (c command) mayAsk() bool { return c.env.Interactive() && !c.json }
 
 func (c command) progress(text string) { c.env.Talk("%s", display.Printable(text)) }
 
-// await waits until the agent of a task has ended that works on a conflict.
-func (c command) await(ctx context.Context, task string) error {
+// awaitAgent waits until the agent of a task has ended that works on a conflict.
+func (c command) awaitAgent(ctx context.Context, task string) error {
 	if err := c.view.Fleet.EnsureProcess(ctx, c.request.Run); err != nil {
 		return err
 	}

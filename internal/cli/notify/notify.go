@@ -84,8 +84,8 @@ func showTests(e *env.Env, results []notifications.Tested, asJSON bool) error {
 	return err
 }
 
-// lately is the maximum age of the notifications that are listed.
-const lately = 7 * 24 * time.Hour
+// maxListedAge is the maximum age of the notifications that are listed.
+const maxListedAge = 7 * 24 * time.Hour
 
 func list(e *env.Env) *cobra.Command {
 	var limit int
@@ -102,8 +102,8 @@ was answered before the notification was sent.`,
 	cmd.Flags().IntVar(&limit, "limit", 20, "show so many at the most, `N`")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.With(cmd.Context(), e, func(a *app.App) error {
-			n, err := a.Notifications.Overview(cmd.Context(), e.Now().Add(-lately))
+		return connect.WithApp(cmd.Context(), e, func(a *app.App) error {
+			n, err := a.Notifications.Overview(cmd.Context(), e.Now().Add(-maxListedAge))
 			if err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func show(e *env.Env, n notifications.Overview) error {
 		return err
 	}
 	if len(n.Recent) == 0 {
-		e.Talk("no notifications in the last %d days", lately/(24*time.Hour))
+		e.Talk("no notifications in the last %d days", maxListedAge/(24*time.Hour))
 		return nil
 	}
 	return table.Print(e, records(n.Recent, e.Now()))

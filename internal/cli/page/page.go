@@ -33,8 +33,8 @@ type Page struct {
 	stopped chan error
 }
 
-// ending is the time that pending requests get when a page is closed.
-const ending = time.Second
+// closeTimeout is the time that pending requests get when a page is closed.
+const closeTimeout = time.Second
 
 // Open serves the dashboard for the fleet of a. Errors of the server are passed to
 // notice.
@@ -63,7 +63,7 @@ func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	if err != nil {
 		return nil, err
 	}
-	opts.Grace = ending
+	opts.Grace = closeTimeout
 	p := &Page{URL: URL(l.Addr(), false), close: b.Close, stopped: make(chan error, 1)}
 	if p.server, err = server.New(opts); err != nil {
 		return nil, err

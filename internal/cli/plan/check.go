@@ -90,7 +90,7 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 	}
 	loaded, err := plan.Load(host.OS(), arg, o)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		return refuse(e, arg, problems, asJSON)
+		return printProblems(e, arg, problems, asJSON)
 	}
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 	for i := range loaded.Tasks {
 		loaded.Tasks[i].SetDefaultAgent(agent, model)
 	}
-	lacks, err := missing(ctx, e, loaded)
+	lacks, err := missingHere(ctx, e, loaded)
 	if err != nil {
 		return err
 	}
@@ -115,10 +115,10 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 	return runview.NotReady(arg, lacks, ": it cannot run here")
 }
 
-// missing returns what prevents the plan from running on this machine. It returns
+// missingHere returns what prevents the plan from running on this machine. It returns
 // nothing for a server, because the programs of its workers are unknown here.
-func missing(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
-	far, err := connect.Remote(e)
+func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
+	far, err := connect.UsesServer(e)
 	if far || err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func missing(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem,
 	return app.Preflight(ctx, opts, p)
 }
 
-// refuse prints the problems as the result, and returns an error with their number.
-func refuse(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
+// printProblems prints the problems as the result, and returns an error with their number.
+func printProblems(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(refusal{Problems: problems}); err != nil {
 			return err

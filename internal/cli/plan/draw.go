@@ -53,19 +53,19 @@ func (p *picture) measure() {
 	needs := 0
 	for _, t := range p.plan.Tasks {
 		w.id = max(w.id, min(cells.Width(display.OneLine(t.ID)), maxID))
-		w.name = max(w.name, cells.Width(name(t)))
+		w.name = max(w.name, cells.Width(shownName(t)))
 		w.agent = max(w.agent, min(cells.Width(agent(t)), maxAgent))
 		needs = max(needs, cells.Width(p.needs(t)))
 	}
 	// │ ✓ id  name  agent  ← needs │
-	fixed := 6 + w.id + gap(w.agent)
+	fixed := 6 + w.id + columnWidth(w.agent)
 	room := columns - fixed - 2
-	w.name = min(w.name, max(room-gap(needs), room/2))
-	w.box = min(columns, max(fixed+gap(w.name)+gap(needs), 30))
+	w.name = min(w.name, max(room-columnWidth(needs), room/2))
+	w.box = min(columns, max(fixed+columnWidth(w.name)+columnWidth(needs), 30))
 }
 
-// gap returns the width of a column including the space before it.
-func gap(column int) int {
+// columnWidth returns the width of a column including the space before it.
+func columnWidth(column int) int {
 	if column == 0 {
 		return 0
 	}
@@ -136,7 +136,7 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 	w := p.width
 	text = mark + " " + cells.Fill(display.OneLine(t.ID), w.id)
 	if w.name > 0 {
-		text += "  " + cells.Fill(name(t), w.name)
+		text += "  " + cells.Fill(shownName(t), w.name)
 	}
 	if w.agent > 0 {
 		text += "  " + cells.Fill(agent(t), w.agent)
@@ -164,8 +164,8 @@ func (p *picture) needs(t plan.Task) string {
 	return "← " + display.Printable(strings.Join(words, ", "))
 }
 
-// name returns a task's name, or "" if it equals the id.
-func name(t plan.Task) string {
+// shownName returns a task's name, or "" if it equals the id.
+func shownName(t plan.Task) string {
 	if t.Name == t.ID {
 		return ""
 	}

@@ -43,7 +43,7 @@ could not be written.`,
 	cmd.Flags().BoolVar(&repair, "repair", false, "write the missing result of what is stale")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.With(cmd.Context(), e, func(a *app.App) error { return poll(cmd.Context(), e, a, repair, *asJSON) })
+		return connect.WithApp(cmd.Context(), e, func(a *app.App) error { return poll(cmd.Context(), e, a, repair, *asJSON) })
 	}
 	return cmd
 }

@@ -55,13 +55,13 @@ task's agent, in the same conversation.`,
 		if err := e.RefuseAgents("gaffer pr"); err != nil {
 			return err
 		}
-		return connect.With(ctx, e, func(a *app.App) error {
+		return connect.WithApp(ctx, e, func(a *app.App) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			if o.feedback {
-				return o.fetch(ctx, e, a, t)
+				return o.fetchComments(ctx, e, a, t)
 			}
 			p, err := a.Landing.WithProgress(func(text string) { e.Talk("%s", display.Printable(text)) }).PR(ctx, t.Run, t.ID, o.into, o.program)
 			switch {
@@ -78,15 +78,15 @@ task's agent, in the same conversation.`,
 	return cmd
 }
 
-// fetch adds what others say to the review.
-func (o options) fetch(ctx context.Context, e *env.Env, a *app.App, t fleet.Task) error {
+// fetchComments adds what others say to the review.
+func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fleet.Task) error {
 	done, err := a.Landing.Feedback(ctx, t.Run, t.ID, o.into, o.program)
 	if err != nil {
 		return err
 	}
 	said, round := "", 0
 	if o.send {
-		f := connect.Here(a)
+		f := connect.LocalFleet(a)
 		r, err := f.Review(ctx, t.Run, t.ID)
 		if err != nil {
 			return err

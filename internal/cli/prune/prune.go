@@ -77,14 +77,14 @@ func run(ctx context.Context, e *env.Env, o options) error {
 			return err
 		}
 	}
-	return connect.With(ctx, e, func(a *app.App) error {
+	return connect.WithApp(ctx, e, func(a *app.App) error {
 		p, err := a.Pruner.Find(ctx, retention.Policy{Older: time.Duration(o.older), Keep: o.keep})
 		if err != nil {
 			return err
 		}
 		take := !o.dryRun && !p.Nothing()
 		if take && !o.yes {
-			take, err = agreed(ctx, e, p.Pruned)
+			take, err = confirm(ctx, e, p.Pruned)
 		}
 		if err != nil {
 			return err
@@ -97,9 +97,9 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	})
 }
 
-// agreed asks the user for confirmation.
-func agreed(ctx context.Context, e *env.Env, p retention.Pruned) (bool, error) {
-	for _, row := range counts(p) {
+// confirm asks the user for confirmation.
+func confirm(ctx context.Context, e *env.Env, p retention.Pruned) (bool, error) {
+	for _, row := range deletedCounts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
 	}
 	return e.Confirm(ctx, "Delete it?")
@@ -116,10 +116,10 @@ func show(e *env.Env, p retention.Pruned, asJSON bool) error {
 		e.Talk("kept %s, the last of each project", phrase.Count(p.Kept, "run"))
 	}
 	if p.Nothing() {
-		e.Talk("nothing ended before %s", stamp(p.Before))
+		e.Talk("nothing ended before %s", formatTime(p.Before))
 		return nil
 	}
-	if err := table.Texts(e, counts(p)); err != nil {
+	if err := table.Texts(e, deletedCounts(p)); err != nil {
 		return err
 	}
 	if p.FreeBytes >= worthShrinking {
@@ -133,13 +133,13 @@ func show(e *env.Env, p retention.Pruned, asJSON bool) error {
 // on the command mentions it.
 const worthShrinking = 1 << 20
 
-// counts returns a row for each kind of data that is deleted or would be deleted.
-func counts(p retention.Pruned) [][]string {
+// deletedCounts returns a row for each kind of data that is deleted or would be deleted.
+func deletedCounts(p retention.Pruned) [][]string {
 	verb := "would go"
 	if p.Taken {
 		verb = "gone"
 	}
-	rows := [][]string{{strings.ToUpper(verb), "FROM BEFORE " + stamp(p.Before)}}
+	rows := [][]string{{strings.ToUpper(verb), "FROM BEFORE " + formatTime(p.Before)}}
 	for _, of := range []struct {
 		kind string
 		n    int
@@ -160,7 +160,7 @@ func counts(p retention.Pruned) [][]string {
 		}
 		text := phrase.Count(of.n, of.kind)
 		if of.kind == "run" && !p.Oldest.IsZero() {
-			rows = append(rows, []string{text, fmt.Sprintf("ended %s to %s", stamp(p.Oldest), stamp(p.Newest))})
+			rows = append(rows, []string{text, fmt.Sprintf("ended %s to %s", formatTime(p.Oldest), formatTime(p.Newest))})
 			continue
 		}
 		rows = append(rows, []string{text})
@@ -168,5 +168,5 @@ func counts(p retention.Pruned) [][]string {
 	return rows
 }
 
-// stamp formats a time in the local time zone.
-func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+// formatTime formats a time in the local time zone.
+func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

@@ -52,14 +52,14 @@ are in one more element, which has "agents" and no tasks.`,
 			if err != nil {
 				return err
 			}
-			return show(e, picture{runs: runs, byHand: byHand, questions: onlyShown(questions, runs, byHand), all: all, remote: f.Where() != ""})
+			return show(e, listing{runs: runs, byHand: byHand, questions: onlyShown(questions, runs, byHand), all: all, remote: f.Where() != ""})
 		})
 	}
 	return cmd
 }
 
-// picture holds the data to print.
-type picture struct {
+// listing holds the data to print.
+type listing struct {
 	runs      []fleet.Run
 	byHand    []fleet.Worker // agents started by hand
 	questions []connect.Asked
@@ -100,7 +100,7 @@ func onlyShown(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worke
 	return slices.DeleteFunc(questions, func(a connect.Asked) bool { return !shown[a.Name] })
 }
 
-func show(e *env.Env, p picture) error {
+func show(e *env.Env, p listing) error {
 	now := e.Now()
 	if rows := rows(p, now); len(rows) > 1 {
 		if err := table.Print(e, rows); err != nil {
@@ -115,7 +115,7 @@ func show(e *env.Env, p picture) error {
 // rows returns a row for each task that is running or waits for its next attempt, and
 // for each agent started by hand. For a server it shows workers instead of process ids,
 // which belong to other machines.
-func rows(p picture, now time.Time) [][]table.Cell {
+func rows(p listing, now time.Time) [][]table.Cell {
 	head := []table.Cell{
 		{Text: "Run", Keep: true},
 		{Text: "Task", Least: 20},
@@ -195,7 +195,7 @@ func row(r fleet.Run, t fleet.Task, now time.Time, remote bool) []table.Cell {
 
 // remarks returns the open questions, the paused agent accounts, and the runs that no
 // gaffer process works on.
-func remarks(p picture, now time.Time) (lines []string) {
+func remarks(p listing, now time.Time) (lines []string) {
 	for _, a := range p.questions {
 		lines = append(lines, a.Line())
 	}

@@ -33,7 +33,7 @@ changes nothing: the commands that resolve it are printed.`,
 		if err := e.RefuseAgents("gaffer rebase"); err != nil {
 			return err
 		}
-		return connect.With(ctx, e, func(a *app.App) error {
+		return connect.WithApp(ctx, e, func(a *app.App) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err

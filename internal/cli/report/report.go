@@ -75,7 +75,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return err
 	}
 	if c.Server() != "" {
-		return server(ctx, e, o, query)
+		return printServerReport(ctx, e, o, query)
 	}
 	opts, err := connect.Options(e, nil)
 	if err == nil {
@@ -105,7 +105,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 			}
 		}
 	}
-	return e.Printf("%s", report.Text(r, screen(e)))
+	return e.Printf("%s", report.Text(r, screenOf(e)))
 }
 
 func (o options) query(e *env.Env) (ledger.Query, error) {

@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// screen describes the terminal that stdout is written to. Its width is that of the
+// screenOf describes the terminal that stdout is written to. Its width is that of the
 // terminal, otherwise the value of COLUMNS, otherwise 0.
-func screen(e *env.Env) report.Screen {
+func screenOf(e *env.Env) report.Screen {
 	width := terminal.Columns(e.Out)
 	if width == 0 {
 		width, _ = strconv.Atoi(e.Getenv("COLUMNS")) // ignore a value that is not a number

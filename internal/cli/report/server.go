@@ -12,9 +12,9 @@ import (
 	"gaffer/ledger"
 )
 
-// server prints the report of a server.
-func server(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
-	f, err := connect.Server(e, nil)
+// printServerReport prints the report of a server.
+func printServerReport(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
+	f, err := connect.ServerFleet(e, nil)
 	if err != nil {
 		return err
 	}
@@ -33,5 +33,5 @@ func server(ctx context.Context, e *env.Env, o options, query ledger.Query) erro
 	case o.html != "":
 		return writePage(e, o.html, r, report.Source{Ledger: f.Where(), Version: e.Version})
 	}
-	return e.Printf("%s", report.Text(r, screen(e)))
+	return e.Printf("%s", report.Text(r, screenOf(e)))
 }

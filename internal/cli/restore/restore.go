@@ -40,7 +40,7 @@ of anything that began after the backup.`,
 		}
 		c, err := app.Restore(cmd.Context(), opts, e.Path(args[0]), backup.Progress(e))
 		if err != nil {
-			return backup.Instead(err)
+			return backup.WithBackupToolHint(err)
 		}
 		if *asJSON {
 			return e.PrintJSON(c)

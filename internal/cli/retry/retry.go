@@ -51,14 +51,14 @@ here.`,
 			case *asJSON:
 				return e.PrintJSON(r)
 			}
-			tell(e, t, r, a.Fleet.Where() != "")
+			printNext(e, t, r, a.Fleet.Where() != "")
 			return nil
 		})
 	}
 	return cmd
 }
 
-func tell(e *env.Env, t fleet.Task, r fleet.Run, far bool) {
+func printNext(e *env.Env, t fleet.Task, r fleet.Run, far bool) {
 	id := display.Printable(t.ID)
 	if far {
 		e.Talk("%s is queued again; a worker takes it up", id)

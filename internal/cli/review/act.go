@@ -29,7 +29,7 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 	r := change.Review
 	name := display.Printable(task)
 	if o.comment != "" {
-		c, err := place(ctx, f, change.Change, o)
+		c, err := commentAt(ctx, f, change.Change, o)
 		if err != nil {
 			return err
 		}
@@ -68,9 +68,9 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 	return nil
 }
 
-// place returns a comment without text on what the flag --comment names: '.', PATH,
+// commentAt returns a comment without text on what the flag --comment names: '.', PATH,
 // PATH:LINE or PATH:FIRST-LAST.
-func place(ctx context.Context, f connect.Fleet, c fleet.Change, o options) (fleet.Comment, error) {
+func commentAt(ctx context.Context, f connect.Fleet, c fleet.Change, o options) (fleet.Comment, error) {
 	at := fleet.Comment{Tree: c.Tree}
 	if o.comment == "." {
 		return at, nil
@@ -141,8 +141,8 @@ func place(ctx context.Context, f connect.Fleet, c fleet.Change, o options) (fle
 	return at, nil
 }
 
-// list prints the changes of a run, or the comments on one change.
-func list(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, asJSON bool) error {
+// printReviews prints the changes of a run, or the comments on one change.
+func printReviews(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, asJSON bool) error {
 	if task != "" {
 		c, err := f.Change(ctx, run, task, fleet.ChangeQuery{})
 		if err != nil {

@@ -48,12 +48,12 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 		f.mu.Lock()
 		f.shown, f.read = action, ""
 		f.mu.Unlock()
-		f.poke()
+		f.requestRead()
 	case screen.Read:
 		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
 			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
 			if err != nil { // the screen says so, and reading changes nothing
-				return screen.Trouble{Run: action.Run, Task: action.Task, Path: action.Path, Why: text(err)}, nil
+				return screen.Trouble{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
 			}
 			return screen.File{Of: action, Diff: diff}, nil
 		}}
@@ -63,15 +63,15 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 			f.mu.Lock()
 			f.read = ""
 			f.mu.Unlock()
-			f.poke()
+			f.requestRead()
 			return screen.Done{Act: action, Err: err}, err
 		}}
 	}
 	return program.Task{}
 }
 
-// poke requests that the list and the change are read again.
-func (f *feed) poke() {
+// requestRead requests that the list and the change are read again.
+func (f *feed) requestRead() {
 	select {
 	case f.again <- struct{}{}:
 	default:
@@ -83,7 +83,7 @@ func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for ctx.Err() == nil {
-			_ = f.fleet.Changes(ctx, pace, func() error { f.poke(); return nil }) // reading reports what is wrong
+			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // reading reports what is wrong
 			pause.For(ctx, retryTime)
 		}
 	})
@@ -113,9 +113,9 @@ func (f *feed) readAll(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		f.send(screen.Trouble{Run: shown.Run, Why: text(err)})
+		f.send(screen.Trouble{Run: shown.Run, Why: errorText(err)})
 		if shown.Task != "" && before == "" {
-			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: text(err)})
+			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: errorText(err)})
 		}
 		return
 	}
@@ -125,7 +125,7 @@ func (f *feed) readAll(ctx context.Context) {
 	}
 	failed := func(err error) bool {
 		if err != nil && ctx.Err() == nil {
-			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: text(err)})
+			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: errorText(err)})
 		}
 		return err != nil
 	}
@@ -145,7 +145,7 @@ func (f *feed) readAll(ctx context.Context) {
 	if state == before {
 		return
 	}
-	page, err := f.page(ctx, shown)
+	page, err := f.readPage(ctx, shown)
 	if failed(err) {
 		return
 	}
@@ -166,8 +166,8 @@ func stateOf(e screen.Entry) string {
 	return fmt.Sprint(e.Task.Status, " ", attempt, " ", e.Review.State, " ", e.Review.Updated, " ", len(e.Review.Comments))
 }
 
-// page reads a change and what is shown beside it.
-func (f *feed) page(ctx context.Context, shown screen.Show) (p screen.Page, err error) {
+// readPage reads a change and what is shown beside it.
+func (f *feed) readPage(ctx context.Context, shown screen.Show) (p screen.Page, err error) {
 	if p.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); err != nil {
 		return p, err
 	}
@@ -215,7 +215,7 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 		}
 		for _, m := range results {
 			if m.Failed() {
-				return failed(m)
+				return mergeError(m)
 			}
 		}
 		return nil
@@ -225,7 +225,7 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 	case screen.UndoMerge:
 		m, err := f.fleet.UndoMerge(ctx, fleet.MergeRequest{Run: a.Run, Task: a.Task, Yes: true})
 		if err == nil && m.Failed() {
-			err = failed(m)
+			err = mergeError(m)
 		}
 		return err
 	case screen.SendBack:
@@ -268,8 +268,8 @@ func (f *feed) keyOf(a screen.Act) string {
 	return rand.Text()
 }
 
-// failed returns why a merge was not done, and what the user can do.
-func failed(m fleet.MergeResult) error {
+// mergeError returns why a merge was not done, and what the user can do.
+func mergeError(m fleet.MergeResult) error {
 	why := []string{m.Why}
 	for _, more := range append([]string{m.Hint}, m.Commands...) {
 		if more != "" {
@@ -279,8 +279,8 @@ func failed(m fleet.MergeResult) error {
 	return errors.New(strings.Join(why, "; "))
 }
 
-// text returns an error and its hint.
-func text(err error) string {
+// errorText returns an error and its hint.
+func errorText(err error) string {
 	if hint := exit.Hint(err); hint != "" {
 		return err.Error() + "; " + hint
 	}

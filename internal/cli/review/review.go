@@ -98,7 +98,7 @@ func review(ctx context.Context, e *env.Env, args []string, o options) (err erro
 			}
 		}
 	}
-	f, err := connect.New(ctx, e, notice)
+	f, err := connect.OpenFleet(ctx, e, notice)
 	if err != nil {
 		return err
 	}
@@ -117,11 +117,11 @@ func review(ctx context.Context, e *env.Env, args []string, o options) (err erro
 	case onScreen:
 		return show(ctx, e, f, run, task, notices)
 	}
-	return list(ctx, e, f, run, task, o.json)
+	return printReviews(ctx, e, f, run, task, o.json)
 }
 
-// farewell is how long pending actions may take after the user has left.
-const farewell = 5 * time.Second
+// exitTimeout is how long pending actions may take after the user has left.
+const exitTimeout = 5 * time.Second
 
 // show shows the screen until the user leaves.
 func show(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, notices <-chan string) error {
@@ -140,7 +140,7 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, no
 		feed.run(ctx)
 	}()
 	err := p.Show()
-	waiting, stop := context.WithTimeout(ctx, farewell)
+	waiting, stop := context.WithTimeout(ctx, exitTimeout)
 	err = errors.Join(err, p.Finish(waiting))
 	stop()
 	cancel()

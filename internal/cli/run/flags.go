@@ -34,7 +34,7 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags.StringVar(&o.on, "on", "", "have one `WORKER` of the server run all of it")
 	connect.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
-	complete(cmd, "agent", agents())
+	complete(cmd, "agent", promptAgents())
 	complete(cmd, "on-failure", failures())
 	complete(cmd, "pick", picks())
 	complete(cmd, "format", formats())
@@ -45,8 +45,8 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// agents returns the agents that need only a prompt.
-func agents() (names []string) {
+// promptAgents returns the agents that need only a prompt.
+func promptAgents() (names []string) {
 	for _, name := range plan.Agents() {
 		if name != plan.CommandAgent {
 			names = append(names, name)

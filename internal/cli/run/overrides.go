@@ -65,7 +65,7 @@ func (o overrides) check() error {
 // checkAgent returns an error if the agent is neither built in nor defined in
 // gaffer.yaml.
 func (o overrides) checkAgent(custom []string) error {
-	known := append(agents(), custom...)
+	known := append(promptAgents(), custom...)
 	for _, text := range o.agents() {
 		name := text
 		if o.bestOf > 0 {
@@ -120,7 +120,7 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 			return p, exit.Usage(fmt.Errorf("--best-of: a workflow merges the work of all its prompts, want a plan or a prompt"))
 		}
 		for i := range p.Tasks {
-			o.contest(&p.Tasks[i])
+			o.addCandidates(&p.Tasks[i])
 		}
 		p = p.ExpandCandidates()
 	}
@@ -158,9 +158,9 @@ func (o overrides) unusedFlagWarnings(tasks []plan.Task) (warnings plan.Problems
 	return warnings
 }
 
-// contest lets several agents work on a task that has no candidates yet. If the list of
+// addCandidates lets several agents work on a task that has no candidates yet. If the list of
 // agents is too short, it is repeated.
-func (o overrides) contest(t *plan.Task) {
+func (o overrides) addCandidates(t *plan.Task) {
 	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
 		return
 	}

@@ -98,9 +98,9 @@ func New(e *env.Env) *cobra.Command {
 }
 
 func run(ctx context.Context, e *env.Env, args []string, o options) error {
-	p, err := load(e, args, o)
+	p, err := loadPlans(e, args, o)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		return runview.Refuse(e, nameOf(args), problems, *o.json)
+		return runview.Refuse(e, planNames(args), problems, *o.json)
 	}
 	if err != nil {
 		return err
@@ -114,12 +114,12 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if len(p.Tasks) == 0 {
 		return runview.NothingLeft(e, p, *o.json)
 	}
-	far, err := connect.Remote(e)
+	far, err := connect.UsesServer(e)
 	if err != nil {
 		return err
 	}
 	if !far { // unknown for a server, whose workers run the programs
-		err := runview.Ready(ctx, e, nameOf(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		err := runview.CheckReady(ctx, e, planNames(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
 		if err != nil {
@@ -151,8 +151,8 @@ func warn(e *env.Env, text string) {
 	e.Talk("%s: %s", e.Paint(e.Err, display.Yellow, "warning"), text)
 }
 
-// load reads all plans before anything runs, and combines them into one.
-func load(e *env.Env, args []string, o options) (plan.Plan, error) {
+// loadPlans reads all plans before anything runs, and combines them into one.
+func loadPlans(e *env.Env, args []string, o options) (plan.Plan, error) {
 	root, err := e.Project()
 	if err != nil {
 		return plan.Plan{}, err
@@ -180,8 +180,8 @@ func load(e *env.Env, args []string, o options) (plan.Plan, error) {
 	return o.over.apply(whole)
 }
 
-// nameOf returns the name of the plans for an error message.
-func nameOf(args []string) string {
+// planNames returns the name of the plans for an error message.
+func planNames(args []string) string {
 	if len(args) > 1 {
 		return phrase.Count(len(args), "plan")
 	}

@@ -118,17 +118,17 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 	return env.Since(o.since, now)
 }
 
-// most is the maximum number of runs that are read. A server returns no more at once.
-const most = 1000
+// maxRead is the maximum number of runs that are read. A server returns no more at once.
+const maxRead = 1000
 
 // find returns the runs that match, at most one more than the limit, and the number of
 // open questions by run.
 func find(ctx context.Context, f connect.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {
-		limit = most
+		limit = maxRead
 	}
-	if list, err = f.List(ctx, o.all, min(limit, most)); err != nil {
+	if list, err = f.List(ctx, o.all, min(limit, maxRead)); err != nil {
 		return nil, nil, err
 	}
 	questions, err := f.Questions(ctx)

@@ -55,8 +55,8 @@ func (v *View) Changes(r fleet.Run) fleet.Changes {
 	return c
 }
 
-// workPlaces returns a line for each branch and worktree that the tasks used.
-func workPlaces(r fleet.Run, at site) (lines []string) {
+// branchLines returns a line for each branch and worktree that the tasks used.
+func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 	seen := map[string]bool{}
 	for _, t := range r.Tasks {
 		if t.Worktree == "" || seen[t.Worktree] || len(lines) == maxListed {
@@ -80,7 +80,7 @@ func workPlaces(r fleet.Run, at site) (lines []string) {
 // mergeCommands returns the commands that merge the work of a complete run into the
 // branch that the user has checked out. A branch needs no command if a later task's
 // branch contains it, or if its commits are already checked out.
-func mergeCommands(r fleet.Run, at site) (lines []string) {
+func mergeCommands(r fleet.Run, at summaryPlace) (lines []string) {
 	if r.Status != fleet.Complete || r.Team != "" {
 		return nil
 	}
@@ -103,12 +103,12 @@ func mergeCommands(r fleet.Run, at site) (lines []string) {
 			follow(t.After)
 		}
 	}
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	for _, t := range r.Tasks {
-		if !at.branches[t.Branch] || inLater[t.ID] || told[t.Branch] || len(lines) == maxListed {
+		if !at.branches[t.Branch] || inLater[t.ID] || listed[t.Branch] || len(lines) == maxListed {
 			continue
 		}
-		told[t.Branch] = true
+		listed[t.Branch] = true
 		lines = append(lines, fmt.Sprintf("next: 'git merge %s' brings the work into the branch that you have checked out", display.Printable(git.Quote(t.Branch))))
 	}
 	return lines

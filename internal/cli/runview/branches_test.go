@@ -17,7 +17,7 @@ func TestTheSummaryNamesBranchesAndWhatToMerge(t *testing.T) {
 		{ID: "merge-1", Status: fleet.Complete, After: []string{"first", "other"}},
 		task("last", "g/last", "merge-1"), task("alone", "g/al'one"), task("same", "g/same"), task("gone", "g/gone"), task("merged", "g/merged"),
 	}}
-	at := site{
+	at := summaryPlace{
 		dir:    "/p",
 		exists: func(path string) bool { return path != "/p/trees/gone" && path != "/p/trees/merged" },
 		branches: map[string]bool{
@@ -28,7 +28,7 @@ func TestTheSummaryNamesBranchesAndWhatToMerge(t *testing.T) {
 		"  branch    g/first in trees/first", "  branch    g/other in trees/other", "  branch    g/last in trees/last",
 		"  branch    g/al'one in trees/alone", "  branch    g/same in trees/same", "  branch    g/merged",
 	}
-	if diff := cmp.Diff(places, workPlaces(r, at)); diff != "" {
+	if diff := cmp.Diff(places, branchLines(r, at)); diff != "" {
 		t.Errorf("branches (-want +got)\n%s", diff)
 	}
 	const brings = "' brings the work into the branch that you have checked out"

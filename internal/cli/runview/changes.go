@@ -13,11 +13,11 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// opening returns the lines before the changes: the run's name, tasks, parallelism,
+// openingLines returns the lines before the changes: the run's name, tasks, parallelism,
 // counts and paused accounts, then the open questions.
-func opening(r fleet.Run, remote bool, now time.Time) []string {
-	first := "run " + r.ID + ": " + phrase.Join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, remote), phrase.Counts(r.Counts))
-	lines := []string{phrase.Join("; ", first, pauses(r, now))}
+func openingLines(r fleet.Run, remote bool, now time.Time) []string {
+	first := "run " + r.ID + ": " + phrase.Join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), parallelText(r, remote), phrase.Counts(r.Counts))
+	lines := []string{phrase.Join("; ", first, pausedText(r, now))}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			lines = append(lines, display.Printable(t.ID)+": "+asks(*t.Question))
@@ -26,9 +26,9 @@ func opening(r fleet.Run, remote bool, now time.Time) []string {
 	return lines
 }
 
-// atOnce describes how many tasks of a run may run in parallel. It returns "" for a run
+// parallelText describes how many tasks of a run may run in parallel. It returns "" for a run
 // of one task, and for a team, which has its own rules.
-func atOnce(r fleet.Run, remote bool) string {
+func parallelText(r fleet.Run, remote bool) string {
 	switch {
 	case len(r.Tasks) < 2 || r.Team != "":
 		return ""
@@ -38,8 +38,8 @@ func atOnce(r fleet.Run, remote bool) string {
 	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, localrun.DefaultParallel))
 }
 
-// pauses returns a text such as "claude paused until 14:00, usage limit", or "".
-func pauses(r fleet.Run, now time.Time) string {
+// pausedText returns a text such as "claude paused until 14:00, usage limit", or "".
+func pausedText(r fleet.Run, now time.Time) string {
 	var list []string
 	for _, l := range r.Paused(now) {
 		list = append(list, phrase.Paused(l, now))
@@ -47,10 +47,10 @@ func pauses(r fleet.Run, now time.Time) string {
 	return strings.Join(list, "; ")
 }
 
-// changes returns a line for each difference between two states of a run. A line starts
+// changeLines returns a line for each difference between two states of a run. A line starts
 // with the task's id, or with "run" and the run's id, and a colon. The lines depend
 // only on the two states, because states in between may have been missed.
-func changes(before, after fleet.Run, now time.Time) []string {
+func changeLines(before, after fleet.Run, now time.Time) []string {
 	var lines []string
 	run := "run " + after.ID + ": "
 	for _, l := range after.Lanes {
@@ -63,16 +63,16 @@ func changes(before, after fleet.Run, now time.Time) []string {
 		lines = append(lines, run+phrase.Stopping(after))
 	}
 	for i, t := range after.Tasks {
-		for _, text := range taskChanges(known(before.Tasks, i, t.ID), t, now) {
+		for _, text := range taskChanges(taskByID(before.Tasks, i, t.ID), t, now) {
 			lines = append(lines, display.Printable(t.ID)+": "+text)
 		}
 	}
 	return lines
 }
 
-// known returns the task with this id, or the zero task. It looks at index i first:
+// taskByID returns the task with this id, or the zero task. It looks at index i first:
 // tasks keep their order, and new ones are appended.
-func known(tasks []fleet.Task, i int, id string) fleet.Task {
+func taskByID(tasks []fleet.Task, i int, id string) fleet.Task {
 	if i >= len(tasks) || tasks[i].ID != id {
 		i = slices.IndexFunc(tasks, func(t fleet.Task) bool { return t.ID == id })
 	}
@@ -113,7 +113,7 @@ func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 		lines = append(lines, "answered, goes on")
 	}
 	if after.Status.Final() && before.Status != after.Status {
-		lines = append(lines, ended(after, now))
+		lines = append(lines, endText(after, now))
 	}
 	return lines
 }
@@ -126,10 +126,10 @@ func asks(q fleet.Question) string {
 	return text + fmt.Sprintf("; answer with 'gaffer answer %s'", phrase.Line(q.Name))
 }
 
-// ended returns a text such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01"
+// endText returns a text such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01"
 // or "failed, 3s, $0.01: denied". It does not include the agent's last message, which
 // is in the run's summary.
-func ended(t fleet.Task, now time.Time) string {
+func endText(t fleet.Task, now time.Time) string {
 	took, waited, spent := "", "", ""
 	if d, ok := phrase.Took(t.Attempt, now); ok {
 		took, waited, spent = phrase.Elapsed(d), phrase.Waited(t.Attempt), phrase.Spent(t.Attempt.Spent)

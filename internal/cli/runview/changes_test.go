@@ -64,7 +64,7 @@ func TestEveryChangeOfATaskIsALine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := fleet.Run{ID: "r", Tasks: []fleet.Task{c.before}}
 			after := fleet.Run{ID: "r", Tasks: []fleet.Task{c.after}}
-			if diff := cmp.Diff(c.want, changes(before, after, now)); diff != "" {
+			if diff := cmp.Diff(c.want, changeLines(before, after, now)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -76,10 +76,10 @@ func TestAPauseAndAStopAreReportedOnce(t *testing.T) {
 	before := fleet.Run{ID: "r"}
 	after := fleet.Run{ID: "r", Stopping: "api failed", Lanes: []fleet.Lane{lane}}
 	want := []string{"run r: claude paused until 15:30, usage limit", "run r: no task starts any more: api failed"}
-	if diff := cmp.Diff(want, changes(before, after, now)); diff != "" {
+	if diff := cmp.Diff(want, changeLines(before, after, now)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if again := changes(after, after, now); again != nil {
+	if again := changeLines(after, after, now); again != nil {
 		t.Errorf("again: %q", again)
 	}
 }
@@ -98,7 +98,7 @@ func TestTheOpeningSaysHowManyTasksRunAtOnce(t *testing.T) {
 		{fleet.Run{Tasks: tasks[:1]}, false, ""},
 		{fleet.Run{Tasks: tasks, Team: "t"}, false, ""},
 	} {
-		if got := atOnce(c.run, c.far); got != c.want {
+		if got := parallelText(c.run, c.far); got != c.want {
 			t.Errorf("parallel %d, far %v: %q, want %q", c.run.Parallel, c.far, got, c.want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestOpenQuestionsAreReportedAtTheBeginning(t *testing.T) {
 		{ID: "b", Status: fleet.Running, Attempt: attempt(1, fleet.Running)},
 	}}
 	want := []string{"run r: x, 2 tasks, at most 8 at once, 2 running", "a: asks: Which? [1 this]; answer with 'gaffer answer 0c0ffee0/a'"}
-	if diff := cmp.Diff(want, opening(r, false, now)); diff != "" {
+	if diff := cmp.Diff(want, openingLines(r, false, now)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -127,10 +127,10 @@ func TestTheFirstLineOfARunSaysWhichOfItsAgentsArePausedAndUntilWhen(t *testing.
 		},
 	}
 	want := []string{"run r: x, 3 tasks, at most 8 at once, 1 complete, 2 queued; claude paused until 15:30, usage limit; codex paused until Feb 3 14:30"}
-	if diff := cmp.Diff(want, opening(r, false, now)); diff != "" {
+	if diff := cmp.Diff(want, openingLines(r, false, now)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := opening(r, false, now.Add(72*time.Hour)); len(got) != 1 || got[0] != "run r: x, 3 tasks, at most 8 at once, 1 complete, 2 queued" {
+	if got := openingLines(r, false, now.Add(72*time.Hour)); len(got) != 1 || got[0] != "run r: x, 3 tasks, at most 8 at once, 1 complete, 2 queued" {
 		t.Errorf("when all of them are over: %q", got)
 	}
 }

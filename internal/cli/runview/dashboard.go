@@ -38,9 +38,9 @@ func CheckFlags(e *env.Env, show, detach, remote bool) error {
 	return localrun.CheckDetach(e.Getenv)
 }
 
-// lingering is how long the dashboard of an ended run waits for a browser to connect or
+// lingerTime is how long the dashboard of an ended run waits for a browser to connect or
 // reconnect.
-const lingering = 10 * time.Second
+const lingerTime = 10 * time.Second
 
 // dashboard is the dashboard of a run that this process serves. It is nil if this
 // process serves none.
@@ -83,7 +83,7 @@ func (v *View) openDashboard(ctx context.Context, run string) {
 func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 	address, _, _ := strings.Cut(v.Fleet.Where(), ",")
 	address = strings.TrimRight(strings.TrimSpace(address), "/")
-	client, err := connect.At(v.env, address, coordinator.Options{})
+	client, err := connect.ClientAt(v.env, address, coordinator.Options{})
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (d *dashboard) linger() {
 	d.view.print(fmt.Sprintf("the dashboard stays at %s while a browser shows it, or until Ctrl-C; 'gaffer open %s' opens it again", d.page.URL, d.run))
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
-	for last := time.Now(); time.Since(last) < lingering; {
+	for last := time.Now(); time.Since(last) < lingerTime; {
 		select {
 		case <-tick.C:
 			if d.page.Watched() {

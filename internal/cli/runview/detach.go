@@ -14,7 +14,7 @@ func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		if text := pauses(r, v.env.Now()); text != "" {
+		if text := pausedText(r, v.env.Now()); text != "" {
 			v.env.Talk("run %s: %s", run, text)
 		}
 	}
@@ -36,8 +36,8 @@ func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 		return v.env.PrintJSON(d)
 	}
 	v.env.Talk("runs in the background, pid %d, log %s", d.PID, display.Printable(d.Log))
-	if r, err := v.App.Fleet.Run(ctx, run); err == nil && atOnce(r, false) != "" {
-		v.env.Talk("tasks: %s", atOnce(r, false))
+	if r, err := v.App.Fleet.Run(ctx, run); err == nil && parallelText(r, false) != "" {
+		v.env.Talk("tasks: %s", parallelText(r, false))
 	}
 	if d.Team != "" {
 		v.env.Talk("'gaffer team status' shows how session %s stands", d.Team)

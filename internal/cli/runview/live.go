@@ -14,17 +14,17 @@ import (
 // errHungUp ends a live view after its terminal was closed.
 var errHungUp = errors.New("hung up")
 
-// live shows a run in the terminal until the run ends or the user leaves the view.
+// showLive shows a run in the terminal until the run ends or the user leaves the view.
 // Afterwards the final state of the tasks stays visible in the terminal.
-func (v *View) live(ctx context.Context, term *terminal.Terminal, j job) (ending, error) {
-	end := ending{run: j.run}
+func (v *View) showLive(ctx context.Context, term *terminal.Terminal, j job) (viewEnd, error) {
+	end := viewEnd{run: j.run}
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &liveView{fleet: v.Fleet, job: j, runs: make(chan fleet.Run), notes: make(chan string, 16), end: make(chan struct{}, 1)}
 	restore := v.notices.redirect(l.note)
 	defer restore()
 	if v.remark != "" {
 		l.note(v.remark)
-	} else if text := atOnce(j.run, v.remote()); text != "" && j.work != nil {
+	} else if text := parallelText(j.run, v.remote()); text != "" && j.work != nil {
 		l.note(text)
 	}
 	if j.work != nil {

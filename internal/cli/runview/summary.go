@@ -34,14 +34,14 @@ func (v *View) printSummary(r fleet.Run) error {
 		}
 		return ""
 	}
-	at := site{dir: v.env.Dir, exists: exists, remote: v.remote(), branches: v.branches(r), changes: v.Changes(r)}
-	return table.Lines(v.env, style, summary(r, v.env.Now(), at)...)
+	at := summaryPlace{dir: v.env.Dir, exists: exists, remote: v.remote(), branches: v.branches(r), changes: v.Changes(r)}
+	return table.Lines(v.env, style, summaryLines(r, v.env.Now(), at)...)
 }
 
-// site describes where a summary is printed. Paths below dir are printed relative to
+// summaryPlace describes where a summary is printed. Paths below dir are printed relative to
 // it. Worktrees and branches are printed only if they exist. A server's run has no
 // files on this machine.
-type site struct {
+type summaryPlace struct {
 	dir      string
 	exists   func(path string) bool
 	remote   bool
@@ -49,16 +49,16 @@ type site struct {
 	branches map[string]bool // the repository's branches; true if a branch has commits that are not checked out
 }
 
-// summary returns the lines of a summary: what was done, what was verified, the cost,
+// summaryLines returns the lines of a summary: what was done, what was verified, the cost,
 // the logs, branches and worktrees (or the workers of a server), and what to do next.
 // For a team, the session reports what was verified.
-func summary(r fleet.Run, now time.Time, at site) []string {
+func summaryLines(r fleet.Run, now time.Time, at summaryPlace) []string {
 	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
 	lines := []string{
 		fmt.Sprintf("%s %s %s after %s, run %s", mark, display.Line(r.Name, 60), r.Status, phrase.RunTook(r, now), display.Printable(r.ID)),
 		"  tasks     " + phrase.Counts(r.Counts),
 	}
-	if text := verified(r); text != "" && r.Team == "" {
+	if text := verifiedText(r); text != "" && r.Team == "" {
 		lines = append(lines, "  verified  "+text)
 	}
 	if waited := time.Duration(r.WaitedMS) * time.Millisecond; waited >= time.Second {
@@ -72,22 +72,22 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 		lines = append(lines, "  cost      "+text)
 	}
 	if at.remote {
-		lines = append(lines, workers(r)...)
+		lines = append(lines, workerLines(r)...)
 	} else {
 		if r.Documents != "" {
 			lines = append(lines, "  logs      "+display.Printable(relative(at.dir, r.Documents)))
 		}
-		lines = append(lines, workPlaces(r, at)...)
+		lines = append(lines, branchLines(r, at)...)
 		if text := phrase.Changes(at.changes); text != "" {
 			lines = append(lines, "  changes   "+display.Printable(text))
 		}
 	}
 	if r.Team != "" {
-		lines = append(lines, teamTroubles(r)...)
+		lines = append(lines, teamFailureLines(r)...)
 	} else {
-		lines = append(lines, troubles(r)...)
+		lines = append(lines, failureLines(r)...)
 		lines = append(lines, lastMessages(r)...)
-		lines = append(lines, next(r)...)
+		lines = append(lines, nextSteps(r)...)
 	}
 	if at.changes.Total == 0 {
 		return append(lines, mergeCommands(r, at)...)
@@ -99,8 +99,8 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 	return lines
 }
 
-// workers returns a line with the workers that ran the tasks.
-func workers(r fleet.Run) []string {
+// workerLines returns a line with the workers that ran the tasks.
+func workerLines(r fleet.Run) []string {
 	var names []string
 	for _, t := range r.Tasks {
 		if t.Attempt != nil && t.Attempt.Worker != "" && !slices.Contains(names, t.Attempt.Worker) && len(names) < maxListed {
@@ -114,8 +114,8 @@ func workers(r fleet.Run) []string {
 	return []string{"  workers   " + display.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
 }
 
-// verified counts the complete tasks that were checked, and those without a check.
-func verified(r fleet.Run) string {
+// verifiedText counts the complete tasks that were checked, and those without a check.
+func verifiedText(r fleet.Run) string {
 	tasks, checks, word, failed := 0, 0, 0, 0
 	for _, t := range r.Tasks {
 		switch {
@@ -142,19 +142,19 @@ func verified(r fleet.Run) string {
 	return fmt.Sprintf("%s by %s; %d without a check", phrase.Count(tasks, "task"), phrase.Count(checks, "check"), word)
 }
 
-// troubles returns lines about each failed task: the cause, the output that shows it,
+// failureLines returns lines about each failed task: the cause, the output that shows it,
 // and what to do.
-func troubles(r fleet.Run) (lines []string) {
-	told, more := 0, 0
+func failureLines(r fleet.Run) (lines []string) {
+	listed, more := 0, 0
 	for _, t := range r.Tasks {
 		switch {
 		case t.Status != fleet.Failed:
 			continue
-		case told == maxListed:
+		case listed == maxListed:
 			more++
 			continue
 		}
-		told++
+		listed++
 		id := display.Printable(t.ID)
 		head, output := phrase.Failure(t)
 		lines = append(lines, "✗ "+phrase.Join(": ", id+" failed", head))
@@ -172,8 +172,8 @@ func troubles(r fleet.Run) (lines []string) {
 	return lines
 }
 
-// next returns what to do with a run that is not complete.
-func next(r fleet.Run) []string {
+// nextSteps returns what to do with a run that is not complete.
+func nextSteps(r fleet.Run) []string {
 	switch {
 	case !r.Status.Final():
 		return []string{fmt.Sprintf("next: 'gaffer resume %s' goes on", r.ID)}
@@ -183,9 +183,9 @@ func next(r fleet.Run) []string {
 	return nil
 }
 
-// teamTroubles returns lines about the last failed task of an incomplete session. The
+// teamFailureLines returns lines about the last failed task of an incomplete session. The
 // session has already handled earlier failures, and says what to do about this one.
-func teamTroubles(r fleet.Run) (lines []string) {
+func teamFailureLines(r fleet.Run) (lines []string) {
 	if r.Status == fleet.Complete {
 		return nil
 	}
@@ -199,13 +199,13 @@ func teamTroubles(r fleet.Run) (lines []string) {
 		}
 	}
 	if !r.Status.Final() {
-		lines = append(lines, fmt.Sprintf("next: '%s' goes on", resuming(r)))
+		lines = append(lines, fmt.Sprintf("next: '%s' goes on", resumeCommand(r)))
 	}
 	return lines
 }
 
-// resuming returns the command that continues a run.
-func resuming(r fleet.Run) string {
+// resumeCommand returns the command that continues a run.
+func resumeCommand(r fleet.Run) string {
 	if r.Team != "" {
 		return "gaffer team resume"
 	}

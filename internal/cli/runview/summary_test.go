@@ -49,7 +49,7 @@ func TestTheSummaryOfARunThatFailed(t *testing.T) {
     gaffer logs d, then gaffer retry d --resume
 ✓ a: All of it is done.
 next: retry what failed, and what was cancelled for it comes back with it`, "\n")
-	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", exists: always})); diff != "" {
+	if diff := cmp.Diff(want, summaryLines(r, now, summaryPlace{dir: "/p", exists: always})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -75,15 +75,15 @@ func TestTheSummaryOfATeamDoesNotSuggestRetry(t *testing.T) {
     gaffer logs A-developer-1
 next: 'gaffer team resume' goes on`, "\n")
 	there := func(path string) bool { return path == "/p/trees/A" }
-	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", exists: there})); diff != "" {
+	if diff := cmp.Diff(want, summaryLines(r, now, summaryPlace{dir: "/p", exists: there})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	r.Status = fleet.Complete
-	if lines := summary(r, now, site{dir: "/p", exists: there}); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
+	if lines := summaryLines(r, now, summaryPlace{dir: "/p", exists: there}); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
 		t.Errorf("what the session has got over is told: %q", lines)
 	}
 	r.Status = fleet.Failed
-	failed, ok := errors.AsType[*exit.Error](verdict(ending{run: r}))
+	failed, ok := errors.AsType[*exit.Error](verdict(viewEnd{run: r}))
 	if !ok || failed.Code != exit.CodeFailed || !strings.Contains(failed.Hint(), "gaffer team resume") {
 		t.Errorf("%+v", failed)
 	}
@@ -109,7 +109,7 @@ func TestTheSummaryOfARemoteRunNamesItsWorkers(t *testing.T) {
   tasks     3 complete, 1 queued
   verified  nothing: no task has a verify command
   workers   build-1, build-2; 'gaffer logs TASK' shows what an agent wrote`, "\n")
-	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", exists: always, remote: true})); diff != "" {
+	if diff := cmp.Diff(want, summaryLines(r, now, summaryPlace{dir: "/p", exists: always, remote: true})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -119,14 +119,14 @@ func TestOnlyTheFirstOfManyFailuresAreListed(t *testing.T) {
 	for i := range 1000 {
 		r.Tasks = append(r.Tasks, fleet.Task{ID: fmt.Sprint(i), Status: fleet.Failed})
 	}
-	lines := summary(r, now, site{dir: "/", exists: always})
+	lines := summaryLines(r, now, summaryPlace{dir: "/", exists: always})
 	if len(lines) > 60 || lines[len(lines)-1] != "✗ … 980 more failed, 'gaffer status r' has them all" {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}
 }
 
 func TestTheExitCodeSaysWhetherAllIsComplete(t *testing.T) {
-	for want, end := range map[exit.Code]ending{
+	for want, end := range map[exit.Code]viewEnd{
 		exit.CodeDone:   {run: fleet.Run{Status: fleet.Complete}, interrupted: true},
 		exit.CodeFailed: {run: fleet.Run{Status: fleet.Cancelled}},
 	} {
@@ -134,7 +134,7 @@ func TestTheExitCodeSaysWhetherAllIsComplete(t *testing.T) {
 			t.Errorf("%+v: %d, want %d", end, got, want)
 		}
 	}
-	for _, end := range []ending{
+	for _, end := range []viewEnd{
 		{run: fleet.Run{Status: fleet.Cancelled}, interrupted: true},
 		{run: fleet.Run{Status: fleet.Running}, left: "left"},
 	} {

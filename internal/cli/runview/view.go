@@ -34,17 +34,17 @@ type View struct {
 // gaffer. Running agents continue.
 func With(ctx context.Context, e *env.Env, do func(*View) error) error {
 	v := newView(e)
-	a, err := connect.App(ctx, e, v.notices.send)
+	a, err := connect.OpenApp(ctx, e, v.notices.send)
 	if err != nil {
 		return err
 	}
-	v.App, v.Fleet = a, connect.Here(a)
+	v.App, v.Fleet = a, connect.LocalFleet(a)
 	return v.use(do)
 }
 
 // WithFleet is like [With], but uses the configured server if there is one.
 func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
-	remote, err := connect.Remote(e)
+	remote, err := connect.UsesServer(e)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
 		return With(ctx, e, do)
 	}
 	v := newView(e)
-	if v.Fleet, err = connect.Server(e, v.notices.send); err != nil {
+	if v.Fleet, err = connect.ServerFleet(e, v.notices.send); err != nil {
 		return err
 	}
 	return v.use(do)
@@ -80,8 +80,8 @@ func (v *View) remote() bool { return v.Fleet.Where() != "" }
 // print prints a notice to stderr.
 func (v *View) print(text string) { v.env.Talk("gaffer: %s", display.Printable(text)) }
 
-// ending describes why a view ended.
-type ending struct {
+// viewEnd describes why a view ended.
+type viewEnd struct {
 	run         fleet.Run
 	interrupted bool   // the user or a signal ended it
 	left        string // why it ended before the run did, or ""
@@ -107,13 +107,13 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	}
 	requests, release := takeSignals(ctx)
 	defer release()
-	show := v.plain
+	show := v.showLines
 	if term, err := terminal.Open(v.env.In, v.env.Err); err == nil && v.env.Getenv("TERM") != "dumb" {
-		show = func(ctx context.Context, j job) (ending, error) { return v.live(ctx, term, j) }
+		show = func(ctx context.Context, j job) (viewEnd, error) { return v.showLive(ctx, term, j) }
 	}
 	// The views handle signals themselves, so ctx must not be cancelled by one.
 	ctx = context.WithoutCancel(ctx)
-	end, err := show(ctx, job{run: r, work: newWork(ctx, v, run), requests: requests, interval: connect.Pace(len(r.Tasks))})
+	end, err := show(ctx, job{run: r, work: newWork(ctx, v, run), requests: requests, interval: connect.ReadInterval(len(r.Tasks))})
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 }
 
 // printResult prints the result and returns the error for the exit code.
-func (v *View) printResult(end ending, asJSON bool) error {
+func (v *View) printResult(end viewEnd, asJSON bool) error {
 	if asJSON {
 		if err := v.env.PrintJSON(end.run); err != nil {
 			return err
@@ -149,13 +149,13 @@ func (v *View) printResult(end ending, asJSON bool) error {
 // task was cancelled. A complete run of a team may have cancelled tasks. If a team's
 // run is not complete, the error tells the user to continue the session, not to retry a
 // task.
-func verdict(end ending) error {
+func verdict(end viewEnd) error {
 	r := end.run
 	switch {
 	case end.left != "":
 		return &exit.Error{
 			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s", r.ID, end.left),
-			Next: fmt.Sprintf("'%s' goes on, 'gaffer status' shows how it stands", resuming(r)),
+			Next: fmt.Sprintf("'%s' goes on, 'gaffer status' shows how it stands", resumeCommand(r)),
 		}
 	case r.Status == fleet.Complete && (r.Counts.Cancelled == 0 || r.Team != ""):
 		return nil // even if a signal tried to end it

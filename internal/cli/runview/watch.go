@@ -24,11 +24,11 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	}
 	term, none := terminal.Open(v.env.In, v.env.Err)
 	if asJSON || none != nil || v.env.Getenv("TERM") == "dumb" {
-		return v.lines(ctx, r, asJSON)
+		return v.printChanges(ctx, r, asJSON)
 	}
 	requests, release := takeSignals(ctx)
 	defer release()
-	end, err := v.live(context.WithoutCancel(ctx), term, job{run: r, requests: requests, interval: connect.Pace(len(r.Tasks))})
+	end, err := v.showLive(context.WithoutCancel(ctx), term, job{run: r, requests: requests, interval: connect.ReadInterval(len(r.Tasks))})
 	if err != nil {
 		return err
 	}
@@ -38,16 +38,16 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	return v.printResult(end, false)
 }
 
-// lines prints each change to stdout, as text or as JSON.
-func (v *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
+// printChanges prints each change to stdout, as text or as JSON.
+func (v *View) printChanges(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	runs, failed := follow(ctx, v.Fleet, r.ID, connect.Pace(len(r.Tasks)), &all)
+	runs, failed := follow(ctx, v.Fleet, r.ID, connect.ReadInterval(len(r.Tasks)), &all)
 	seen := r
 	if !asJSON {
-		if err := v.env.Printf("%s\n", strings.Join(opening(r, v.remote(), v.env.Now()), "\n")); err != nil {
+		if err := v.env.Printf("%s\n", strings.Join(openingLines(r, v.remote(), v.env.Now()), "\n")); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (v *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 			enc.SetEscapeHTML(false)
 			err = enc.Encode(r)
 		} else {
-			for _, line := range changes(seen, r, v.env.Now()) {
+			for _, line := range changeLines(seen, r, v.env.Now()) {
 				err = errors.Join(err, v.env.Printf("%s\n", line))
 			}
 		}
@@ -74,7 +74,7 @@ func (v *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return verdict(ending{run: seen})
+		return verdict(viewEnd{run: seen})
 	}
-	return v.printResult(ending{run: seen}, false)
+	return v.printResult(viewEnd{run: seen}, false)
 }

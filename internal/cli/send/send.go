@@ -81,10 +81,10 @@ last. The exit code is then 1 if the task has failed.`,
 			}
 			sent := result{Message: m}
 			if !*asJSON {
-				tell(e, t)
+				printNext(e, t)
 			}
 			if wait {
-				if sent, err = await(ctx, f, m); err != nil {
+				if sent, err = awaitEnd(ctx, f, m); err != nil {
 					return err
 				}
 			}
@@ -100,8 +100,8 @@ type result struct {
 	Task    *fleet.Task   `json:"task,omitempty"` // with --wait: how it ended
 }
 
-// tell says what happens next. t is the task before the message was sent.
-func tell(e *env.Env, t fleet.Task) {
+// printNext says what happens next. t is the task before the message was sent.
+func printNext(e *env.Env, t fleet.Task) {
 	id := display.Printable(t.ID)
 	switch {
 	case t.Status == fleet.Running:
@@ -116,8 +116,8 @@ func tell(e *env.Env, t fleet.Task) {
 // errEnded ends the wait for a task.
 var errEnded = errors.New("the task has ended")
 
-// await waits until the task has ended. A task does not end while a message waits for it.
-func await(ctx context.Context, f connect.Fleet, m fleet.Message) (result, error) {
+// awaitEnd waits until the task has ended. A task does not end while a message waits for it.
+func awaitEnd(ctx context.Context, f connect.Fleet, m fleet.Message) (result, error) {
 	err := f.Follow(ctx, m.Run, 500*time.Millisecond, func(r fleet.Run) error {
 		for _, t := range r.Tasks {
 			if t.ID == m.Task && t.Status.Final() {

@@ -19,7 +19,7 @@ type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, er
 // Open returns the Opener for the command's database.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.ServerOptions) (page.Backend, error) {
-		a, err := connect.App(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
+		a, err := connect.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
 		if err != nil {
 			return page.Backend{}, err
 		}

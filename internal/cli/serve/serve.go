@@ -166,11 +166,11 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer register(e, b, opts, l)()
-	if err := greet(e, s, o, opts, l); err != nil {
+	if err := printAddress(e, s, o, opts, l); err != nil {
 		return err
 	}
 	if o.announce {
-		gone, wrong := announce(e, opts, l)
+		gone, wrong := writeViewerFile(e, opts, l)
 		if wrong != nil {
 			return wrong
 		}
@@ -233,15 +233,15 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	if err != nil {
 		return nil, opts, err
 	}
-	if err := first(ctx, e, o, opts.Tokens, tokens, filepath.Join(b.State, "token")); err != nil {
+	if err := createFirstToken(ctx, e, o, opts.Tokens, tokens, filepath.Join(b.State, "token")); err != nil {
 		return nil, opts, err
 	}
 	s, err := server.New(opts)
 	return s, opts, err
 }
 
-// first creates the first token. It prints the token once, and only to a terminal.
-func first(ctx context.Context, e *env.Env, o options, book *credential.TokenStore, tokens *credential.TokenFile, file string) error {
+// createFirstToken creates the first token. It prints the token once, and only to a terminal.
+func createFirstToken(ctx context.Context, e *env.Env, o options, book *credential.TokenStore, tokens *credential.TokenFile, file string) error {
 	text, err := tokens.CreateFirst(ctx, book)
 	if err != nil {
 		return err
@@ -255,8 +255,8 @@ func first(ctx context.Context, e *env.Env, o options, book *credential.TokenSto
 	return e.Printf("The token of the first admin is kept in %s and not shown again:\n  %s\n", file, text)
 }
 
-// greet prints the server's address and a link that logs a browser in.
-func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
+// printAddress prints the server's address and a link that logs a browser in.
+func printAddress(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
 	base := page.URL(l.Addr(), opts.TLS != nil)
 	if err := e.Printf("Listening on %s\n", base); err != nil {
 		return err
@@ -294,9 +294,9 @@ func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (
 	return func() { _ = remove() } // a file that cannot be removed names a process that no longer exists, and is ignored
 }
 
-// announce writes the file in which programs on this machine look for a viewer's
+// writeViewerFile writes the file in which programs on this machine look for a viewer's
 // address. gone deletes the file.
-func announce(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
+func writeViewerFile(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
 	home := e.Getenv("HOME")
 	if home == "" {
 		return nil, errors.New("--announce: HOME does not say where to write it")

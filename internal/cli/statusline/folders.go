@@ -59,13 +59,13 @@ func findFolders(e *env.Env, named bool, dirs []string) folders {
 func (p folders) documents(agent []byte) statusline.Documents {
 	d := statusline.Documents{
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
-		Spec: beginning(filepath.Join(p.workflow, "spec.md"), maxFront),
+		Spec: readBeginning(filepath.Join(p.workflow, "spec.md"), maxFront),
 	}
 	if info, err := os.Stat(p.workflow); err == nil {
 		d.Used = info.IsDir()
 	}
 	d.State, _ = statefile.ReadBytes(host.OS(), filepath.Join(p.workflow, workflow.StateFile))
-	d.Config = beginning(filepath.Join(p.workflow, "config.json"), maxConfig)
+	d.Config = readBeginning(filepath.Join(p.workflow, "config.json"), maxConfig)
 	return d
 }
 
@@ -79,10 +79,10 @@ const (
 func readHead(dir string) []byte {
 	for {
 		dotGit := filepath.Join(dir, ".git")
-		if head := beginning(filepath.Join(dotGit, "HEAD"), maxHead); head != nil {
+		if head := readBeginning(filepath.Join(dotGit, "HEAD"), maxHead); head != nil {
 			return head
 		}
-		if link := beginning(dotGit, maxHead); link != nil { // a linked worktree, where .git is a file
+		if link := readBeginning(dotGit, maxHead); link != nil { // a linked worktree, where .git is a file
 			line, _, _ := strings.Cut(string(link), "\n")
 			gitDir, ok := strings.CutPrefix(strings.TrimSpace(line), "gitdir: ")
 			if !ok {
@@ -91,7 +91,7 @@ func readHead(dir string) []byte {
 			if !filepath.IsAbs(gitDir) {
 				gitDir = filepath.Join(dir, gitDir)
 			}
-			return beginning(filepath.Join(gitDir, "HEAD"), maxHead)
+			return readBeginning(filepath.Join(gitDir, "HEAD"), maxHead)
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -101,10 +101,10 @@ func readHead(dir string) []byte {
 	}
 }
 
-// beginning reads at most this number of bytes of a regular file. It returns nil if the
+// readBeginning reads at most this number of bytes of a regular file. It returns nil if the
 // file does not exist, and an empty slice if it cannot be read. It opens with
 // O_NONBLOCK, so that a FIFO does not block it.
-func beginning(path string, most int64) []byte {
+func readBeginning(path string, most int64) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		return []byte{}

@@ -78,16 +78,16 @@ func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workf
 	case choice == workflow.RunMissing:
 		e.Talk("%s comes first: run it, then 'gaffer step done %s'", missing.Next.Agent(), missing.Next)
 	case choice == workflow.Abort:
-		return &aborted{missing}
+		return &abortedError{missing}
 	}
 	return nil
 }
 
-// aborted is the error after the user has chosen to abort.
-type aborted struct{ missing *workflow.PrerequisiteError }
+// abortedError is the error after the user has chosen to abort.
+type abortedError struct{ missing *workflow.PrerequisiteError }
 
-func (a *aborted) Error() string { return "step " + string(a.missing.Step) + ": aborted" }
+func (a *abortedError) Error() string { return "step " + string(a.missing.Step) + ": aborted" }
 
 // Conflict returns true, so that the exit code is the same as for the missing
 // prerequisite.
-func (a *aborted) Conflict() bool { return true }
+func (a *abortedError) Conflict() bool { return true }

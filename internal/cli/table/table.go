@@ -109,9 +109,9 @@ func clean(rows [][]Cell) [][]Cell {
 	return cleaned
 }
 
-// readable is the width that a column keeps while other columns can be dropped, unless
+// readableWidth is the width that a column keeps while other columns can be dropped, unless
 // its heading sets another width.
-const readable = 16
+const readableWidth = 16
 
 // fit returns the rows without the columns that do not fit the terminal, and the widths
 // of the remaining ones. If columns is 0, everything fits.
@@ -139,7 +139,7 @@ func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 	}
 	for {
 		widths = widthsOf(rows)
-		shrink(rows[0], widths, columns, false, func(c Cell) int { return cmp.Or(c.Least, readable) })
+		shrink(rows[0], widths, columns, false, func(c Cell) int { return cmp.Or(c.Least, readableWidth) })
 		drop := -1
 		for i, c := range rows[0] {
 			if c.Drop > 0 && (drop < 0 || c.Drop < rows[0][drop].Drop) {

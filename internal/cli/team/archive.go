@@ -29,7 +29,7 @@ works on is refused; the run of one that was left is ended.`,
 			}
 			folder, err := s.Archive(cmd.Context())
 			if err != nil {
-				return advised(err)
+				return withTeamHint(err)
 			}
 			return e.Printf("%s\n", folder)
 		},
@@ -38,5 +38,5 @@ works on is refused; the run of one that was left is ended.`,
 
 // endRun ends the run of the session before the session is archived.
 func endRun(ctx context.Context, e *env.Env) error {
-	return connect.With(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
+	return connect.WithApp(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
 }

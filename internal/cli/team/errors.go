@@ -8,9 +8,9 @@ import (
 	"gaffer/team"
 )
 
-// advised replaces the hint of an error by one for 'gaffer team'. The original hints
+// withTeamHint replaces the hint of an error by one for 'gaffer team'. The original hints
 // are for users of the documents or of 'gaffer run'.
-func advised(err error) error {
+func withTeamHint(err error) error {
 	if _, ok := errors.AsType[*team.SessionExistsError](err); ok {
 		return exit.WithHint(err, "'gaffer team status' says where it stands, 'gaffer team resume' goes on with it, --new archives it and begins another")
 	}

@@ -50,7 +50,7 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 	if !o.fresh {
 		id, err := s.Init(ctx, requirements)
 		if err != nil {
-			return advised(err)
+			return withTeamHint(err)
 		}
 		return e.Printf("%s\n", id)
 	}

@@ -41,11 +41,11 @@ keeps what it was begun with.`,
 		ctx := cmd.Context()
 		return runview.With(ctx, e, func(t *runview.View) error {
 			if err := checkKept(ctx, e, t, cmd.Flags()); err != nil {
-				return advised(err)
+				return withTeamHint(err)
 			}
 			run, err := t.App.Teams.Resume(ctx, n)
 			if err != nil {
-				return advised(err)
+				return withTeamHint(err)
 			}
 			return o.work(ctx, e, t, run)
 		})

@@ -101,7 +101,7 @@ func (o options) run(ctx context.Context, e *env.Env, t *runview.View, n teamses
 		e.Talk("the session before is in %s", s.Archived)
 	}
 	if err != nil {
-		return advised(err)
+		return withTeamHint(err)
 	}
 	return o.work(ctx, e, t, s.Run)
 }
@@ -113,8 +113,8 @@ func (o options) work(ctx context.Context, e *env.Env, t *runview.View, run stri
 	t.Show = *o.open
 	err := t.Work(ctx, run, *o.json)
 	if !*o.json {
-		if told := o.printResult(ctx, e, t); told != nil {
-			return errors.Join(err, told)
+		if printErr := o.printResult(ctx, e, t); printErr != nil {
+			return errors.Join(err, printErr)
 		}
 	}
 	return err

@@ -27,11 +27,11 @@ marks a counter that has reached it.`,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.With(cmd.Context(), e, func(a *app.App) error {
+		return connect.WithApp(cmd.Context(), e, func(a *app.App) error {
 			v, err := look(cmd.Context(), e, a)
 			switch {
 			case err != nil:
-				return advised(err)
+				return withTeamHint(err)
 			case *asJSON:
 				return v.printJSON(e)
 			}

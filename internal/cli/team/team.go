@@ -74,11 +74,11 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 		return err
 	}
 	n.Requirements = requirements
-	err = runview.Ready(ctx, e, "team", *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+	err = runview.CheckReady(ctx, e, "team", *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 		problems, err := app.PreflightTeam(ctx, opts, n)
 		for i, p := range problems {
 			if p.Unwrap() != nil {
-				problems[i].Next = exit.Hint(advised(p))
+				problems[i].Next = exit.Hint(withTeamHint(p))
 			}
 		}
 		return problems, err

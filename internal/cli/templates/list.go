@@ -63,18 +63,18 @@ func list(ctx context.Context, e *env.Env, asJSON bool) error {
 	return used.print(e, rows, dir)
 }
 
-// uses holds the statistics of templates from the records.
-type uses struct {
+// templateUses holds the statistics of templates from the records.
+type templateUses struct {
 	groups []ledger.Template
 	last   map[string]time.Time
 }
 
-func history(ctx context.Context, e *env.Env) (uses, error) {
+func history(ctx context.Context, e *env.Env) (templateUses, error) {
 	c, err := e.Config()
 	if err != nil {
-		return uses{}, err
+		return templateUses{}, err
 	}
-	u := uses{last: map[string]time.Time{}}
+	u := templateUses{last: map[string]time.Time{}}
 	store := ledger.Open(c.Path("paths.ledger"), ledger.Options{Now: e.Now})
 	r, err := store.Report(ctx, ledger.Query{}, func(a ledger.Attempt) error {
 		// Some records contain the literal '$START' instead of a time.
@@ -87,7 +87,7 @@ func history(ctx context.Context, e *env.Env) (uses, error) {
 	return u, err
 }
 
-func (u uses) row(t prompt.Template) row {
+func (u templateUses) row(t prompt.Template) row {
 	r := row{template: describe(t)}
 	r.Text = ""
 	for _, g := range u.groups {
@@ -106,21 +106,21 @@ func (u uses) row(t prompt.Template) row {
 	return r
 }
 
-func (u uses) print(e *env.Env, rows []row, dir string) error {
+func (u templateUses) print(e *env.Env, rows []row, dir string) error {
 	if len(rows) == 0 {
 		e.Talk("no templates: a file NAME.md in %s is one", dir)
 	} else if err := printTable(e, rows); err != nil {
 		return err
 	}
-	if gone := u.without(rows); len(gone) > 0 {
+	if gone := u.missingTemplates(rows); len(gone) > 0 {
 		e.Talk("in the records, but without a file: %s", display.Line(strings.Join(gone, ", "), 200))
 	}
 	return nil
 }
 
-// without returns the templates that records name but that do not exist. "custom" in a
+// missingTemplates returns the templates that records name but that do not exist. "custom" in a
 // record means no template.
-func (u uses) without(rows []row) (names []string) {
+func (u templateUses) missingTemplates(rows []row) (names []string) {
 	for _, g := range u.groups {
 		if g.Template != "custom" && !slices.ContainsFunc(rows, func(r row) bool { return r.Name == g.Template }) {
 			names = append(names, g.Template)

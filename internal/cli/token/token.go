@@ -40,8 +40,8 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 	return cmd
 }
 
-// with opens the tokens, calls do and closes them.
-func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.TokenStore) error) error {
+// withTokens opens the tokens, calls do and closes them.
+func withTokens(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.TokenStore) error) error {
 	b, err := open(ctx, app.ServerOptions{})
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 		if err := e.RefuseAgents("gaffer token create"); err != nil {
 			return err
 		}
-		return with(cmd.Context(), e, open, func(b *credential.TokenStore) error {
+		return withTokens(cmd.Context(), e, open, func(b *credential.TokenStore) error {
 			text, row, err := b.Create(cmd.Context(), credential.NewToken{Role: credential.Role(role), Name: name, Limits: limits})
 			if err != nil {
 				return err
@@ -100,8 +100,8 @@ func roles() (all []string) {
 	return all
 }
 
-// shown is the JSON form of a token.
-type shown struct {
+// tokenJSON is the JSON form of a token.
+type tokenJSON struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
 	Role credential.Role `json:"role"`
@@ -120,7 +120,7 @@ func list(e *env.Env, open serve.Opener) *cobra.Command {
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return with(cmd.Context(), e, open, func(b *credential.TokenStore) error {
+		return withTokens(cmd.Context(), e, open, func(b *credential.TokenStore) error {
 			rows, err := b.List(cmd.Context())
 			if err != nil {
 				return err
@@ -132,10 +132,10 @@ func list(e *env.Env, open serve.Opener) *cobra.Command {
 }
 
 func show(e *env.Env, rows []credential.Token, asJSON bool) error {
-	all := []shown{}
+	all := []tokenJSON{}
 	for _, r := range rows {
 		role, limits := r.Shown()
-		all = append(all, shown{r.ID, r.Name, role, limits, r.Created, r.Expires, r.Used})
+		all = append(all, tokenJSON{r.ID, r.Name, role, limits, r.Created, r.Expires, r.Used})
 	}
 	if asJSON {
 		return e.PrintJSON(all)
@@ -170,7 +170,7 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 		if err := e.RefuseAgents("gaffer token revoke"); err != nil {
 			return err
 		}
-		return with(cmd.Context(), e, open, func(b *credential.TokenStore) error {
+		return withTokens(cmd.Context(), e, open, func(b *credential.TokenStore) error {
 			row, err := b.Revoke(cmd.Context(), args[0])
 			if err != nil {
 				return err

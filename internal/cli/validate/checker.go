@@ -35,8 +35,8 @@ type validator struct {
 	strict bool
 }
 
-// roots maps kinds to the settings with the folders of the project's own documents.
-var roots = map[kind]string{
+// folderSettings maps kinds to the settings with the folders of the project's own documents.
+var folderSettings = map[kind]string{
 	runs: "paths.ledger", results: "paths.ledger", ledgers: "paths.ledger",
 	sessions: "paths.session", workflows: "paths.workflow", teams: "paths.team",
 }
@@ -71,7 +71,7 @@ func (v *validator) check(ctx context.Context, t target, each func(document) err
 	}
 	path := t.path
 	if path == "" {
-		path = v.own(t.kind)
+		path = v.projectPath(t.kind)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -79,9 +79,9 @@ func (v *validator) check(ctx context.Context, t target, each func(document) err
 	return v.checker(t.kind)(ctx, path, each)
 }
 
-// own returns the path of the project's documents of a kind.
-func (v *validator) own(k kind) string {
-	root := v.config.Path(roots[k])
+// projectPath returns the path of the project's documents of a kind.
+func (v *validator) projectPath(k kind) string {
+	root := v.config.Path(folderSettings[k])
 	if k == runs || k == results {
 		return filepath.Join(root, string(k))
 	}
@@ -102,7 +102,7 @@ func (v *validator) store(root string) *ledger.Store {
 
 func (v *validator) records(k ledger.Kind) checker {
 	return func(ctx context.Context, path string, each func(document) error) error {
-		return v.store(v.own(ledgers)).ValidatePath(ctx, k, path, ledger.Checks{Strict: v.strict}, each)
+		return v.store(v.projectPath(ledgers)).ValidatePath(ctx, k, path, ledger.Checks{Strict: v.strict}, each)
 	}
 }
 

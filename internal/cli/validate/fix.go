@@ -18,7 +18,7 @@ func (v *validator) fix(ctx context.Context, targets []target, each func(ledger.
 		}
 		path := t.path
 		if path == "" {
-			path = v.own(ownKind(t.kind))
+			path = v.projectPath(ownKind(t.kind))
 		}
 		err := repair(ctx, path, each)
 		if errors.Is(err, fs.ErrNotExist) && t.path == "" {

@@ -26,8 +26,8 @@ const (
 	unknown   kind = ""
 )
 
-// mark is the flag of a kind and its position on the command line.
-type mark struct {
+// kindMark is the flag of a kind and its position on the command line.
+type kindMark struct {
 	kind kind
 	at   int // number of paths before it
 }
@@ -39,10 +39,10 @@ type target struct {
 	path string
 }
 
-// bind assigns a kind to each path on the command line. With a single flag, every path
+// assignKinds assigns a kind to each path on the command line. With a single flag, every path
 // has that kind. With several, a path belongs to the last flag before it, and a flag
 // without paths means the project's own documents. A path without a flag stays unknown.
-func bind(marks []mark, paths []string) []target {
+func assignKinds(marks []kindMark, paths []string) []target {
 	kinds := kindsOf(marks)
 	if len(paths) == 0 && (len(kinds) == 0 || slices.Contains(kinds, all)) {
 		return []target{{kind: all}}
@@ -68,7 +68,7 @@ func bind(marks []mark, paths []string) []target {
 	return targets
 }
 
-func kindsOf(marks []mark) []kind {
+func kindsOf(marks []kindMark) []kind {
 	var kinds []kind
 	for _, m := range marks {
 		if !slices.Contains(kinds, m.kind) {
@@ -79,7 +79,7 @@ func kindsOf(marks []mark) []kind {
 }
 
 // flagBefore returns the kind of the last flag before the i-th path.
-func flagBefore(marks []mark, i int) kind {
+func flagBefore(marks []kindMark, i int) kind {
 	k := unknown
 	for _, m := range marks {
 		if m.at <= i {

@@ -40,7 +40,7 @@ func TestPathsAreBoundToTheFlagsBeforeThem(t *testing.T) {
 			if err := flags.Parse(c.args); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, bind(o.marks, flags.Args()), cmp.AllowUnexported(target{})); diff != "" {
+			if diff := cmp.Diff(c.want, assignKinds(o.marks, flags.Args()), cmp.AllowUnexported(target{})); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 // options holds the values of the command's flags.
 type options struct {
 	fix, strict, json bool
-	marks             []mark
+	marks             []kindMark
 }
 
 // New creates the command.
@@ -82,7 +82,7 @@ func (f *kindFlag) Set(text string) error {
 	if text != "true" {
 		return errors.New("takes no value; put the path after a space")
 	}
-	f.opts.marks = append(f.opts.marks, mark{f.kind, f.flags.NArg()})
+	f.opts.marks = append(f.opts.marks, kindMark{f.kind, f.flags.NArg()})
 	return nil
 }
 
@@ -96,7 +96,7 @@ func run(ctx context.Context, e *env.Env, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	targets, err := resolve(e, bind(o.marks, args))
+	targets, err := resolve(e, assignKinds(o.marks, args))
 	if err != nil {
 		return err
 	}

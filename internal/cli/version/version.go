@@ -33,7 +33,7 @@ func New(e *env.Env) *cobra.Command {
 }
 
 func run(e *env.Env, asJSON bool) error {
-	v := read(e.Version)
+	v := readBuildInfo(e.Version)
 	if asJSON {
 		return e.PrintJSON(v)
 	}
@@ -52,9 +52,9 @@ func (v info) String() string {
 	return text + " " + v.Go + " " + v.Platform
 }
 
-// read reads the revision that the go command records in a binary built inside a
+// readBuildInfo reads the revision that the go command records in a binary built inside a
 // repository.
-func read(version string) info {
+func readBuildInfo(version string) info {
 	v := info{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {

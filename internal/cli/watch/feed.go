@@ -13,12 +13,12 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// ended is the number of latest runs that are shown even if they have ended.
-const ended = 20
+// shownEnded is the number of latest runs that are shown even if they have ended.
+const shownEnded = 20
 
 // overview reads the state of the whole fleet.
 func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) {
-	if v.Runs, err = f.Latest(ctx, ended); err != nil {
+	if v.Runs, err = f.Latest(ctx, shownEnded); err != nil {
 		return v, err
 	}
 	if v.Workers, err = f.Workers(ctx); err != nil {
@@ -140,7 +140,7 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 	for ctx.Err() == nil {
 		known, _ := f.lastRead(focus.Run)
 		var ended time.Time
-		err := f.fleet.Follow(ctx, focus.Run, connect.Pace(known.Counts.Total), func(r fleet.Run) error {
+		err := f.fleet.Follow(ctx, focus.Run, connect.ReadInterval(known.Counts.Total), func(r fleet.Run) error {
 			ended = r.Ended
 			f.send(r)
 			if at := slices.IndexFunc(r.Tasks, func(t fleet.Task) bool { return t.ID == focus.Task }); at >= 0 {

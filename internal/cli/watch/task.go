@@ -64,8 +64,8 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 	return true
 }
 
-// tail is the number of lines of an existing log that are read.
-const tail = 1000
+// logLines is the number of lines of an existing log that are read.
+const logLines = 1000
 
 // followLog sends the output of a task's agent to the screen. end stops that and waits
 // for it.
@@ -80,7 +80,7 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 		}
 		w.flush()
 		r := agentlog.New(safe.New(w), agentlog.Options{})
-		err := errors.Join(f.fleet.Log(ctx, t, r, fleet.LogQuery{Tail: tail, Follow: t.Status == fleet.Running}), r.End())
+		err := errors.Join(f.fleet.Log(ctx, t, r, fleet.LogQuery{Tail: logLines, Follow: t.Status == fleet.Running}), r.End())
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:

@@ -44,16 +44,16 @@ nothing that runs.`,
 			return exit.WithHint(exit.Usage(errors.New("this is no terminal that a screen could be shown on")),
 				"'gaffer ps' lists what runs, 'gaffer status --json' is for programs")
 		}
-		return watch(cmd.Context(), e, args)
+		return showScreen(cmd.Context(), e, args)
 	}
 	return cmd
 }
 
-// watch shows the screen until the user leaves. If the fleet cannot be read at all, it
+// showScreen shows the screen until the user leaves. If the fleet cannot be read at all, it
 // returns an error before it opens the screen.
-func watch(ctx context.Context, e *env.Env, args []string) (err error) {
+func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	notices := make(chan string, 16)
-	fleet, err := connect.New(ctx, e, func(text string) {
+	fleet, err := connect.OpenFleet(ctx, e, func(text string) {
 		select {
 		case notices <- text:
 		default: // drop notices while the screen is too slow

@@ -21,9 +21,9 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// attend runs a worker and handles signals for it. It replaces the command line's
+// runWithSignals runs a worker and handles signals for it. It replaces the command line's
 // signal handler, which would end the process at the second signal.
-func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
+func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	heard := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signal.Reset(wanted...)
@@ -38,7 +38,7 @@ func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	for n := 0; ; {
 		select {
 		case err := <-ended:
-			return end(err, s)
+			return endError(err, s)
 		case <-heard:
 		case <-before:
 			before = nil
@@ -55,18 +55,18 @@ func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	case 1:
 		s.Drain()
 		if len(held) > 0 {
-			shown.say("takes no more, and waits for %s: %s; the next signal hands them back", phrase.Count(len(held), "task"), strings.Join(held, ", "))
+			shown.notice("takes no more, and waits for %s: %s; the next signal hands them back", phrase.Count(len(held), "task"), strings.Join(held, ", "))
 		}
 	case 2:
 		s.Release()
-		shown.say("stops and hands back %s; the next signal leaves them running", phrase.Count(len(held), "task"))
+		shown.notice("stops and hands back %s; the next signal leaves them running", phrase.Count(len(held), "task"))
 	default:
 		leave()
 	}
 }
 
-// end returns the error of the command. It names the tasks that are still running.
-func end(err error, s *app.ServerWorker) error {
+// endError returns the error of the command. It names the tasks that are still running.
+func endError(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -84,14 +84,14 @@ type lines struct {
 	mu   sync.Mutex
 }
 
-// say prints a notice about the worker.
-func (l *lines) say(format string, args ...any) {
-	l.tell(workerclient.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
+// notice prints a notice about the worker.
+func (l *lines) notice(format string, args ...any) {
+	l.printEvent(workerclient.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
 }
 
-// tell prints an event. It ignores errors, so that the worker goes on if its terminal
+// printEvent prints an event. It ignores errors, so that the worker goes on if its terminal
 // is closed.
-func (l *lines) tell(e workerclient.Event) {
+func (l *lines) printEvent(e workerclient.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.json {
@@ -101,11 +101,11 @@ func (l *lines) tell(e workerclient.Event) {
 		}
 		return
 	}
-	_ = l.env.Printf("%s %s\n", e.Time.Local().Format(time.TimeOnly), line(e))
+	_ = l.env.Printf("%s %s\n", e.Time.Local().Format(time.TimeOnly), eventText(e))
 }
 
-// line returns an event as text.
-func line(e workerclient.Event) string {
+// eventText returns an event as text.
+func eventText(e workerclient.Event) string {
 	task := display.Printable(e.Run + "/" + e.Task)
 	text := phrase.Line(e.Text)
 	switch e.Kind {
@@ -114,7 +114,7 @@ func line(e workerclient.Event) string {
 	case "adopted":
 		return task + again(" goes on", e.Number)
 	case "ended":
-		return task + " " + outcome(e) + colon(text)
+		return task + " " + outcomeText(e) + colon(text)
 	case "gone":
 		return task + " is not this worker's any more" + colon(text)
 	case "released":
@@ -136,8 +136,8 @@ func again(what string, number int) string {
 	return what
 }
 
-// outcome describes the state of a task after an attempt has ended.
-func outcome(e workerclient.Event) string {
+// outcomeText describes the state of a task after an attempt has ended.
+func outcomeText(e workerclient.Event) string {
 	class := display.Printable(e.Class)
 	switch {
 	case e.Class == "":

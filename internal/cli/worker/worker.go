@@ -83,7 +83,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		if e.Kind == "joined" {
 			e.Text = fmt.Sprintf("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Config.Server(), opts.Slots)
 		}
-		shown.tell(e)
+		shown.printEvent(e)
 	}
 	for _, secret := range []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE"} { // agents must not get the worker's token
 		if err := os.Unsetenv(secret); err != nil {
@@ -95,7 +95,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return err
 	}
 	defer s.Close()
-	return attend(ctx, s, shown)
+	return runWithSignals(ctx, s, shown)
 }
 
 // workerOptions combines the flags and the settings into the options of a worker.

@@ -96,9 +96,9 @@ func row(w serverfleet.Worker, now time.Time) []table.Cell {
 	return []table.Cell{
 		{Text: w.Name},
 		status,
-		{Text: doing(w, now)},
+		{Text: statusText(w, now)},
 		{Text: display.Line(strings.Join(w.Projects(), ", "), 40)},
-		{Text: display.Line(at(w), 60)},
+		{Text: display.Line(taskText(w), 60)},
 		{Text: slots},
 		{Text: display.Line(strings.Join(w.Own(), ", "), 60)},
 		{Text: ago(w.LastSeen, now)},
@@ -106,18 +106,18 @@ func row(w serverfleet.Worker, now time.Time) []table.Cell {
 	}
 }
 
-// at returns the worker's task. For an agent started by hand it returns what the agent
+// taskText returns the worker's task. For an agent started by hand it returns what the agent
 // waits for, otherwise its folder.
-func at(w serverfleet.Worker) string {
+func taskText(w serverfleet.Worker) string {
 	if w.ByHand {
 		return cmp.Or(w.For, w.Dir)
 	}
 	return w.Task
 }
 
-// doing returns the status that the worker reported last. If the worker is offline, it
+// statusText returns the status that the worker reported last. If the worker is offline, it
 // adds the age of the report.
-func doing(w serverfleet.Worker, now time.Time) string {
+func statusText(w serverfleet.Worker, now time.Time) string {
 	if w.Online() || w.ClaudeStatus == "" || w.ClaudeSince.IsZero() {
 		return w.ClaudeStatus
 	}

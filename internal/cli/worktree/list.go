@@ -76,7 +76,7 @@ func look(ctx context.Context, e *env.Env, run string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	trees = slices.DeleteFunc(trees, func(t worktree.Tree) bool { return !means(run, t.Run) })
+	trees = slices.DeleteFunc(trees, func(t worktree.Tree) bool { return !matchesRun(run, t.Run) })
 	if run != "" && len(trees) == 0 {
 		return nil, exit.WithHint(exit.NotFound(fmt.Errorf("run %q: no task has a worktree", run)), "'gaffer worktree list' shows them all")
 	}

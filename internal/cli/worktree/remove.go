@@ -67,7 +67,7 @@ func find(trees []worktree.Tree, name string) (worktree.Tree, error) {
 	}
 	var found []worktree.Tree
 	for _, t := range trees {
-		if t.Task == task && means(run, t.Run) {
+		if t.Task == task && matchesRun(run, t.Run) {
 			found = append(found, t)
 		}
 	}

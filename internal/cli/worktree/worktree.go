@@ -23,8 +23,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// means reports whether text is a prefix of a run's id or of the last part of the id.
-func means(text, run string) bool {
+// matchesRun reports whether text is a prefix of a run's id or of the last part of the id.
+func matchesRun(text, run string) bool {
 	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 

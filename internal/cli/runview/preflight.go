@@ -16,13 +16,13 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Look finds what is missing on this machine. An example is [app.Preflight] for a plan.
-type Look func(context.Context, app.Options) ([]preflight.Problem, error)
+// PreflightCheck finds what is missing on this machine. An example is [app.Preflight] for a plan.
+type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, error)
 
-// Ready returns an error if something is missing on this machine, and prints one line
+// CheckReady returns an error if something is missing on this machine, and prints one line
 // per problem. Call it before anything is created. It asks a user at a terminal whether
 // to trust the programs that the project names.
-func Ready(ctx context.Context, e *env.Env, name string, asJSON bool, look Look) error {
+func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, look PreflightCheck) error {
 	opts, err := connect.Options(e, nil)
 	if err != nil {
 		return err

@@ -165,7 +165,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 
 // fleetsOf opens the configured server, and this machine if it has a database.
 func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
-	f, err := New(ctx, e, nil)
+	f, err := OpenFleet(ctx, e, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -179,9 +179,9 @@ func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
 	if there, err := app.Exists(opts); err != nil || !there {
 		return fleets, err
 	}
-	a, err := App(ctx, e, nil)
+	a, err := OpenApp(ctx, e, nil)
 	if err != nil {
 		return fleets, err
 	}
-	return append(fleets, Here(a)), nil
+	return append(fleets, LocalFleet(a)), nil
 }

@@ -2,9 +2,9 @@ package connect
 
 import "time"
 
-// Pace returns the interval between reads of a run with this number of tasks. Reading a
+// ReadInterval returns the interval between reads of a run with this number of tasks. Reading a
 // large run takes longer.
-func Pace(tasks int) time.Duration {
+func ReadInterval(tasks int) time.Duration {
 	switch {
 	case tasks < 200:
 		return 100 * time.Millisecond

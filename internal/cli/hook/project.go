@@ -13,27 +13,27 @@ import (
 	"gaffer/workflow"
 )
 
-// place is the project in which an event happened.
-type place struct {
+// eventProject is the project in which an event happened.
+type eventProject struct {
 	root   string // the project's root, with symbolic links resolved
 	dir    string // the folder for relative paths
 	folder string // the workflow folder, or "" if it does not exist
 }
 
 // locate finds the project of an event from the agent's working folder.
-func locate(e *env.Env, event jsontree.Value) (place, error) {
+func locate(e *env.Env, event jsontree.Value) (eventProject, error) {
 	if dir := event.Get("cwd").Text(); filepath.IsAbs(dir) {
 		e.Dir = filepath.Clean(dir)
 	}
 	p, err := e.Project()
 	if err != nil {
-		return place{}, err
+		return eventProject{}, err
 	}
 	c, err := e.Config()
 	if err != nil {
-		return place{}, err
+		return eventProject{}, err
 	}
-	at := place{root: p.Root, dir: e.Dir, folder: c.Path("paths.workflow")}
+	at := eventProject{root: p.Root, dir: e.Dir, folder: c.Path("paths.workflow")}
 	if info, err := os.Stat(at.folder); err != nil || !info.IsDir() {
 		at.folder = ""
 	}
@@ -41,7 +41,7 @@ func locate(e *env.Env, event jsontree.Value) (place, error) {
 }
 
 // store opens the workflow's documents.
-func (p place) store(e *env.Env) *workflow.Store {
+func (p eventProject) store(e *env.Env) *workflow.Store {
 	return workflow.Open(p.folder, workflow.Options{
 		Now: e.Now, LockTimeout: Budget,
 		Notice: func(n statefile.Notice) { e.Talk("gaffer: %s", display.PrintableLines(n.Text)) },
@@ -51,7 +51,7 @@ func (p place) store(e *env.Env) *workflow.Store {
 // relative returns a file's path relative to the project's root, or to the linked
 // worktree that contains the file. It returns false for files outside the project and
 // for the workflow's own documents.
-func (p place) relative(file string) (string, bool) {
+func (p eventProject) relative(file string) (string, bool) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(p.dir, file)
 	}

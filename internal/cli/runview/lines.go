@@ -7,11 +7,11 @@ import (
 	"gaffer/fleet"
 )
 
-// plain shows a run as lines on stderr, one per change. The first signal cancels the
+// showLines shows a run as lines on stderr, one per change. The first signal cancels the
 // run and waits until its agents have ended. The second signal exits at once. After
 // SIGHUP, a background process continues the run. For a server's run, any signal only
 // stops following it.
-func (v *View) plain(ctx context.Context, j job) (end ending, err error) {
+func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -21,11 +21,11 @@ func (v *View) plain(ctx context.Context, j job) (end ending, err error) {
 	j.work.start()
 	defer j.work.halt()
 	end.run, j.run = j.run, fleet.Run{} // keep only one copy, because a run may be large
-	for _, line := range opening(end.run, v.remote(), v.env.Now()) {
+	for _, line := range openingLines(end.run, v.remote(), v.env.Now()) {
 		v.env.Talk("%s", line)
 	}
 	show := func(r fleet.Run) {
-		for _, line := range changes(end.run, r, v.env.Now()) {
+		for _, line := range changeLines(end.run, r, v.env.Now()) {
 			v.env.Talk("%s", line)
 		}
 		end.run = r

@@ -19,8 +19,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// site holds the settings files and what they should contain.
-type site struct {
+// setupPlan holds the settings files and what they should contain.
+type setupPlan struct {
 	env      *env.Env
 	opts     *options
 	state    string // gaffer's state folder
@@ -32,9 +32,9 @@ type site struct {
 	notes    []string // notes to print first
 }
 
-// survey determines the programs, the project and the settings files.
-func survey(e *env.Env, o *options, args []string) (*site, error) {
-	s := &site{env: e, opts: o, home: e.Getenv("HOME")}
+// newSetupPlan determines the programs, the project and the settings files.
+func newSetupPlan(e *env.Env, o *options, args []string) (*setupPlan, error) {
+	s := &setupPlan{env: e, opts: o, home: e.Getenv("HOME")}
 	if s.home == "" {
 		return nil, errors.New("HOME does not say where your settings are")
 	}
@@ -64,7 +64,7 @@ func survey(e *env.Env, o *options, args []string) (*site, error) {
 
 // ofProject reports whether the project's settings are meant. Without a flag, they are
 // meant in a project, except if the project's root is the home directory.
-func (s *site) ofProject(p project.Project) bool {
+func (s *setupPlan) ofProject(p project.Project) bool {
 	if s.opts.user || s.opts.project.given {
 		return !s.opts.user
 	}
@@ -74,7 +74,7 @@ func (s *site) ofProject(p project.Project) bool {
 
 // choose returns the programs to set up. An undo includes programs that are no longer
 // installed.
-func (s *site) choose(args []string) ([]agentsettings.Program, error) {
+func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
 		word = args[0]
@@ -116,7 +116,7 @@ func inPath(path, name string) string {
 	return ""
 }
 
-func (s *site) makeWish(c *config.Config) error {
+func (s *setupPlan) makeWish(c *config.Config) error {
 	program, err := s.program()
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s *site) makeWish(c *config.Config) error {
 
 // program returns the command with which other programs start this gaffer: its name if
 // PATH leads to this file, otherwise its path.
-func (s *site) program() (string, error) {
+func (s *setupPlan) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -183,7 +183,7 @@ func localState(c *config.Config, root string) (lines []string) {
 }
 
 // listFiles lists the settings files of the programs and their intended content.
-func (s *site) listFiles() error {
+func (s *setupPlan) listFiles() error {
 	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
 	if s.root == "" {
 		s.files = s.wish.UserFiles(s.home, claude, codex, s.programs)
@@ -202,7 +202,7 @@ func (s *site) listFiles() error {
 
 // yieldStatusLine adds no status line to the project if the user's own settings have
 // one that is not gaffer's, because the project's would hide it.
-func (s *site) yieldStatusLine(claude, codex string) error {
+func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, agentsettings.Claude) {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (s *site) yieldStatusLine(claude, codex string) error {
 
 // stillUsed reports whether another program is still set up after an undo for one
 // program, so that the .gitignore is needed.
-func (s *site) stillUsed() (bool, error) {
+func (s *setupPlan) stillUsed() (bool, error) {
 	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil
 	}

@@ -6,13 +6,13 @@ import (
 	"io"
 )
 
-// block is the number of bytes of a log that are read at once.
-const block = 64 << 10
+// blockSize is the number of bytes of a log that are read at once.
+const blockSize = 64 << 10
 
-// seek moves to the start of the last n lines, or stays at the start if n is negative.
+// seekLastLines moves to the start of the last n lines, or stays at the start if n is negative.
 // It reads blocks from the end, because a log or a single line may be larger than
 // memory.
-func seek(f io.ReadSeeker, n int) error {
+func seekLastLines(f io.ReadSeeker, n int) error {
 	if n < 0 {
 		return nil
 	}
@@ -23,10 +23,10 @@ func seek(f io.ReadSeeker, n int) error {
 	if n == 0 {
 		return nil
 	}
-	buf := make([]byte, block)
+	buf := make([]byte, blockSize)
 	first := true
 	for at > 0 {
-		size := min(at, block)
+		size := min(at, blockSize)
 		at -= size
 		if _, err := f.Seek(at, io.SeekStart); err != nil {
 			return err
